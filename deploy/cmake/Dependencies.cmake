@@ -1,0 +1,42 @@
+# Third-party libraries, all from Debian's packages (deploy/install-deps.sh) but the CUDA Toolkit.
+
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(absl REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
+if(HOTPLATE_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()
+
+find_program(PROTOC protoc REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+
+# hotplate_grpc: gRPC with Protocol Buffers, static (a program then starts in a fifth of the time and is one file) or
+# shared (links faster: for development and sanitizers). hotplate_grpc_reflection beside it, for the daemon.
+add_library(hotplate_grpc INTERFACE)
+add_library(hotplate_grpc_reflection INTERFACE)
+if(HOTPLATE_STATIC)
+  set(archives ${GRPC_STATIC_LIBRARIES})
+  list(REMOVE_ITEM archives dl pthread rt atomic m)
+  list(TRANSFORM archives PREPEND "-l")
+  list(JOIN archives " " archives)
+  target_link_libraries(hotplate_grpc INTERFACE
+    "-Wl,-Bstatic -Wl,--start-group ${archives} -Wl,--end-group -Wl,-Bdynamic" Threads::Threads dl rt)
+  target_link_options(hotplate_grpc INTERFACE -static-libstdc++ -static-libgcc)
+  target_link_libraries(hotplate_grpc_reflection INTERFACE
+    "-Wl,-Bstatic -Wl,--whole-archive -lgrpc++_reflection -Wl,--no-whole-archive -Wl,-Bdynamic" hotplate_grpc)
+else()
+  target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} Threads::Threads)
+  target_link_libraries(hotplate_grpc_reflection INTERFACE
+    "-Wl,--no-as-needed -lgrpc++_reflection -Wl,--as-needed" hotplate_grpc)
+endif()

@@ -1,0 +1,62 @@
+# One function per thing that is said more than once.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# What every target of ours is compiled with. One binary runs on every node of a site: the baseline is x86-64-v2, and
+# hot loops are dispatched at run time (kernels/cpu/multiversion.h).
+add_library(hotplate_settings INTERFACE)
+target_include_directories(hotplate_settings INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+target_compile_options(hotplate_settings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror>)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(hotplate_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)
+endif()
+if(HOTPLATE_SANITIZER)
+  add_compile_options(-fsanitize=${HOTPLATE_SANITIZER} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HOTPLATE_SANITIZER})
+  target_compile_definitions(hotplate_settings INTERFACE HOTPLATE_SANITIZED)
+endif()
+
+# hotplate_library(NAME SOURCES … [LINK …]): a static library hotplate_NAME with the alias hotplate::NAME. What it may
+# include is what it links: the layers of README's "How it works".
+function(hotplate_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(hotplate_${name} STATIC ${arg_SOURCES})
+  add_library(hotplate::${name} ALIAS hotplate_${name})
+  set_target_properties(hotplate_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(hotplate_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:hotplate_settings>)
+  target_include_directories(hotplate_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+endfunction()
+
+# hotplate_program(NAME SOURCES … [LINK …])
+function(hotplate_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} hotplate_settings)
+endfunction()
+
+# hotplate_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds]): one GoogleTest program, one ctest test.
+function(hotplate_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main hotplate_settings)
+  target_compile_definitions(${name} PRIVATE HOTPLATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
+                                             HOTPLATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()

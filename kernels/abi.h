@@ -1,0 +1,83 @@
+/* What crosses from the core to a kernel: plain data, the same for a kernel linked in and one behind a plug-in.
+ * Plain C, so that nvcc and another compiler agree on it. Pointers are borrowed for the length of the call. */
+#ifndef HOTPLATE_KERNELS_ABI_H_
+#define HOTPLATE_KERNELS_ABI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOTPLATE_MAX_RANK 8
+
+/* In hotplate.v1.Precision's numbers. */
+enum hotplate_precision {
+  HOTPLATE_PRECISION_DEFAULT = 0,
+  HOTPLATE_PRECISION_TF32 = 1,
+  HOTPLATE_PRECISION_BF16 = 2,
+  HOTPLATE_PRECISION_F16 = 3
+};
+
+enum hotplate_param_type {
+  HOTPLATE_PARAM_INT = 1,
+  HOTPLATE_PARAM_FLOAT = 2,
+  HOTPLATE_PARAM_BOOL = 3,  /* in integer: 0 or 1 */
+  HOTPLATE_PARAM_CHOICE = 4 /* in text */
+};
+
+typedef struct hotplate_param {
+  const char* name;
+  int32_t type;
+  int64_t integer;
+  double real;
+  const char* text;
+} hotplate_param;
+
+typedef struct hotplate_array {
+  const char* name;
+  int32_t dtype; /* hotplate::DType's numbers */
+  int32_t rank;
+  int64_t shape[HOTPLATE_MAX_RANK];
+  void* data; /* in the memory of the device the kernel runs on; 64-byte aligned; C order */
+  uint64_t bytes;
+} hotplate_array;
+
+typedef struct hotplate_call {
+  const hotplate_param* params;
+  const hotplate_array* inputs;
+  const hotplate_array* outputs;
+  int32_t param_count;
+  int32_t input_count;
+  int32_t output_count;
+  int32_t precision;
+  void* scratch; /* as large as the plan asked for; same memory as the arrays */
+  uint64_t scratch_bytes;
+} hotplate_call;
+
+/* Shared between the task's owner and whoever runs it; every access is atomic and relaxed. */
+typedef struct hotplate_control {
+  uint32_t cancel;   /* the owner sets it to 1 */
+  uint32_t progress; /* the kernel sets it: 0 to 1 000 000 */
+} hotplate_control;
+
+enum hotplate_outcome_code {
+  HOTPLATE_OK = 0,
+  HOTPLATE_CANCELLED = 1,        /* saw control->cancel */
+  HOTPLATE_INVALID = 2,          /* the data are not acceptable (a matrix that is not positive definite) */
+  HOTPLATE_OUT_OF_MEMORY = 3,    /* of the device */
+  HOTPLATE_FAILED = 4,           /* the kernel's or a library's error; the device is as good as before */
+  HOTPLATE_DEVICE_LOST = 5       /* the device takes no more work */
+};
+
+typedef struct hotplate_outcome {
+  int32_t code;
+  char message[252]; /* empty when OK; always terminated */
+} hotplate_outcome;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

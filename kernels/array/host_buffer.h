@@ -1,0 +1,35 @@
+// Owned, aligned host memory for an array's elements. Not zeroed: whoever hands it out sees to it that every
+// byte was written first.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace hotplate {
+
+class HostBuffer {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+
+  // Null when the memory is not to be had. Zero bytes are fine.
+  static std::shared_ptr<HostBuffer> Allocate(std::size_t bytes);
+
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+  ~HostBuffer();
+
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::span<std::byte> bytes() { return {data_, size_}; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  HostBuffer(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+
+  std::byte* data_;
+  std::size_t size_;
+};
+
+}  // namespace hotplate

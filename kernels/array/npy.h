@@ -1,0 +1,84 @@
+// The .npy file format, versions 1 to 3 (NEP 1): little-endian, C or Fortran order, plain element types.
+// Anything else is refused with a sentence that says what was found. Sizes are bounded before they are used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "kernels/array/shape.h"
+
+namespace hotplate {
+
+// A sentence for the user: names the offending thing and its value, not the file (the caller knows it).
+struct NpyError {
+  std::string message;
+  // The file could not be opened or read (as opposed to: its content is not acceptable).
+  int system_error = 0;
+};
+
+struct NpyHeader {
+  Signature signature;
+  bool fortran_order = false;
+  // Bytes before the data.
+  std::size_t data_offset = 0;
+};
+
+// Longest header accepted, in bytes. NumPy itself warns beyond 10 000.
+inline constexpr std::size_t kMaxNpyHeaderBytes = 65'536;
+
+// Parses the start of a file. `prefix` holds its first bytes: at least the whole header, or the whole file.
+std::variant<NpyHeader, NpyError> ParseNpyHeader(std::span<const std::byte> prefix);
+
+// A version 1.0 header (2.0 where that is too short), padded so that the data start on a multiple of 64 bytes.
+std::string NpyHeaderFor(const Signature& signature);
+
+// An open .npy file to read from. Checks the header and that the file is as long as the header says.
+class NpyFile {
+ public:
+  static std::variant<NpyFile, NpyError> Open(const std::string& path);
+
+  NpyFile(NpyFile&& other) noexcept;
+  NpyFile& operator=(NpyFile&& other) noexcept;
+  ~NpyFile();
+
+  const Signature& signature() const { return header_.signature; }
+
+  // Fills `destination` (exactly the array's bytes) with the elements in C order, by pread. Fortran order is
+  // transposed on the way.
+  std::optional<NpyError> Read(std::span<std::byte> destination) const;
+
+ private:
+  NpyFile(int descriptor, NpyHeader header) : descriptor_(descriptor), header_(std::move(header)) {}
+
+  int descriptor_;
+  NpyHeader header_;
+};
+
+// A file that replaces `path` when it is complete, and leaves no trace when it is not: written beside it under
+// another name, synced, then renamed. Write in order; Commit once.
+class AtomicFile {
+ public:
+  // Fails at once if the folder is not there or not writable, or `path` is a folder.
+  static std::variant<AtomicFile, NpyError> Create(const std::string& path);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+  ~AtomicFile();  // removes the unfinished file
+
+  std::optional<NpyError> Write(std::span<const std::byte> bytes);
+  std::optional<NpyError> Commit();
+
+ private:
+  AtomicFile(int descriptor, std::string path, std::string temporary)
+      : descriptor_(descriptor), path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+  int descriptor_;
+  std::string path_;
+  std::string temporary_;
+};
+
+}  // namespace hotplate

@@ -1,0 +1,38 @@
+// Shapes and signatures: what an array looks like, and how many bytes that is. Nothing here trusts its input.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/array/dtype.h"
+
+namespace hotplate {
+
+inline constexpr std::size_t kMaxRank = 8;
+
+// Sizes in elements, outermost first; empty for a scalar.
+using Shape = std::vector<std::int64_t>;
+
+struct Signature {
+  DType dtype = DType::kFloat32;
+  Shape shape;
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+// "[3000, 3000]"; "[]" for a scalar.
+std::string ToString(std::span<const std::int64_t> shape);
+// "float32 [3000, 3000]"
+std::string ToString(const Signature& signature);
+
+// The number of elements, or nothing if a size is negative, there are more than kMaxRank, or the product overflows.
+std::optional<std::size_t> ElementCount(std::span<const std::int64_t> shape);
+
+// The number of bytes, or nothing where ElementCount has none or the bytes overflow.
+std::optional<std::size_t> ByteSize(const Signature& signature);
+
+}  // namespace hotplate

@@ -1,0 +1,24 @@
+// The table of specs: one line a kernel.
+#include "kernels/integrate2d/integrate2d.h"
+#include "kernels/mandelbrot/mandelbrot.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/selu/selu.h"
+#include "kernels/spec.h"
+#include "kernels/trig_identity/trig_identity.h"
+#include "kernels/vector_add/vector_add.h"
+
+namespace hotplate {
+
+const Catalog& BuiltinCatalog() {
+  static const Catalog& catalog = *new Catalog({
+      integrate2d::Spec(),
+      mandelbrot::Spec(),
+      matmul::Spec(),
+      selu::Spec(),
+      trig_identity::Spec(),
+      vector_add::Spec(),
+  });
+  return catalog;
+}
+
+}  // namespace hotplate

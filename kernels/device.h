@@ -1,0 +1,128 @@
+// The seam between the core and whatever runs kernels. The life of a task on a device:
+//   1. The core asks Device::Plan for the exact bytes that the bound call needs, and admits it when they fit.
+//   2. A lane (one thread, opened by Device::OpenLane on that thread) gets a Task: plain data only, so that a
+//      device may one day live in another process.
+//   3. Lane::Run copies inputs to the device where that is another memory, launches, waits, copies outputs back,
+//      and times each. It polls control.cancel between chunks and stores control.progress.
+//   4. The Report says how it ended. Nothing throws; after kDeviceLost the device takes no more work.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/call.h"
+#include "kernels/spec.h"
+
+namespace hotplate {
+
+struct DeviceInfo {
+  std::string id;       // "cpu0", "gpu0"
+  std::string backend;  // "cpu", "cuda"
+  std::string name;
+  std::string uuid;
+  std::string pci_bus_id;
+  std::uint64_t memory_bytes = 0;  // what jobs may use at most
+  int lanes = 1;
+  int threads_per_lane = 1;
+  std::string compute_capability;
+  std::string mode;
+  std::string instruction_set;
+  bool host_memory = true;  // arrays are used where they lie; nothing is copied
+};
+
+// Exact bytes that one call needs beside its inputs and outputs.
+struct MemoryPlan {
+  std::uint64_t scratch_bytes = 0;
+};
+
+// Every array lies in host memory when it reaches a lane; the lane copies to and from a device that has its own.
+struct Task {
+  const char* kernel = nullptr;
+  const char* spec_hash = nullptr;
+  hotplate_call call{};  // without scratch: that is the lane's business
+  std::uint64_t scratch_bytes = 0;
+};
+
+struct Report {
+  Outcome outcome = Outcome::Ok();
+  // Nanoseconds; absent where the back-end has no such part.
+  std::optional<std::uint64_t> host_to_device_ns, compile_ns, kernel_ns, device_to_host_ns;
+  std::optional<bool> compile_cache_hit;
+  int threads = 0;
+  // Actual shapes where they depend on the data; else empty.
+  std::vector<Shape> output_shapes;
+};
+
+// Written by the owner (cancel) and by the lane (progress) at the same time.
+class TaskControl {
+ public:
+  void RequestCancel() { std::atomic_ref(plain_.cancel).store(1, std::memory_order_relaxed); }
+  double progress() { return std::atomic_ref(plain_.progress).load(std::memory_order_relaxed) / 1e6; }
+  hotplate_control& plain() { return plain_; }
+
+ private:
+  alignas(8) hotplate_control plain_{};
+};
+
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  // Returns when the task is over. Called on the thread that opened the lane.
+  virtual Report Run(const Task& task, TaskControl& control) = 0;
+};
+
+// What a device can say of itself right now. A metric it does not have is absent, never zero.
+struct DeviceMetrics {
+  std::optional<double> utilisation;  // 0 to 1
+  std::optional<std::uint64_t> memory_used_bytes, memory_total_bytes;
+  std::optional<double> power_watts, power_limit_watts, energy_joules, temperature_celsius;
+  std::optional<std::uint32_t> sm_clock_mhz, memory_clock_mhz, processes;
+  std::vector<std::string> throttle_reasons;
+  std::optional<double> pcie_receive_bytes_per_second, pcie_transmit_bytes_per_second;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  // FAILED_PRECONDITION if this back-end has no such kernel (or another spec of it).
+  virtual absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<Lane>> OpenLane() = 0;
+  // Bytes that are free for jobs now. Thread-safe.
+  virtual std::uint64_t FreeBytes() const = 0;
+  // May take milliseconds; called on the sampler's thread.
+  virtual DeviceMetrics Sample() = 0;
+};
+
+struct DeviceSet {
+  std::vector<std::unique_ptr<Device>> devices;
+  // Why something that was looked for is not used, one sentence each.
+  std::vector<std::string> notes;
+};
+
+struct CpuOptions {
+  int lanes = 2;
+  int threads = 0;                 // of all lanes together; 0: what affinity and cgroup allow
+  std::uint64_t memory_bytes = 0;  // 0: what the cgroup (else the machine) has
+};
+
+// kernels/cpu: one device, "cpu0".
+std::unique_ptr<Device> OpenCpuDevice(const CpuOptions& options);
+
+struct CudaOptions {
+  int lanes = 2;
+  std::string plugin_folder;  // where libhotplate_cuda<major>.so is looked for
+};
+
+// kernels/cuda_loader: opens libcuda.so.1, then the newest plug-in that works. No driver, no plug-in or no device
+// is zero devices and a note, never an error.
+DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog);
+
+}  // namespace hotplate

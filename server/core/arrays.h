@@ -1,0 +1,80 @@
+// The arrays that the daemon holds: their memory, names, owners and ends. Thread-safe.
+//
+// An array is WRITING until its last byte came, then READY and immutable: readers and jobs share its buffer, and
+// freeing it only forgets it; the memory goes when the last of them lets go (and is counted until then).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct ArrayLimits {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t array_bytes = 0;  // one array
+  std::uint32_t count = 100'000;
+  nanoseconds longest_lease = std::chrono::hours(24);
+  // An array that is being written and gets no bytes for this long is freed.
+  nanoseconds upload_grace = std::chrono::seconds(60);
+};
+
+class ArrayStore {
+ public:
+  ArrayStore(ArrayLimits limits, const Clock& clock);
+  ~ArrayStore();
+
+  // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`.
+  absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
+                                       std::optional<nanoseconds> lease, bool replace);
+
+  // One writer at a time: FAILED_PRECONDITION for a second one, or if `offset` is not where the array stands.
+  // The writer fills the buffer in order and reports what it wrote; dropping it leaves the array resumable.
+  class Writer {
+   public:
+    virtual ~Writer() = default;
+    // The bytes that are still to come.
+    virtual std::span<std::byte> remaining() = 0;
+    virtual void Advance(std::size_t bytes) = 0;  // the array is READY when none remain
+  };
+  absl::StatusOr<std::unique_ptr<Writer>> OpenWriter(const Principal& who, const std::string& id_or_name,
+                                                     std::uint64_t offset);
+
+  struct Reader {
+    ArraySnapshot array;
+    std::shared_ptr<const HostBuffer> buffer;
+  };
+  // FAILED_PRECONDITION (with how much came) while it is WRITING.
+  absl::StatusOr<Reader> Open(const Principal& who, const std::string& id_or_name) const;
+
+  absl::StatusOr<ArraySnapshot> Describe(const Principal& who, const std::string& id_or_name) const;
+  std::vector<ArraySnapshot> List(const Principal& who) const;
+  absl::Status Free(const Principal& who, const std::string& id_or_name);
+  absl::StatusOr<ArraySnapshot> Renew(const Principal& who, const std::string& id_or_name, nanoseconds lease);
+
+  // Memory for an output of a job, counted like any other; it becomes an array by Adopt, or goes with its last user.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes);
+  absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,
+                                      bool replace);
+
+  // Frees what the session owns; arrays with a lease stay.
+  void EndSession(const SessionId& session);
+  // Frees arrays whose lease or upload grace is over. Returns what it freed, for the log.
+  std::vector<ArraySnapshot> Expire();
+
+  std::uint64_t bytes_held() const;
+  const ArrayLimits& limits() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hotplate::core

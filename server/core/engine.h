@@ -1,0 +1,131 @@
+// The engine: takes jobs, queues them, gives them to device lanes, and tells their story. The life of a job:
+//   1. Submit binds the request to the kernel's spec, resolves its arrays, plans its memory and checks limits:
+//      whatever is wrong is refused here, before anything is queued, with the field and the value.
+//   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
+//   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
+//   4. Every state change is numbered and kept with the job; observers hear of it on the thread that made it, with
+//      no lock held. Progress is not an event: observers of running jobs are told of it by the ticker.
+//   5. The end (COMPLETED, FAILED, CANCELLED, TIMEOUT) is the last update. The job stays in the table for the
+//      retention time, so that a client that went away can fetch the result.
+// Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/core/arrays.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct EngineOptions {
+  std::uint32_t queued_jobs = 10'000;
+  // Outputs of a job that are together not larger come back inline.
+  std::uint64_t inline_bytes = 1 << 20;
+  nanoseconds result_retention = std::chrono::hours(1);
+  std::uint32_t retained_jobs = 10'000;  // ended ones; the oldest go first
+  // How long an attached job outlives its stream.
+  nanoseconds disconnect_grace = std::chrono::seconds(10);
+  // The end of the allocation, refreshed by the daemon; a time limit beyond it is refused.
+  std::function<std::optional<WallTime>()> allocation_end;
+};
+
+// Told of one job's updates, or of many jobs'. Calls for one job come in order; never under a lock of the engine.
+class JobObserver {
+ public:
+  virtual ~JobObserver() = default;
+  // `end` is set with the last event of the job.
+  virtual void OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
+                       const std::shared_ptr<const JobEnd>& end) = 0;
+  // May be dropped; at most 10 a second.
+  virtual void OnProgress(const JobId& id, std::uint64_t tag, double fraction) = 0;
+  // The daemon drains or the allocation ends soon.
+  virtual void OnNotice(const std::string& text, std::optional<double> seconds_left) = 0;
+};
+
+struct CheckReport {
+  BoundCall call;
+  Cost cost;
+  struct Fit {
+    enum class When { kNow, kLater, kNever };
+    std::string device;
+    When when = When::kNow;
+    std::uint64_t bytes_needed = 0, bytes_free = 0, bytes_total = 0;
+  };
+  std::vector<Fit> devices;
+};
+
+struct EngineStatus {
+  std::uint32_t pending = 0, running = 0;
+  std::uint64_t ended = 0;
+  bool draining = false;
+  nanoseconds idle{};  // since the last job ended; 0 while one runs or waits
+  struct DeviceStatus {
+    std::string id;
+    std::uint32_t running = 0;
+    double busy_fraction = 0;  // of its lanes, over the last second
+    std::string lost;          // empty while healthy
+  };
+  std::vector<DeviceStatus> devices;
+};
+
+struct JobFilter {
+  std::optional<SessionId> session;
+  bool active_only = false;
+  std::size_t limit = 100;
+  std::string before_id;  // for the next page: only jobs older than this one
+};
+
+class Engine {
+ public:
+  Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
+  // Drains with a timeout of zero if nobody did.
+  ~Engine();
+
+  // The job's call, cost and where it fits; the same refusals as Submit. Inputs may be signatures alone.
+  absl::StatusOr<CheckReport> Check(const Principal& who, const JobRequest& request);
+
+  // Queues a job, and subscribes `observer` (may be null) before its first event. A request_id seen before returns
+  // the first job's id (the observer is told its whole story); with another payload_hash: ALREADY_EXISTS.
+  absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
+                               std::uint64_t tag);
+
+  // Tells `observer` every event from `from_sequence` on, those that have been at once, on this thread.
+  absl::Status Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
+                     std::shared_ptr<JobObserver> observer, std::uint64_t tag);
+  // No more calls to this observer begin after it returns. An attached job of it is cancelled after the grace, or
+  // at once if `cancel_now`; with `detach` it goes on as a detached job.
+  enum class OnDisconnect { kCancelAfterGrace, kCancelNow, kDetach };
+  void Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy);
+
+  // Acknowledges at once. NOT_FOUND for a job that is not there; ended jobs are left as they are.
+  absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
+  absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
+  std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;  // newest first
+
+  // Marks the session as alive now; `streams` +1 / -1 while it holds a stream. Too many: RESOURCE_EXHAUSTED.
+  absl::Status TouchSession(const SessionId& session, int streams);
+  // Frees its arrays, cancels its attached jobs. Idle sessions without a stream end like this by themselves.
+  void EndSession(const SessionId& session);
+
+  // No new jobs from now on (UNAVAILABLE, says so); returns when none runs or waits, or all have been cancelled
+  // after the timeout. True if every job ended by itself. A lane in an uninterruptible call is not waited for.
+  bool Drain(nanoseconds timeout, const std::string& reason);
+  // Tells every observer.
+  void Announce(const std::string& text, std::optional<double> seconds_left);
+
+  EngineStatus Status() const;
+  const std::vector<std::unique_ptr<Device>>& devices() const;
+  const std::vector<std::string>& device_notes() const;
+  const Catalog& catalog() const;
+  ArrayStore& arrays();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hotplate::core

@@ -1,0 +1,172 @@
+// The core's vocabulary: ids, principals, what a job asks for and what it leaves. No protobuf, no gRPC.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/array/host_buffer.h"
+#include "kernels/array/npy.h"
+#include "kernels/device.h"
+#include "kernels/spec.h"
+
+namespace hotplate::core {
+
+// A string that cannot be mistaken for another kind of id.
+template <typename Tag>
+class Id {
+ public:
+  Id() = default;
+  explicit Id(std::string value) : value_(std::move(value)) {}
+  const std::string& value() const { return value_; }
+  bool empty() const { return value_.empty(); }
+  friend bool operator==(const Id&, const Id&) = default;
+  friend auto operator<=>(const Id&, const Id&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Id& id) {
+    return H::combine(std::move(h), id.value_);
+  }
+
+ private:
+  std::string value_;
+};
+using JobId = Id<struct JobTag>;
+using ArrayId = Id<struct ArrayTag>;
+using SessionId = Id<struct SessionTag>;
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+using WallTime = std::chrono::system_clock::time_point;
+using std::chrono::nanoseconds;
+
+// Both clocks, so that tests can drive them.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual SteadyTime Now() const { return std::chrono::steady_clock::now(); }
+  virtual WallTime WallNow() const { return std::chrono::system_clock::now(); }
+};
+
+enum class Scope { kObserve = 0, kSubmit = 1, kAdmin = 2 };  // each includes those before it
+
+// Who asks. Jobs and named arrays are visible to all sessions of a token; what belongs to a session ends with it.
+struct Principal {
+  std::string token;  // the token's name, never its secret
+  SessionId session;
+  Scope scope = Scope::kObserve;
+};
+
+enum class JobState { kPending = 1, kRunning, kCompleted, kFailed, kCancelled, kTimeout };
+inline bool IsEnd(JobState state) { return state >= JobState::kCompleted; }
+
+struct JobInput {
+  std::string name;
+  // For inline data and Check; filled by the engine for the others.
+  Signature signature;
+  // Nothing: by signature alone, for Check. A string: the id or name of an array. A file: by path, already opened
+  // and bounded by whoever made the request.
+  std::variant<std::monostate, std::shared_ptr<const HostBuffer>, std::string, std::shared_ptr<const NpyFile>> source;
+};
+
+struct JobOutput {
+  std::string name;
+  bool keep = false;
+  std::string array_name;
+  std::optional<nanoseconds> lease;  // none: the session's
+};
+
+struct JobRequest {
+  std::string kernel;
+  std::map<std::string, ParamValue> params;
+  std::vector<JobInput> inputs;
+  std::vector<JobOutput> outputs;
+  std::string device;  // empty: any
+  int precision = HOTPLATE_PRECISION_DEFAULT;
+  int priority = 0;
+  std::optional<nanoseconds> time_limit;
+  std::string request_id;
+  // Tells whether a request_id came back with the same payload; made by the wire layer.
+  std::uint64_t payload_hash = 0;
+  // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
+  bool attached = false;
+};
+
+// One output of a job that COMPLETED.
+struct JobOutputValue {
+  std::string name;
+  Signature signature;
+  // Either the data themselves (small), or the array that holds them.
+  std::shared_ptr<const HostBuffer> data;
+  ArrayId array;
+};
+
+// Made by the engine when the job ends; durations are of the monotonic clock.
+struct JobReceipt {
+  WallTime seal_time;
+  nanoseconds queue{}, total{};
+  std::optional<nanoseconds> load, host_to_device, compile, kernel, device_to_host;
+  std::optional<bool> compile_cache_hit;
+  bool cold = false;
+  std::string device;  // the rest of the device's columns come from its DeviceInfo
+  int threads = 0;
+  Cost cost;
+  std::uint64_t peak_bytes = 0;
+  bool device_shared = false;  // another job ran on the device at the same time
+  int precision = HOTPLATE_PRECISION_DEFAULT;
+};
+
+// The numbered and kept part of a job's story: state changes, the last of them with the end.
+struct JobEvent {
+  std::uint64_t sequence = 0;  // from 1
+  JobState state = JobState::kPending;
+  WallTime time;
+  std::string device;
+};
+
+struct JobEnd {
+  JobState state = JobState::kCompleted;
+  absl::Status error;  // OK if COMPLETED
+  std::vector<JobOutputValue> outputs;
+  std::optional<JobReceipt> receipt;  // none for a job that never began
+};
+
+// A copy of a job's state for those who ask.
+struct JobSnapshot {
+  JobId id;
+  std::string kernel;
+  std::vector<ParamValue> params;         // in the spec's order
+  std::vector<std::string> param_names;
+  JobState state = JobState::kPending;
+  std::string device;
+  Principal owner;
+  WallTime submit_time;
+  std::optional<WallTime> start_time, end_time;
+  double progress = 0;
+  int priority = 0;
+  int queue_position = 0;  // jobs before it, while pending
+  bool detached = false;
+  bool cancel_requested = false;
+  std::vector<JobEvent> events;
+  std::shared_ptr<const JobEnd> end;  // null while it goes on
+};
+
+enum class ArrayState { kWriting, kReady };
+
+struct ArraySnapshot {
+  ArrayId id;
+  std::string name;
+  Signature signature;
+  ArrayState state = ArrayState::kWriting;
+  std::uint64_t bytes = 0, bytes_written = 0;
+  std::string location = "host";
+  WallTime create_time;
+  std::optional<WallTime> lease_end;  // none: the session's
+  Principal owner;
+};
+
+}  // namespace hotplate::core
