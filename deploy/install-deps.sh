@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that Hotplate is built, tested and measured with (Debian 12 or 13). Asks apt only for
+# what is missing, so a second run costs nothing and needs neither root nor network.
+#   usage: deploy/install-deps.sh [--long]
+#   --long  also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build ccache pkg-config git ca-certificates                    # the tools; git only names a version
+  libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler         # the wire
+  libabsl-dev libssl-dev zlib1g-dev                                              # named by CMake beside gRPC's own use
+  libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
+  libopenblas-openmp-dev                                                         # matmul on a CPU
+  libgtest-dev libgmock-dev libbenchmark-dev                                     # tests and benchmarks
+  python3 python3-numpy jq                                                       # the independent side of the tests
+)
+for argument in "$@"; do
+  case $argument in
+    --long) packages+=(clang clang-tidy clang-format libomp-dev shellcheck) ;;
+    *) echo "install-deps.sh: unknown argument '$argument' (there is --long)" >&2; exit 2 ;;
+  esac
+done
+
+missing=()
+for package in "${packages[@]}"; do
+  # shellcheck disable=SC2016  # dpkg's own format, not the shell's
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "install-deps: all ${#packages[@]} packages are there"
+  exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "install-deps: these packages are missing and need root: ${missing[*]}" >&2
+    echo "install-deps: run it as root, install sudo, or ask for: apt-get install ${missing[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+command -v apt-get >/dev/null || {
+  echo "install-deps: no apt-get here; this script knows Debian 12 and 13. Needed: ${missing[*]}" >&2
+  exit 1
+}
+echo "install-deps: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Formatting, shell scripts, and clang-tidy on all C++ sources. Changes nothing.
+#   usage: deploy/lint.sh [--quick]
+#   --quick  without clang-tidy, which needs a configured build/dev (or build/release) and takes minutes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+quick=no
+case ${1:-} in
+  "") ;;
+  --quick) quick=yes ;;
+  *) echo "lint.sh: unknown argument '$1' (there is --quick)" >&2; exit 2 ;;
+esac
+for tool in clang-format shellcheck clang-tidy; do
+  command -v $tool >/dev/null || { echo "lint.sh: no $tool; deploy/install-deps.sh --long installs it" >&2; exit 1; }
+done
+
+failed=0
+mapfile -t sources < <(git ls-files '*.cpp' '*.h')
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+echo "clang-format: ${#sources[@]} files"
+clang-format --dry-run --Werror "${sources[@]}" || failed=1
+echo "shellcheck: ${#scripts[@]} files"
+shellcheck "${scripts[@]}" || failed=1
+
+if [ $quick = no ]; then
+  build=""
+  for preset in dev release; do
+    [ -n "$build" ] || [ ! -f build/$preset/compile_commands.json ] || build=build/$preset
+  done
+  if [ -z "$build" ]; then
+    echo "lint.sh: clang-tidy needs a build folder: cmake --preset dev && cmake --build --preset dev" >&2
+    exit 1
+  fi
+  # Only what is compiled on this machine: sources that a missing back-end leaves out have no command.
+  mapfile -t compiled < <(jq -r '.[].file' $build/compile_commands.json | grep -v "^$PWD/build/" | sort -u)
+  echo "clang-tidy: ${#compiled[@]} files of $build"
+  printf '%s\0' "${compiled[@]}" | xargs -0 -P "$(nproc)" -n 4 clang-tidy -p $build --quiet 2>/dev/null || failed=1
+fi
+exit $failed

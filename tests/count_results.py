@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""Adds up the results of ctest runs and prints "N passed, N failed, N skipped".
+
+usage: count_results.py RESULTS.xml ...     (what `ctest --output-junit` writes)
+
+A ctest test is a program that holds many cases: GoogleTest's and unittest's own summaries are read from its output, so
+that a case skipped inside a program that passes is seen. Any other program counts as one case. Exits with 1 if a case
+failed, if a file cannot be read, or if no case ran at all.
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+GTEST = {word: re.compile(rf"^\[  {word.ljust(7)} \] (\d+) tests?[.,]", re.MULTILINE)
+         for word in ("PASSED", "FAILED", "SKIPPED")}
+UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+UNITTEST_END = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.MULTILINE)
+
+
+def cases_in(output):
+    """(passed, failed, skipped) as the program's own summary has it, or None if it prints none."""
+    counts = {}
+    for word, pattern in GTEST.items():
+        found = pattern.findall(output)
+        if found:
+            counts[word] = int(found[-1])
+    if "PASSED" in counts:
+        return counts["PASSED"], counts.get("FAILED", 0), counts.get("SKIPPED", 0)
+    ran = UNITTEST_RAN.findall(output)
+    end = UNITTEST_END.findall(output)
+    if ran and end:
+        parts = dict(part.split("=") for part in end[-1].split(", ") if "=" in part)
+        failed = sum(int(parts.get(key, 0)) for key in ("failures", "errors", "unexpected successes"))
+        skipped = int(parts.get("skipped", 0))
+        return max(int(ran[-1]) - failed - skipped, 0), failed, skipped
+    return None
+
+
+def count(case):
+    """(passed, failed, skipped) of one ctest test."""
+    status = case.get("status")
+    if status in ("notrun", "disabled"):
+        return 0, 0, 1
+    inside = cases_in(case.findtext("system-out") or "")
+    if status == "run":
+        return inside or (1, 0, 0)
+    passed, failed, skipped = inside or (0, 0, 0)
+    # It ended badly: by a crash or at its time limit, where its own summary names no failed case.
+    return passed, max(failed, 1), skipped
+
+
+def main(paths):
+    totals = [0, 0, 0]
+    notes = []
+    broken = not paths
+    for path in paths:
+        try:
+            cases = ElementTree.parse(path).getroot().findall("testcase")
+        except (OSError, ElementTree.ParseError) as error:
+            print(f"count_results: {path}: {error}", file=sys.stderr)
+            broken = True
+            continue
+        if not cases:
+            print(f"count_results: {path}: no test ran", file=sys.stderr)
+            broken = True
+        for case in cases:
+            counted = count(case)
+            totals = [total + more for total, more in zip(totals, counted)]
+            for number, word in zip(counted[1:], ("failed", "skipped")):
+                if number:
+                    notes.append(f"  {path}: {case.get('name')}: {number} {word}")
+    passed, failed, skipped = totals
+    for note in notes:
+        print(note)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if broken or failed or passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

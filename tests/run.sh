@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the tests: the release build, then the same under AddressSanitizer and
+# UndefinedBehaviorSanitizer. Ends with one line "N passed, N failed, N skipped", counted over all runs.
+#   usage: tests/run.sh [--long] [--skip-install] [--only PRESET]
+#   --long         also ThreadSanitizer, the fuzzers and the lint
+#   --only PRESET  that build's tests and no other (release, asan, tsan)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+long=no install=yes presets=(release asan)
+while [ $# -gt 0 ]; do
+  case $1 in
+    --long) long=yes ;;
+    --skip-install) install=no ;;
+    --only) presets=("${2:?--only needs a preset}"); shift ;;
+    *) sed -n 2,6p "$0" >&2; echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
+  esac
+  shift
+done
+[ $long = yes ] && [ "${presets[*]}" = "release asan" ] && presets+=(tsan)
+
+started=$SECONDS
+step() { printf '\n== %s (after %d:%02d)\n' "$*" $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60)); }
+
+if [ $install = yes ]; then
+  step "Packages"
+  if [ $long = yes ]; then deploy/install-deps.sh --long; else deploy/install-deps.sh; fi
+fi
+
+# Results of an earlier run must not be counted as this one's.
+results=$PWD/build/test-results
+rm -rf "$results"
+mkdir -p "$results"
+broken=0
+jobs=$(nproc)
+
+for preset in "${presets[@]}"; do
+  step "Build $preset"
+  cmake --preset "$preset" -DHOTPLATE_TESTS=ON
+  cmake --build --preset "$preset"
+  step "Test $preset"
+  # Benchmarks measure only what is not instrumented.
+  leave_out=()
+  [ "$preset" = release ] || leave_out=(-LE 'release_only')
+  [ "$preset" = tsan ] && leave_out=(-L 'tsan')
+  ctest --preset "$preset" --parallel "$jobs" --test-output-size-passed 1000000 --test-output-size-failed 1000000 \
+    --output-junit "$results/$preset.xml" "${leave_out[@]}" || broken=1
+done
+
+if [ $long = yes ]; then
+  step "Lint"
+  deploy/lint.sh || broken=1
+  if [ -x tests/fuzz/run.sh ]; then
+    step "Fuzz"
+    tests/fuzz/run.sh || broken=1
+  fi
+fi
+
+step "Result"
+tests/count_results.py "$results"/*.xml || broken=1
+exit $broken
