@@ -1,8 +1,20 @@
-// selu: see the summary in selu.cpp.
+// y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element.
 #pragma once
 
-#include "kernels/spec.h"
+#include "kernels/call.h"
+
+namespace hotplate {
+class KernelSpec;
+class CpuContext;
+class CudaContext;
+}  // namespace hotplate
 
 namespace hotplate::selu {
+
 KernelSpec Spec();
+
+// Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
+Outcome RunCpu(const Call& call, CpuContext& context);
+Outcome RunCuda(const Call& call, CudaContext& context);  // enqueues on the context's stream; does not wait
+
 }  // namespace hotplate::selu

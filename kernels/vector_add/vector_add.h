@@ -1,8 +1,20 @@
-// vector_add: see the summary in vector_add.cpp.
+// c = a + b, element by element.
 #pragma once
 
-#include "kernels/spec.h"
+#include "kernels/call.h"
+
+namespace hotplate {
+class KernelSpec;
+class CpuContext;
+class CudaContext;
+}  // namespace hotplate
 
 namespace hotplate::vector_add {
+
 KernelSpec Spec();
+
+// Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
+Outcome RunCpu(const Call& call, CpuContext& context);
+Outcome RunCuda(const Call& call, CudaContext& context);  // enqueues on the context's stream; does not wait
+
 }  // namespace hotplate::vector_add
