@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""Reads the #includes of all sources and names those that cross the layers.
+
+usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits with 1 if there is anything
+
+Who may include whom, innermost first:
+  kernels/array   the standard library and POSIX
+  kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
+  server/core     kernels, absl
+  server          the core, kernels, absl, protobuf, gRPC, any library
+  client/lib      kernels/array, absl, protobuf, gRPC
+  client/cli      client/lib, kernels/array, absl, protobuf, any library
+Tests may include anything. Preprocessor questions about CUDA are asked in kernels/cuda only: elsewhere a missing back-end
+means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
+"""
+
+import pathlib
+import re
+import sys
+
+FOLDERS = ("kernels", "server", "client")
+SUFFIXES = {".h", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+CUDA_QUESTION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*CUDA")
+CUDA_COMPILER = re.compile(r"\b__CUDA_?(?:CC|_ARCH)_*\w*\b|\b__CUDA_ARCH__\b|\b__CUDACC__\b")
+
+POSIX = re.compile(r"(?:sys|linux|netinet|arpa|net|bits)/[\w/]+\.h|(?:assert|cpuid|ctype|dirent|dlfcn|errno|fcntl|fenv|float"
+                   r"|limits|link|locale|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|stdarg|stddef|stdint"
+                   r"|stdio|stdlib|string|strings|termios|time|unistd|wchar)\.h")
+NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|arm_neon)\.h|openblas/.*|Random123/.*|hwy/.*"
+                     r"|Eigen/.*|pocketfft.*|(?:cuda|cublas|cusolver|cufft|cusparse|curand|nvrtc|nvml|driver_types|vector_"
+                     r"|math_constants)\w*\.h|(?:cub|thrust|cuda|nvtx3|cooperative_groups)(?:/.*|\.h)|png\.h|zlib\.h")
+
+
+def kind_of(path):
+    """Which party an include belongs to: a folder of ours, or a library."""
+    for folder in ("kernels/array", "kernels", "server/core", "server", "client/lib", "client/cli", "client", "tests"):
+        if path.startswith(folder + "/"):
+            return folder
+    if path.startswith(("grpc/", "grpcpp/", "grpc++/")) or path.endswith(".grpc.pb.h"):
+        return "gRPC"
+    if path.startswith(("google/", "hotplate/v1/")) or path.endswith(".pb.h"):
+        return "protobuf"
+    if path.startswith("absl/"):
+        return "absl"
+    if POSIX.fullmatch(path) or ("/" not in path and "." not in path):
+        return "the standard library"
+    if NUMERIC.fullmatch(path):
+        return "numeric library"
+    return "other library"
+
+
+EVERYBODY = {"the standard library"}
+KERNELS = {"kernels", "kernels/array"}
+LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
+    ("kernels/array", EVERYBODY | {"kernels/array"}),
+    ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
+    ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "absl", "protobuf", "gRPC", "other library",
+                                      "numeric library"}),
+    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC"}),
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "absl", "protobuf", "other library",
+                                "numeric library"}),
+)
+
+
+def includes_of(root, file):
+    """(line number, included path) for each include; a path beside the file is given from the root."""
+    for number, line in enumerate((root / file).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        quoted, angled = found.groups()
+        path = quoted or angled
+        beside = (root / file).parent / path
+        if quoted and not (root / path).exists() and beside.exists():
+            path = str(beside.resolve().relative_to(root.resolve()))
+        yield number, path
+
+
+def absl_road(root, file, seen):
+    """The chain of our own files by which `file` reaches absl, or None."""
+    for _, path in includes_of(root, file):
+        if kind_of(path) == "absl":
+            return [file, path]
+        if path not in seen and path.startswith(FOLDERS) and (root / path).is_file():
+            seen.add(path)
+            further = absl_road(root, path, seen)
+            if further:
+                return [file] + further
+    return None
+
+
+def check_file(root, file):
+    layer, allowed = next(((folder, parties) for folder, parties in LAYERS if file.startswith(folder + "/")), (None, None))
+    problems = []
+    for number, path in includes_of(root, file):
+        kind = kind_of(path)
+        if layer and kind not in allowed:
+            problems.append(f"{file}:{number}: {layer} may not include {path} ({kind})")
+        if file.endswith((".cu", ".cuh")):
+            if kind == "absl":
+                problems.append(f"{file}:{number}: what nvcc compiles may not include {path}")
+            elif path.startswith(FOLDERS) and (root / path).is_file():
+                road = absl_road(root, path, {path})
+                if road:
+                    problems.append(f"{file}:{number}: what nvcc compiles reaches absl: {' -> '.join(road)}")
+    if not file.startswith("kernels/cuda/"):
+        for number, line in enumerate((root / file).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if CUDA_QUESTION.match(line) and "CUDA" in CUDA_COMPILER.sub("", line):
+                problems.append(f"{file}:{number}: a preprocessor question about CUDA outside kernels/cuda: {line.strip()}")
+    return problems
+
+
+def sources(root):
+    return sorted(str(path.relative_to(root)) for folder in FOLDERS for path in (root / folder).rglob("*")
+                  if path.suffix in SUFFIXES and path.is_file())
+
+
+def check(root):
+    """All crossings below root, as lines of text."""
+    root = pathlib.Path(root)
+    return [problem for file in sources(root) for problem in check_file(root, file)]
+
+
+def main(arguments):
+    root = arguments[0] if arguments else pathlib.Path(__file__).resolve().parents[2]
+    problems = check(root)
+    print("\n".join(problems) if problems else f"{len(sources(pathlib.Path(root)))} files keep to their layers")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""The tree keeps to its layers, and the check that says so finds what is planted."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_layers
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class TreeTest(unittest.TestCase):
+    def test_the_tree_keeps_to_its_layers(self):
+        self.assertEqual(check_layers.check(ROOT), [])
+
+    def test_every_folder_has_sources_to_check(self):
+        found = check_layers.sources(ROOT)
+        for folder in ("kernels/array", "kernels", "server/core", "client/lib"):
+            self.assertTrue(any(file.startswith(folder + "/") for file in found), f"no sources in {folder}")
+
+
+class PlantedTest(unittest.TestCase):
+    """Each crossing is named with its file and line; what is allowed is not."""
+
+    def check(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return check_layers.check(root)
+
+    def assert_found(self, file, text, line=2, **others):
+        planted = {file: "// a first line\n" + text + "\n", **others.get("files", {})}
+        problems = self.check(planted)
+        self.assertEqual(len(problems), 1, problems)
+        self.assertTrue(problems[0].startswith(f"{file}:{line}: "), problems[0])
+
+    def assert_allowed(self, file, text, **others):
+        self.assertEqual(self.check({file: text + "\n", **others.get("files", {})}), [])
+
+    def test_array_includes_the_standard_library_only(self):
+        self.assert_found("kernels/array/a.h", '#include "absl/status/status.h"')
+        self.assert_found("kernels/array/a.h", '#include "kernels/spec.h"')
+        self.assert_found("kernels/array/a.cpp", "#include <cblas.h>")
+        self.assert_allowed("kernels/array/a.cpp", '#include <span>\n#include <sys/stat.h>\n#include "kernels/array/b.h"')
+
+    def test_kernels_know_no_wire_and_no_server(self):
+        self.assert_found("kernels/selu/selu.cpp", '#include "hotplate/v1/jobs.pb.h"')
+        self.assert_found("kernels/selu/selu.cpp", "#include <grpcpp/grpcpp.h>")
+        self.assert_found("kernels/spec.h", '#include "server/core/types.h"')
+        self.assert_found("kernels/spec.h", '#include "client/lib/client.h"')
+        self.assert_found("kernels/cpu/a.cpp", "#include <spdlog/spdlog.h>")
+        self.assert_allowed("kernels/matmul/matmul_cpu.cpp", '#include <cblas.h>\n#include "absl/strings/str_cat.h"')
+
+    def test_what_nvcc_compiles_reaches_no_absl(self):
+        self.assert_found("kernels/selu/selu_cuda.cu", '#include "absl/status/status.h"')
+        self.assert_found("kernels/selu/selu_cuda.cu", '#include "kernels/a.h"', files={
+            "kernels/a.h": '#include "kernels/b.h"\n', "kernels/b.h": '#include "absl/status/status.h"\n'})
+        self.assert_allowed("kernels/selu/selu_cuda.cu", "#include <cuda_runtime.h>\n#include <cub/cub.cuh>")
+
+    def test_the_core_knows_no_wire(self):
+        for include in ('"hotplate/v1/jobs.pb.h"', "<google/protobuf/message.h>", "<grpcpp/grpcpp.h>",
+                        "<spdlog/spdlog.h>", '"server/service/jobs.h"', '"client/lib/client.h"'):
+            self.assert_found("server/core/engine.cpp", f"#include {include}")
+        self.assert_allowed("server/core/engine.cpp", '#include "kernels/device.h"\n#include "absl/status/status.h"')
+
+    def test_the_server_does_not_know_the_client(self):
+        self.assert_found("server/service/jobs.cpp", '#include "client/lib/client.h"')
+        self.assert_allowed("server/service/jobs.cpp", "#include <grpcpp/grpcpp.h>\n#include <spdlog/spdlog.h>")
+
+    def test_the_client_library_knows_arrays_and_the_wire(self):
+        for include in ('"server/core/types.h"', '"kernels/spec.h"', '"client/cli/table.h"', "<spdlog/spdlog.h>"):
+            self.assert_found("client/lib/client.cpp", f"#include {include}")
+        self.assert_allowed("client/lib/client.cpp", '#include "kernels/array/npy.h"\n#include <grpcpp/grpcpp.h>')
+
+    def test_the_command_line_goes_through_the_library(self):
+        for include in ('"server/core/types.h"', '"kernels/spec.h"', "<grpcpp/grpcpp.h>"):
+            self.assert_found("client/cli/run.cpp", f"#include {include}")
+        self.assert_allowed("client/cli/run.cpp", '#include <CLI/CLI.hpp>\n#include "hotplate/v1/jobs.pb.h"')
+
+    def test_a_path_beside_the_file_counts_from_the_root(self):
+        self.assert_found("client/lib/a.cpp", '#include "../../server/core/types.h"',
+                          files={"server/core/types.h": "#pragma once\n"})
+
+    def test_cuda_is_asked_about_in_its_own_folder_only(self):
+        self.assert_found("server/service/a.cpp", "#ifdef HOTPLATE_CUDA")
+        self.assert_found("kernels/device.h", "#if defined(HOTPLATE_WITH_CUDA) && __CUDACC__")
+        self.assert_allowed("kernels/cuda/loader.cpp", "#ifdef HOTPLATE_CUDA")
+        self.assert_allowed("kernels/selu/selu.h", "#ifdef __CUDACC__\n#if __CUDA_ARCH__ >= 800")
+
+
+if __name__ == "__main__":
+    unittest.main()
