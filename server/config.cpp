@@ -1,0 +1,266 @@
+#include "server/config.h"
+
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "kernels/spec.h"
+#include "kernels/status.h"
+#include "server/settings.h"
+#include "server/version.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr char kFooter[] =
+    "Each flag is also a variable (--max-streams: HOTPLATE_MAX_STREAMS; --directory: HOTPLATE_DIR) and a key of the\n"
+    "configuration file (max_streams = 256). Flags win over variables, variables over the file.\n"
+    "Sizes: 64MiB, 2GB. Durations: 500ms, 20s, 15m, 2h.\n\n"
+    "Example:\n"
+    "  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n";
+
+// One value of one setting, with the words that say where it was given.
+struct Given {
+  const Setting* setting;
+  std::string value;
+  std::string source;
+};
+
+absl::Status Invalid(const std::string& sentence) { return absl::InvalidArgumentError(ToAbsl(sentence)); }
+
+// A number, boolean or string of a TOML file as the text that the setting's parser takes.
+std::optional<std::string> TextOf(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* yes = node.as_boolean()) return yes->get() ? "true" : "false";
+  return std::nullopt;
+}
+
+absl::Status ReadToml(const std::string& file, std::vector<Given>& given) {
+  toml::table table;
+  try {
+    table = toml::parse_file(file);
+  } catch (const toml::parse_error& error) {
+    const auto line = error.source().begin.line;
+    return Invalid(file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + std::string(error.description()));
+  }
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    const std::string where = file + ":" + std::to_string(node.source().begin.line);
+    const Setting* setting = nullptr;
+    std::vector<std::string> keys;
+    for (const Setting& candidate : Settings()) {
+      if (candidate.key == name) setting = &candidate;
+      keys.push_back(candidate.key);
+    }
+    if (setting == nullptr) {
+      std::string nearest;
+      for (const std::string& one : NearestNames(name, keys)) nearest += (nearest.empty() ? "" : ", ") + one;
+      return Invalid(where + ": unknown key \"" + name + "\"" +
+                     (nearest.empty() ? "; hotplated --help lists all" : ". Nearest: " + nearest));
+    }
+    const auto* list = node.as_array();
+    if (list != nullptr && !setting->repeatable) return Invalid(where + ": " + name + " takes one value, not a list");
+    std::vector<const toml::node*> nodes;
+    if (list == nullptr) nodes.push_back(&node);
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) nodes.push_back(&(*list)[i]);
+    for (const toml::node* one : nodes) {
+      const std::optional<std::string> text = TextOf(*one);
+      if (!text) return Invalid(where + ": " + name + " must be a string, a whole number or a boolean");
+      given.push_back({setting, *text, where + ": " + name});
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ReadEnvironment(const Surroundings& surroundings, std::vector<Given>& given) {
+  for (const Setting& setting : Settings()) {
+    const std::optional<std::string> text = surroundings.environment(setting.variable);
+    if (!text || text->empty()) continue;
+    std::size_t start = 0;
+    while (start <= text->size()) {
+      const std::size_t end = setting.repeatable ? std::min(text->find(':', start), text->size()) : text->size();
+      given.push_back({&setting, text->substr(start, end - start), setting.variable});
+      start = end + 1;
+    }
+  }
+}
+
+// Puts one source's values in. A repeatable setting's values replace those of the sources before.
+absl::Status ApplyAll(const std::vector<Given>& given, Config& config) {
+  std::set<const Setting*> seen;
+  for (const Given& one : given) {
+    if (one.setting->repeatable && seen.insert(one.setting).second) config.path_roots.clear();
+    if (const std::optional<std::string> wanted = one.setting->apply(config, one.value)) {
+      return Invalid(one.source + " is \"" + one.value + "\"; it must be " + *wanted);
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string Absolute(const std::string& path, const Surroundings& surroundings) {
+  if (path.empty() || path.front() == '/') return path;
+  return (std::filesystem::path(surroundings.current_folder) / path).lexically_normal().string();
+}
+
+// What rows cannot see alone: paths made absolute, defaults that depend on the surroundings, contradictions.
+absl::Status Complete(const Surroundings& surroundings, Config& config) {
+  if (config.directory.empty()) config.directory = surroundings.home + "/.hotplate";
+  for (std::string* path : {&config.directory, &config.log_file, &config.unix_socket}) {
+    *path = Absolute(*path, surroundings);
+  }
+  if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
+  for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
+
+  const bool loopback = config.listen.starts_with("127.") || config.listen == "::1";
+  if (config.insecure && config.unix_socket.empty() && !loopback) {
+    return Invalid("insecure with listen \"" + config.listen +
+                   "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
+  }
+  if (config.require_cuda && config.device == DeviceChoice::kCpu) {
+    return Invalid("require_cuda with device \"cpu\" contradict each other; drop one of the two");
+  }
+  if (config.array_bytes != 0 && config.max_array_bytes > config.array_bytes) {
+    return Invalid("max_array_bytes is " + std::to_string(config.max_array_bytes) +
+                   ", more than array_bytes, which is " + std::to_string(config.array_bytes));
+  }
+  if (config.inline_bytes + (1 << 20) > config.message_bytes) {
+    return Invalid("inline_bytes is " + std::to_string(config.inline_bytes) +
+                   "; it must be at least 1MiB less than message_bytes, which is " +
+                   std::to_string(config.message_bytes));
+  }
+  return absl::OkStatus();
+}
+
+// The flags of one command line, and the values they had.
+class CommandLine {
+ public:
+  CommandLine() : app_("hotplated: holds an allocation's devices, arrays and kernels ready for jobs.", "hotplated") {
+    app_.footer(kFooter);
+    app_.set_version_flag("--version", std::string("hotplated ") + kVersion);
+    app_.add_option("--config", config_file_,
+                    "configuration file (default: ~/.config/hotplate/hotplated.toml, if it is there)")
+        ->type_name("FILE");
+    app_.add_flag("--check-config", check_, "print the effective configuration and end");
+    for (const Setting& setting : Settings()) {
+      CLI::Option* option = setting.value.empty()
+                                ? app_.add_flag("--" + setting.flag, setting.help)
+                                : app_.add_option("--" + setting.flag, values_[setting.flag], setting.help);
+      if (!setting.value.empty())
+        option->type_name(setting.value)->type_size(1)->expected(1, setting.repeatable ? 64 : 1);
+      option->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll
+                                                     : CLI::MultiOptionPolicy::TakeLast);
+      options_.emplace_back(&setting, option);
+    }
+  }
+
+  absl::StatusOr<std::optional<Answer>> Parse(std::vector<std::string> arguments) {
+    std::reverse(arguments.begin(), arguments.end());
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+      return Answer{app_.help()};
+    } catch (const CLI::CallForVersion&) {
+      return Answer{std::string("hotplated ") + kVersion + "\n"};
+    } catch (const CLI::Error& error) {
+      return Invalid(std::string(error.what()) + "; hotplated --help lists all flags");
+    }
+    return std::nullopt;
+  }
+
+  const std::string& config_file() const { return config_file_; }
+  bool check() const { return check_; }
+
+  void Collect(std::vector<Given>& given) const {
+    for (const auto& [setting, option] : options_) {
+      if (option->count() == 0) continue;
+      const std::vector<std::string> results = option->results();
+      for (std::size_t i = setting->repeatable ? 0 : results.size() - 1; i < results.size(); ++i) {
+        given.push_back({setting, results[i], "--" + setting->flag});
+      }
+    }
+  }
+
+ private:
+  CLI::App app_;
+  std::string config_file_;
+  bool check_ = false;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::pair<const Setting*, CLI::Option*>> options_;
+};
+
+}  // namespace
+
+Surroundings Surroundings::OfThisProcess() {
+  Surroundings surroundings;
+  surroundings.environment = [](const std::string& variable) -> std::optional<std::string> {
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr) return std::nullopt;
+    return std::string(value);
+  };
+  const char* home = std::getenv("HOME");
+  surroundings.home = home != nullptr && *home != '\0' ? home : "/";
+  std::error_code error;
+  surroundings.current_folder = std::filesystem::current_path(error).string();
+  return surroundings;
+}
+
+absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::string>& arguments,
+                                                        const Surroundings& surroundings) {
+  CommandLine command_line;
+  const absl::StatusOr<std::optional<Answer>> answer = command_line.Parse(arguments);
+  if (!answer.ok()) return answer.status();
+  if (*answer) return **answer;
+
+  std::string file = command_line.config_file();
+  if (file.empty()) file = surroundings.environment("HOTPLATE_CONFIG").value_or("");
+  const bool asked_for = !file.empty();
+  if (!asked_for) file = surroundings.home + "/.config/hotplate/hotplated.toml";
+  std::error_code error;
+  const bool exists = std::filesystem::is_regular_file(file, error);
+  if (asked_for && !exists) return Invalid("--config is \"" + file + "\", and there is no such file");
+
+  Config config;
+  std::vector<Given> from_file, from_environment, from_flags;
+  if (exists) {
+    if (absl::Status status = ReadToml(file, from_file); !status.ok()) return status;
+  }
+  ReadEnvironment(surroundings, from_environment);
+  command_line.Collect(from_flags);
+  for (const std::vector<Given>* source : {&from_file, &from_environment, &from_flags}) {
+    if (absl::Status status = ApplyAll(*source, config); !status.ok()) return status;
+  }
+  if (absl::Status status = Complete(surroundings, config); !status.ok()) return status;
+  if (command_line.check()) return Answer{ToToml(config)};
+  return config;
+}
+
+std::string ToToml(const Config& config) {
+  toml::table table;
+  for (const Setting& setting : Settings()) {
+    const std::vector<std::string> values = setting.show(config);
+    if (setting.repeatable) {
+      toml::array list;
+      for (const std::string& value : values) list.push_back(value);
+      table.insert(setting.key, std::move(list));
+    } else if (!setting.quoted) {
+      if (values[0] == "true" || values[0] == "false") {
+        table.insert(setting.key, values[0] == "true");
+      } else {
+        table.insert(setting.key, static_cast<std::int64_t>(std::stoll(values[0])));
+      }
+    } else if (!values[0].empty()) {
+      table.insert(setting.key, values[0]);
+    }
+  }
+  std::ostringstream text;
+  text << table << "\n";
+  return text.str();
+}
+
+}  // namespace hotplate::server

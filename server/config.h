@@ -1,0 +1,73 @@
+// What a daemon is told: flags, then the environment, then a TOML file, then the defaults here. Immutable once read.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace hotplate::server {
+
+enum class DeviceChoice { kAuto, kCpu, kCuda };
+
+struct Config {
+  std::string name = "local";
+  std::string directory;  // HOTPLATE_DIR
+  std::string listen = "127.0.0.1";
+  std::uint16_t port = 0;   // 0: any that is free
+  std::string unix_socket;  // instead of an address and a port
+  bool insecure = false;    // no TLS; the token is asked for all the same
+
+  DeviceChoice device = DeviceChoice::kAuto;
+  bool require_cuda = false;
+  int lanes = 2;
+  int threads = 0;  // of all lanes of the CPU together; 0: what affinity and cgroup allow
+
+  std::uint64_t array_bytes = 0;      // all arrays together; 0: three quarters of the memory that jobs may use
+  std::uint64_t max_array_bytes = 0;  // one array; 0: as all together
+  std::uint32_t queue = 10'000;
+  std::uint64_t inline_bytes = std::uint64_t{1} << 20;
+  std::uint64_t message_bytes = std::uint64_t{8} << 20;
+  std::uint32_t max_streams = 256;
+  std::uint32_t max_sessions = 256;
+
+  std::chrono::nanoseconds result_retention = std::chrono::hours(1);
+  std::chrono::nanoseconds longest_lease = std::chrono::hours(24);
+  std::chrono::nanoseconds session_timeout = std::chrono::minutes(10);
+  std::chrono::nanoseconds disconnect_grace = std::chrono::seconds(10);
+  std::chrono::nanoseconds drain_timeout = std::chrono::seconds(20);
+  std::chrono::nanoseconds idle_timeout = std::chrono::minutes(15);  // 0: never
+
+  std::vector<std::string> path_roots;  // inputs by path must lie below one of these
+  std::string log_file;                 // empty: standard error
+  std::string log_level = "info";
+};
+
+// Where settings come from, besides the command line; a seam for tests.
+struct Surroundings {
+  std::function<std::optional<std::string>(const std::string& variable)> environment;
+  std::string home;
+  std::string current_folder;
+
+  static Surroundings OfThisProcess();
+};
+
+// The command line asked for an answer instead of a daemon: print the text and end with this status.
+struct Answer {
+  std::string text;
+  int exit_status = 0;
+};
+
+// INVALID_ARGUMENT names the flag, variable or file:line, and the value that is wrong.
+absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::string>& arguments,
+                                                        const Surroundings& surroundings);
+
+// The effective configuration as a TOML file that ReadConfig accepts.
+std::string ToToml(const Config& config);
+
+}  // namespace hotplate::server

@@ -1,0 +1,167 @@
+#include "server/endpoint.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "kernels/status.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr std::size_t kLongestRecord = 64 << 10;
+
+absl::Status SystemError(const std::string& what) {
+  const std::string sentence = what + ": " + std::strerror(errno);
+  if (errno == EACCES || errno == EPERM || errno == EROFS) return absl::PermissionDeniedError(ToAbsl(sentence));
+  return absl::FailedPreconditionError(ToAbsl(sentence));
+}
+
+// A folder that is there, is ours, and is closed to everybody else.
+absl::Status PrivateFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return SystemError("making folder " + path);
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return SystemError("looking at folder " + path);
+  if (!S_ISDIR(facts.st_mode)) return absl::FailedPreconditionError(ToAbsl(path + " is not a folder"));
+  if (facts.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(ToAbsl(path + " belongs to user " + std::to_string(facts.st_uid) +
+                                              "; it must be your own: use another HOTPLATE_DIR"));
+  }
+  if ((facts.st_mode & 077) != 0) {
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(facts.st_mode & 07777));
+    return absl::PermissionDeniedError(ToAbsl(
+        path + " has mode " + mode + ": others could read the daemon's token; close it with: chmod 700 " + path));
+  }
+  return absl::OkStatus();
+}
+
+// Writes a file of mode 0600 that appears under its name only when it is whole.
+absl::Status WriteWhole(const std::string& path, const std::string& text) {
+  const std::string temporary = path + "." + std::to_string(getpid()) + ".new";
+  unlink(temporary.c_str());
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return SystemError("writing " + temporary);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  const bool written = done == text.size() && fchmod(file, 0600) == 0 && fsync(file) == 0;
+  const int saved = errno;
+  close(file);
+  errno = saved;
+  if (written && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const absl::Status status = SystemError("writing " + path);
+  unlink(temporary.c_str());
+  return status;
+}
+
+absl::Status PointAt(const std::string& link, const std::string& target) {
+  const std::string temporary = link + "." + std::to_string(getpid()) + ".new";
+  unlink(temporary.c_str());
+  if (symlink(target.c_str(), temporary.c_str()) != 0) return SystemError("making link " + temporary);
+  if (rename(temporary.c_str(), link.c_str()) == 0) return absl::OkStatus();
+  const absl::Status status = SystemError("making link " + link);
+  unlink(temporary.c_str());
+  return status;
+}
+
+std::string ReadLink(const std::string& link) {
+  std::error_code error;
+  return std::filesystem::read_symlink(link, error).string();
+}
+
+}  // namespace
+
+EndpointSlot::EndpointSlot(std::string directory, std::string name, int lock)
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      record_path_(directory_ + "/servers/" + name_ + ".json"),
+      lock_(lock) {}
+
+EndpointSlot::EndpointSlot(EndpointSlot&& other) noexcept
+    : directory_(std::move(other.directory_)),
+      name_(std::move(other.name_)),
+      record_path_(std::move(other.record_path_)),
+      generation_(std::exchange(other.generation_, {})),
+      lock_(std::exchange(other.lock_, -1)) {}
+
+EndpointSlot::~EndpointSlot() {
+  Withdraw();
+  if (lock_ >= 0) close(lock_);
+}
+
+absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, const std::string& name) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
+  for (const std::string& folder : {directory, directory + "/servers", directory + "/logs"}) {
+    if (absl::Status status = PrivateFolder(folder); !status.ok()) return status;
+  }
+  const std::string path = directory + "/servers/" + name + ".lock";
+  const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0) return SystemError("opening " + path);
+  EndpointSlot slot(directory, name, lock);
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    char text[32] = {};
+    const ssize_t count = pread(lock, text, sizeof text - 1, 0);
+    const std::string pid = count > 0 ? std::string(text, std::strcspn(text, "\n")) : "unknown";
+    return absl::AlreadyExistsError(ToAbsl("daemon \"" + name + "\" is already running with pid " + pid + " (" + path +
+                                           "); stop it with \"hotplate down\" or choose another --name"));
+  }
+  // Some network file systems have no locks: the record's generation then tells two daemons apart.
+  const std::string pid = std::to_string(getpid()) + "\n";
+  if (ftruncate(lock, 0) != 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0) return SystemError("writing " + path);
+  return slot;
+}
+
+absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.add_whitespace = true;
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(record, &json, options);
+  if (!status.ok()) return absl::InternalError(ToAbsl("the endpoint record cannot be printed: " + status.ToString()));
+  if (absl::Status written = WriteWhole(record_path_, json); !written.ok()) return written;
+  generation_ = record.generation();
+  return PointAt(directory_ + "/current", "servers/" + name_ + ".json");
+}
+
+void EndpointSlot::Withdraw() {
+  if (generation_.empty()) return;
+  const absl::StatusOr<v1::EndpointRecord> there = ReadEndpointRecord(record_path_);
+  if (there.ok() && there->generation() == generation_) {
+    if (ReadLink(directory_ + "/current") == "servers/" + name_ + ".json") unlink((directory_ + "/current").c_str());
+    unlink(record_path_.c_str());
+  }
+  generation_.clear();
+}
+
+absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(ToAbsl("no endpoint record at " + path));
+  std::string text(kLongestRecord, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  v1::EndpointRecord record;
+  if (!google::protobuf::util::JsonStringToMessage(text, &record, options).ok()) {
+    return absl::DataLossError(ToAbsl(path + " is not an endpoint record"));
+  }
+  return record;
+}
+
+}  // namespace hotplate::server

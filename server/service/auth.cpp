@@ -1,0 +1,102 @@
+#include "server/service/auth.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "kernels/status.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr std::string_view kScheme = "Bearer ";
+constexpr std::size_t kSessionDigits = 32;
+constexpr char kNoToken[] =
+    "no token: send the metadata \"authorization: Bearer TOKEN\" with the token of the daemon's endpoint record";
+constexpr char kWrongToken[] =
+    "the token is not this daemon's: read its endpoint record again (it may have been started anew)";
+
+std::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+const char* NameOf(core::Scope scope) {
+  switch (scope) {
+    case core::Scope::kObserve:
+      return "observe";
+    case core::Scope::kSubmit:
+      return "submit";
+    case core::Scope::kAdmin:
+      return "admin";
+  }
+  return "?";
+}
+
+bool IsHex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+class Processor final : public grpc::AuthMetadataProcessor {
+ public:
+  explicit Processor(std::shared_ptr<const Authenticator> authenticator) : authenticator_(std::move(authenticator)) {}
+
+  bool IsBlocking() const override { return false; }
+
+  // The token stays in the metadata: properties put into the context would stay with the connection, and the next
+  // call on it may come with another token.
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*, OutputMetadata*) override {
+    const absl::StatusOr<const Token*> token = authenticator_->FindToken(metadata);
+    if (token.ok()) return grpc::Status::OK;
+    return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, std::string(token.status().message()));
+  }
+
+ private:
+  std::shared_ptr<const Authenticator> authenticator_;
+};
+
+}  // namespace
+
+absl::StatusOr<const Token*> Authenticator::FindToken(const CallMetadata& metadata) const {
+  const auto [first, last] = metadata.equal_range("authorization");
+  if (first == last) return absl::UnauthenticatedError(kNoToken);
+  const std::string_view text = View(first->second);
+  if (std::next(first) != last || !text.starts_with(kScheme)) return absl::UnauthenticatedError(kNoToken);
+  const std::string_view given = text.substr(kScheme.size());
+  const Token* found = nullptr;
+  for (const Token& token : tokens_) {  // all of them, so that time does not tell which one matched
+    if (!token.secret.empty() && given.size() == token.secret.size() &&
+        CRYPTO_memcmp(given.data(), token.secret.data(), given.size()) == 0) {
+      found = &token;
+    }
+  }
+  if (found == nullptr) return absl::UnauthenticatedError(kWrongToken);
+  return found;
+}
+
+absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& metadata, core::Scope needed) const {
+  const absl::StatusOr<const Token*> token = FindToken(metadata);
+  if (!token.ok()) return token.status();
+  if ((*token)->scope < needed) {
+    return absl::PermissionDeniedError(ToAbsl("token \"" + (*token)->name + "\" has the scope " +
+                                              NameOf((*token)->scope) + "; this call needs " + NameOf(needed)));
+  }
+  core::Principal who{(*token)->name, core::SessionId("shared"), (*token)->scope};
+  const auto session = metadata.find("hotplate-session");
+  if (session != metadata.end()) {
+    const std::string_view text = View(session->second);
+    if (text.size() != kSessionDigits || !IsHex(text)) {
+      return InvalidField(
+          "hotplate-session",
+          "the metadata hotplate-session must be 32 hexadecimal digits, made at random by the client; it has " +
+              std::to_string(text.size()) + " characters");
+    }
+    who.session = core::SessionId(std::string(text));
+  }
+  return who;
+}
+
+std::shared_ptr<grpc::AuthMetadataProcessor> Authenticator::Processor(
+    std::shared_ptr<const Authenticator> authenticator) {
+  return std::make_shared<server::Processor>(std::move(authenticator));
+}
+
+}  // namespace hotplate::server

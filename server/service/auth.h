@@ -1,0 +1,45 @@
+// Who calls: the token that every RPC carries (health and reflection too), and the session it belongs to.
+//   1. The credentials' metadata processor refuses a call without a good token before any service sees it.
+//   2. A handler asks Identify for the principal, which also checks the scope that the method wants.
+// Immutable, thread-safe.
+#pragma once
+
+#include <grpcpp/security/auth_metadata_processor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/core/types.h"
+
+namespace hotplate::server {
+
+struct Token {
+  std::string name;    // for the log and as part of the principal; never secret
+  std::string secret;  // hexadecimal
+  core::Scope scope = core::Scope::kAdmin;
+};
+
+using CallMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+
+class Authenticator {
+ public:
+  explicit Authenticator(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  // UNAUTHENTICATED without exactly one good token; compares in constant time.
+  absl::StatusOr<const Token*> FindToken(const CallMetadata& metadata) const;
+
+  // UNAUTHENTICATED as above; PERMISSION_DENIED below the scope; INVALID_ARGUMENT for a session that is not 32
+  // hexadecimal digits. A call without a session (grpcurl) is of the session "shared".
+  absl::StatusOr<core::Principal> Identify(const CallMetadata& metadata, core::Scope needed) const;
+
+  // For the server's credentials. Shares ownership of `authenticator`.
+  static std::shared_ptr<grpc::AuthMetadataProcessor> Processor(std::shared_ptr<const Authenticator> authenticator);
+
+ private:
+  std::vector<Token> tokens_;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,237 @@
+#include "server/settings.h"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "server/quantity.h"
+
+namespace hotplate::server {
+namespace {
+
+using Complaint = std::optional<std::string>;
+
+std::string UpperSnake(std::string text) {
+  for (char& c : text) c = c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return text;
+}
+
+std::string LowerSnake(std::string text) {
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+Setting Row(std::string flag, std::string value, std::string help,
+            std::function<Complaint(Config&, const std::string&)> apply, std::function<std::string(const Config&)> show,
+            bool quoted = true) {
+  Setting row;
+  row.variable = "HOTPLATE_" + UpperSnake(flag);
+  row.key = LowerSnake(flag);
+  row.flag = std::move(flag);
+  row.value = std::move(value);
+  row.help = std::move(help);
+  row.apply = std::move(apply);
+  row.show = [show = std::move(show)](const Config& config) { return std::vector<std::string>{show(config)}; };
+  row.quoted = quoted;
+  return row;
+}
+
+template <typename T>
+Setting Number(std::string flag, std::string help, T Config::*member, T least, T most) {
+  return Row(
+      std::move(flag), "N", std::move(help),
+      [=](Config& config, const std::string& text) -> Complaint {
+        T number{};
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
+          return "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+        }
+        config.*member = number;
+        return std::nullopt;
+      },
+      [=](const Config& config) { return std::to_string(config.*member); }, false);
+}
+
+Setting Bytes(std::string flag, std::string help, std::uint64_t Config::*member, std::uint64_t least,
+              std::uint64_t most) {
+  return Row(
+      std::move(flag), "SIZE", std::move(help),
+      [=](Config& config, const std::string& text) -> Complaint {
+        const std::optional<std::uint64_t> bytes = ParseBytes(text);
+        if (!bytes || *bytes < least || *bytes > most) {
+          return "a size from " + FormatBytes(least) + " to " + FormatBytes(most) + ", like 64MiB or 2GB";
+        }
+        config.*member = *bytes;
+        return std::nullopt;
+      },
+      [=](const Config& config) { return FormatBytes(config.*member); });
+}
+
+Setting Duration(std::string flag, std::string help, std::chrono::nanoseconds Config::*member,
+                 std::chrono::nanoseconds most) {
+  return Row(
+      std::move(flag), "TIME", std::move(help),
+      [=](Config& config, const std::string& text) -> Complaint {
+        const std::optional<std::chrono::nanoseconds> duration = ParseDuration(text);
+        if (!duration || *duration > most) {
+          return "a duration up to " + FormatDuration(most) + " with its unit, like 500ms, 20s, 15m or 2h";
+        }
+        config.*member = *duration;
+        return std::nullopt;
+      },
+      [=](const Config& config) { return FormatDuration(config.*member); });
+}
+
+Setting Switch(std::string flag, std::string help, bool Config::*member) {
+  return Row(
+      std::move(flag), "", std::move(help),
+      [=](Config& config, const std::string& text) -> Complaint {
+        if (text == "true" || text == "1") {
+          config.*member = true;
+        } else if (text == "false" || text == "0") {
+          config.*member = false;
+        } else {
+          return "true or false";
+        }
+        return std::nullopt;
+      },
+      [=](const Config& config) { return config.*member ? "true" : "false"; }, false);
+}
+
+Setting Text(std::string flag, std::string value, std::string help, std::string Config::*member,
+             std::function<Complaint(const std::string&)> check) {
+  return Row(
+      std::move(flag), std::move(value), std::move(help),
+      [=](Config& config, const std::string& text) -> Complaint {
+        if (Complaint complaint = check(text)) return complaint;
+        config.*member = text;
+        return std::nullopt;
+      },
+      [=](const Config& config) { return config.*member; });
+}
+
+Complaint CheckName(const std::string& text) {
+  const bool fine = !text.empty() && text.size() <= 64 && text.front() != '.' &&
+                    std::all_of(text.begin(), text.end(), [](unsigned char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                             c == '_' || c == '.';
+                    });
+  if (fine) return std::nullopt;
+  return "1 to 64 letters, digits, '-', '_' or '.', not starting with '.'";
+}
+
+Complaint CheckAddress(const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  if (inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1)
+    return std::nullopt;
+  return "a numeric IPv4 or IPv6 address, like 127.0.0.1, 0.0.0.0 or ::1";
+}
+
+Complaint CheckPath(const std::string& text) {
+  if (!text.empty() && text.find('\0') == std::string::npos) return std::nullopt;
+  return "a path";
+}
+
+Complaint CheckSocket(const std::string& text) {
+  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  if (!text.empty() && text.size() <= kLongest) return std::nullopt;
+  return "a path of at most " + std::to_string(kLongest) + " bytes";
+}
+
+Complaint CheckLevel(const std::string& text) {
+  for (const char* level : {"trace", "debug", "info", "warning", "error", "critical", "off"}) {
+    if (text == level) return std::nullopt;
+  }
+  return "trace, debug, info, warning, error, critical or off";
+}
+
+Setting DeviceRow() {
+  return Row(
+      "device", "auto|cpu|cuda", "which devices to use; auto: all there are",
+      [](Config& config, const std::string& text) -> Complaint {
+        if (text == "auto") {
+          config.device = DeviceChoice::kAuto;
+        } else if (text == "cpu") {
+          config.device = DeviceChoice::kCpu;
+        } else if (text == "cuda") {
+          config.device = DeviceChoice::kCuda;
+        } else {
+          return "auto, cpu or cuda";
+        }
+        return std::nullopt;
+      },
+      [](const Config& config) {
+        return config.device == DeviceChoice::kAuto ? "auto" : config.device == DeviceChoice::kCpu ? "cpu" : "cuda";
+      });
+}
+
+Setting PathRoots() {
+  Setting row = Row(
+      "path-root", "DIR", "inputs by path must lie below DIR; repeatable (default: home and the current folder)",
+      [](Config& config, const std::string& text) -> Complaint {
+        if (Complaint complaint = CheckPath(text)) return complaint;
+        config.path_roots.push_back(text);
+        return std::nullopt;
+      },
+      nullptr);
+  row.repeatable = true;
+  row.show = [](const Config& config) { return config.path_roots; };
+  return row;
+}
+
+std::vector<Setting> MakeSettings() {
+  constexpr std::uint64_t kAny = std::numeric_limits<std::int64_t>::max();
+  using std::chrono::hours;
+  std::vector<Setting> rows = {
+      Text("name", "NAME", "the daemon's name, for clients to choose it by", &Config::name, CheckName),
+      Text("directory", "DIR", "where endpoint records are kept", &Config::directory, CheckPath),
+      Text("listen", "ADDRESS", "numeric address to listen on", &Config::listen, CheckAddress),
+      Number<std::uint16_t>("port", "port to listen on; 0: any that is free", &Config::port, 0, 65'535),
+      Text("unix-socket", "PATH", "listen on this socket instead", &Config::unix_socket, CheckSocket),
+      Switch("insecure", "no TLS; only on loopback or a unix socket, and the token is still required",
+             &Config::insecure),
+      DeviceRow(),
+      Switch("require-cuda", "refuse to start without a usable CUDA device", &Config::require_cuda),
+      Number<int>("lanes", "jobs at a time on each device", &Config::lanes, 1, 64),
+      Number<int>("threads", "CPU threads of all lanes together; 0: what affinity and cgroup allow", &Config::threads,
+                  0, 4096),
+      Bytes("array-bytes", "memory for all arrays together; 0: three quarters of what jobs may use",
+            &Config::array_bytes, 0, kAny),
+      Bytes("max-array-bytes", "the largest array; 0: as all together", &Config::max_array_bytes, 0, kAny),
+      Number<std::uint32_t>("queue", "jobs that may wait", &Config::queue, 1, 1'000'000),
+      Bytes("inline-bytes", "outputs up to this size come back inside a message", &Config::inline_bytes, 0,
+            std::uint64_t{64} << 20),
+      Bytes("message-bytes", "the largest message that is accepted", &Config::message_bytes, std::uint64_t{5} << 20,
+            std::uint64_t{1} << 30),
+      Number<std::uint32_t>("max-streams", "streams that may be open at a time", &Config::max_streams, 1, 100'000),
+      Number<std::uint32_t>("max-sessions", "sessions that may be open at a time", &Config::max_sessions, 1, 100'000),
+      Duration("result-retention", "how long the result of an ended job is kept", &Config::result_retention,
+               hours(8784)),
+      Duration("longest-lease", "the longest lease of an array", &Config::longest_lease, hours(8784)),
+      Duration("session-timeout", "a session without streams and calls ends after this", &Config::session_timeout,
+               hours(8784)),
+      Duration("disconnect-grace", "how long an attached job outlives its connection", &Config::disconnect_grace,
+               hours(24)),
+      Duration("drain-timeout", "how long jobs may go on after a request to stop", &Config::drain_timeout, hours(24)),
+      Duration("idle-timeout", "stop after this long without a job; 0: never", &Config::idle_timeout, hours(8784)),
+      PathRoots(),
+      Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
+      Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),
+  };
+  for (Setting& row : rows) {
+    if (row.flag == "directory") row.variable = "HOTPLATE_DIR";
+  }
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<Setting>& Settings() {
+  static const std::vector<Setting> settings = MakeSettings();
+  return settings;
+}
+
+}  // namespace hotplate::server
