@@ -16,7 +16,7 @@ inline constexpr double kTwoPi = 6.283185307179586476925286766559;
 // The midpoint of cell `index` of `n` between `low` and `high`, reduced to [-pi, pi].
 HOTPLATE_HOST_DEVICE inline float ReducedMidpoint(std::int64_t index, std::int64_t n, double low, double high) {
   const double x = low + (static_cast<double>(index) + 0.5) * ((high - low) / static_cast<double>(n));
-  return static_cast<float>(remainder(x, kTwoPi));
+  return static_cast<float>(x - kTwoPi * rint(x / kTwoPi));
 }
 
 // The area of one cell, by which the sum of the sines is multiplied.

@@ -36,7 +36,7 @@ KernelSpec Spec() {
       .Output("y", "float(T)", "...", "")
       .CostModel("20 * n FLOP (expm1 counted as 18), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
       .Numerics(
-          "relative error at most 8 ulp (8 * 2^-24 in float32, 8 * 2^-53 in float64, beside the rounding of the "
+          "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the "
           "parameters to that type); NaN stays NaN; deterministic on one device")
       .Example("hotplate run selu x.npy -o y.npy")
       .Build();

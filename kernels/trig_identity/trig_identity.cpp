@@ -23,7 +23,7 @@ KernelSpec Spec() {
       .Input("x", "T", "...", "angles in radians")
       .Output("y", "float(T)", "...", "1 up to rounding")
       .CostModel("33 * n FLOP (a sine or cosine counted as 15), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
-      .Numerics("|y - 1| at most 8 * 2^-24 in float32 and 8 * 2^-53 in float64; deterministic on one device")
+      .Numerics("|y - 1| at most 16 * 2^-24 in float32 and 16 * 2^-53 in float64; deterministic on one device")
       .Example("hotplate run trig_identity x.npy -o y.npy")
       .Build();
 }

@@ -1,0 +1,42 @@
+// What this process may use of the machine: processors by affinity and cgroup quota, memory by cgroup (version 1 or 2)
+// or the machine. Everything is read from /proc and /sys under `root`, which is empty but in tests.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hotplate::cpu {
+
+// "x86-64-v4 (AVX-512)": what the kernels' hot loops were dispatched to.
+std::string InstructionSet();
+
+// The processor's name as /proc/cpuinfo has it; "CPU" if it has none.
+std::string ModelName(const std::string& root = "");
+
+// Processors in this thread's affinity mask, ascending.
+std::vector<int> AllowedProcessors();
+
+// Processors' worth of time that the cgroup allows, if it limits it.
+std::optional<double> ProcessorQuota(const std::string& root = "");
+
+// Affinity and quota together, rounded down, at least 1.
+int UsableThreads(const std::string& root = "");
+
+struct Memory {
+  std::uint64_t total = 0;      // the limit
+  std::uint64_t available = 0;  // what can be had without swapping; page cache counts as available
+};
+
+// The tightest of the machine's and the cgroups' figures. Zeros if nothing could be read.
+Memory ReadMemory(const std::string& root = "");
+
+struct ProcessorTime {
+  std::uint64_t busy = 0, total = 0;  // in ticks, since boot
+};
+
+// Summed over `processors`; nothing if /proc/stat cannot be read.
+std::optional<ProcessorTime> ReadProcessorTime(const std::vector<int>& processors, const std::string& root = "");
+
+}  // namespace hotplate::cpu
