@@ -79,9 +79,6 @@ struct BoundCall {
   std::size_t OutputBytes() const;
 };
 
-// Largest array, in bytes, that any signature may ask for; the daemon's own limits are lower.
-inline constexpr std::size_t kMaxArrayBytes = std::size_t{1} << 46;
-
 class KernelSpec {
  public:
   const std::string& name() const { return name_; }

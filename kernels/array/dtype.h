@@ -47,16 +47,49 @@ bool IsInteger(DType dtype);   // signed and unsigned; not bool
 // The dtype of a C++ element type, for typed views: DTypeOf<float>() == DType::kFloat32.
 template <typename T>
 constexpr DType DTypeOf();
-template <> constexpr DType DTypeOf<bool>() { return DType::kBool; }
-template <> constexpr DType DTypeOf<std::int8_t>() { return DType::kInt8; }
-template <> constexpr DType DTypeOf<std::int16_t>() { return DType::kInt16; }
-template <> constexpr DType DTypeOf<std::int32_t>() { return DType::kInt32; }
-template <> constexpr DType DTypeOf<std::int64_t>() { return DType::kInt64; }
-template <> constexpr DType DTypeOf<std::uint8_t>() { return DType::kUInt8; }
-template <> constexpr DType DTypeOf<std::uint16_t>() { return DType::kUInt16; }
-template <> constexpr DType DTypeOf<std::uint32_t>() { return DType::kUInt32; }
-template <> constexpr DType DTypeOf<std::uint64_t>() { return DType::kUInt64; }
-template <> constexpr DType DTypeOf<float>() { return DType::kFloat32; }
-template <> constexpr DType DTypeOf<double>() { return DType::kFloat64; }
+template <>
+constexpr DType DTypeOf<bool>() {
+  return DType::kBool;
+}
+template <>
+constexpr DType DTypeOf<std::int8_t>() {
+  return DType::kInt8;
+}
+template <>
+constexpr DType DTypeOf<std::int16_t>() {
+  return DType::kInt16;
+}
+template <>
+constexpr DType DTypeOf<std::int32_t>() {
+  return DType::kInt32;
+}
+template <>
+constexpr DType DTypeOf<std::int64_t>() {
+  return DType::kInt64;
+}
+template <>
+constexpr DType DTypeOf<std::uint8_t>() {
+  return DType::kUInt8;
+}
+template <>
+constexpr DType DTypeOf<std::uint16_t>() {
+  return DType::kUInt16;
+}
+template <>
+constexpr DType DTypeOf<std::uint32_t>() {
+  return DType::kUInt32;
+}
+template <>
+constexpr DType DTypeOf<std::uint64_t>() {
+  return DType::kUInt64;
+}
+template <>
+constexpr DType DTypeOf<float>() {
+  return DType::kFloat32;
+}
+template <>
+constexpr DType DTypeOf<double>() {
+  return DType::kFloat64;
+}
 
 }  // namespace hotplate

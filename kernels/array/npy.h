@@ -1,5 +1,6 @@
 // The .npy file format, versions 1 to 3 (NEP 1): little-endian, C or Fortran order, plain element types.
 // Anything else is refused with a sentence that says what was found. Sizes are bounded before they are used.
+// bfloat16, which NumPy itself lacks, is '<V2', as arrays of ml_dtypes (JAX) are saved.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "kernels/array/shape.h"
@@ -36,7 +38,8 @@ std::variant<NpyHeader, NpyError> ParseNpyHeader(std::span<const std::byte> pref
 // A version 1.0 header (2.0 where that is too short), padded so that the data start on a multiple of 64 bytes.
 std::string NpyHeaderFor(const Signature& signature);
 
-// An open .npy file to read from. Checks the header and that the file is as long as the header says.
+// An open .npy file to read from. Checks the header and that the file is at least as long as the header says (what
+// follows the array is another one's business, as in NumPy). A regular file only: opening a pipe does not wait.
 class NpyFile {
  public:
   static std::variant<NpyFile, NpyError> Open(const std::string& path);
@@ -59,7 +62,9 @@ class NpyFile {
 };
 
 // A file that replaces `path` when it is complete, and leaves no trace when it is not: written beside it under
-// another name, synced, then renamed. Write in order; Commit once.
+// another name, synced, then renamed. Write in order; Commit once. A symbolic link stays, and what it points to is
+// replaced. A new file's permissions follow the umask, a replaced one's stay as they were. What is no regular file
+// (/dev/null), or may not be written, is not replaced.
 class AtomicFile {
  public:
   // Fails at once if the folder is not there or not writable, or `path` is a folder.

@@ -14,6 +14,9 @@ namespace hotplate {
 
 inline constexpr std::size_t kMaxRank = 8;
 
+// Largest array, in bytes, that any signature may ask for; the daemon's own limits are lower.
+inline constexpr std::size_t kMaxArrayBytes = std::size_t{1} << 46;
+
 // Sizes in elements, outermost first; empty for a scalar.
 using Shape = std::vector<std::int64_t>;
 
@@ -30,6 +33,7 @@ std::string ToString(std::span<const std::int64_t> shape);
 std::string ToString(const Signature& signature);
 
 // The number of elements, or nothing if a size is negative, there are more than kMaxRank, or the product overflows.
+// The sizes beside a 0 must not overflow either.
 std::optional<std::size_t> ElementCount(std::span<const std::int64_t> shape);
 
 // The number of bytes, or nothing where ElementCount has none or the bytes overflow.

@@ -1,0 +1,147 @@
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "kernels/array/npy.h"
+
+namespace hotplate {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{64} << 20;
+constexpr int kMostLinks = 40;
+
+NpyError SystemError(std::string_view what, int error) {
+  return {.message = std::string(what) + ": " + std::generic_category().message(error), .system_error = error};
+}
+
+// "out" for "out", "a" for "a/out", "/" for "/out".
+std::string FolderOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Where `path` leads: the file itself, or what its symbolic links point to, whether that exists or not.
+std::variant<std::string, NpyError> Target(std::string path) {
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::string target(4096, '\0');
+    const ssize_t length = readlink(path.c_str(), target.data(), target.size());
+    if (length < 0) return path;  // no link, or nothing: what is wrong shows when it is used
+    target.resize(static_cast<std::size_t>(length));
+    path = target.starts_with('/') ? target : FolderOf(path) + "/" + target;
+  }
+  return SystemError("cannot write it", ELOOP);
+}
+
+// The permissions of the file that is replaced, or nothing where there is none yet.
+std::variant<std::optional<mode_t>, NpyError> ModeToKeep(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return SystemError("cannot write it", errno);
+  }
+  if (S_ISDIR(status.st_mode)) return SystemError("cannot write it", EISDIR);
+  if (!S_ISREG(status.st_mode)) {
+    return NpyError{.message = "cannot write it: it is a device, a pipe or a socket, not a file",
+                    .system_error = EINVAL};
+  }
+  if (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return SystemError("cannot replace it", errno);
+  return std::optional<mode_t>(status.st_mode & 07777);
+}
+
+// Beside `path`, hidden, and not there yet.
+std::string TemporaryName(const std::string& path) {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  // A name may have 255 bytes: a long one is cut to leave room for the rest.
+  return path.substr(0, name) + "." + path.substr(name, 200) + "." + digits + ".part";
+}
+
+}  // namespace
+
+std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
+  if (path.empty()) return SystemError("cannot write it", ENOENT);
+  if (path.back() == '/') return SystemError("cannot write it", EISDIR);
+  const std::variant<std::optional<mode_t>, NpyError> mode = ModeToKeep(path);
+  if (const auto* error = std::get_if<NpyError>(&mode)) return *error;
+  std::variant<std::string, NpyError> target = Target(path);
+  if (auto* error = std::get_if<NpyError>(&target)) return std::move(*error);
+  std::string final_path = std::get<std::string>(std::move(target));
+
+  constexpr int kAttempts = 8;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string temporary = TemporaryName(final_path);
+    const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0) {
+      if (errno == EEXIST || errno == EINTR) continue;
+      return SystemError("cannot write to its folder " + FolderOf(final_path), errno);
+    }
+    AtomicFile file(descriptor, std::move(final_path), std::move(temporary));
+    const auto& kept = std::get<std::optional<mode_t>>(mode);
+    if (kept && fchmod(descriptor, *kept & 0777) != 0) return SystemError("cannot set its permissions", errno);
+    return file;
+  }
+  return SystemError("cannot write to its folder " + FolderOf(final_path), EEXIST);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+std::optional<NpyError> AtomicFile::Write(std::span<const std::byte> bytes) {
+  if (descriptor_ < 0) return SystemError("cannot write it, it is complete already", EBADF);
+  while (!bytes.empty()) {
+    const ssize_t count = write(descriptor_, bytes.data(), std::min(bytes.size(), kPiece));
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      return SystemError("cannot write it", errno);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return std::nullopt;
+}
+
+std::optional<NpyError> AtomicFile::Commit() {
+  if (descriptor_ < 0) return SystemError("cannot write it, it is complete already", EBADF);
+  // Closing reports too: over NFS that is where a full quota may first be told.
+  const int synced = fsync(descriptor_) == 0 ? 0 : errno;
+  const int closed = close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;
+  if (synced != 0 || closed != 0) return SystemError("cannot write it", synced != 0 ? synced : closed);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return SystemError("cannot put it in place", errno);
+  temporary_.clear();
+  // The file is there and whole; this makes its name last through a power cut, where the file system can.
+  const int folder = open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    close(folder);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hotplate

@@ -1,0 +1,81 @@
+#include "kernels/array/host_buffer.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+namespace hotplate {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// From here on memory comes as whole huge pages: one page fault for 2 MiB instead of one for each 4 KiB, and it goes
+// back to the system when freed. A build with a sanitizer keeps to the heap, whose red zones find overruns.
+#ifdef HOTPLATE_SANITIZED
+constexpr std::size_t kMappedFrom = std::numeric_limits<std::size_t>::max();
+#else
+constexpr std::size_t kMappedFrom = kHugePage;
+#endif
+
+// A mapping larger than the machine succeeds where overcommit is on, and kills the process when it is written.
+std::size_t PhysicalMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return std::numeric_limits<std::size_t>::max() / 4;
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page);
+}
+
+std::size_t MappedLength(std::size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+
+// Aligned to a huge page: maps one more, and gives back what sticks out on both sides.
+std::byte* Map(std::size_t bytes) {
+  const std::size_t length = MappedLength(bytes);
+  void* const mapping = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(mapping);
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(first) % kHugePage) % kHugePage;
+  if (before > 0) munmap(first, before);
+  if (before < kHugePage) munmap(first + before + length, kHugePage - before);
+  madvise(first + before, length, MADV_HUGEPAGE);  // a wish: without it the memory is as good, only slower to touch
+  return first + before;
+}
+
+std::byte* AllocateBytes(std::size_t bytes) {
+  if (bytes > PhysicalMemory()) return nullptr;
+  if (bytes >= kMappedFrom) return Map(bytes);
+  void* data = nullptr;
+  if (posix_memalign(&data, HostBuffer::kAlignment, bytes == 0 ? 1 : bytes) != 0) return nullptr;
+  return static_cast<std::byte*>(data);
+}
+
+void FreeBytes(std::byte* data, std::size_t bytes) {
+  if (bytes >= kMappedFrom) {
+    munmap(data, MappedLength(bytes));
+  } else {
+    std::free(data);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<HostBuffer> HostBuffer::Allocate(std::size_t bytes) {
+  std::byte* const data = AllocateBytes(bytes);
+  if (data == nullptr) return nullptr;
+  auto* const buffer = new (std::nothrow) HostBuffer(data, bytes);
+  if (buffer == nullptr) {
+    FreeBytes(data, bytes);
+    return nullptr;
+  }
+  try {
+    return std::shared_ptr<HostBuffer>(buffer);
+  } catch (const std::bad_alloc&) {  // no room for the count; the buffer is freed already
+    return nullptr;
+  }
+}
+
+HostBuffer::~HostBuffer() { FreeBytes(data_, size_); }
+
+}  // namespace hotplate
