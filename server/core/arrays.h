@@ -17,14 +17,15 @@
 namespace hotplate::core {
 
 struct ArrayLimits {
-  std::uint64_t total_bytes = 0;
-  std::uint64_t array_bytes = 0;  // one array
+  std::uint64_t total_bytes = 0;  // all arrays and buffers; 0: no limit
+  std::uint64_t array_bytes = 0;  // one array; 0: no limit of its own
   std::uint32_t count = 100'000;
   nanoseconds longest_lease = std::chrono::hours(24);
   // An array that is being written and gets no bytes for this long is freed.
   nanoseconds upload_grace = std::chrono::seconds(60);
 };
 
+// Whoever shares the owner's token sees an array; an admin sees all. To others it is NOT_FOUND.
 class ArrayStore {
  public:
   ArrayStore(ArrayLimits limits, const Clock& clock);
@@ -60,9 +61,33 @@ class ArrayStore {
 
   // Memory for an output of a job, counted like any other; it becomes an array by Adopt, or goes with its last user.
   absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes);
+  // An owner without a session and no lease: the array stays until somebody frees it.
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
                                       std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,
                                       bool replace);
+
+  // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.
+  class NameHold {
+   public:
+    NameHold() = default;
+    NameHold(NameHold&& other) noexcept;
+    NameHold& operator=(NameHold&& other) noexcept;
+    ~NameHold();
+
+   private:
+    friend class ArrayStore;
+    struct Held;
+    explicit NameHold(std::unique_ptr<Held> held);
+    std::unique_ptr<Held> held_;
+  };
+  // INVALID_ARGUMENT, or ALREADY_EXISTS. The hold must not outlive the store.
+  absl::StatusOr<NameHold> HoldName(const Principal& owner, const std::string& name);
+  absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, NameHold name,
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);
+
+  // 1 to 64 of A-Z a-z 0-9 _ . -, and not what an array's id looks like ("a17").
+  static absl::Status ValidateName(const std::string& name);
+  absl::Status ValidateLease(nanoseconds lease) const;
 
   // Frees what the session owns; arrays with a lease stay.
   void EndSession(const SessionId& session);

@@ -3,8 +3,10 @@
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
 //   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
-//   4. Every state change is numbered and kept with the job; observers hear of it on the thread that made it, with
-//      no lock held. Progress is not an event: observers of running jobs are told of it by the ticker.
+//   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held.
+//      The end is told at once, on the thread that made it, and what has not been told before goes with it: so a
+//      tiny job is one burst of calls, closed by OnFlush. PENDING and RUNNING of a job that takes longer come from
+//      the ticker within a few hundredths of a second, and so does progress, which is not an event.
 //   5. The end (COMPLETED, FAILED, CANCELLED, TIMEOUT) is the last update. The job stays in the table for the
 //      retention time, so that a client that went away can fetch the result.
 // Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain.
@@ -21,19 +23,34 @@
 
 namespace hotplate::core {
 
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
 struct EngineOptions {
   std::uint32_t queued_jobs = 10'000;
   // Outputs of a job that are together not larger come back inline.
   std::uint64_t inline_bytes = 1 << 20;
   nanoseconds result_retention = std::chrono::hours(1);
   std::uint32_t retained_jobs = 10'000;  // ended ones; the oldest go first
+  // Inline results of ended jobs, together; the oldest go first, with their jobs.
+  std::uint64_t retained_bytes = std::uint64_t{256} << 20;
+  std::uint32_t max_sessions = 1000;
+  std::uint32_t max_streams = 1000;  // open ones, of all sessions together
+  // A session without a stream, an active job or a sign of life for this long is ended.
+  nanoseconds session_timeout = std::chrono::minutes(10);
   // How long an attached job outlives its stream.
   nanoseconds disconnect_grace = std::chrono::seconds(10);
   // The end of the allocation, refreshed by the daemon; a time limit beyond it is refused.
   std::function<std::optional<WallTime>()> allocation_end;
+  // An idle lane polls this long before it sleeps: saves the wake-up where cores are to spare, costs a core meanwhile.
+  nanoseconds lane_spin{0};
+  // Called with no lock held, from any thread; messages below `log_level` are not even made.
+  std::function<void(LogLevel, const std::string&)> log;
+  LogLevel log_level = LogLevel::kInfo;
 };
 
-// Told of one job's updates, or of many jobs'. Calls for one job come in order; never under a lock of the engine.
+// Told of one job's updates, or of many jobs'. Calls for one job come in order and one at a time, those for different
+// jobs may come at once from several threads; never under a lock of the engine, so that they may call it. They run on
+// lanes and the ticker and must not wait.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
@@ -44,6 +61,8 @@ class JobObserver {
   virtual void OnProgress(const JobId& id, std::uint64_t tag, double fraction) = 0;
   // The daemon drains or the allocation ends soon.
   virtual void OnNotice(const std::string& text, std::optional<double> seconds_left) = 0;
+  // Ends every burst of the calls above: an observer that collects them may send them now.
+  virtual void OnFlush() {}
 };
 
 struct CheckReport {
@@ -81,9 +100,12 @@ struct JobFilter {
 
 class Engine {
  public:
+  // Returns when the lanes are open. Device ids must be unique, at most 64 devices.
   Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
-  // Drains with a timeout of zero if nobody did.
+  // Drains with a timeout of zero if nobody did, and waits for the lanes.
   ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // The job's call, cost and where it fits; the same refusals as Submit. Inputs may be signatures alone.
   absl::StatusOr<CheckReport> Check(const Principal& who, const JobRequest& request);
@@ -96,8 +118,11 @@ class Engine {
   // Tells `observer` every event from `from_sequence` on, those that have been at once, on this thread.
   absl::Status Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
                      std::shared_ptr<JobObserver> observer, std::uint64_t tag);
-  // No more calls to this observer begin after it returns. An attached job of it is cancelled after the grace, or
-  // at once if `cancel_now`; with `detach` it goes on as a detached job.
+  // Lets `observer` hear of notices before (and after) it has jobs, until Unsubscribe.
+  void Subscribe(std::shared_ptr<JobObserver> observer);
+  // No more calls to this observer begin after it returns, and none is under way but those that call this. The jobs
+  // that were submitted with it, attached and not yet ended, are cancelled after the grace or now, or go on detached;
+  // a job's own DisconnectPolicy comes first.
   enum class OnDisconnect { kCancelAfterGrace, kCancelNow, kDetach };
   void Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy);
 
@@ -112,7 +137,9 @@ class Engine {
   void EndSession(const SessionId& session);
 
   // No new jobs from now on (UNAVAILABLE, says so); returns when none runs or waits, or all have been cancelled
-  // after the timeout. True if every job ended by itself. A lane in an uninterruptible call is not waited for.
+  // after the timeout. True if every job ended by itself. A lane in an uninterruptible call is not waited for (but the
+  // destructor does wait for it: who cannot, leaves by std::_Exit while Status() still has running jobs). Not to be
+  // called by an observer.
   bool Drain(nanoseconds timeout, const std::string& reason);
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left);

@@ -80,6 +80,16 @@ struct JobOutput {
   std::optional<nanoseconds> lease;  // none: the session's
 };
 
+// What becomes of an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
+enum class DisconnectPolicy {
+  kDefault = 0,  // what Engine::Unsubscribe is told
+  kCancel = 1,
+  kDetach = 2,
+};
+
+inline constexpr int kMaxPriority = 100;  // and its negative
+inline constexpr std::size_t kMaxRequestIdBytes = 64;
+
 struct JobRequest {
   std::string kernel;
   std::map<std::string, ParamValue> params;
@@ -94,6 +104,7 @@ struct JobRequest {
   std::uint64_t payload_hash = 0;
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
   bool attached = false;
+  DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
 };
 
 // One output of a job that COMPLETED.
@@ -133,6 +144,8 @@ struct JobEnd {
   absl::Status error;  // OK if COMPLETED
   std::vector<JobOutputValue> outputs;
   std::optional<JobReceipt> receipt;  // none for a job that never began
+  // The outputs went to the stream that the job was attached to, and were not kept.
+  bool outputs_dropped = false;
 };
 
 // A copy of a job's state for those who ask.
