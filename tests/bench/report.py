@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""Prints the rows that the benchmarks wrote as one table, and writes them with the machine, the date and the command.
+
+usage: report.py --out REPORT.json --command TEXT ROWS.json ...
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+
+
+def machine():
+    facts = {"node": platform.node(), "system": platform.platform(), "processors": os.cpu_count()}
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    facts["processor"] = names[0] if names else platform.machine()
+    with open("/proc/meminfo", encoding="utf-8") as lines:
+        facts["memory_kib"] = int(lines.readline().split()[1])
+    with open("/proc/loadavg", encoding="utf-8") as line:
+        facts["load_before_report"] = float(line.read().split()[0])
+    return facts
+
+
+def commit():
+    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def met(row):
+    figure = row["ratio"] if row["goal_of"] == "ratio" else row["measured"]
+    return figure >= row["goal"] if row["at_least"] else figure <= row["goal"]
+
+
+def goal_text(row):
+    sign = ">=" if row["at_least"] else "<="
+    return f"{sign} {row['goal']:g} x" if row["goal_of"] == "ratio" else f"{sign} {row['goal']:g} {row['unit']}"
+
+
+def table(rows):
+    head = ("what", "measured", "peer", "", "ratio", "goal", "met")
+    lines = [(row["name"], f"{row['measured']:.4g} {row['unit']}", f"{row['peer']:.4g}", row["peer_name"],
+              f"{row['ratio']:.3g} x", goal_text(row), "yes" if met(row) else "NO") for row in rows]
+    widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [head, *lines])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--command", required=True)
+    parser.add_argument("rows", nargs="+")
+    options = parser.parse_args()
+    rows = []
+    for path in options.rows:
+        with open(path, encoding="utf-8") as file:
+            rows += json.load(file)
+    if not rows:
+        sys.exit("report.py: no rows: nothing was measured")
+    report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "command": options.command, "commit": commit(), "machine": machine(),
+              "rows": [{**row, "met": met(row)} for row in rows]}
+    with open(options.out, "w", encoding="utf-8") as file:
+        json.dump(report, file, indent=1)
+        file.write("\n")
+    print(table(rows))
+    print(f"\n{sum(map(met, rows))} of {len(rows)} goals met; written to {options.out}")
+
+
+main()
