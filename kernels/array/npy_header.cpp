@@ -43,7 +43,7 @@ constexpr std::array<TypeRow, kDTypeCount> kTypes = {{
 
 std::string Descr(DType dtype) {
   for (const TypeRow& row : kTypes) {
-    if (row.dtype == dtype) return (SizeOf(dtype) == 1 ? "|" : "<") + std::string(row.code);
+    if (row.dtype == dtype) return std::string(1, SizeOf(dtype) == 1 ? '|' : '<').append(row.code);
   }
   return "";
 }
