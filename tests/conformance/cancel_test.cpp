@@ -1,0 +1,115 @@
+// Chunked kernels show progress and stop when they are asked to; so does a task that was cancelled before it began.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "tests/conformance/backends.h"
+#include "tests/conformance/launch.h"
+
+namespace hotplate::conformance {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Far more than any machine should need; how long it took is recorded, not asserted.
+constexpr auto kPatience = std::chrono::seconds(60);
+
+// Would take hours.
+std::map<std::string, Case>& LongCases() {
+  static std::map<std::string, Case>& cases = *new std::map<std::string, Case>;
+  if (cases.empty()) {
+    const auto none = [](std::mt19937_64&) { return std::map<std::string, TestArray>{}; };
+    cases["integrate2d"] = {.name = "long", .params = {{"n", std::int64_t{8'000'000}}}, .inputs = none};
+    cases["mandelbrot"] = {.name = "long",
+                           .params = {{"resolution", std::int64_t{4096}},
+                                      {"max_iterations", std::int64_t{1'000'000}},
+                                      {"x_min", -0.1},
+                                      {"x_max", 0.1},
+                                      {"y_min", -0.1},
+                                      {"y_max", 0.1}},
+                           .inputs = none};
+  }
+  return cases;
+}
+
+std::vector<std::pair<std::string, std::string>> ChunkedKernels() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
+    if (spec.cancel_class() != CancelClass::kChunked) continue;
+    for (const std::string& backend : BackendNames()) all.emplace_back(spec.name(), backend);
+  }
+  return all;
+}
+
+class Cancellation : public testing::TestWithParam<std::pair<std::string, std::string>> {
+ protected:
+  void SetUp() override {
+    Backend& backend = BackendNamed(GetParam().second);
+    if (backend.device == nullptr) {
+      ASSERT_TRUE(MayBeMissing(GetParam().second)) << backend.why_not;
+      GTEST_SKIP() << backend.why_not;
+    }
+    device_ = backend.device;
+    ASSERT_TRUE(LongCases().contains(GetParam().first)) << "no long case for " << GetParam().first;
+    const absl::StatusOr<Launch> launch = Prepare(GetParam().first, LongCases().at(GetParam().first), *device_);
+    ASSERT_TRUE(launch.ok()) << launch.status();
+    launch_ = *launch;
+  }
+
+  Device* device_ = nullptr;
+  Launch launch_;
+};
+
+TEST_P(Cancellation, StopsARunningTask) {
+  TaskControl control;
+  std::future<Report> running = std::async(std::launch::async, [&] {
+    const std::unique_ptr<Lane> lane = device_->OpenLane().value();  // on the thread that runs it
+    return launch_.Run(*lane, control);
+  });
+  const steady_clock::time_point start = steady_clock::now();
+  while (control.progress() == 0 && steady_clock::now() - start < kPatience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GT(control.progress(), 0);
+  control.RequestCancel();
+  const steady_clock::time_point asked = steady_clock::now();
+  ASSERT_EQ(running.wait_for(kPatience), std::future_status::ready) << "not cancelled";
+  const Report report = running.get();
+  RecordProperty("cancelled_after_ms",
+                 std::to_string(std::chrono::duration<double, std::milli>(steady_clock::now() - asked).count()));
+  EXPECT_EQ(report.outcome.code(), HOTPLATE_CANCELLED) << report.outcome.message();
+  EXPECT_LT(control.progress(), 1);
+}
+
+TEST_P(Cancellation, DoesNotBeginACancelledTask) {
+  TaskControl control;
+  control.RequestCancel();
+  const Report report = launch_.Run(*BackendNamed(GetParam().second).lane, control);
+  EXPECT_EQ(report.outcome.code(), HOTPLATE_CANCELLED) << report.outcome.message();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Cancellation, testing::ValuesIn(ChunkedKernels()),
+                         [](const auto& one) { return one.param.first + "_" + one.param.second; });
+
+// One point that needs every one of its 2^31 iterations: the flag must be seen inside it too.
+TEST(CancellationWithinOnePoint, Mandelbrot) {
+  Device& device = *BackendNamed("cpu").device;
+  Case one = LongCases().at("mandelbrot");
+  one.params["resolution"] = std::int64_t{1};
+  one.params["max_iterations"] = std::int64_t{2'147'483'647};
+  absl::StatusOr<Launch> launch = Prepare("mandelbrot", one, device);
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  TaskControl control;
+  std::future<Report> running = std::async(std::launch::async, [&] {
+    const std::unique_ptr<Lane> lane = device.OpenLane().value();
+    return launch->Run(*lane, control);
+  });
+  control.RequestCancel();
+  ASSERT_EQ(running.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(running.get().outcome.code(), HOTPLATE_CANCELLED);
+}
+
+}  // namespace
+}  // namespace hotplate::conformance

@@ -1,0 +1,67 @@
+#include "tests/conformance/case.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hotplate::conformance {
+namespace {
+
+constexpr std::byte kGuard{0xC3}, kPoison{0xA7};
+
+}  // namespace
+
+TestArray::TestArray(Signature signature)
+    : signature_(std::move(signature)),
+      bytes_(ByteSize(signature_).value()),
+      buffer_(HostBuffer::Allocate(bytes_ + kGuardBytes)) {
+  if (buffer_ == nullptr) std::abort();
+  std::memset(buffer_->data() + bytes_, std::to_integer<int>(kGuard), kGuardBytes);
+}
+
+TestArray TestArray::Copy() const {
+  TestArray copy(signature_);
+  std::memcpy(copy.data(), data(), bytes_);
+  return copy;
+}
+
+void TestArray::Poison() { std::memset(buffer_->data(), std::to_integer<int>(kPoison), bytes_); }
+
+bool TestArray::GuardIntact() const {
+  for (std::size_t i = 0; i < kGuardBytes; ++i) {
+    if (buffer_->data()[bytes_ + i] != kGuard) return false;
+  }
+  return true;
+}
+
+bool TestArray::SameBytes(const TestArray& other) const {
+  return signature_ == other.signature_ && std::memcmp(data(), other.data(), bytes_) == 0;
+}
+
+void Verdict::Add(double error_in_bounds, const std::function<std::string()>& describe) {
+  if (std::isnan(error_in_bounds)) error_in_bounds = std::numeric_limits<double>::infinity();
+  if (error_in_bounds <= error) return;
+  error = error_in_bounds;
+  worst = describe();
+}
+
+void FillUniform(TestArray& array, double low, double high, std::mt19937_64& random) {
+  WithType(array.signature().dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (T& element : array.Elements<T>()) {
+      // 53 random bits: the same numbers with every standard library.
+      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+      element = static_cast<T>(low + unit * (high - low));
+    }
+  });
+}
+
+std::span<const NamedShape> ElementwiseShapes() {
+  static const std::vector<NamedShape>& shapes = *new std::vector<NamedShape>{
+      {"empty", {0}},    {"scalar", {}},      {"n1", {1}},          {"n33", {33}},
+      {"n1000", {1000}}, {"r3", {7, 11, 13}}, {"n65537", {65'537}}, {"million", {1025, 1023}},
+  };
+  return shapes;
+}
+
+}  // namespace hotplate::conformance

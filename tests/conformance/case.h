@@ -1,0 +1,119 @@
+// One case of the conformance suite: a kernel's call with its input data, and what came back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/array/host_buffer.h"
+#include "kernels/spec.h"
+
+namespace hotplate::conformance {
+
+// An array in host memory with a few guard bytes behind it.
+class TestArray {
+ public:
+  explicit TestArray(Signature signature);
+
+  // Independent of this one from now on.
+  TestArray Copy() const;
+
+  const Signature& signature() const { return signature_; }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t size() const { return bytes_ / SizeOf(signature_.dtype); }
+  void* data() { return buffer_->data(); }
+  const void* data() const { return buffer_->data(); }
+
+  template <typename T>
+  std::span<T> Elements() {
+    return {reinterpret_cast<T*>(buffer_->data()), bytes_ / sizeof(T)};
+  }
+  template <typename T>
+  std::span<const T> Elements() const {
+    return {reinterpret_cast<const T*>(buffer_->data()), bytes_ / sizeof(T)};
+  }
+
+  // A pattern that no result has: what is not written shows.
+  void Poison();
+  bool GuardIntact() const;
+  bool SameBytes(const TestArray& other) const;
+
+ private:
+  static constexpr std::size_t kGuardBytes = 256;
+
+  Signature signature_;
+  std::size_t bytes_;
+  std::shared_ptr<HostBuffer> buffer_;
+};
+
+struct Case {
+  std::string name;  // letters, digits and underscores; unique within the kernel
+  std::map<std::string, ParamValue> params;
+  // Made when the case runs; the generator is seeded from the case's name.
+  std::function<std::map<std::string, TestArray>(std::mt19937_64&)> inputs;
+  // Inputs of this call that are one and the same array: the second name shares the first one's memory.
+  std::map<std::string, std::string> same_as = {};
+};
+
+// What a verifier sees: the bound call, and every array by name.
+struct Executed {
+  const BoundCall& call;
+  const std::map<std::string, TestArray>& inputs;
+  const std::map<std::string, TestArray>& outputs;
+
+  const TestArray& Input(const std::string& name) const { return inputs.at(name); }
+  const TestArray& Output(const std::string& name) const { return outputs.at(name); }
+};
+
+// The largest error, in units of the bound that the spec states: at most 1 is right.
+struct Verdict {
+  double error = 0;
+  std::string worst;  // where, and what was expected
+
+  // NaN counts as infinitely wrong.
+  void Add(double error_in_bounds, const std::function<std::string()>& describe);
+};
+
+struct KernelSuite {
+  const char* kernel;
+  std::vector<Case> (*cases)();
+  Verdict (*verify)(const Executed& executed);
+};
+
+// The table: verifiers.cpp.
+std::span<const KernelSuite> KernelSuites();
+
+// Random elements between low and high (integers: rounded towards zero).
+void FillUniform(TestArray& array, double low, double high, std::mt19937_64& random);
+
+// Calls body with a value-initialised T of the dtype: int32, int64, float32 or float64.
+template <typename Body>
+auto WithType(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::kInt32:
+      return body(std::int32_t{});
+    case DType::kInt64:
+      return body(std::int64_t{});
+    case DType::kFloat32:
+      return body(float{});
+    case DType::kFloat64:
+      return body(double{});
+    default:
+      std::abort();
+  }
+}
+
+// Shapes that every elementwise kernel is run with, by a name for each.
+struct NamedShape {
+  const char* name;
+  Shape shape;
+};
+std::span<const NamedShape> ElementwiseShapes();
+
+}  // namespace hotplate::conformance

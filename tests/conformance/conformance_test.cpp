@@ -1,0 +1,74 @@
+// Every kernel of the catalogue, on every back-end, with every case of its suite: run through Device and Lane as the
+// daemon does it, and judged by the kernel's verifier.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/conformance/backends.h"
+#include "tests/conformance/case.h"
+#include "tests/conformance/launch.h"
+
+namespace hotplate::conformance {
+namespace {
+
+struct Instance {
+  const KernelSuite* suite;
+  Case test_case;
+  std::string backend;
+
+  std::string Name() const { return std::string(suite->kernel) + "_" + backend + "_" + test_case.name; }
+};
+
+void PrintTo(const Instance& instance, std::ostream* out) { *out << instance.Name(); }
+
+std::vector<Instance> Instances() {
+  std::vector<Instance> instances;
+  for (const KernelSuite& suite : KernelSuites()) {
+    for (const std::string& backend : BackendNames()) {
+      for (const Case& test_case : suite.cases()) instances.push_back({&suite, test_case, backend});
+    }
+  }
+  return instances;
+}
+
+class Conformance : public testing::TestWithParam<Instance> {};
+
+TEST_P(Conformance, WithinTheStatedBound) {
+  const Instance& instance = GetParam();
+  Backend& backend = BackendNamed(instance.backend);
+  if (backend.device == nullptr) {
+    ASSERT_TRUE(MayBeMissing(instance.backend)) << backend.why_not;
+    GTEST_SKIP() << backend.why_not;
+  }
+
+  const absl::StatusOr<Launch> prepared = Prepare(instance.suite->kernel, instance.test_case, *backend.device);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Launch launch = *prepared;
+  std::map<std::string, TestArray> before;
+  for (const auto& [name, array] : launch.inputs) before.emplace(name, array.Copy());
+
+  TaskControl control;
+  const Report report = launch.Run(*backend.lane, control);
+  ASSERT_TRUE(report.outcome.ok()) << report.outcome.message();
+  EXPECT_TRUE(report.kernel_ns.has_value());
+
+  for (const auto& [name, array] : launch.inputs) {
+    EXPECT_TRUE(array.SameBytes(before.at(name))) << "input " << name << " was changed";
+    EXPECT_TRUE(array.GuardIntact()) << "something was written behind input " << name;
+  }
+  for (const auto& [name, array] : launch.outputs) {
+    EXPECT_TRUE(array.GuardIntact()) << "something was written behind output " << name;
+  }
+  if (launch.call.spec->cancel_class() == CancelClass::kChunked) {
+    EXPECT_EQ(control.progress(), 1.0);
+  }
+  const Verdict verdict = instance.suite->verify({launch.call, launch.inputs, launch.outputs});
+  RecordProperty("error_in_bounds", std::to_string(verdict.error));
+  EXPECT_LE(verdict.error, 1.0) << verdict.worst;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Conformance, testing::ValuesIn(Instances()),
+                         [](const testing::TestParamInfo<Instance>& one) { return one.param.Name(); });
+
+}  // namespace
+}  // namespace hotplate::conformance

@@ -1,0 +1,87 @@
+#include "tests/conformance/launch.h"
+
+#include <cstring>
+
+namespace hotplate::conformance {
+namespace {
+
+hotplate_param Plain(const ParamSpec& spec, const ParamValue& value) {
+  hotplate_param plain{};
+  plain.name = spec.name.c_str();
+  plain.type = static_cast<std::int32_t>(spec.type);
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) plain.integer = *integer;
+  if (const auto* real = std::get_if<double>(&value)) plain.real = *real;
+  if (const auto* boolean = std::get_if<bool>(&value)) plain.integer = *boolean ? 1 : 0;
+  if (const auto* text = std::get_if<std::string>(&value)) plain.text = text->c_str();
+  return plain;
+}
+
+hotplate_array Plain(const ArgumentSpec& spec, TestArray& array) {
+  hotplate_array plain{};
+  plain.name = spec.name.c_str();
+  plain.dtype = static_cast<std::int32_t>(array.signature().dtype);
+  plain.rank = static_cast<std::int32_t>(array.signature().shape.size());
+  std::copy(array.signature().shape.begin(), array.signature().shape.end(), plain.shape);
+  plain.data = array.data();
+  plain.bytes = array.bytes();
+  return plain;
+}
+
+// FNV-1a: the same seed on every machine.
+std::uint64_t Seed(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device) {
+  const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
+  if (!spec.ok()) return spec.status();
+
+  Launch launch;
+  std::mt19937_64 random(Seed(kernel + "/" + test_case.name));
+  launch.inputs = test_case.inputs(random);
+  for (const auto& [name, other] : test_case.same_as) launch.inputs.emplace(name, launch.inputs.at(other));
+  std::map<std::string, Signature> signatures;
+  for (const auto& [name, array] : launch.inputs) signatures.emplace(name, array.signature());
+
+  absl::StatusOr<BoundCall> call = (*spec)->Bind(test_case.params, signatures, HOTPLATE_PRECISION_DEFAULT);
+  if (!call.ok()) return call.status();
+  launch.call = *std::move(call);
+  const absl::StatusOr<MemoryPlan> plan = device.Plan(launch.call);
+  if (!plan.ok()) return plan.status();
+  launch.scratch_bytes = plan->scratch_bytes;
+  for (std::size_t i = 0; i < launch.call.outputs.size(); ++i) {
+    TestArray output(launch.call.outputs[i]);
+    output.Poison();
+    launch.outputs.emplace((*spec)->outputs()[i].name, std::move(output));
+  }
+  return launch;
+}
+
+Report Launch::Run(Lane& lane, TaskControl& control) {
+  const KernelSpec& spec = *call.spec;
+  std::vector<hotplate_param> plain_params;
+  for (std::size_t i = 0; i < call.params.size(); ++i) plain_params.push_back(Plain(spec.params()[i], call.params[i]));
+  std::vector<hotplate_array> plain_inputs, plain_outputs;
+  for (const ArgumentSpec& input : spec.inputs()) plain_inputs.push_back(Plain(input, inputs.at(input.name)));
+  for (const ArgumentSpec& output : spec.outputs()) plain_outputs.push_back(Plain(output, outputs.at(output.name)));
+
+  const std::string hash = spec.Hash();
+  Task task;
+  task.kernel = spec.name().c_str();
+  task.spec_hash = hash.c_str();
+  task.call.params = plain_params.data();
+  task.call.inputs = plain_inputs.data();
+  task.call.outputs = plain_outputs.data();
+  task.call.param_count = static_cast<std::int32_t>(plain_params.size());
+  task.call.input_count = static_cast<std::int32_t>(plain_inputs.size());
+  task.call.output_count = static_cast<std::int32_t>(plain_outputs.size());
+  task.call.precision = call.precision;
+  task.scratch_bytes = scratch_bytes;
+  return lane.Run(task, control);
+}
+
+}  // namespace hotplate::conformance

@@ -1,0 +1,24 @@
+// A case made ready to run on a device: bound, planned, with its inputs filled and its outputs poisoned.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/device.h"
+#include "tests/conformance/case.h"
+
+namespace hotplate::conformance {
+
+struct Launch {
+  BoundCall call;
+  std::uint64_t scratch_bytes = 0;
+  std::map<std::string, TestArray> inputs, outputs;
+
+  Report Run(Lane& lane, TaskControl& control);
+};
+
+absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device);
+
+}  // namespace hotplate::conformance

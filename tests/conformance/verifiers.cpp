@@ -1,0 +1,17 @@
+#include "tests/conformance/verifiers.h"
+
+namespace hotplate::conformance {
+
+std::span<const KernelSuite> KernelSuites() {
+  static constexpr KernelSuite kSuites[] = {
+      {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
+      {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
+      {"matmul", MatmulCases, VerifyMatmul},
+      {"selu", SeluCases, VerifySelu},
+      {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},
+      {"vector_add", VectorAddCases, VerifyVectorAdd},
+  };
+  return kSuites;
+}
+
+}  // namespace hotplate::conformance

@@ -1,0 +1,26 @@
+// The verifiers, one file a kernel. Each works in higher precision than the kernel and shares no code with a back-end.
+#pragma once
+
+#include "tests/conformance/case.h"
+
+namespace hotplate::conformance {
+
+std::vector<Case> Integrate2dCases();
+Verdict VerifyIntegrate2d(const Executed& executed);
+
+std::vector<Case> MandelbrotCases();
+Verdict VerifyMandelbrot(const Executed& executed);
+
+std::vector<Case> MatmulCases();
+Verdict VerifyMatmul(const Executed& executed);
+
+std::vector<Case> SeluCases();
+Verdict VerifySelu(const Executed& executed);
+
+std::vector<Case> TrigIdentityCases();
+Verdict VerifyTrigIdentity(const Executed& executed);
+
+std::vector<Case> VectorAddCases();
+Verdict VerifyVectorAdd(const Executed& executed);
+
+}  // namespace hotplate::conformance

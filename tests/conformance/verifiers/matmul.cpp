@@ -1,0 +1,130 @@
+// Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition.
+#include <cmath>
+#include <limits>
+
+#include "tests/conformance/verifiers.h"
+
+namespace hotplate::conformance {
+namespace {
+
+struct Sides {
+  std::int64_t m, k, n;
+};
+
+Signature Stored(DType dtype, std::int64_t rows, std::int64_t columns, bool transposed) {
+  return {.dtype = dtype, .shape = transposed ? Shape{columns, rows} : Shape{rows, columns}};
+}
+
+Case Product(const std::string& name, DType dtype, Sides sides, bool transpose_a, bool transpose_b) {
+  return {.name = std::string(Name(dtype)) + "_" + name,
+          .params = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+          .inputs = [=](std::mt19937_64& random) {
+            TestArray a(Stored(dtype, sides.m, sides.k, transpose_a)), b(Stored(dtype, sides.k, sides.n, transpose_b));
+            FillUniform(a, -1, 1, random);
+            FillUniform(b, -1, 1, random);
+            return std::map<std::string, TestArray>{{"a", std::move(a)}, {"b", std::move(b)}};
+          }};
+}
+
+// a and b are one array of this shape.
+Case WithItself(const std::string& name, DType dtype, Shape shape, bool transpose_a, bool transpose_b) {
+  return {.name = std::string(Name(dtype)) + "_" + name,
+          .params = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+          .inputs =
+              [=](std::mt19937_64& random) {
+                TestArray a({.dtype = dtype, .shape = shape});
+                FillUniform(a, -1, 1, random);
+                return std::map<std::string, TestArray>{{"a", std::move(a)}};
+              },
+          .same_as = {{"b", "a"}}};
+}
+
+Case Special(DType dtype) {
+  Case special = Product("nan_and_infinities", dtype, {40, 30, 35}, false, false);
+  special.inputs = [random_inputs = special.inputs, dtype](std::mt19937_64& random) {
+    std::map<std::string, TestArray> inputs = random_inputs(random);
+    WithType(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (std::is_floating_point_v<T>) {
+        const auto a = inputs.at("a").Elements<T>(), b = inputs.at("b").Elements<T>();
+        a[2 * 30 + 7] = std::numeric_limits<T>::quiet_NaN();
+        a[5 * 30 + 1] = std::numeric_limits<T>::infinity();
+        b[3 * 35 + 9] = -std::numeric_limits<T>::infinity();
+        b[1 * 35 + 20] = 0;  // infinity times 0
+      }
+    });
+    return inputs;
+  };
+  return special;
+}
+
+template <typename T>
+Verdict Verify(const Executed& executed) {
+  const TestArray &a = executed.Input("a"), &b = executed.Input("b"), &c = executed.Output("c");
+  const bool transpose_a = executed.call.Bool("transpose_a"), transpose_b = executed.call.Bool("transpose_b");
+  const std::int64_t m = c.signature().shape[0], n = c.signature().shape[1];
+  const std::int64_t k = a.signature().shape[transpose_a ? 0 : 1];
+  const auto x = a.Elements<T>(), y = b.Elements<T>(), z = c.Elements<T>();
+  const long double unit = std::is_same_v<T, float> ? 0x1p-24L : 0x1p-53L;
+
+  Verdict verdict;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      long double sum = 0, magnitude = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const long double left = x[static_cast<std::size_t>(transpose_a ? l * m + i : i * k + l)];
+        const long double right = y[static_cast<std::size_t>(transpose_b ? j * k + l : l * n + j)];
+        sum += left * right;
+        magnitude += std::fabs(left * right);
+      }
+      const long double got = z[static_cast<std::size_t>(i * n + j)];
+      const auto describe = [&] {
+        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] = " + std::to_string(got) + " instead of " +
+               std::to_string(sum);
+      };
+      if (std::isnan(sum)) {
+        verdict.Add(std::isnan(got) ? 0 : 2, describe);
+      } else if (std::isinf(sum)) {
+        verdict.Add(got == sum ? 0 : 2, describe);
+      } else {
+        const long double bound = static_cast<long double>(k + 2) * unit * magnitude;
+        verdict.Add(bound == 0 ? (got == 0 ? 0 : 2) : static_cast<double>(std::fabs(got - sum) / bound), describe);
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Case> MatmulCases() {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    cases.push_back(Product("no_rows", dtype, {0, 5, 4}, false, false));
+    cases.push_back(Product("no_columns", dtype, {5, 4, 0}, false, false));
+    cases.push_back(Product("nothing_to_add", dtype, {6, 0, 7}, false, false));
+    cases.push_back(Product("one", dtype, {1, 1, 1}, false, false));
+    cases.push_back(Product("n1000", dtype, {10, 1000, 10}, false, false));
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        const std::string suffix = std::string(transpose_a ? "_t" : "_n") + (transpose_b ? "t" : "n");
+        cases.push_back(Product("33" + suffix, dtype, {33, 17, 5}, transpose_a, transpose_b));
+        cases.push_back(Product("large" + suffix, dtype, {257, 300, 128}, transpose_a, transpose_b));
+        cases.push_back(Product("column" + suffix, dtype, {200, 1000, 1}, transpose_a, transpose_b));
+        cases.push_back(Product("row" + suffix, dtype, {1, 1000, 200}, transpose_a, transpose_b));
+        cases.push_back(WithItself("square_with_itself" + suffix, dtype, {129, 129}, transpose_a, transpose_b));
+      }
+    }
+    cases.push_back(WithItself("by_own_transpose", dtype, {300, 120}, false, true));
+    cases.push_back(WithItself("own_transpose_by", dtype, {300, 120}, true, false));
+    cases.push_back(WithItself("small_by_own_transpose", dtype, {5, 3}, false, true));
+    cases.push_back(Special(dtype));
+  }
+  return cases;
+}
+
+Verdict VerifyMatmul(const Executed& executed) {
+  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+}
+
+}  // namespace hotplate::conformance

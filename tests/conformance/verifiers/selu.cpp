@@ -1,0 +1,90 @@
+// Against expm1 in long double, with the parameters rounded to the type that is computed in.
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "tests/conformance/verifiers.h"
+
+namespace hotplate::conformance {
+namespace {
+
+// Of 2^-24 or 2^-53, relative.
+constexpr double kBound = 12;
+
+std::map<std::string, TestArray> Special(DType dtype) {
+  TestArray x({.dtype = dtype, .shape = {40}});
+  WithType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using Limits = std::numeric_limits<T>;
+    const std::span<T> elements = x.Elements<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<T>(10 - static_cast<int>(i));
+    elements[0] = Limits::max(), elements[1] = Limits::lowest(), elements[2] = Limits::min();
+    if constexpr (std::is_floating_point_v<T>) {
+      elements[3] = Limits::quiet_NaN(), elements[4] = Limits::infinity(), elements[35] = -Limits::infinity();
+      elements[6] = Limits::denorm_min(), elements[7] = -Limits::denorm_min(), elements[8] = T(-0.0);
+      elements[9] = T(-1e-20), elements[10] = T(-0x1p-23), elements[11] = T(-88), elements[12] = T(-104);
+    }
+  });
+  return {{"x", std::move(x)}};
+}
+
+template <typename T, typename F>
+Verdict Verify(std::span<const T> x, std::span<const F> y, double alpha_parameter, double lambda_parameter) {
+  const long double alpha = static_cast<F>(alpha_parameter), lambda = static_cast<F>(lambda_parameter);
+  const long double unit = std::is_same_v<F, float> ? 0x1p-24L : 0x1p-53L;
+  const long double smallest = std::numeric_limits<F>::denorm_min(), largest = std::numeric_limits<F>::max();
+  Verdict verdict;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const long double value = static_cast<F>(x[i]);
+    const long double exact = lambda * (value > 0 ? value : alpha * std::expm1(value));
+    const auto describe = [&] {
+      return "y[" + std::to_string(i) + "] = " + std::to_string(y[i]) + " instead of " + std::to_string(exact) +
+             " for " + std::to_string(x[i]);
+    };
+    if (std::isnan(exact)) {
+      verdict.Add(std::isnan(y[i]) ? 0 : 2, describe);
+    } else if (std::fabs(exact) > largest) {
+      verdict.Add(std::isinf(y[i]) && (y[i] > 0) == (exact > 0) ? 0 : 2, describe);
+    } else {
+      const long double bound = kBound * unit * std::fabs(exact) + 4 * smallest;
+      verdict.Add(static_cast<double>(std::fabs(y[i] - exact) / bound), describe);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Case> SeluCases() {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
+    const auto random_case = [&](const std::string& name, const Shape& shape,
+                                 std::map<std::string, ParamValue> params) {
+      cases.push_back({.name = std::string(Name(dtype)) + "_" + name,
+                       .params = std::move(params),
+                       .inputs = [signature = Signature{dtype, shape}](std::mt19937_64& random) {
+                         TestArray x(signature);
+                         FillUniform(x, -12, 12, random);
+                         return std::map<std::string, TestArray>{{"x", std::move(x)}};
+                       }});
+    };
+    for (const NamedShape& shape : ElementwiseShapes()) random_case(shape.name, shape.shape, {});
+    random_case("other_parameters", {777}, {{"alpha", -0.25}, {"lambda", 3.5}});
+    random_case("alpha_0", {100}, {{"alpha", 0.0}});
+    cases.push_back({.name = std::string(Name(dtype)) + "_special", .params = {}, .inputs = [dtype](std::mt19937_64&) {
+                       return Special(dtype);
+                     }});
+  }
+  return cases;
+}
+
+Verdict VerifySelu(const Executed& executed) {
+  const TestArray &x = executed.Input("x"), &y = executed.Output("y");
+  return WithType(x.signature().dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using F = std::conditional_t<std::is_same_v<T, float>, float, double>;
+    return Verify<T, F>(x.Elements<T>(), y.Elements<F>(), executed.call.Float("alpha"), executed.call.Float("lambda"));
+  });
+}
+
+}  // namespace hotplate::conformance

@@ -1,0 +1,80 @@
+// The exact result is 1; NaN for NaN and infinities. A thousand results that are all exactly 1 were not evaluated.
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "tests/conformance/verifiers.h"
+
+namespace hotplate::conformance {
+namespace {
+
+// Of 2^-24 or 2^-53.
+constexpr double kBound = 16;
+
+std::map<std::string, TestArray> Special(DType dtype) {
+  TestArray x({.dtype = dtype, .shape = {40}});
+  WithType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using Limits = std::numeric_limits<T>;
+    const std::span<T> elements = x.Elements<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<T>(i * i * i * 7919);
+    elements[0] = Limits::max(), elements[1] = Limits::lowest(), elements[2] = Limits::min();
+    if constexpr (std::is_floating_point_v<T>) {
+      elements[3] = Limits::quiet_NaN(), elements[4] = Limits::infinity(), elements[35] = -Limits::infinity();
+      elements[6] = Limits::denorm_min(), elements[7] = T(-0.0);
+    }
+  });
+  return {{"x", std::move(x)}};
+}
+
+template <typename T, typename F>
+Verdict Verify(std::span<const T> x, std::span<const F> y) {
+  const double unit = std::is_same_v<F, float> ? 0x1p-24 : 0x1p-53;
+  Verdict verdict;
+  bool all_ones = true;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const auto describe = [&] {
+      return "y[" + std::to_string(i) + "] = " + std::to_string(y[i]) + " for " + std::to_string(x[i]);
+    };
+    all_ones = all_ones && y[i] == F(1);
+    if (!std::isfinite(static_cast<double>(x[i]))) {
+      verdict.Add(std::isnan(y[i]) ? 0 : 2, describe);
+    } else {
+      verdict.Add(std::fabs(static_cast<double>(y[i]) - 1) / (kBound * unit), describe);
+    }
+  }
+  if (y.size() >= 1000 && all_ones) verdict.Add(2, [] { return "every result is exactly 1: nothing was evaluated"; });
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Case> TrigIdentityCases() {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
+    for (const NamedShape& shape : ElementwiseShapes()) {
+      cases.push_back({.name = std::string(Name(dtype)) + "_" + shape.name,
+                       .params = {},
+                       .inputs = [signature = Signature{dtype, shape.shape}](std::mt19937_64& random) {
+                         TestArray x(signature);
+                         FillUniform(x, -1e5, 1e5, random);
+                         return std::map<std::string, TestArray>{{"x", std::move(x)}};
+                       }});
+    }
+    cases.push_back({.name = std::string(Name(dtype)) + "_special", .params = {}, .inputs = [dtype](std::mt19937_64&) {
+                       return Special(dtype);
+                     }});
+  }
+  return cases;
+}
+
+Verdict VerifyTrigIdentity(const Executed& executed) {
+  const TestArray &x = executed.Input("x"), &y = executed.Output("y");
+  return WithType(x.signature().dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using F = std::conditional_t<std::is_same_v<T, float>, float, double>;
+    return Verify<T, F>(x.Elements<T>(), y.Elements<F>());
+  });
+}
+
+}  // namespace hotplate::conformance
