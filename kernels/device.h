@@ -118,7 +118,12 @@ std::unique_ptr<Device> OpenCpuDevice(const CpuOptions& options);
 
 struct CudaOptions {
   int lanes = 2;
-  std::string plugin_folder;  // where libhotplate_cuda<major>.so is looked for
+  // Where libhotplate_cuda<major>.so is looked for; empty: the running program's folder.
+  std::string plugin_folder;
+  // The driver's library; empty: the environment's HOTPLATE_CUDA_DRIVER_LIBRARY, else libcuda.so.1.
+  std::string driver_library;
+  // Told of what a device has to say while it works (that it is lost), one line at a time, on any thread. May be empty.
+  std::function<void(const std::string& line)> log;
 };
 
 // kernels/cuda_loader: opens libcuda.so.1, then the newest plug-in that works. No driver, no plug-in or no device

@@ -1,0 +1,34 @@
+#include "kernels/cuda/launchers.h"
+
+#include "kernels/integrate2d/integrate2d.h"
+#include "kernels/integrate2d/integrate2d_cuda.h"
+#include "kernels/mandelbrot/mandelbrot.h"
+#include "kernels/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/matmul_cuda.h"
+#include "kernels/selu/selu.h"
+#include "kernels/trig_identity/trig_identity.h"
+#include "kernels/vector_add/vector_add.h"
+
+namespace hotplate {
+
+std::span<const CudaLauncher> CudaLaunchers() {
+  static constexpr CudaLauncher kLaunchers[] = {
+      {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
+      {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
+      {"matmul", matmul::RunCuda, matmul::ScratchCuda},
+      {"selu", selu::RunCuda},
+      {"trig_identity", trig_identity::RunCuda},
+      {"vector_add", vector_add::RunCuda},
+  };
+  return kLaunchers;
+}
+
+const CudaLauncher* FindCudaLauncher(std::string_view name) {
+  for (const CudaLauncher& launcher : CudaLaunchers()) {
+    if (name == launcher.name) return &launcher;
+  }
+  return nullptr;
+}
+
+}  // namespace hotplate

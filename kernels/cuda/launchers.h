@@ -1,0 +1,27 @@
+// The kernels that the plug-in has, by name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kernels/call.h"
+#include "kernels/cuda/context.h"
+
+namespace hotplate {
+
+struct CudaLauncher {
+  const char* name;
+  // Enqueues on context.stream(). The call has passed the spec; its arrays and scratch lie in device memory, each on a
+  // multiple of 256 bytes. Allocates nothing.
+  Outcome (*run)(const Call& call, CudaContext& context);
+  // Bytes of scratch that run will find; null for none. Reads the call's signature only.
+  std::uint64_t (*scratch_bytes)(const Call& call, const CudaTraits& traits) = nullptr;
+};
+
+std::span<const CudaLauncher> CudaLaunchers();
+
+// Null if there is none.
+const CudaLauncher* FindCudaLauncher(std::string_view name);
+
+}  // namespace hotplate

@@ -1,0 +1,162 @@
+// The plug-in's side of plugin_abi.h: each function turns C into the executor's C++ and lets no exception out.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hotplate_spec_hashes.h"
+#include "kernels/cuda/executor.h"
+#include "kernels/cuda/launchers.h"
+#include "kernels/cuda/plugin_abi.h"
+
+namespace hotplate {
+namespace {
+
+DeviceExecutor* FromC(hotplate_cuda_device* device) { return reinterpret_cast<DeviceExecutor*>(device); }
+LaneExecutor* FromC(hotplate_cuda_lane* lane) { return reinterpret_cast<LaneExecutor*>(lane); }
+
+// What `body` returns; if it throws (only for want of host memory), FAILED with the exception's words.
+template <typename Body>
+Outcome Guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    return Outcome::Failed(std::string_view(exception.what()));
+  } catch (...) {
+    return Outcome::Failed("an unknown exception");
+  }
+}
+
+Outcome NoKernel(const char* name) {
+  char text[160];
+  std::snprintf(text, sizeof text, "the CUDA plug-in has no kernel \"%.100s\"", name);
+  return Outcome::Failed(text);
+}
+
+int32_t DriverVersion() {
+  int version = 0;
+  return ToOutcome(cudaDriverGetVersion(&version), "driver version").ok() ? version : 0;
+}
+
+int32_t DeviceCount(hotplate_outcome* why) {
+  int count = 0;  // left as it is on an error
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaErrorNoDevice) static_cast<void>(cudaGetLastError());
+  const Outcome outcome =
+      error == cudaErrorNoDevice ? Outcome::Ok() : Guarded([&] { return ToOutcome(error, "counting devices"); });
+  *why = outcome.plain();
+  return error == cudaSuccess ? count : 0;
+}
+
+hotplate_cuda_device* OpenDevice(int32_t index, hotplate_cuda_log log, void* user, hotplate_cuda_device_info* info,
+                                 hotplate_outcome* why) {
+  std::unique_ptr<DeviceExecutor> device;
+  const Outcome opened = Guarded([&] {
+    Outcome outcome = Outcome::Ok();
+    device = DeviceExecutor::Open(index, log, user, outcome);
+    return outcome;
+  });
+  *why = opened.plain();
+  if (!opened.ok() || device == nullptr) return nullptr;
+  *info = device->info();
+  return reinterpret_cast<hotplate_cuda_device*>(device.release());
+}
+
+void CloseDevice(hotplate_cuda_device* device) { delete FromC(device); }
+
+hotplate_cuda_lane* OpenLane(hotplate_cuda_device* device, hotplate_outcome* why) {
+  std::unique_ptr<LaneExecutor> lane;
+  const Outcome opened = Guarded([&] {
+    Outcome outcome = Outcome::Ok();
+    lane = LaneExecutor::Open(*FromC(device), outcome);
+    return outcome;
+  });
+  *why = opened.plain();
+  return reinterpret_cast<hotplate_cuda_lane*>(opened.ok() ? lane.release() : nullptr);
+}
+
+void CloseLane(hotplate_cuda_lane* lane) { delete FromC(lane); }
+
+void Plan(hotplate_cuda_device* device, const char* kernel, const hotplate_call* call, uint64_t* scratch_bytes,
+          hotplate_outcome* outcome) {
+  *scratch_bytes = 0;
+  *outcome = Guarded([&] {
+               const CudaLauncher* launcher = FindCudaLauncher(kernel);
+               if (launcher == nullptr) return NoKernel(kernel);
+               TaskLayout layout;
+               const Outcome laid_out = LayOut(*launcher, *call, FromC(device)->traits(), layout);
+               if (!laid_out.ok()) return laid_out;
+               const Call view(*call);
+               *scratch_bytes = layout.bytes;
+               for (const hotplate_array& array : view.inputs()) *scratch_bytes -= array.bytes;
+               for (const hotplate_array& array : view.outputs()) *scratch_bytes -= array.bytes;
+               return Outcome::Ok();
+             }).plain();
+}
+
+void RunTask(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
+             hotplate_cuda_report* report) {
+  report->host_to_device_ns = report->kernel_ns = report->device_to_host_ns = HOTPLATE_CUDA_ABSENT;
+  report->outcome = Guarded([&] {
+                      const CudaLauncher* launcher = FindCudaLauncher(kernel);
+                      if (launcher == nullptr) return NoKernel(kernel);
+                      FromC(lane)->Run(*launcher, *call, *control, *report);
+                      return Outcome(report->outcome);
+                    }).plain();
+}
+
+uint64_t FreeBytes(hotplate_cuda_device* device) { return FromC(device)->FreeBytes(); }
+
+int32_t Sample(hotplate_cuda_device* device, hotplate_cuda_sample* sample) { return FromC(device)->Sample(*sample); }
+
+// The rows of the catalogue that have a launcher here.
+struct Kernels {
+  hotplate_cuda_kernel rows[std::size(kSpecHashes)] = {};
+  int32_t count = 0;
+
+  Kernels() {
+    for (const hotplate_cuda_kernel& row : kSpecHashes) {
+      if (FindCudaLauncher(row.name) != nullptr) rows[count++] = row;
+    }
+  }
+};
+
+const hotplate_cuda_table& Table() {
+  static const Kernels kernels;
+  static const hotplate_cuda_table table = {
+      .abi_version = HOTPLATE_CUDA_ABI_VERSION,
+      .table_bytes = sizeof(hotplate_cuda_table),
+      .call_bytes = sizeof(hotplate_call),
+      .array_bytes = sizeof(hotplate_array),
+      .param_bytes = sizeof(hotplate_param),
+      .control_bytes = sizeof(hotplate_control),
+      .device_info_bytes = sizeof(hotplate_cuda_device_info),
+      .report_bytes = sizeof(hotplate_cuda_report),
+      .sample_bytes = sizeof(hotplate_cuda_sample),
+      .cuda_runtime_version = CUDART_VERSION,
+      .plugin_version = HOTPLATE_VERSION,
+      .architectures = HOTPLATE_CUDA_ARCHITECTURES,
+      .kernels = kernels.rows,
+      .kernel_count = kernels.count,
+      .driver_version = DriverVersion,
+      .device_count = DeviceCount,
+      .open_device = OpenDevice,
+      .close_device = CloseDevice,
+      .open_lane = OpenLane,
+      .close_lane = CloseLane,
+      .plan = Plan,
+      .run_task = RunTask,
+      .free_bytes = FreeBytes,
+      .sample = Sample,
+  };
+  return table;
+}
+
+}  // namespace
+}  // namespace hotplate
+
+extern "C" __attribute__((visibility("default"))) const hotplate_cuda_table* hotplate_cuda_plugin() {
+  return &hotplate::Table();
+}

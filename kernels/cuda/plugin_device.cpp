@@ -1,0 +1,210 @@
+#include "kernels/cuda/plugin_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace hotplate {
+namespace {
+
+// Text from the other side, which should be terminated and need not be.
+template <std::size_t kSize>
+std::string Text(const char (&text)[kSize]) {
+  return std::string(text, strnlen(text, kSize));
+}
+
+Outcome Received(hotplate_outcome plain) {
+  plain.message[sizeof plain.message - 1] = '\0';
+  return Outcome(plain);
+}
+
+std::optional<std::uint64_t> Nanoseconds(std::uint64_t ns) {
+  if (ns == HOTPLATE_CUDA_ABSENT) return std::nullopt;
+  return ns;
+}
+
+// A bound call as plain data; its pointers are into the call and this object. Arrays have no memory yet.
+class PlainCall {
+ public:
+  explicit PlainCall(const BoundCall& call) {
+    for (std::size_t i = 0; i < call.params.size(); ++i) params_.push_back(Plain(call, i));
+    AddArrays(call.spec->inputs(), call.inputs, inputs_);
+    AddArrays(call.spec->outputs(), call.outputs, outputs_);
+    plain_.params = params_.data();
+    plain_.inputs = inputs_.data();
+    plain_.outputs = outputs_.data();
+    plain_.param_count = static_cast<std::int32_t>(params_.size());
+    plain_.input_count = static_cast<std::int32_t>(inputs_.size());
+    plain_.output_count = static_cast<std::int32_t>(outputs_.size());
+    plain_.precision = call.precision;
+  }
+  PlainCall(const PlainCall&) = delete;
+  PlainCall& operator=(const PlainCall&) = delete;
+
+  const hotplate_call& plain() const { return plain_; }
+
+ private:
+  static hotplate_param Plain(const BoundCall& call, std::size_t i) {
+    const ParamSpec& spec = call.spec->params()[i];
+    hotplate_param param{};
+    param.name = spec.name.c_str();
+    param.type = static_cast<std::int32_t>(spec.type);
+    const ParamValue& value = call.params[i];
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) param.integer = *integer;
+    if (const auto* real = std::get_if<double>(&value)) param.real = *real;
+    if (const auto* truth = std::get_if<bool>(&value)) param.integer = *truth ? 1 : 0;
+    if (const auto* text = std::get_if<std::string>(&value)) param.text = text->c_str();
+    return param;
+  }
+  static void AddArrays(const std::vector<ArgumentSpec>& specs, const std::vector<Signature>& signatures,
+                        std::vector<hotplate_array>& arrays) {
+    for (std::size_t i = 0; i < signatures.size(); ++i) {
+      hotplate_array array{};
+      array.name = specs[i].name.c_str();
+      array.dtype = static_cast<std::int32_t>(signatures[i].dtype);
+      array.rank = static_cast<std::int32_t>(signatures[i].shape.size());
+      std::copy(signatures[i].shape.begin(), signatures[i].shape.end(), array.shape);
+      array.bytes = ByteSize(signatures[i]).value_or(0);  // binding has bounded it
+      arrays.push_back(array);
+    }
+  }
+
+  std::vector<hotplate_param> params_;
+  std::vector<hotplate_array> inputs_, outputs_;
+  hotplate_call plain_{};
+};
+
+// Closes the device when the last of the Device and its lanes is gone.
+class OpenDevice {
+ public:
+  OpenDevice(std::shared_ptr<PluginLibrary> library, hotplate_cuda_device* device)
+      : library_(std::move(library)), device_(device) {}
+  ~OpenDevice() { library_->table().close_device(device_); }
+  OpenDevice(const OpenDevice&) = delete;
+  OpenDevice& operator=(const OpenDevice&) = delete;
+
+  const PluginLibrary& library() const { return *library_; }
+  const hotplate_cuda_table& table() const { return library_->table(); }
+  hotplate_cuda_device* get() const { return device_; }
+
+ private:
+  const std::shared_ptr<PluginLibrary> library_;
+  hotplate_cuda_device* const device_;
+};
+
+class PluginLane : public Lane {
+ public:
+  PluginLane(std::shared_ptr<OpenDevice> device, hotplate_cuda_lane* lane) : device_(std::move(device)), lane_(lane) {}
+  ~PluginLane() override { device_->table().close_lane(lane_); }
+
+  Report Run(const Task& task, TaskControl& control) override {
+    Report report;
+    if (!device_->library().Has(task.kernel)) {
+      report.outcome = Outcome::Failed(
+          absl::StrCat(device_->library().file_name(), " has no kernel ", task.kernel, " that fits the catalogue"));
+      return report;
+    }
+    hotplate_call call = task.call;
+    call.scratch = nullptr;
+    call.scratch_bytes = task.scratch_bytes;
+    hotplate_cuda_report plain{};
+    device_->table().run_task(lane_, task.kernel, &call, &control.plain(), &plain);
+    report.outcome = Received(plain.outcome);
+    report.host_to_device_ns = Nanoseconds(plain.host_to_device_ns);
+    report.kernel_ns = Nanoseconds(plain.kernel_ns);
+    report.device_to_host_ns = Nanoseconds(plain.device_to_host_ns);
+    report.threads = 1;
+    return report;
+  }
+
+ private:
+  const std::shared_ptr<OpenDevice> device_;
+  hotplate_cuda_lane* const lane_;
+};
+
+class PluginDevice : public Device {
+ public:
+  PluginDevice(std::shared_ptr<OpenDevice> device, DeviceInfo info)
+      : device_(std::move(device)), info_(std::move(info)) {}
+
+  const DeviceInfo& info() const override { return info_; }
+
+  absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override {
+    const std::string& kernel = call.spec->name();
+    if (!device_->library().Has(kernel)) {
+      return absl::FailedPreconditionError(absl::StrCat(info_.id, " has no kernel ", kernel, ": ",
+                                                        device_->library().file_name(),
+                                                        " has none, or was built with another spec of it"));
+    }
+    const PlainCall plain(call);
+    MemoryPlan plan;
+    hotplate_outcome outcome{};
+    device_->table().plan(device_->get(), kernel.c_str(), &plain.plain(), &plan.scratch_bytes, &outcome);
+    const Outcome planned = Received(outcome);
+    if (!planned.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(info_.id, " cannot run ", kernel, ": ", std::string(planned.message())));
+    }
+    return plan;
+  }
+
+  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override {
+    hotplate_outcome outcome{};
+    hotplate_cuda_lane* const lane = device_->table().open_lane(device_->get(), &outcome);
+    if (lane == nullptr) {
+      const Outcome why = Received(outcome);
+      const std::string message = absl::StrCat(info_.id, " cannot open a lane: ", std::string(why.message()));
+      return why.code() == HOTPLATE_OUT_OF_MEMORY ? absl::ResourceExhaustedError(message)
+                                                  : absl::FailedPreconditionError(message);
+    }
+    return std::make_unique<PluginLane>(device_, lane);
+  }
+
+  std::uint64_t FreeBytes() const override { return device_->table().free_bytes(device_->get()); }
+
+  DeviceMetrics Sample() override {
+    DeviceMetrics metrics;
+    hotplate_cuda_sample sample{};
+    if (device_->table().sample(device_->get(), &sample) == 0) return metrics;
+    metrics.memory_total_bytes = sample.memory_total_bytes;
+    metrics.memory_used_bytes = sample.memory_used_bytes;
+    return metrics;
+  }
+
+ private:
+  const std::shared_ptr<OpenDevice> device_;
+  const DeviceInfo info_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library, int index,
+                                                         int lanes) {
+  hotplate_cuda_device_info plain{};
+  hotplate_outcome outcome{};
+  hotplate_cuda_device* const opened =
+      library->table().open_device(index, PluginLibrary::Log, library.get(), &plain, &outcome);
+  const std::string id = absl::StrCat("gpu", index);
+  if (opened == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(id, " is not used: ", std::string(Received(outcome).message())));
+  }
+  auto device = std::make_shared<OpenDevice>(library, opened);
+  DeviceInfo info;
+  info.id = id;
+  info.backend = "cuda";
+  info.name = Text(plain.name);
+  info.uuid = Text(plain.uuid);
+  info.pci_bus_id = Text(plain.pci_bus_id);
+  info.mode = Text(plain.mode);
+  info.memory_bytes = plain.memory_bytes;
+  info.lanes = std::max(lanes, 1);
+  info.threads_per_lane = 1;
+  info.compute_capability = absl::StrCat(plain.compute_major, ".", plain.compute_minor);
+  info.host_memory = false;
+  return std::make_unique<PluginDevice>(std::move(device), std::move(info));
+}
+
+}  // namespace hotplate

@@ -1,0 +1,17 @@
+// A device behind a plug-in's table, as the core knows devices.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/cuda/plugin_library.h"
+#include "kernels/device.h"
+
+namespace hotplate {
+
+// The device with this index of the library's; `lanes` goes into its info. FAILED_PRECONDITION and one sentence if it
+// cannot be used.
+absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library, int index,
+                                                         int lanes);
+
+}  // namespace hotplate

@@ -1,0 +1,15 @@
+// What kernels know of the device when they cut their work. Needs no CUDA.
+#pragma once
+
+namespace hotplate {
+
+// What kernels adapt to. The rates are estimates for cutting work into chunks, never for a receipt.
+struct CudaTraits {
+  int compute_major = 0, compute_minor = 0;
+  int multiprocessors = 1;
+  double cycles_per_ms = 1e6;  // of one multiprocessor
+  double float_operations_per_ms = 1e9;
+  double double_operations_per_ms = 1e9;
+};
+
+}  // namespace hotplate
