@@ -1,0 +1,105 @@
+"""Arrays that the daemon holds: put, used by jobs, left by jobs, fetched, listed, freed, leased."""
+
+import numpy as np
+
+import harness
+
+
+class Arrays(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        cls.rng = np.random.default_rng(11)
+
+    def save(self, name, array):
+        np.save(self.folder / name, array)
+        return array
+
+    def load(self, name):
+        return np.load(self.folder / name, allow_pickle=False)
+
+    def names(self):
+        return [array["name"] for array in self.answer("arrays").get("arrays", [])]
+
+    def test_there_and_back(self):
+        for dtype in ("float32", "float64", "int32", "int64", "uint8", "bool", "complex64"):
+            a = self.save("a.npy", self.rng.integers(0, 2, (11, 3)).astype(dtype))
+            self.hotplate("put", "a.npy", "--name", f"back_{dtype}")
+            self.hotplate("get", f"array:back_{dtype}", "-o", "b.npy")
+            b = self.load("b.npy")
+            self.assertEqual(b.dtype, a.dtype)
+            np.testing.assert_array_equal(a, b)
+
+    def test_big_ones_in_chunks(self):
+        a = self.save("big.npy", self.rng.standard_normal(3_000_001))  # 24 MB and no multiple of a chunk
+        self.hotplate("put", "big.npy", "--name", "big")
+        self.hotplate("get", "array:big", "-o", "back.npy")
+        np.testing.assert_array_equal(a, self.load("back.npy"))
+        self.hotplate("free", "array:big")
+        self.assertNotIn("big", self.names())
+        self.hotplate("get", "array:big", "-o", "x.npy", code=harness.INVALID, says="big")
+
+    def test_jobs_take_and_leave_arrays(self):
+        a = self.save("a.npy", self.rng.standard_normal((20, 30)))
+        self.hotplate("put", "a.npy", "--name", "A")
+        self.hotplate("run", "matmul", "array:A", "array:A", "--transpose-b", "-o", "array:G")
+        self.assertIn("G", self.names())
+        self.hotplate("get", "array:G", "-o", "g.npy")
+        np.testing.assert_allclose(self.load("g.npy"), a @ a.T, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(self.load("a.npy"), a)
+
+    def test_a_name_that_is_taken(self):
+        self.save("a.npy", np.zeros(4))
+        self.hotplate("put", "a.npy", "--name", "taken")
+        self.hotplate("put", "a.npy", "--name", "taken", code=harness.INVALID, says="taken")
+
+    def test_unknown_arrays_are_named(self):
+        self.hotplate("free", "array:nothing", code=harness.INVALID, says="nothing")
+        self.hotplate("run", "matmul", "array:nothing", "array:nothing", code=harness.INVALID, says="nothing")
+
+    def test_a_lease_ends(self):
+        self.save("a.npy", np.zeros(4))
+        self.hotplate("put", "a.npy", "--name", "brief", "--lease", "1s")
+        harness.wait_until(lambda: "brief" not in self.names(), "the lease ended")
+        self.hotplate("put", "a.npy", "--name", "kept", "--lease", "1h")
+        self.assertIn("kept", self.names())
+        self.hotplate("put", "a.npy", "--name", "long", "--lease", "10000h", code=harness.INVALID, says="lease")
+
+    def test_inputs_by_path(self):
+        a = self.save("path.npy", np.asfortranarray(self.rng.standard_normal((40, 25))))
+        self.hotplate("run", "vector_add", "path:path.npy", "path:path.npy", "-o", "sum.npy")
+        np.testing.assert_array_equal(self.load("sum.npy"), a + a)
+
+    def test_paths_outside_the_roots(self):
+        daemon = self.start_daemon("--path-root", self.folder / "allowed", name="rooted")
+        (self.folder / "allowed").mkdir(exist_ok=True)
+        self.save("outside.npy", np.zeros(4))
+        np.save(self.folder / "allowed/inside.npy", np.ones(4))
+        link = self.folder / "allowed/link.npy"
+        link.symlink_to(self.folder / "outside.npy")
+        run = ("--server", "rooted", "run", "vector_add")
+        inside = f"path:{self.folder}/allowed/inside.npy"
+        self.hotplate(*run, inside, inside, "-o", "s.npy")
+        for outside in (f"{self.folder}/outside.npy", f"{self.folder}/allowed/../outside.npy", link):
+            code, _, err = self.run_command(*run, f"path:{outside}", inside, "-o", "s.npy")
+            self.assertIn(code, (harness.NOT_ALLOWED, harness.INVALID), f"{outside}: {err}")
+            self.assertIn("outside.npy" if "link" not in str(outside) else "link.npy", err)
+        self.stop_daemon(daemon)
+
+
+class Limits(harness.Case):
+    def test_more_than_the_daemon_may_hold(self):
+        self.start_daemon("--array-bytes", "1MiB", "--max-array-bytes", "512KiB")
+        np.save(self.folder / "large.npy", np.zeros(100_000))  # 800 kB
+        self.hotplate("put", "large.npy", "--name", "large", code=harness.TRY_LATER, says="max_array_bytes")
+        np.save(self.folder / "small.npy", np.zeros(50_000))  # 400 kB
+        self.hotplate("put", "small.npy", "--name", "one", "--lease", "1h")
+        self.hotplate("put", "small.npy", "--name", "two", "--lease", "1h")
+        self.hotplate("put", "small.npy", "--name", "three", "--lease", "1h", code=harness.TRY_LATER, says="array_bytes")
+        self.hotplate("free", "array:one")
+        self.hotplate("put", "small.npy", "--name", "three", "--lease", "1h")
+
+
+if __name__ == "__main__":
+    harness.main()

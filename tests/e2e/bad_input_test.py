@@ -1,0 +1,218 @@
+"""Bad input is refused before anything runs, with a sentence that names the thing and its value."""
+
+import os
+import struct
+
+import numpy as np
+
+import harness
+
+
+def npy(header, data=b"", version=(1, 0), magic=b"\x93NUMPY", length=None):
+    """An .npy file as a test wants it, right or wrong."""
+    text = header.encode("latin1")
+    size = struct.pack("<H" if version == (1, 0) else "<I", len(text) if length is None else length)
+    return magic + bytes(version) + size + text + data
+
+
+def header(descr="'<f4'", fortran="False", shape="(4,)"):
+    return f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}\n"
+
+
+class BadInput(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = cls.start_daemon()
+        np.save(cls.folder / "x.npy", np.ones(4, dtype=np.float32))
+        np.save(cls.folder / "m.npy", np.ones((3, 4), dtype=np.float32))
+
+    def tearDown(self):
+        self.assertIsNone(self.daemon.poll(), "the daemon did not survive\n" + self.log())
+
+    def jobs(self):
+        return len(self.answer("jobs").get("jobs", []))
+
+    def refused(self, *words, says, code=harness.INVALID):
+        """Refused with that code, naming each of `says`; and no job was made of it."""
+        before = self.jobs()
+        self.hotplate(*words, code=code, says=says)
+        self.assertEqual(self.jobs(), before, f"{words} ran")
+
+    # Kernels and parameters.
+
+    def test_unknown_kernel_names_the_nearest(self):
+        self.refused("run", "mandlebrot", says=["mandlebrot", "mandelbrot"])
+        self.refused("submit", "mat_mul", "x.npy", "x.npy", says=["mat_mul", "matmul"])
+        self.refused("describe", "sleu", says=["sleu", "selu"])
+
+    def test_unknown_parameter_names_the_nearest(self):
+        code, _, err = self.run_command("run", "selu", "x.npy", "--aplha", "2")
+        self.assertIn(code, (harness.USAGE, harness.INVALID), err)
+        self.assertIn("aplha", err)
+        self.assertIn("alpha", err.replace("aplha", ""))
+
+    def test_parameters_that_are_out_of_range_or_no_numbers(self):
+        for name, value in (("--max-iterations", "0"), ("--max-iterations", "-3"), ("--resolution", "1e99"),
+                            ("--resolution", "99999999999999999999"), ("--resolution", "2.5"), ("--resolution", "many"),
+                            ("--x-min", "nan"), ("--x-min", "inf"), ("--x-min", "1e300"), ("--x-min", "")):
+            code, out, err = self.run_command("run", "mandelbrot", f"{name}={value}", "-o", "o.npy")
+            self.assertIn(code, (harness.USAGE, harness.INVALID), f"{name} {value}: {out}{err}")
+            self.assertIn(name[2:].replace("-", "_"), err.replace("-", "_"))
+            if value:
+                self.assertIn(value.split("e")[0][:3].lower(), err.lower())
+
+    def test_a_choice_that_there_is_not(self):
+        code, _, err = self.run_command("run", "integrate2d", "--variant", "quick")
+        self.assertIn(code, (harness.USAGE, harness.INVALID), err)
+        for word in ("quick", "naive", "shared", "fast"):
+            self.assertIn(word, err)
+
+    def test_sizes_whose_product_is_too_large(self):
+        self.refused("run", "mandelbrot", "--resolution", "65537", "-o", "o.npy", says=["resolution", "65537"])
+
+    # Inputs.
+
+    def test_a_missing_input(self):
+        code, _, err = self.run_command("run", "matmul", "m.npy", "-o", "o.npy")
+        self.assertIn(code, (harness.USAGE, harness.INVALID), err)
+        self.assertIn("b", err)
+
+    def test_one_input_too_many(self):
+        code, _, err = self.run_command("run", "selu", "x.npy", "m.npy", "-o", "o.npy")
+        self.assertIn(code, (harness.USAGE, harness.INVALID), err)
+        self.assertIn("m.npy", err)
+
+    def test_wrong_dtype_rank_and_shape(self):
+        np.save(self.folder / "c.npy", np.ones(4, dtype=np.complex128))
+        self.refused("run", "vector_add", "c.npy", "c.npy", "-o", "o.npy", says=["complex128", "float32"])
+        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["[4]", "m, k"])
+        self.refused("run", "matmul", "m.npy", "m.npy", "-o", "o.npy", says=["[3, 4]", "inner sizes differ"])
+        np.save(self.folder / "y.npy", np.ones(5, dtype=np.float32))
+        self.refused("run", "vector_add", "x.npy", "y.npy", "-o", "o.npy", says=["[4]", "[5]"])
+        np.save(self.folder / "d.npy", np.ones(4, dtype=np.float64))
+        self.refused("run", "vector_add", "x.npy", "d.npy", "-o", "o.npy", says=["float32", "float64"])
+
+    def test_files_that_are_not_there_or_cannot_be_read(self):
+        self.refused("run", "selu", "missing.npy", "-o", "o.npy", says="missing.npy")
+        self.refused("run", "selu", str(self.folder), "-o", "o.npy", says=str(self.folder))
+        self.refused("run", "selu", "/dev/null", "-o", "o.npy", says="/dev/null")
+        if os.geteuid() != 0:
+            (self.folder / "secret.npy").write_bytes(b"")
+            (self.folder / "secret.npy").chmod(0)
+            self.hotplate("run", "selu", "secret.npy", "-o", "o.npy", code=harness.NOT_ALLOWED, says="secret.npy")
+
+    def test_a_fifo_is_no_array(self):
+        os.mkfifo(self.folder / "fifo")
+        self.refused("run", "selu", "fifo", "-o", "o.npy", says="fifo")
+
+    def test_npy_files_that_are_broken(self):
+        four = np.arange(4, dtype=np.float32).tobytes()
+        broken = {
+            "truncated": (npy(header(), four[:-1]), None),
+            "no-data": (npy(header()), None),
+            "too-long": (npy(header(), four + b"more"), None),
+            "object": (npy(header(descr="'|O'"), four), "O"),
+            "structured": (npy(header(descr="[('a', '<f4'), ('b', '<i4')]"), four), None),
+            "big-endian": (npy(header(descr="'>f4'"), four), ">f4"),
+            "unicode": (npy(header(descr="'<U4'"), four), "U4"),
+            "unknown-dtype": (npy(header(descr="'<f3'"), four), "f3"),
+            "header-cut": (npy(header(), length=5_000), None),
+            "header-absurd": (npy(header(), version=(2, 0), length=2**32 - 1), "4294967295"),
+            "version-9": (npy(header(), four, version=(9, 0)), "9"),
+            "not-npy": (b"hello, this is no array at all", None),
+            "empty": (b"", None),
+            "magic-only": (b"\x93NUMPY", None),
+            "huge": (npy(header(shape="(1152921504606846976,)")), "1152921504606846976"),
+            "overflow": (npy(header(shape="(4294967296, 4294967296, 4294967296)")), "4294967296"),
+            "negative": (npy(header(shape="(-4,)"), four), "-4"),
+            "deep": (npy(header(shape="(" + "1, " * 40 + ")"), four), None),
+            "shape-no-tuple": (npy(header(shape="4"), four), None),
+            "shape-no-numbers": (npy(header(shape="('a',)"), four), None),
+            "header-no-dict": (npy("[1, 2, 3]\n"), None),
+            "header-keys": (npy("{'descr': '<f4', 'shape': (4,)}\n", four), "fortran_order"),
+            "header-code": (npy("__import__('os').system('touch /tmp/hotplate-was-here')\n"), None),
+            "header-nul": (npy("\0" * 64), None),
+            "fortran-maybe": (npy(header(fortran="Maybe"), four), None),
+        }
+        for name, (content, word) in broken.items():
+            with self.subTest(name):
+                file = self.folder / f"{name}.npy"
+                file.write_bytes(content)
+                for given in (str(file), f"path:{file}"):  # read by the command, and by the daemon
+                    self.refused("run", "selu", given, "-o", "o.npy", says=[f"{name}.npy"] + ([word] if word else []))
+                self.refused("put", str(file), "--name", "broken", says=f"{name}.npy")
+        self.assertFalse(os.path.exists("/tmp/hotplate-was-here"))
+        self.assertFalse((self.folder / "o.npy").exists())
+
+    def test_npy_of_versions_2_and_3_are_fine(self):
+        data = np.arange(4, dtype=np.float32).tobytes()
+        for version in ((2, 0), (3, 0)):
+            (self.folder / "v.npy").write_bytes(npy(header(), data, version=version))
+            self.hotplate("run", "vector_add", "v.npy", "v.npy", "-o", "o.npy")
+            np.testing.assert_array_equal(np.load(self.folder / "o.npy"), [0, 2, 4, 6])
+            os.unlink(self.folder / "o.npy")
+
+    # Outputs.
+
+    def test_output_that_cannot_be_written(self):
+        for path in ("no/such/folder/o.npy", "x.npy/o.npy", "/proc/o.npy", "/dev/full/o.npy"):
+            code, _, err = self.run_command("run", "selu", "x.npy", "-o", path)
+            self.assertIn(code, (harness.INVALID, harness.NOT_ALLOWED), f"{path}: {err}")
+            self.assertIn(path, err)
+        before = self.jobs()
+        self.run_command("run", "selu", "x.npy", "-o", "no/such/folder/o.npy")
+        self.assertEqual(self.jobs(), before, "checked before the job runs")
+        (self.folder / "folder").mkdir(exist_ok=True)
+        self.refused("run", "selu", "x.npy", "-o", "folder", says="folder")
+
+    def test_an_output_that_the_kernel_does_not_have(self):
+        code, _, err = self.run_command("run", "selu", "x.npy", "-o", "z=o.npy")
+        self.assertIn(code, (harness.USAGE, harness.INVALID), err)
+        self.assertIn("z", err)
+
+    def test_a_picture_of_what_is_none(self):
+        code, _, err = self.run_command("run", "selu", "x.npy", "-o", "o.png")
+        self.assertIn(code, (harness.USAGE, harness.INVALID), err)
+        self.assertIn("o.png", err)
+
+    def test_an_existing_file_is_replaced_whole_or_not_at_all(self):
+        target = self.folder / "target.npy"
+        target.write_bytes(b"as it was")
+        inode = os.stat(target).st_ino
+        self.run_command("run", "selu", "x.npy", "--time-limit", "1h", "--alpha", "nan", "-o", "target.npy")
+        self.assertEqual(target.read_bytes(), b"as it was")
+        self.hotplate("run", "selu", "x.npy", "-o", "target.npy")
+        self.assertEqual(np.load(target).shape, (4,))
+        self.assertNotEqual(os.stat(target).st_ino, inode, "a new file took its place")
+        leftovers = [path.name for path in self.folder.iterdir() if "target" in path.name and path != target]
+        self.assertEqual(leftovers, [])
+
+    def test_output_into_its_own_input(self):
+        np.save(self.folder / "inplace.npy", np.full(4, 2, dtype=np.float32))
+        self.hotplate("run", "vector_add", "inplace.npy", "inplace.npy", "-o", "inplace.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "inplace.npy"), [4, 4, 4, 4])
+
+    # The command line itself.
+
+    def test_usage(self):
+        for words in (("no-such-command",), ("run",), ("run", "selu", "x.npy", "--time-limit", "soon"), ("jobs", "--bogus"),
+                      ("put",), ("watch",), ("free",), ("completion", "csh"), ("submit",)):
+            code, out, err = self.run_command(*words)
+            self.assertEqual(code, harness.USAGE, f"{words}: {out}{err}")
+            self.assertIn("help", err)
+
+    def test_a_device_that_is_not_there(self):
+        self.refused("run", "selu", "x.npy", "--device", "gpu7", "-o", "o.npy", says=["gpu7", "cpu0"])
+
+    def test_a_precision_that_the_device_does_not_have(self):
+        self.refused("run", "matmul", "m.npy", "m.npy", "--transpose-b", "--precision", "tf32", "-o", "o.npy", says="tf32")
+
+    def test_words_from_outside_do_not_reach_the_terminal_raw(self):
+        code, out, err = self.run_command("run", "evil\x1b[2Jkernel")
+        self.assertEqual(code, harness.INVALID)
+        self.assertNotIn("\x1b", out + err)
+
+
+if __name__ == "__main__":
+    harness.main()

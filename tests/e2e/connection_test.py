@@ -1,0 +1,270 @@
+"""What can be wrong between a command and its daemon: none there, a stale or unsafe record, another key, sudden death."""
+
+import concurrent.futures
+import fcntl
+import os
+import signal
+import socket
+
+import harness
+
+
+class NoDaemon(harness.Case):
+    def setUp(self):
+        for path in self.directory.glob("servers/*"):
+            path.unlink()
+        (self.directory / "current").unlink(missing_ok=True)
+
+    def test_no_daemon_says_how_to_start_one(self):
+        for words in (("status",), ("run", "integrate2d", "--n", "10"), ("jobs",), ("submit", "integrate2d"),
+                      ("arrays",), ("devices",), ("top", "--once"), ("watch", "1"), ("cancel", "1"), ("result", "1")):
+            self.hotplate(*words, code=harness.NO_DAEMON, says="hotplate up --local")
+
+    def test_an_unknown_server_is_named(self):
+        self.hotplate("status", env={"HOTPLATE_SERVER": "nowhere"}, code=harness.NO_DAEMON, says="nowhere")
+
+    def test_stale_record_of_a_dead_daemon(self):
+        daemon = self.start_daemon()
+        record = self.record()
+        self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
+        self.assertTrue(self.record_path().exists(), "a killed daemon cannot take its record away")
+        self.hotplate("status", code=harness.NO_DAEMON, says="local")
+        self.hotplate("run", "integrate2d", "--n", "10", code=harness.NO_DAEMON)
+        # A new one takes its place.
+        second = self.start_daemon()
+        self.assertNotEqual(self.record()["generation"], record["generation"])
+        self.hotplate("run", "integrate2d", "--n", "10")
+        self.assertEqual(self.stop_daemon(second), 0)
+        self.assertFalse(self.record_path().exists())
+
+    def test_stale_record_whose_port_another_program_has(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            daemon = self.start_daemon()
+            record = self.record()
+            self.stop_daemon(daemon)
+            record["endpoints"][0]["port"] = listener.getsockname()[1]
+            self.write_record(record)
+            # It accepts and says nothing: the command must give up by itself.
+            self.hotplate("--server", "local", "status", code=harness.NO_DAEMON, says="local")
+
+    def test_broken_records(self):
+        for text in ("", "{", "[]", "null", '{"schema_version": 1}', "\0" * 100):
+            self.write_record({})
+            self.record_path().write_text(text)
+            code, _, err = self.run_command("--server", "local", "status")
+            self.assertIn(code, (harness.NO_DAEMON, harness.INVALID), err)
+            self.assertIn("local.json", err)
+
+    def test_record_of_a_later_version_is_refused_by_number(self):
+        daemon = self.start_daemon()
+        record = self.record()
+        self.stop_daemon(daemon)
+        self.write_record(record | {"schema_version": 99})
+        code, _, err = self.run_command("--server", "local", "status")
+        self.assertIn(code, (harness.NO_DAEMON, harness.INVALID), err)
+        self.assertIn("99", err)
+
+
+class Record(harness.Case):
+    """One daemon, and what a record may look like beside it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        cls.good = cls.record()
+
+    def status_with(self, record, mode=0o600):
+        self.write_record(record, name="changed", mode=mode)
+        return self.run_command("--server", "changed", "status")
+
+    def test_the_copy_itself_works(self):
+        code, _, err = self.status_with(self.good)
+        self.assertEqual(code, harness.OK, err)
+
+    def test_unknown_fields_are_ignored(self):
+        code, _, err = self.status_with(self.good | {"made_up_later": {"x": [1]}})
+        self.assertEqual(code, harness.OK, err)
+
+    def test_record_that_others_can_read_or_write(self):
+        for mode in (0o640, 0o604, 0o620, 0o666):
+            code, _, err = self.status_with(self.good, mode)
+            self.assertEqual(code, harness.NOT_ALLOWED, f"{mode:o}: {err}")
+            self.assertIn("chmod", err)
+            self.assertNotIn(self.good["token"], err)
+
+    def test_folder_that_others_can_write(self):
+        folder = self.record_path().parent
+        try:
+            self.status_with(self.good)
+            folder.chmod(0o777)
+            code, _, err = self.run_command("--server", "changed", "status")
+            self.assertEqual(code, harness.NOT_ALLOWED, err)
+        finally:
+            folder.chmod(0o700)
+
+    def test_wrong_token(self):
+        code, _, err = self.status_with(self.good | {"token": "0" * 64})
+        self.assertEqual(code, harness.NOT_ALLOWED, err)
+        self.assertIn("token", err)
+        code, _, err = self.status_with(self.good | {"token": ""})
+        self.assertIn(code, (harness.NOT_ALLOWED, harness.INVALID), err)
+        self.assertNotIn(self.good["token"], self.log())
+
+    def test_wrong_certificate(self):
+        other = self.start_daemon(name="other")
+        try:
+            code, _, err = self.status_with(self.good | {"certificate_pem": self.record("other")["certificate_pem"]})
+        finally:
+            self.stop_daemon(other)
+        self.assertEqual(code, harness.NOT_ALLOWED, err)
+        self.assertIn("certificate", err)
+
+    def test_a_proxy_in_the_environment_is_not_asked(self):
+        proxy = "http://127.0.0.1:9"  # nobody listens there
+        self.hotplate("status", env={"http_proxy": proxy, "https_proxy": proxy, "grpc_proxy": proxy, "HTTP_PROXY": proxy})
+
+    def test_garbage_on_the_port_leaves_the_daemon_well(self):
+        for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 4096, b"\x16\x03\x01" + b"\xff" * 512, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", self.good["endpoints"][0]["port"]), timeout=10) as connection:
+                connection.sendall(data)
+        self.hotplate("run", "integrate2d", "--n", "10")
+
+
+class Competition(harness.Case):
+    def test_two_up_at_once_start_one_daemon(self):
+        commands = [self.start("up", "--local") for _ in range(2)]
+        ends = [(command.communicate(timeout=harness.PATIENCE), command.returncode) for command in commands]
+        for (out, err), code in ends:
+            # Both find the one daemon, or one is told to come later; neither may break.
+            self.assertIn(code, (harness.OK, harness.TRY_LATER), out + err)
+        self.assertIn(harness.OK, [code for _, code in ends])
+        pid = self.answer("status")["pid"]
+        self.assertEqual(self.record()["pid"], pid)
+        self.hotplate("run", "integrate2d", "--n", "10")
+        self.hotplate("down")
+        harness.wait_until(lambda: not harness.alive(pid), "the daemon ended")
+
+    def test_a_second_daemon_of_the_same_name_names_the_first(self):
+        first = self.start_daemon()
+        second = self.start_daemon(ready=False)
+        out, _ = second.communicate(timeout=harness.PATIENCE)
+        said = out + self.log()
+        self.assertEqual(second.returncode, harness.TRY_LATER, said)
+        self.assertIn(str(first.pid), said)
+        self.assertEqual(self.record()["pid"], first.pid, "the first one's record is as it was")
+        self.assertEqual(self.stop_daemon(first), 0)
+
+    def test_the_lock_is_held_for_life(self):
+        daemon = self.start_daemon()
+        lock = self.record_path().with_suffix(".lock")
+        with open(lock, "rb") as file:
+            with self.assertRaises(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.stop_daemon(daemon)
+        with open(lock, "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class SuddenDeath(harness.Case):
+    def test_daemon_killed_in_the_middle_of_a_run(self):
+        daemon = self.start_daemon()
+        (self.folder / "old.npy").write_bytes(b"what was there before")
+        run = self.start("run", *harness.LONG_JOB, "-o", "value=old.npy")
+        harness.wait_until(lambda: any(job["state"] == "RUNNING" for job in self.answer("jobs")["jobs"]), "the job ran")
+        daemon.kill()
+        out, err = run.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(run.returncode, harness.NO_DAEMON, out + err)
+        self.assertEqual((self.folder / "old.npy").read_bytes(), b"what was there before")
+
+    def test_watch_of_a_daemon_that_dies(self):
+        daemon = self.start_daemon()
+        job_id = self.submit_long_job()
+        watch = self.start("watch", job_id)
+        wait = self.start("wait", job_id)
+        harness.wait_until(lambda: watch.poll() is None and wait.poll() is None, "both wait")
+        daemon.kill()
+        for command in (watch, wait):
+            out, err = command.communicate(timeout=harness.PATIENCE)
+            self.assertEqual(command.returncode, harness.NO_DAEMON, out + err)
+
+
+class Flags(harness.Case):
+    def test_insecure_is_for_loopback_only(self):
+        daemon = self.start_daemon("--insecure", "--listen", "0.0.0.0", ready=False)
+        out, _ = daemon.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(daemon.returncode, 0)
+        self.assertIn("insecure", out + self.log())
+        self.assertFalse(self.record_path().exists())
+
+    def test_insecure_on_loopback_still_asks_for_the_token(self):
+        daemon = self.start_daemon("--insecure", name="open")
+        self.hotplate("--server", "open", "run", "integrate2d", "--n", "10")
+        self.write_record(self.record("open") | {"token": "1" * 64}, name="forged")
+        self.hotplate("--server", "forged", "status", code=harness.NOT_ALLOWED)
+        self.stop_daemon(daemon)
+
+    def test_unix_socket(self):
+        path = self.folder / "socket"
+        daemon = self.start_daemon("--unix-socket", path, name="unix")
+        self.assertEqual(self.record("unix")["endpoints"][0]["address"], f"unix:{path}")
+        self.hotplate("--server", "unix", "run", "integrate2d", "--n", "10")
+        self.assertEqual(self.stop_daemon(daemon), 0)
+
+    def test_a_wrong_flag_is_named_and_nothing_starts(self):
+        for flags, word in ((("--port", "70000"), "70000"), (("--message-bytes", "lots"), "lots"),
+                            (("--idle-timeout", "-3s"), "-3s"), (("--no-such-flag",), "no-such-flag"),
+                            (("--device", "tpu"), "tpu")):
+            daemon = self.start_daemon(*flags, ready=False)
+            out, _ = daemon.communicate(timeout=harness.PATIENCE)
+            self.assertNotEqual(daemon.returncode, 0, flags)
+            self.assertIn(word, out + self.log())
+            self.assertFalse(self.record_path().exists())
+
+    def test_require_cuda_refuses_to_fall_back(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has a GPU")
+        daemon = self.start_daemon("--device", "auto", "--require-cuda", ready=False)
+        out, _ = daemon.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(daemon.returncode, 0)
+        self.assertIn("cuda", (out + self.log()).lower())
+
+    def test_environment_and_file_and_flag(self):
+        config = self.folder / "hotplated.toml"
+        config.write_text('queue = 7\nlanes = 3\nname = "from-file"\n')
+
+        def effective(*flags, **env):
+            daemon = self.start_daemon("--config", config, "--check-config", *flags, ready=False, env=env)
+            out, _ = daemon.communicate(timeout=harness.PATIENCE)
+            self.assertEqual(daemon.returncode, 0, out)
+            return out
+
+        self.assertRegex(effective(), r"queue\s*=\s*7\b")
+        self.assertRegex(effective(HOTPLATE_QUEUE="8"), r"queue\s*=\s*8\b")
+        self.assertRegex(effective("--queue", "9", HOTPLATE_QUEUE="8"), r"queue\s*=\s*9\b")
+        self.assertRegex(effective(), r"lanes\s*=\s*3\b")
+
+    def test_an_idle_daemon_ends_itself(self):
+        daemon = self.start_daemon("--idle-timeout", "1s", name="idle")
+        self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
+        self.assertFalse(self.record_path("idle").exists())
+
+
+class ManyClients(harness.Case):
+    def test_concurrent_commands(self):
+        self.start_daemon()
+
+        def one(number):
+            return self.answer("run", "integrate2d", "--n", str(50 + number))["jobId"]
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            ids = list(pool.map(one, range(40)))
+        self.assertEqual(len(set(ids)), 40)
+        states = {job["id"]: job["state"] for job in self.answer("jobs")["jobs"]}
+        self.assertEqual({states[job_id] for job_id in ids}, {"COMPLETED"})
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,226 @@
+"""Jobs over their life: cancelled, interrupted, timed out, detached, drained; and the exit code of each ending."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+import harness
+
+
+class Jobs(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        np.save(cls.folder / "x.npy", np.linspace(-1, 1, 1000, dtype=np.float32))
+
+    def wait_for_new_running_job(self, known):
+        def found():
+            return next((job for job in self.answer("jobs")["jobs"]
+                         if job["id"] not in known and job["state"] == "RUNNING"), None)
+        return harness.wait_until(found, "a new job RUNS")["id"]
+
+    def known(self):
+        return {job["id"] for job in self.answer("jobs")["jobs"]}
+
+    def test_cancel_takes_effect_within_the_kernels_bound(self):
+        job_id = self.submit_long_job()
+        self.hotplate("cancel", job_id)
+        start = time.monotonic()
+        job = self.wait_for_state(job_id, *harness.ENDED)
+        waited = time.monotonic() - start
+        self.assertEqual(job["state"], "CANCELLED")
+        # 250 ms is promised; the job itself would run for hours, so this tells a cancel from an end by itself.
+        self.assertLess(waited, 20)
+        self.hotplate("wait", job_id, code=harness.CANCELLED)
+        self.hotplate("result", job_id, code=harness.CANCELLED)
+
+    def test_cancelled_by_somebody_else(self):
+        known = self.known()
+        run = self.start("run", *harness.LONG_JOB)
+        self.hotplate("cancel", self.wait_for_new_running_job(known))
+        out, err = run.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(run.returncode, harness.CANCELLED, out + err)
+
+    def test_interrupt_cancels_an_attached_job_and_says_so(self):
+        known = self.known()
+        run = self.start("run", "mandelbrot", "--resolution", "20000", "--max-iterations", "100000000", "-o", "m.png")
+        job_id = self.wait_for_new_running_job(known)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(run.returncode, harness.INTERRUPTED, out + err)
+        self.assertIn("cancelled", err)
+        self.assertIn(job_id, err)
+        self.assertIn("m.png", err)
+        self.assertFalse((self.folder / "m.png").exists())
+        self.assertEqual(self.wait_for_state(job_id, *harness.ENDED)["state"], "CANCELLED")
+
+    def test_interrupting_a_watch_leaves_the_job_alone(self):
+        job_id = self.submit_long_job()
+        watch = self.start("watch", job_id)
+        harness.wait_until(lambda: watch.poll() is None and self.job(job_id)["progress"] >= 0, "it watches")
+        time.sleep(0.2)  # nothing outside tells that the stream is open; too early an interrupt tests less, never fails
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(watch.returncode, harness.INTERRUPTED)
+        self.assertEqual(self.job(job_id)["state"], "RUNNING")
+        self.hotplate("cancel", job_id)
+        self.wait_for_state(job_id, "CANCELLED")
+
+    def test_a_client_that_is_killed_takes_its_attached_job_along(self):
+        daemon = self.start_daemon("--disconnect-grace", "100ms", name="graceful")
+        run = self.start("--server", "graceful", "run", *harness.LONG_JOB)
+        jobs = lambda: self.answer("--server", "graceful", "jobs")["jobs"]
+        harness.wait_until(lambda: [job for job in jobs() if job["state"] == "RUNNING"], "the job ran")
+        run.kill()
+        harness.wait_until(lambda: [job for job in jobs() if job["state"] == "CANCELLED"], "its job was cancelled")
+        self.assertEqual(self.stop_daemon(daemon), 0)
+
+    def test_time_limit(self):
+        code, out, err = self.run_command("run", *harness.LONG_JOB, "--time-limit", "200ms")
+        self.assertEqual(code, harness.TIMEOUT, out + err)
+        job_id = self.answer("submit", *harness.LONG_JOB, "--time-limit", "200ms")["jobId"]
+        self.hotplate("wait", job_id, code=harness.TIMEOUT)
+        self.assertEqual(self.job(job_id)["state"], "TIMEOUT")
+
+    def test_a_detached_job_from_other_processes(self):
+        job_id = self.answer("submit", "selu", "x.npy", "--alpha", "2")["jobId"]
+        self.hotplate("watch", job_id)
+        self.hotplate("wait", job_id)
+        self.hotplate("result", job_id, "-o", "y.npy")
+        x = np.load(self.folder / "x.npy").astype(np.float64)
+        wanted = 1.05 * np.where(x > 0, x, 2 * np.expm1(np.minimum(x, 0)))
+        np.testing.assert_allclose(np.load(self.folder / "y.npy"), wanted, rtol=1e-6)
+        # It stays: a result can be fetched again.
+        self.hotplate("result", job_id, "-o", "again.npy")
+        self.assertEqual((self.folder / "y.npy").read_bytes(), (self.folder / "again.npy").read_bytes())
+
+    def test_result_of_a_job_that_goes_on(self):
+        job_id = self.submit_long_job()
+        self.hotplate("result", job_id, code=harness.TRY_LATER, says="RUNNING")
+        self.hotplate("cancel", job_id)
+        self.wait_for_state(job_id, "CANCELLED")
+
+    def test_unknown_job(self):
+        for verb in ("show", "watch", "wait", "cancel", "result"):
+            self.hotplate(verb, "no-such-job", code=harness.INVALID, says="no-such-job")
+
+    def test_plain_words_for_scripts(self):
+        job_id = self.hotplate("submit", "integrate2d", "--n", "10", "--quiet").strip()
+        self.assertRegex(job_id, r"^\S+$")
+        self.hotplate("wait", job_id)
+
+    def test_progress_on_a_terminal(self):
+        controller, terminal = pty.openpty()
+        known = self.known()
+        run = subprocess.Popen([str(harness.BIN / "hotplate"), "run", *harness.LONG_JOB], cwd=self.folder,
+                               env=self.environment | {"TERM": "xterm"}, stdin=subprocess.DEVNULL, stdout=terminal,
+                               stderr=terminal)
+        self.processes.append(run)
+        os.close(terminal)
+        os.set_blocking(controller, False)
+        shown = b""
+
+        def drawn():
+            nonlocal shown
+            try:
+                shown += os.read(controller, 65536)
+            except (BlockingIOError, OSError):
+                pass
+            return re.search(rb"\d+ ?%", shown)
+
+        try:
+            harness.wait_until(drawn, "a progress bar was drawn")
+        finally:
+            self.run_command("cancel", self.wait_for_new_running_job(known))
+            end = time.monotonic() + harness.PATIENCE
+            while run.poll() is None and time.monotonic() < end:
+                drawn()
+                time.sleep(0.02)
+            os.close(controller)
+        self.assertEqual(run.returncode, harness.CANCELLED)
+
+
+class Queue(harness.Case):
+    def test_a_full_queue_says_to_come_later(self):
+        self.start_daemon("--queue", "2", "--lanes", "1")
+        jobs = [self.submit_long_job()]
+        codes = []
+        for _ in range(4):
+            code, out, err = self.run_command("submit", *harness.LONG_JOB, "--quiet")
+            codes.append(code)
+            if code == harness.OK:
+                jobs.append(out.strip())
+            else:
+                self.assertIn("queue", err)
+        self.assertEqual(codes[-1], harness.TRY_LATER, codes)
+        for job_id in reversed(jobs):
+            self.hotplate("cancel", job_id)
+        for job_id in jobs:
+            self.wait_for_state(job_id, "CANCELLED")
+
+    def test_priority_goes_first(self):
+        daemon = self.start_daemon("--lanes", "1", name="one-lane")
+        server = ("--server", "one-lane")
+        first = self.answer(*server, "submit", *harness.LONG_JOB)["jobId"]
+        harness.wait_until(lambda: self.answer(*server, "show", first)["state"] == "RUNNING", "the first job RUNS")
+        low = self.answer(*server, "submit", *harness.LONG_JOB, "--priority", "-5")["jobId"]
+        high = self.answer(*server, "submit", *harness.LONG_JOB, "--priority", "5")["jobId"]
+        self.hotplate(*server, "cancel", first)
+        harness.wait_until(lambda: self.answer(*server, "show", high)["state"] == "RUNNING", "the urgent job RUNS")
+        self.assertEqual(self.answer(*server, "show", low)["state"], "PENDING")
+        for job_id in (low, high):
+            self.hotplate(*server, "cancel", job_id)
+        self.assertEqual(self.stop_daemon(daemon), 0)
+
+
+class Drain(harness.Case):
+    def test_term_cancels_what_does_not_finish_in_time_and_tells_watchers(self):
+        daemon = self.start_daemon("--drain-timeout", "500ms")
+        job_id = self.submit_long_job()
+        watch = self.start("watch", job_id)
+        run = self.start("run", *harness.LONG_JOB)
+        harness.wait_until(lambda: sum(job["state"] == "RUNNING" for job in self.answer("jobs")["jobs"]) == 2, "both ran")
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        self.assertFalse(self.record_path().exists())
+        for command in (watch, run):
+            out, err = command.communicate(timeout=harness.PATIENCE)
+            # Told of the cancelled job, or, if the daemon was gone first, of the lost connection.
+            self.assertIn(command.returncode, (harness.CANCELLED, harness.NO_DAEMON), out + err)
+        self.assertIn("drain", self.log().lower())
+
+    def test_term_lets_a_short_job_finish(self):
+        daemon = self.start_daemon("--drain-timeout", "60s")
+        run = self.start("run", "integrate2d", "--n", "30000")
+        harness.wait_until(lambda: self.answer("jobs")["jobs"] or run.poll() is not None, "the job came in")
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        out, err = run.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(run.returncode, harness.OK, out + err)
+
+    def test_a_draining_daemon_refuses_for_now(self):
+        daemon = self.start_daemon("--drain-timeout", "30s")
+        job_id = self.submit_long_job()
+        daemon.send_signal(signal.SIGTERM)
+        harness.wait_until(lambda: self.answer("status")["state"] == "DRAINING", "it drains")
+        code, out, err = self.run_command("run", "integrate2d", "--n", "10")
+        self.assertEqual(code, harness.TRY_LATER, out + err)
+        self.assertIn("drain", err)
+        self.hotplate("cancel", job_id)
+        self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
+
+    def test_a_second_signal_ends_it_at_once(self):
+        daemon = self.start_daemon("--drain-timeout", "10m")
+        self.submit_long_job()
+        daemon.send_signal(signal.SIGINT)
+        harness.wait_until(lambda: self.answer("status")["state"] == "DRAINING", "it drains")
+        daemon.send_signal(signal.SIGINT)
+        self.assertIsNotNone(daemon.wait(timeout=harness.PATIENCE))
+
+
+if __name__ == "__main__":
+    harness.main()

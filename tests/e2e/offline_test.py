@@ -1,0 +1,59 @@
+"""What works without a daemon: help, the catalogue, completion, the version."""
+
+import json
+
+import harness
+
+KERNELS = ("integrate2d", "mandelbrot", "matmul", "selu", "trig_identity", "vector_add")
+COMMANDS = ("up", "down", "status", "logs", "kernels", "describe", "run", "submit", "jobs", "show", "watch", "wait",
+            "cancel", "result", "put", "get", "arrays", "free", "devices", "top", "completion")
+
+
+class Offline(harness.Case):
+    def test_version(self):
+        self.assertRegex(self.hotplate("--version"), r"^hotplate \d+\.\d+\.\d+")
+
+    def test_help_lists_every_command_and_each_has_its_own(self):
+        text = self.hotplate("--help")
+        for command in COMMANDS:
+            self.assertIn(command, text)
+            with self.subTest(command):
+                own = self.hotplate(command, "--help")
+                self.assertIn(f"hotplate {command}", own)
+                self.assertIn("xample", own)
+
+    def test_kernels(self):
+        text = self.hotplate("kernels")
+        for kernel in KERNELS:
+            self.assertIn(kernel, text)
+        self.assertEqual([kernel["name"] for kernel in self.answer("kernels")["kernels"]], list(KERNELS))
+
+    def test_describe(self):
+        for kernel in KERNELS:
+            text = self.hotplate("describe", kernel)
+            for heading in ("params" if kernel not in ("vector_add", "trig_identity") else "outputs", "outputs", "example"):
+                self.assertIn(heading, text)
+        self.assertIn("1.67", self.hotplate("describe", "selu"))
+        self.hotplate("describe", "matmull", code=harness.INVALID, says=["matmull", "matmul"])
+
+    def test_help_of_a_kernel_shows_its_parameters(self):
+        text = self.hotplate("run", "mandelbrot", "--help")
+        self.assertIn("max", text)
+        self.assertIn("resolution", text)
+
+    def test_completion(self):
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("hotplate", self.hotplate("completion", shell))
+
+    def test_with_a_daemon_its_answer_is_the_same(self):
+        without = self.answer("kernels")
+        daemon = self.start_daemon()
+        try:
+            self.assertEqual(json.dumps(self.answer("kernels")["kernels"], sort_keys=True),
+                             json.dumps(without["kernels"], sort_keys=True))
+        finally:
+            self.stop_daemon(daemon)
+
+
+if __name__ == "__main__":
+    harness.main()
