@@ -5,7 +5,16 @@
 //   std::span<const float> y = result->Output<float>("y");
 //
 // A Client is a handle to one connection and one session; copies share them; all calls are thread-safe. Statuses
-// carry the daemon's code and sentence; Violations(status) (kernels-free copy here) lists the fields of a refusal.
+// carry the daemon's code and sentence; Violations(status) lists the fields of a refusal, EndOf(status) has the end of
+// a job that began, RetryAfter(status) says when another attempt makes sense. UNAVAILABLE means that the daemon is not
+// there or the connection was lost, after the retries that ConnectOptions allows; a daemon that goes silent is given up
+// within kSilenceBound.
+//
+// How a Run goes: inputs of kInlineInputBytes together ride inside the request; with more, the job is checked, the
+// large inputs are uploaded as arrays of the session, straight from the caller's memory, and freed when the job ends.
+// The job itself goes over the one open stream that all threads share. Outputs come back inline or, when large, are
+// read straight into the buffers that the result owns. No thread is started and no stream opened before it is needed:
+// a program that makes one call pays for one call.
 #pragma once
 
 #include <chrono>
@@ -22,11 +31,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "hotplate/v1/arrays.pb.h"
 #include "hotplate/v1/catalogue.pb.h"
+#include "hotplate/v1/endpoint.pb.h"
 #include "hotplate/v1/jobs.pb.h"
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/telemetry.pb.h"
-#include "hotplate/v1/arrays.pb.h"
 #include "kernels/array/host_buffer.h"
 #include "kernels/array/shape.h"
 
@@ -34,12 +44,21 @@ namespace hotplate::client {
 
 using std::chrono::nanoseconds;
 
+// Inputs of one job that are not larger than this together travel inside its request.
+inline constexpr std::size_t kInlineInputBytes = std::size_t{1} << 20;
+// A daemon from which nothing has come for so long, probes included, counts as lost.
+inline constexpr std::chrono::seconds kSilenceBound{30};
+
 struct ConnectOptions {
   // A daemon's name below $HOTPLATE_DIR/servers, or the path of a record; empty: HOTPLATE_SERVER, then `current`.
   std::string server;
   // Overrides HOTPLATE_DIR (default ~/.hotplate).
   std::string directory;
-  // Deadline of each unary call; of a stream only where it makes no progress.
+  // 32 hexadecimal digits: take part in a session that exists, to use its arrays. Empty: a new one.
+  std::string session;
+  // False: only read the record; the first call meets what is wrong with the daemon. Saves one round trip.
+  bool contact = true;
+  // Of each unary call but Execute; of a transfer where it makes no progress for so long.
   nanoseconds deadline = std::chrono::seconds(30);
   nanoseconds connect_timeout = std::chrono::seconds(5);
   // Repeat calls that are safe to repeat (reads, and jobs with a request_id) on UNAVAILABLE, with backoff.
@@ -71,8 +90,8 @@ using Input = std::variant<ArrayView, ArrayRef, PathRef>;
 using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct KeepOutput {
-  std::string array_name;                    // "" for none
-  std::optional<nanoseconds> lease;          // none: the session's
+  std::string array_name;            // "" for none
+  std::optional<nanoseconds> lease;  // none: the session's
 };
 
 struct JobOptions {
@@ -82,10 +101,14 @@ struct JobOptions {
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   int priority = 0;
   std::optional<nanoseconds> time_limit;
+  // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call
+  // returns DEADLINE_EXCEEDED.
+  std::optional<nanoseconds> deadline;
   // Made by the library where empty, so that its own retries are safe.
   std::string request_id;
   bool detach_on_disconnect = false;
-  // Called on a thread of the library for states and progress.
+  // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
+  // A slow callback misses progress, nothing else.
   std::function<void(const v1::JobUpdate&)> on_update;
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload, on_download;
@@ -123,6 +146,8 @@ struct JobResult {
 std::optional<v1::JobEnd> EndOf(const absl::Status& status);
 // The fields that a refusal names.
 std::vector<v1::FieldViolation> Violations(const absl::Status& status);
+// How long to wait before another attempt, where the daemon said so.
+std::optional<nanoseconds> RetryAfter(const absl::Status& status);
 
 // Stops a blocking call from another thread or a signal handler's helper: the job is cancelled, the call returns.
 class Cancellation {
@@ -150,12 +175,15 @@ class Client {
   // Arrays.
   absl::StatusOr<v1::Array> Put(const ArrayView& array, const std::string& name = "",
                                 std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
-                                const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr);
+                                const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
+                                const Cancellation* cancellation = nullptr);
   absl::StatusOr<OutputArray> Get(const std::string& id_or_name,
-                                  const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr);
+                                  const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                                  const Cancellation* cancellation = nullptr);
   // Into memory of the caller's: exactly the array's bytes.
   absl::Status GetInto(const std::string& id_or_name, std::span<std::byte> destination,
-                       const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr);
+                       const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                       const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Array> DescribeArray(const std::string& id_or_name);
   absl::StatusOr<v1::ListArraysResponse> Arrays();
   absl::Status Free(const std::string& id_or_name);
@@ -173,32 +201,41 @@ class Client {
   // The same with a callback, on a thread of the library: for many jobs in flight.
   void RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
                 std::function<void(absl::StatusOr<JobResult>)> done);
-  // One unary call instead of the stream: for a single small job.
+  // One unary call instead of the stream: for a single small job. Without updates, and without the job's id when it is
+  // cancelled from here.
   absl::StatusOr<JobResult> Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,
-                                    const JobOptions& options = {});
+                                    const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
   // Detached: returns the job's id once it is queued.
   absl::StatusOr<std::string> Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                      const JobOptions& options = {});
-  // Calls `on_update` for every update from the start until the job ends. Survives a broken connection (resumes from
-  // the last sequence number). Returns the end.
-  absl::StatusOr<v1::JobEnd> Watch(const std::string& job_id, const std::function<void(const v1::JobUpdate&)>& on_update,
+  // Calls `on_update`, on this thread, for every update from the start until the job's end, which it returns as well.
+  // Survives a broken connection (resumes after the last sequence number). Cancelling ends the watch, not the job.
+  absl::StatusOr<v1::JobEnd> Watch(const std::string& job_id,
+                                   const std::function<void(const v1::JobUpdate&)>& on_update,
                                    const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Job> Job(const std::string& job_id);
   absl::StatusOr<std::vector<v1::Job>> Jobs(const v1::ListJobsRequest& request = {});
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
-  // Waits for the job's end, then brings its outputs.
-  absl::StatusOr<JobResult> Wait(const std::string& job_id);
-  // FAILED_PRECONDITION while the job goes on.
-  absl::StatusOr<JobResult> Fetch(const std::string& job_id);
+  // Waits for the job's end, then fetches. Cancelling ends the wait, not the job.
+  absl::StatusOr<JobResult> Wait(const std::string& job_id, const Cancellation* cancellation = nullptr);
+  // Brings the outputs of an ended job, as often as wanted until the daemon's retention time is over; those that were
+  // to be kept as arrays stay there and come as ids. FAILED_PRECONDITION while the job goes on.
+  absl::StatusOr<JobResult> Fetch(const std::string& job_id,
+                                  const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr);
 
   // Telemetry and the daemon.
   absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1);
-  absl::Status WatchTelemetry(nanoseconds interval, const std::function<bool(const v1::TelemetrySample&)>& on_sample);
+  // Until `on_sample` returns false, or the cancellation; survives a broken connection.
+  absl::Status WatchTelemetry(nanoseconds interval, const std::function<bool(const v1::TelemetrySample&)>& on_sample,
+                              const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::GetServerInfoResponse> Info();
   absl::Status Drain(std::optional<nanoseconds> timeout = std::nullopt);
   absl::Status Shutdown(std::optional<nanoseconds> drain_timeout = std::nullopt);
+  // Frees the session's arrays and cancels its attached jobs now, instead of when the daemon misses it.
+  absl::Status CloseSession();
 
-  // The daemon's name and start, from its record.
+  // The daemon's record as it was read, and its name in it.
+  const v1::EndpointRecord& record() const;
   const std::string& server_name() const;
   const std::string& session() const;
 

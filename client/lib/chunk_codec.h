@@ -1,0 +1,45 @@
+// WriteArrayRequest and ReadArrayResponse by hand, so that an array's bytes go out of and into the caller's own memory:
+// both messages end with their `data` field, and everything before it is a few bytes. tests/unit/client holds the
+// codec against the generated classes.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace hotplate::client {
+
+// Bytes of data in one message: between the per-message cost below and the daemon's limit of 4 MiB.
+inline constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
+
+// Counts the pieces of the caller's memory that gRPC still refers to. Must outlive them.
+class Borrowed {
+ public:
+  Borrowed() = default;
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+  bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+
+ private:
+  friend grpc::ByteBuffer EncodeWrite(const std::string&, std::uint64_t, std::span<const std::byte>, Borrowed&);
+  std::atomic<int> count_{0};
+};
+
+// A WriteArrayRequest that refers to `data` until `borrowed` has counted it back. `array_id` and `offset` go into the
+// first message of a stream only: leave them empty and 0 in the others.
+grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, std::span<const std::byte> data,
+                             Borrowed& borrowed);
+
+// Copies the data of a ReadArrayResponse to their place in `array`, and returns how many bytes that were. INTERNAL:
+// the message is broken, is not at `expected_offset`, or does not fit into the array.
+absl::StatusOr<std::size_t> DecodeRead(const grpc::ByteBuffer& message, std::uint64_t expected_offset,
+                                       std::span<std::byte> array);
+
+}  // namespace hotplate::client

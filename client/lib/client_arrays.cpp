@@ -1,0 +1,119 @@
+// The calls of Client that are about arrays.
+#include "client/lib/impl.h"
+#include "client/lib/job_run.h"
+#include "client/lib/transfer.h"
+#include "client/lib/wire.h"
+
+namespace hotplate::client {
+namespace {
+
+using OnProgress = std::function<void(std::uint64_t, std::uint64_t)>;
+
+TransferRules RulesFor(const OnProgress& on_progress, std::uint64_t total, std::stop_token stop) {
+  TransferRules rules{.stop = std::move(stop)};
+  if (on_progress) rules.on_bytes = [on_progress, total](std::uint64_t done) { on_progress(done, total); };
+  return rules;
+}
+
+// An array as the daemon describes it, with a size that holds water: memory is reserved by it.
+absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& connection, const std::string& id) {
+  v1::DescribeArrayRequest request;
+  request.set_array_id(id);
+  v1::DescribeArrayResponse response;
+  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Describe, request, response);
+  if (!status.ok()) return status;
+  absl::StatusOr<Signature> signature = FromWire(response.array().signature());
+  if (!signature.ok()) return signature.status();
+  if (*ByteSize(*signature) != response.array().bytes()) {
+    return absl::InternalError("the daemon says that array " + id + ", " + ToString(*signature) + ", has " +
+                               std::to_string(response.array().bytes()) + " bytes");
+  }
+  return std::pair(std::move(*response.mutable_array()), *std::move(signature));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& name, std::optional<nanoseconds> lease,
+                                      bool replace, const OnProgress& on_upload, const Cancellation* cancellation) {
+  if (const absl::Status status = CheckViews({{name.empty() ? "array" : name, view}}); !status.ok()) return status;
+  const Connection& connection = *impl_->connection;
+  const std::stop_token stop = Impl::TokenOf(cancellation);
+  absl::StatusOr<v1::Array> array = CreateArray(connection, view.signature, name, lease, replace, std::nullopt, stop);
+  // One without bytes is complete from the start.
+  if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
+  const absl::Status status = Upload(connection, array->id(), view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
+  if (!status.ok()) {
+    FreeAll(connection, {array->id()});
+    return status;
+  }
+  array->set_state(v1::ARRAY_STATE_READY);
+  array->set_bytes_written(view.bytes.size());
+  return array;
+}
+
+absl::StatusOr<OutputArray> Client::Get(const std::string& id_or_name, const OnProgress& on_download,
+                                        const Cancellation* cancellation) {
+  const Connection& connection = *impl_->connection;
+  const auto array = ArrayToRead(connection, id_or_name);
+  if (!array.ok()) return array.status();
+  const auto& [described, signature] = *array;
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = DownloadArray(
+      connection, described.id(), signature, RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+  if (!buffer.ok()) return buffer.status();
+  return OutputArray{signature, *std::move(buffer), described.id()};
+}
+
+absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte> destination,
+                             const OnProgress& on_download, const Cancellation* cancellation) {
+  const Connection& connection = *impl_->connection;
+  const auto array = ArrayToRead(connection, id_or_name);
+  if (!array.ok()) return array.status();
+  const auto& [described, signature] = *array;
+  if (described.bytes() != destination.size()) {
+    return absl::InvalidArgumentError("array " + id_or_name + ", " + ToString(signature) + ", has " +
+                                      std::to_string(described.bytes()) + " bytes; the destination has " +
+                                      std::to_string(destination.size()));
+  }
+  return Download(connection, described.id(), destination,
+                  RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+}
+
+absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name) {
+  const Connection& c = *impl_->connection;
+  v1::DescribeArrayRequest request;
+  request.set_array_id(id_or_name);
+  v1::DescribeArrayResponse response;
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::Describe, request, response);
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_array());
+}
+
+absl::StatusOr<v1::ListArraysResponse> Client::Arrays() {
+  const Connection& c = *impl_->connection;
+  v1::ListArraysResponse response;
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::List, v1::ListArraysRequest(), response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::Status Client::Free(const std::string& id_or_name) {
+  const Connection& c = *impl_->connection;
+  v1::FreeArrayRequest request;
+  request.set_array_id(id_or_name);
+  v1::FreeArrayResponse response;
+  // Not repeated: a name may be somebody's next array by then.
+  return c.Call(c.arrays(), &v1::Arrays::Stub::Free, request, response, {.repeat = Repeat::kNever});
+}
+
+absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanoseconds lease) {
+  const Connection& c = *impl_->connection;
+  v1::RenewArrayRequest request;
+  request.set_array_id(id_or_name);
+  ToWire(lease, *request.mutable_lease());
+  v1::RenewArrayResponse response;
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::Renew, request, response);
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_array());
+}
+
+}  // namespace hotplate::client

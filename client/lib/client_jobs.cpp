@@ -1,0 +1,210 @@
+// The calls of Client that are about jobs.
+#include <utility>
+
+#include "client/lib/impl.h"
+#include "client/lib/job_run.h"
+#include "client/lib/status.h"
+#include "client/lib/wire.h"
+
+namespace hotplate::client {
+namespace {
+
+// Arrays of the daemon's among a result's outputs: downloading them is work for a thread that may wait.
+bool HasArrays(const absl::StatusOr<EndedJob>& ended) {
+  if (!ended.ok()) return false;
+  for (const v1::JobResult::Output& output : ended->end.result().outputs()) {
+    if (output.has_array_id()) return true;
+  }
+  return false;
+}
+
+bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RUNNING; }
+
+}  // namespace
+
+absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
+                                                   const std::map<std::string, Input>& inputs,
+                                                   const JobOptions& options) {
+  if (const absl::Status status = CheckViews(inputs); !status.ok()) return status;
+  const Connection& c = *impl_->connection;
+  v1::CheckJobRequest request;
+  *request.mutable_job() = SpecFor(kernel, options);
+  AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
+  v1::CheckJobResponse response;
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Check, request, response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<std::string, Input>& inputs,
+                                      const JobOptions& options, const Cancellation* cancellation) {
+  JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation));
+  absl::StatusOr<v1::JobSpec> spec = run.Prepare();
+  if (!spec.ok()) return spec.status();
+  return run.Complete(impl_->stream().Run(*std::move(spec), options.on_update, run.deadline(), run.stop()));
+}
+
+void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
+                      std::function<void(absl::StatusOr<JobResult>)> done) {
+  // Whatever is captured below ends before the Impl does.
+  Impl& impl = *impl_;
+  auto run = std::make_shared<JobRun>(*impl.connection, kernel, std::move(inputs), std::move(options),
+                                      impl.closing.get_token());
+  const auto ended = [&impl, run, done](absl::StatusOr<EndedJob> end) {
+    if (!run->has_uploads() && !HasArrays(end)) return done(run->Complete(std::move(end)));
+    impl.workers.Add([run, done, end = std::move(end)] { done(run->Complete(end)); });
+  };
+  const auto start = [&impl, run, ended](absl::StatusOr<v1::JobSpec> spec) {
+    if (!spec.ok()) return ended(spec.status());
+    impl.stream().Start(*std::move(spec), run->options().on_update, run->deadline(), ended);
+  };
+  if (!run->has_uploads()) {
+    if (absl::StatusOr<v1::JobSpec> spec = run->Prepare(); spec.ok()) return start(std::move(spec));
+  }
+  impl.workers.Add([run, start] { start(run->Prepare()); });
+}
+
+std::future<absl::StatusOr<JobResult>> Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
+                                                        JobOptions options) {
+  auto promise = std::make_shared<std::promise<absl::StatusOr<JobResult>>>();
+  std::future<absl::StatusOr<JobResult>> future = promise->get_future();
+  RunAsync(kernel, std::move(inputs), std::move(options),
+           [promise](absl::StatusOr<JobResult> result) { promise->set_value(std::move(result)); });
+  return future;
+}
+
+absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,
+                                          const JobOptions& options, const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
+  absl::StatusOr<v1::JobSpec> spec = run.Prepare();
+  if (!spec.ok()) return spec.status();
+  v1::ExecuteJobRequest request;
+  *request.mutable_job() = *std::move(spec);
+  v1::ExecuteJobResponse response;
+  // Repeated under the same request_id. The job takes what it takes; a daemon that is gone is noticed in any case.
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Execute, request, response,
+                                     {.no_deadline = true, .until = run.deadline(), .stop = run.stop()});
+  if (!status.ok()) return run.Complete(status);
+  return run.Complete(EndedJob{response.job_id(), std::move(*response.mutable_end())});
+}
+
+absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
+                                           const JobOptions& options) {
+  const Connection& c = *impl_->connection;
+  JobRun run(c, kernel, inputs, options, {});
+  absl::StatusOr<v1::JobSpec> spec = run.Prepare();
+  if (!spec.ok()) return spec.status();
+  v1::SubmitJobRequest request;
+  *request.mutable_job() = *std::move(spec);
+  v1::SubmitJobResponse response;
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Submit, request, response, {.until = run.deadline()});
+  // The queued job holds its inputs; nobody else needs them.
+  if (!IsConnectionLoss(status)) run.FreeUploads();
+  if (!status.ok()) return status;
+  return response.job_id();
+}
+
+absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
+                                         const std::function<void(const v1::JobUpdate&)>& on_update,
+                                         const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  std::uint64_t last_sequence = 0;
+  std::optional<v1::JobEnd> end;
+  const auto open = [&](grpc::ClientContext& context) {
+    v1::WatchJobRequest request;
+    request.set_job_id(job_id);
+    request.set_from_sequence(last_sequence + 1);
+    return c.jobs().Watch(&context, request);
+  };
+  const auto on_message = [&](v1::WatchJobResponse& response) {
+    for (const v1::JobUpdate& update : response.updates()) {
+      if (update.sequence() != 0 && update.sequence() <= last_sequence) continue;
+      last_sequence = std::max<std::uint64_t>(last_sequence, update.sequence());
+      if (on_update) on_update(update);
+      if (update.has_end()) end = update.end();
+    }
+    return end ? WatchStep::kDone : WatchStep::kProgress;
+  };
+  const absl::Status status = WatchStream<v1::WatchJobResponse>(c, open, on_message, Impl::TokenOf(cancellation));
+  if (!status.ok()) return status;
+  return *std::move(end);
+}
+
+absl::StatusOr<v1::Job> Client::Job(const std::string& job_id) {
+  const Connection& c = *impl_->connection;
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  v1::GetJobResponse response;
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Get, request, response);
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_job());
+}
+
+absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& request) {
+  const Connection& c = *impl_->connection;
+  std::vector<v1::Job> jobs;
+  v1::ListJobsRequest page = request;
+  if (page.page_size() == 0) page.set_page_size(1000);
+  while (true) {
+    v1::ListJobsResponse response;
+    const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::List, page, response);
+    if (!status.ok()) return status;
+    for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(std::move(job));
+    const bool no_progress = response.next_page_token() == page.page_token();
+    if (request.page_size() != 0 || response.next_page_token().empty() || no_progress) return jobs;
+    page.set_page_token(response.next_page_token());
+  }
+}
+
+absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id) {
+  const Connection& c = *impl_->connection;
+  v1::CancelJobRequest request;
+  request.set_job_id(job_id);
+  v1::CancelJobResponse response;
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Cancel, request, response);
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_job());
+}
+
+absl::StatusOr<JobResult> Client::Wait(const std::string& job_id, const Cancellation* cancellation) {
+  const absl::StatusOr<v1::JobEnd> end = Watch(job_id, nullptr, cancellation);
+  if (!end.ok()) return end.status();
+  return Fetch(job_id);
+}
+
+absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
+                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download) {
+  const Clock::time_point begin = Clock::now();
+  const Connection& c = *impl_->connection;
+  v1::FetchResultRequest request;
+  request.set_job_id(job_id);
+  v1::FetchResultResponse response;
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::FetchResult, request, response);
+  if (!status.ok()) return status;
+  if (!IsOver(response.state())) {
+    return absl::FailedPreconditionError("job " + job_id + " is " + v1::JobState_Name(response.state()) +
+                                         ": it has no result yet; wait for it: hotplate wait " + job_id);
+  }
+  v1::JobEnd end;
+  end.set_state(response.state());
+  *end.mutable_error() = response.error();
+  end.mutable_result()->Swap(response.mutable_result());
+  if (absl::Status failed = FromJobEnd(end, job_id); !failed.ok()) return failed;
+
+  // An array that was to be kept has a name, a session or a lease; the job's own have none of them.
+  const auto is_kept = [this](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
+    const absl::StatusOr<v1::Array> array = DescribeArray(output.array_id());
+    if (!array.ok()) return array.status();
+    return !array->name().empty() || !array->owner_session().empty() || array->has_lease_expire_time();
+  };
+  JobResult result;
+  result.job_id = job_id;
+  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, on_download, {}, result);
+  if (!collected.ok()) return collected;
+  result.receipt = std::move(*end.mutable_result()->mutable_receipt());
+  result.timings.total = std::chrono::duration_cast<nanoseconds>(Clock::now() - begin);
+  return result;
+}
+
+}  // namespace hotplate::client

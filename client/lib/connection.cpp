@@ -1,0 +1,103 @@
+#include "client/lib/connection.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+
+#include "client/lib/status.h"
+
+namespace hotplate::client {
+namespace {
+
+// The library is built with the project; the version is the tree's.
+constexpr char kClient[] = "hotplate/" HOTPLATE_VERSION;
+
+bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// The words by which gRPC 1.51 tells that a connection could not be made.
+bool CouldNotConnect(const std::string& message) { return Contains(message, "failed to connect to all addresses"); }
+
+// The peer spoke, and was not the one that the certificate names.
+bool IsAnotherPeer(const std::string& message) {
+  return Contains(message, "CERTIFICATE_VERIFY_FAILED") || Contains(message, "WRONG_VERSION_NUMBER") ||
+         Contains(message, "Peer name hotplate is not in peer certificate");
+}
+
+// "…: Connection refused" -> "Connection refused": the rest of gRPC's sentence is for its authors.
+std::string LastClause(const std::string& message) {
+  const std::size_t colon = message.rfind(": ");
+  return colon == std::string::npos ? message : message.substr(colon + 2);
+}
+
+}  // namespace
+
+std::chrono::system_clock::time_point OnSystemClock(Clock::time_point time) {
+  const auto left = std::min<Clock::duration>(time - Clock::now(), std::chrono::hours(24 * 365));
+  return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(left);
+}
+
+nanoseconds Backoff::Next() {
+  constexpr std::chrono::milliseconds kFirst(50), kLongest(1000);
+  const auto base = std::min(kFirst * (1 << std::min(attempt_++, 10)), kLongest);
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::chrono::duration_cast<nanoseconds>(base * std::uniform_real_distribution<>(0.75, 1.25)(random));
+}
+
+bool SleepFor(nanoseconds duration, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any condition;
+  std::unique_lock lock(mutex);
+  condition.wait_for(lock, stop, duration, [] { return false; });
+  return !stop.stop_requested();
+}
+
+Connection::Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel)
+    : found_(std::move(found)),
+      options_(std::move(options)),
+      channel_(std::move(channel)),
+      authorization_("Bearer " + found_.record.token()),
+      catalogue_(v1::Catalogue::NewStub(channel_)),
+      arrays_(v1::Arrays::NewStub(channel_)),
+      jobs_(v1::Jobs::NewStub(channel_)),
+      telemetry_(v1::Telemetry::NewStub(channel_)),
+      server_(v1::Server::NewStub(channel_)),
+      generic_(std::make_unique<grpc::GenericStub>(channel_)) {}
+
+void Connection::Authorize(grpc::ClientContext& context) const {
+  context.AddMetadata("authorization", authorization_);
+  context.AddMetadata("hotplate-session", options_.session);
+  context.AddMetadata("hotplate-client", kClient);
+}
+
+absl::Status Connection::Translate(const grpc::Status& status) const {
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && CouldNotConnect(status.error_message())) {
+    if (!IsAnotherPeer(status.error_message())) return NobodyAnswers(found_, LastClause(status.error_message()));
+    return absl::UnauthenticatedError("what answers for daemon \"" + found_.record.name() +
+                                      "\" does not have the certificate of its record " + found_.path +
+                                      ": nothing was sent to it. The record is of another start of the daemon, or "
+                                      "somebody else listens there; look with: hotplate status");
+  }
+  return FromGrpc(status);
+}
+
+void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) const {
+  Authorize(context);
+  Deadline deadline = rules.until;
+  if (!rules.no_deadline) {
+    const Clock::time_point own = Clock::now() + rules.deadline.value_or(options_.deadline);
+    deadline = deadline ? std::min(*deadline, own) : own;
+  }
+  if (deadline) context.set_deadline(OnSystemClock(*deadline));
+}
+
+bool Connection::MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const {
+  if (rules.repeat == Repeat::kNever || !IsConnectionLoss(status) || attempt >= options_.retries) return false;
+  nanoseconds wait = backoff.Next();
+  // The daemon's own word counts where it is not absurdly long for a call that somebody waits for.
+  if (const auto hint = RetryAfter(status)) wait = std::clamp<nanoseconds>(*hint, wait, std::chrono::seconds(5));
+  if (rules.until && Clock::now() + wait >= *rules.until) return false;
+  return SleepFor(wait, rules.stop);
+}
+
+}  // namespace hotplate::client

@@ -1,0 +1,123 @@
+// One connection and one session: what every call has in common. Metadata, deadlines, retries, and what a status means.
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/lib/client.h"
+#include "client/lib/endpoint.h"
+#include "hotplate/v1/arrays.grpc.pb.h"
+#include "hotplate/v1/catalogue.grpc.pb.h"
+#include "hotplate/v1/jobs.grpc.pb.h"
+#include "hotplate/v1/server.grpc.pb.h"
+#include "hotplate/v1/telemetry.grpc.pb.h"
+
+namespace hotplate::client {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;
+
+struct Cancellation::State {
+  std::stop_source source;
+};
+
+// gRPC's alarms and deadlines are read off the system's clock.
+std::chrono::system_clock::time_point OnSystemClock(Clock::time_point time);
+
+// Waits between attempts: doubles from 50 ms to 1 s, with jitter so that many clients do not come back together.
+class Backoff {
+ public:
+  nanoseconds Next();
+  void Reset() { attempt_ = 0; }
+  bool fresh() const { return attempt_ == 0; }
+
+ private:
+  int attempt_ = 0;
+};
+
+// False when it was stopped before the time was over.
+bool SleepFor(nanoseconds duration, const std::stop_token& stop);
+
+// Cancels a call when a stop is asked for, for as long as it lives.
+class CancelOnStop {
+ public:
+  CancelOnStop(const std::stop_token& stop, grpc::ClientContext& context)
+      : callback_(stop, [&context] { context.TryCancel(); }) {}
+
+ private:
+  std::stop_callback<std::function<void()>> callback_;
+};
+
+enum class Repeat { kNever, kSafe };
+
+struct CallRules {
+  Repeat repeat = Repeat::kSafe;
+  // Of one attempt; none: the connection's.
+  std::optional<nanoseconds> deadline = std::nullopt;
+  bool no_deadline = false;
+  // For all attempts together.
+  Deadline until = std::nullopt;
+  std::stop_token stop = {};
+};
+
+class Connection {
+ public:
+  Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel);
+
+  // Token, session and version; to be called once on each context.
+  void Authorize(grpc::ClientContext& context) const;
+
+  // A status of gRPC in the library's words: who did not answer, whose certificate is wrong.
+  absl::Status Translate(const grpc::Status& status) const;
+
+  template <typename Stub, typename Request, typename Response>
+  absl::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response& response, const CallRules& rules = {}) const {
+    Backoff backoff;
+    for (int attempt = 0;; ++attempt) {
+      grpc::ClientContext context;
+      SetUp(context, rules);
+      const CancelOnStop cancel(rules.stop, context);
+      const absl::Status status = Translate((stub.*method)(&context, request, &response));
+      if (status.ok() || !MayRepeat(status, attempt, rules, backoff)) return status;
+      response.Clear();
+    }
+  }
+
+  v1::Catalogue::Stub& catalogue() const { return *catalogue_; }
+  v1::Arrays::Stub& arrays() const { return *arrays_; }
+  v1::Jobs::Stub& jobs() const { return *jobs_; }
+  v1::Telemetry::Stub& telemetry() const { return *telemetry_; }
+  v1::Server::Stub& server() const { return *server_; }
+  grpc::GenericStub& generic() const { return *generic_; }
+
+  const FoundRecord& found() const { return found_; }
+  const ConnectOptions& options() const { return options_; }
+  const std::string& session() const { return options_.session; }
+
+ private:
+  void SetUp(grpc::ClientContext& context, const CallRules& rules) const;
+  // Waits before it says yes.
+  bool MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const;
+
+  const FoundRecord found_;
+  const ConnectOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::string authorization_;
+  const std::unique_ptr<v1::Catalogue::Stub> catalogue_;
+  const std::unique_ptr<v1::Arrays::Stub> arrays_;
+  const std::unique_ptr<v1::Jobs::Stub> jobs_;
+  const std::unique_ptr<v1::Telemetry::Stub> telemetry_;
+  const std::unique_ptr<v1::Server::Stub> server_;
+  const std::unique_ptr<grpc::GenericStub> generic_;
+};
+
+}  // namespace hotplate::client

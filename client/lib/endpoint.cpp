@@ -1,0 +1,287 @@
+#include "client/lib/endpoint.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace hotplate::client {
+namespace {
+
+constexpr char kHowToStart[] = "start one: hotplate up --local";
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string ParentOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Something that only the user may touch. `mode` is what chmod should make of it.
+absl::Status CheckPrivate(const struct stat& info, const std::string& what, const std::string& path, mode_t forbidden,
+                          const char* mode) {
+  if (info.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(what + " " + path + " belongs to user " + std::to_string(info.st_uid) +
+                                       ", not to you (user " + std::to_string(geteuid()) +
+                                       "): it is not used. Choose a folder of your own with HOTPLATE_DIR");
+  }
+  if ((info.st_mode & forbidden) != 0) {
+    char octal[8];
+    std::snprintf(octal, sizeof octal, "%04o", static_cast<unsigned>(info.st_mode & 07777));
+    return absl::PermissionDeniedError(what + " " + path + " can be read or written by others (mode " + octal +
+                                       "), and it guards your token: chmod " + mode + " " + path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFolder(const std::string& path, mode_t forbidden) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) {
+    return absl::UnavailableError("folder " + path + ": " + std::strerror(errno) + "; " + kHowToStart);
+  }
+  return CheckPrivate(info, "folder", path, forbidden, "700");
+}
+
+std::string RealPath(const std::string& path) {
+  char resolved[PATH_MAX];
+  return realpath(path.c_str(), resolved) == nullptr ? "" : resolved;
+}
+
+absl::StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
+  std::string content;
+  char block[16 * 1024];
+  while (true) {
+    const ssize_t got = read(descriptor, block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::UnavailableError("record " + path + ": " + std::strerror(errno));
+    if (got == 0) return content;
+    content.append(block, static_cast<std::size_t>(got));
+    if (content.size() > kMaxRecordBytes) {
+      return absl::FailedPreconditionError("record " + path + " is longer than " + std::to_string(kMaxRecordBytes) +
+                                           " bytes: it is not an endpoint record");
+    }
+  }
+}
+
+bool IsServerName(const std::string& name) {
+  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+absl::Status Malformed(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError("record " + path + ": " + why +
+                                       ". Restart its daemon, or choose another with HOTPLATE_SERVER");
+}
+
+bool IsNumericAddress(const std::string& address) {
+  in_addr four;
+  in6_addr six;
+  return inet_pton(AF_INET, address.c_str(), &four) == 1 || inet_pton(AF_INET6, address.c_str(), &six) == 1;
+}
+
+absl::Status CheckEndpoints(const v1::EndpointRecord& record, const std::string& path) {
+  if (record.endpoints().empty()) return Malformed(path, "it has no endpoints");
+  for (int i = 0; i < record.endpoints_size(); ++i) {
+    const v1::Endpoint& endpoint = record.endpoints(i);
+    const std::string field = "endpoints[" + std::to_string(i) + "]";
+    if (endpoint.address().rfind("unix:", 0) == 0) {
+      // sockaddr_un holds 108 bytes with the final zero.
+      const std::size_t length = endpoint.address().size() - 5;
+      if (length == 0 || length > 107) {
+        return Malformed(path, field + ".address \"" + endpoint.address() + "\" is not the path of a socket");
+      }
+      continue;
+    }
+    if (!IsNumericAddress(endpoint.address())) {
+      return Malformed(path, field + ".address \"" + endpoint.address() + "\" is not a numeric address");
+    }
+    if (endpoint.port() == 0 || endpoint.port() > 65535) {
+      return Malformed(path, field + ".port " + std::to_string(endpoint.port()) + " is not a port");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A newer schema may have changed a field's type, so that the record as a whole does not parse: its version still
+// decides what to say.
+std::uint32_t SchemaVersionOf(const std::string& json) {
+  google::protobuf::Struct any;
+  if (!google::protobuf::util::JsonStringToMessage(json, &any).ok()) return 0;
+  const auto found = any.fields().find("schema_version");
+  if (found == any.fields().end() || !found->second.has_number_value()) return 0;
+  const double number = found->second.number_value();
+  return number >= 1 && number <= 4e9 ? static_cast<std::uint32_t>(number) : 0;
+}
+
+absl::Status UnknownSchema(const std::string& path, std::uint32_t version) {
+  return absl::FailedPreconditionError("record " + path + " has schema_version " + std::to_string(version) +
+                                       ", and this client knows up to " + std::to_string(kRecordSchemaVersion) +
+                                       ": use a client of the daemon's version");
+}
+
+std::string NoDaemonHere(const std::string& directory, const std::string& wanted) {
+  const std::vector<std::string> names = ListRecords(directory);
+  std::string text = wanted.empty() ? "no daemon is running" : "no daemon \"" + wanted + "\" is running";
+  text += " (no record in " + directory + "/servers)";
+  if (!names.empty()) {
+    return text + ". There are: " + Joined(names) + "; choose one: hotplate use " + names.front();
+  }
+  return text + "; " + kHowToStart;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> HotplateDirectory(const std::string& override_directory) {
+  if (!override_directory.empty()) return override_directory;
+  if (std::string directory = Environment("HOTPLATE_DIR"); !directory.empty()) return directory;
+  const std::string home = Environment("HOME");
+  if (home.empty()) return absl::FailedPreconditionError("neither HOTPLATE_DIR nor HOME is set: set HOTPLATE_DIR");
+  return home + "/.hotplate";
+}
+
+std::vector<std::string> ListRecords(const std::string& directory) {
+  std::vector<std::string> names;
+  DIR* folder = opendir((directory + "/servers").c_str());
+  if (folder == nullptr) return names;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string file = entry->d_name;
+    if (file.size() <= 5 || file.compare(file.size() - 5, 5, ".json") != 0) continue;
+    if (std::string name = file.substr(0, file.size() - 5); IsServerName(name)) names.push_back(std::move(name));
+  }
+  closedir(folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::string& override_directory) {
+  const std::string wanted = server.empty() ? Environment("HOTPLATE_SERVER") : server;
+  if (wanted.find('/') != std::string::npos) return ReadRecord(wanted);
+
+  const absl::StatusOr<std::string> directory = HotplateDirectory(override_directory);
+  if (!directory.ok()) return directory.status();
+  struct stat info;
+  if (stat(directory->c_str(), &info) != 0) {
+    return absl::UnavailableError("no daemon is running (no folder " + *directory + "); " + kHowToStart);
+  }
+  // Whoever can write here could put another `servers` in place.
+  if (const absl::Status status = CheckPrivate(info, "folder", *directory, 022, "700"); !status.ok()) return status;
+
+  if (!wanted.empty()) {
+    if (!IsServerName(wanted)) {
+      return absl::InvalidArgumentError("\"" + wanted +
+                                        "\" is not a daemon's name (letters, digits, '.', '_', '-'), nor a path");
+    }
+    const std::string path = *directory + "/servers/" + wanted + ".json";
+    if (access(path.c_str(), F_OK) != 0) return absl::UnavailableError(NoDaemonHere(*directory, wanted));
+    return ReadRecord(path);
+  }
+  const std::string current = *directory + "/current";
+  if (access(current.c_str(), F_OK) == 0) return ReadRecord(current);
+  const std::vector<std::string> names = ListRecords(*directory);
+  if (names.size() != 1) return absl::UnavailableError(NoDaemonHere(*directory, ""));
+  return ReadRecord(*directory + "/servers/" + names.front() + ".json");
+}
+
+absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
+  const std::string path = RealPath(given);
+  if (path.empty()) {
+    return absl::UnavailableError("record " + given + ": " + std::strerror(errno) + "; " + kHowToStart);
+  }
+  if (const absl::Status status = CheckFolder(ParentOf(path), 077); !status.ok()) return status;
+
+  // From here on the open file counts, whatever happens to the name.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) {
+    const int error = errno;
+    const std::string message = "record " + path + ": " + std::strerror(error);
+    if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
+    return absl::UnavailableError(message + "; " + kHowToStart);
+  }
+  struct stat info;
+  absl::Status status;
+  if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
+    status = absl::FailedPreconditionError("record " + path + " is not a regular file");
+  } else {
+    status = CheckPrivate(info, "record", path, 077, "600");
+  }
+  absl::StatusOr<std::string> json = status.ok() ? ReadAll(descriptor, path) : absl::StatusOr<std::string>(status);
+  close(descriptor);
+  if (!json.ok()) return json.status();
+
+  absl::StatusOr<v1::EndpointRecord> record = ParseRecord(*json, path);
+  if (!record.ok()) return record.status();
+  return FoundRecord{*std::move(record), path};
+}
+
+absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path) {
+  v1::EndpointRecord record;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &record, options);
+  const std::uint32_t version = parsed.ok() ? record.schema_version() : SchemaVersionOf(json);
+  if (version > kRecordSchemaVersion) return UnknownSchema(path, version);
+  if (!parsed.ok()) return Malformed(path, "it is not an endpoint record: " + parsed.ToString());
+  if (version == 0) return Malformed(path, "it has no schema_version");
+  if (record.name().empty()) return Malformed(path, "it has no name");
+  const std::string& token = record.token();
+  if (token.size() != 64 || token.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+    // The token itself is a secret, even a wrong one.
+    return Malformed(path,
+                     "its token is not 64 hexadecimal digits (it has " + std::to_string(token.size()) + " characters)");
+  }
+  if (const absl::Status status = CheckEndpoints(record, path); !status.ok()) return status;
+  return record;
+}
+
+bool KnownDead(const v1::EndpointRecord& record) {
+  if (record.pid() == 0 || record.endpoints().empty()) return false;
+  char host[HOST_NAME_MAX + 1] = {};
+  if (gethostname(host, sizeof host - 1) != 0 || record.endpoints(0).node() != host) return false;
+  return kill(static_cast<pid_t>(record.pid()), 0) != 0 && errno == ESRCH;
+}
+
+absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) {
+  const v1::EndpointRecord& record = found.record;
+  const v1::Endpoint& endpoint = record.endpoints(0);
+  std::string where = endpoint.address();
+  if (endpoint.port() != 0) where += " port " + std::to_string(endpoint.port());
+  std::string text = "daemon \"" + record.name() + "\" (pid " + std::to_string(record.pid());
+  if (!endpoint.node().empty()) text += " on " + endpoint.node();
+  text += ", " + where + ") does not answer";
+  if (record.has_allocation_end_time() && record.allocation_end_time().seconds() < std::time(nullptr)) {
+    text += ": its allocation has ended";
+  } else if (KnownDead(record)) {
+    text += ": that process is gone and left its record " + found.path + " behind";
+  } else if (!reason.empty()) {
+    text += ": " + reason;
+  }
+  return absl::UnavailableError(text + "; " + kHowToStart);
+}
+
+}  // namespace hotplate::client

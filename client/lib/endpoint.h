@@ -1,0 +1,50 @@
+// The endpoint record: where it is, who may have written it, what it says. The record holds the token, so that one
+// which somebody else could read or change is refused before its content is used.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hotplate/v1/endpoint.pb.h"
+
+namespace hotplate::client {
+
+// The newest schema that this reader knows.
+inline constexpr std::uint32_t kRecordSchemaVersion = 1;
+// A record is a few KiB; anything longer is not one.
+inline constexpr std::size_t kMaxRecordBytes = 256 * 1024;
+
+struct FoundRecord {
+  v1::EndpointRecord record;
+  std::string path;  // of the record itself, not of a link to it
+};
+
+// `override_directory`, else HOTPLATE_DIR, else ~/.hotplate. FAILED_PRECONDITION where there is no home either.
+absl::StatusOr<std::string> HotplateDirectory(const std::string& override_directory = "");
+
+// The record of `server` (a daemon's name, or a path with a slash in it), else of HOTPLATE_SERVER, else of `current`,
+// else the only one that is there. UNAVAILABLE: there is none, and how to start a daemon. Else as ReadRecord.
+absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std::string& override_directory = "");
+
+// PERMISSION_DENIED: others can read or write the record or its folder, or it belongs to another user (the message
+// has the chmod that mends it). FAILED_PRECONDITION: the content is not a record of a known schema.
+absl::StatusOr<FoundRecord> ReadRecord(const std::string& path);
+
+// The names of the records in the folder, sorted; empty where there are none.
+std::vector<std::string> ListRecords(const std::string& directory);
+
+// The content of a record, checked: schema, token, addresses. `path` is for the message.
+absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path);
+
+// True where the record's process is known to be gone: it ran on this host and has no process any more. False
+// where nothing can be said.
+bool KnownDead(const v1::EndpointRecord& record);
+
+// UNAVAILABLE: nobody answers at the record's addresses; why that may be (`reason` is the transport's word), and the
+// command that starts a daemon.
+absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason);
+
+}  // namespace hotplate::client

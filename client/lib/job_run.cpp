@@ -1,0 +1,236 @@
+#include "client/lib/job_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "client/lib/status.h"
+#include "client/lib/wire.h"
+
+namespace hotplate::client {
+namespace {
+
+nanoseconds Since(Clock::time_point begin) { return std::chrono::duration_cast<nanoseconds>(Clock::now() - begin); }
+
+absl::Status NoMemory(const std::string& what, std::size_t bytes) {
+  return absl::ResourceExhaustedError("this machine has no " + std::to_string(bytes) + " bytes of memory for " + what);
+}
+
+absl::StatusOr<std::size_t> SizeOfOutput(const Signature& signature, const v1::JobResult::Output& output) {
+  const std::size_t bytes = *ByteSize(signature);  // FromWire has seen to it that there is one
+  if (output.has_inline_() && output.inline_().size() != bytes) {
+    return absl::InternalError("the daemon sent " + std::to_string(output.inline_().size()) + " bytes for output " +
+                               output.name() + ", " + ToString(signature) + ", which has " + std::to_string(bytes));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
+                                      std::optional<nanoseconds> lease, bool replace, Deadline until,
+                                      const std::stop_token& stop) {
+  v1::CreateArrayRequest request;
+  ToWire(signature, *request.mutable_signature());
+  request.set_name(name);
+  if (lease) ToWire(*lease, *request.mutable_lease());
+  request.set_replace(replace);
+  v1::CreateArrayResponse response;
+  // Not repeated: an answer that got lost would leave an array that nobody knows.
+  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Create, request, response,
+                                              {.repeat = Repeat::kNever, .until = until, .stop = stop});
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_array());
+}
+
+void FreeAll(const Connection& connection, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    v1::FreeArrayRequest request;
+    request.set_array_id(id);
+    v1::FreeArrayResponse response;
+    const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Free, request, response,
+                                                {.repeat = Repeat::kNever, .deadline = std::chrono::seconds(5)});
+    if (!status.ok() && !absl::IsNotFound(status)) break;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& connection, const std::string& array_id,
+                                                          const Signature& signature, const TransferRules& rules) {
+  const std::size_t bytes = ByteSize(signature).value_or(0);
+  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
+  if (!buffer) return NoMemory("array " + array_id, bytes);
+  if (bytes == 0) return buffer;
+  if (const absl::Status status = Download(connection, array_id, buffer->bytes(), rules); !status.ok()) return status;
+  return buffer;
+}
+
+absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
+                            const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
+                            const TransferRules& rules, JobResult& to) {
+  const Clock::time_point begin = Clock::now();
+  std::vector<std::pair<const v1::JobResult::Output*, std::size_t>> downloads;
+  std::uint64_t total = 0;
+  for (const v1::JobResult::Output& output : from.outputs()) {
+    absl::StatusOr<Signature> signature = FromWire(output.signature());
+    if (!signature.ok()) return signature.status();
+    const absl::StatusOr<std::size_t> bytes = SizeOfOutput(*signature, output);
+    if (!bytes.ok()) return bytes.status();
+    OutputArray& array = to.outputs[output.name()];
+    array.signature = *std::move(signature);
+    if (output.has_inline_()) {
+      array.buffer = HostBuffer::Allocate(*bytes);
+      if (!array.buffer) return NoMemory("output " + output.name(), *bytes);
+      if (*bytes > 0) std::memcpy(array.buffer->data(), output.inline_().data(), *bytes);
+      continue;
+    }
+    const absl::StatusOr<bool> kept = is_kept(output);
+    if (!kept.ok()) return kept.status();
+    if (*kept) {
+      array.id = output.array_id();
+    } else {
+      downloads.emplace_back(&output, *bytes);
+      total += *bytes;
+    }
+  }
+  std::uint64_t before = 0;
+  for (const auto& [output, bytes] : downloads) {
+    TransferRules one = rules;
+    if (on_download) one.on_bytes = [&](std::uint64_t done) { on_download(before + done, total); };
+    OutputArray& array = to.outputs[output->name()];
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
+        DownloadArray(connection, output->array_id(), array.signature, one);
+    if (!buffer.ok()) return buffer.status();
+    array.buffer = *std::move(buffer);
+    before += bytes;
+  }
+  if (!downloads.empty()) to.timings.download += Since(begin);
+  to.timings.bytes_down += total;
+  return absl::OkStatus();
+}
+
+JobRun::JobRun(const Connection& connection, std::string kernel, std::map<std::string, Input> inputs,
+               JobOptions options, std::stop_token stop)
+    : connection_(connection),
+      kernel_(std::move(kernel)),
+      inputs_(std::move(inputs)),
+      options_(std::move(options)),
+      stop_(std::move(stop)),
+      begin_(Clock::now()),
+      deadline_(options_.deadline ? Deadline(begin_ + *options_.deadline) : std::nullopt) {}
+
+bool JobRun::has_uploads() const { return HeldBytes(inputs_) > kInlineInputBytes; }
+
+absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
+  if (const absl::Status status = CheckViews(inputs_); !status.ok()) return status;
+  if (has_uploads()) {
+    absl::StatusOr<v1::JobSpec> spec = PrepareUploads();
+    if (!spec.ok()) FreeUploads();
+    return spec;
+  }
+  v1::JobSpec spec = SpecFor(kernel_, options_);
+  AddInputs(inputs_, ViewsAs::kInline, spec);
+  return spec;
+}
+
+// All but the small ones that still fit into the request together.
+std::vector<std::string> JobRun::LargeInputs() const {
+  std::vector<std::pair<std::size_t, std::string>> by_size;
+  for (const auto& [name, input] : inputs_) {
+    if (const auto* view = std::get_if<ArrayView>(&input)) by_size.emplace_back(view->bytes.size(), name);
+  }
+  std::sort(by_size.begin(), by_size.end());
+  std::vector<std::string> large;
+  std::size_t together = 0;
+  for (const auto& [bytes, name] : by_size) {
+    together += bytes;
+    if (together > kInlineInputBytes) large.push_back(name);
+  }
+  return large;
+}
+
+absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
+  v1::CheckJobRequest check;
+  *check.mutable_job() = SpecFor(kernel_, options_);
+  const std::string request_id = check.job().request_id();
+  AddInputs(inputs_, ViewsAs::kSignature, *check.mutable_job());
+  v1::CheckJobResponse answer;
+  const absl::Status status =
+      connection_.Call(connection_.jobs(), &v1::Jobs::Stub::Check, check, answer, {.until = deadline_, .stop = stop_});
+  if (!status.ok()) return status;
+
+  const Clock::time_point begin = Clock::now();
+  const std::vector<std::string> large = LargeInputs();
+  v1::JobSpec spec = SpecFor(kernel_, options_);
+  spec.set_request_id(request_id);
+  // One and the same memory for two inputs (x and x) goes up once.
+  std::map<std::pair<const std::byte*, std::string>, std::string> there;
+  std::uint64_t total = 0;
+  for (const std::string& name : large) {
+    const ArrayView& view = std::get<ArrayView>(inputs_.at(name));
+    if (there.try_emplace({view.bytes.data(), ToString(view.signature)}).second) total += view.bytes.size();
+  }
+  for (const auto& [name, input] : inputs_) {
+    if (std::find(large.begin(), large.end(), name) == large.end()) {
+      AddInput(name, input, ViewsAs::kInline, spec);
+      continue;
+    }
+    const ArrayView& view = std::get<ArrayView>(input);
+    std::string& id = there[{view.bytes.data(), ToString(view.signature)}];
+    if (id.empty()) {
+      absl::StatusOr<std::string> uploaded = UploadInput(name, view, total);
+      if (!uploaded.ok()) return uploaded.status();
+      id = *std::move(uploaded);
+    }
+    AddInput(name, ArrayRef{id}, ViewsAs::kInline, spec);
+  }
+  timings_.upload = Since(begin);
+  return spec;
+}
+
+absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total) {
+  const absl::StatusOr<v1::Array> array =
+      CreateArray(connection_, view.signature, "", std::nullopt, false, deadline_, stop_);
+  if (!array.ok()) {
+    // The daemon has no idea which input it was.
+    const std::string text = "input " + name + ": " + std::string(array.status().message());
+    return absl::Status(array.status().code(), absl::string_view(text.data(), text.size()));
+  }
+  uploaded_.push_back(array->id());
+  TransferRules rules{.until = deadline_, .stop = stop_};
+  const std::uint64_t before = timings_.bytes_up;
+  if (options_.on_upload) {
+    rules.on_bytes = [this, before, total](std::uint64_t done) { options_.on_upload(before + done, total); };
+  }
+  if (const absl::Status status = Upload(connection_, array->id(), view.bytes, rules); !status.ok()) return status;
+  timings_.bytes_up += view.bytes.size();
+  return array->id();
+}
+
+void JobRun::FreeUploads() { FreeAll(connection_, std::exchange(uploaded_, {})); }
+
+absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
+  // With the connection gone, freeing would only wait for it.
+  if (!IsConnectionLoss(ended.status())) FreeUploads();
+  if (!ended.ok()) return ended.status();
+  if (absl::Status status = FromJobEnd(ended->end, ended->job_id); !status.ok()) return status;
+
+  JobResult result;
+  result.job_id = ended->job_id;
+  result.timings = timings_;
+  std::vector<std::string> downloaded;
+  const auto is_kept = [this, &downloaded](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
+    const bool kept = options_.keep.count(output.name()) > 0;
+    if (!kept) downloaded.push_back(output.array_id());
+    return kept;
+  };
+  const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_.on_download,
+                                             {.until = deadline_, .stop = stop_}, result);
+  if (status.ok()) FreeAll(connection_, downloaded);
+  result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());
+  result.timings.total = Since(begin_);
+  if (!status.ok()) return status;
+  return result;
+}
+
+}  // namespace hotplate::client

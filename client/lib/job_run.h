@@ -1,0 +1,76 @@
+// One job from its inputs to its outputs, apart from the running itself: what is checked and uploaded before, what is
+// downloaded and freed after. Run, RunAsync, Execute, Submit and Fetch are made of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/lib/client.h"
+#include "client/lib/connection.h"
+#include "client/lib/run_stream.h"
+#include "client/lib/transfer.h"
+
+namespace hotplate::client {
+
+class JobRun {
+ public:
+  JobRun(const Connection& connection, std::string kernel, std::map<std::string, Input> inputs, JobOptions options,
+         std::stop_token stop);
+
+  // The inputs are too large to ride in the request: Prepare will wait for the daemon.
+  bool has_uploads() const;
+
+  // The job as it is to be sent. Large inputs are checked together with the whole job, then uploaded.
+  absl::StatusOr<v1::JobSpec> Prepare();
+
+  // The outputs of what ended, downloaded where they are arrays; then frees what Prepare has uploaded.
+  absl::StatusOr<JobResult> Complete(absl::StatusOr<EndedJob> ended);
+
+  // Frees what Prepare has uploaded; the daemon keeps what a job still uses.
+  void FreeUploads();
+
+  const JobOptions& options() const { return options_; }
+  const std::stop_token& stop() const { return stop_; }
+  Deadline deadline() const { return deadline_; }
+
+ private:
+  absl::StatusOr<v1::JobSpec> PrepareUploads();
+  absl::StatusOr<std::string> UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total);
+  std::vector<std::string> LargeInputs() const;
+
+  const Connection& connection_;
+  const std::string kernel_;
+  const std::map<std::string, Input> inputs_;
+  const JobOptions options_;
+  const std::stop_token stop_;
+  const Clock::time_point begin_;
+  const Deadline deadline_;
+  std::vector<std::string> uploaded_;
+  ClientTimings timings_;
+};
+
+// Which outputs are not to be downloaded: asked for each that is an array of the daemon's.
+using IsKept = std::function<absl::StatusOr<bool>(const v1::JobResult::Output& output)>;
+
+// Copies inline outputs out, downloads arrays, names kept ones by id. Adds to the result's timings. Frees nothing.
+absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
+                            const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
+                            const TransferRules& rules, JobResult& to);
+
+// A new buffer with the bytes of an array of the daemon's.
+absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& connection, const std::string& array_id,
+                                                          const Signature& signature, const TransferRules& rules);
+
+absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
+                                      std::optional<nanoseconds> lease, bool replace, Deadline until,
+                                      const std::stop_token& stop);
+
+// For what the library itself has made. What cannot be freed now goes with the session or with its job.
+void FreeAll(const Connection& connection, const std::vector<std::string>& ids);
+
+}  // namespace hotplate::client

@@ -1,0 +1,20 @@
+// Marks the threads that the library has started. A client whose last handle goes on such a thread (it was held by a
+// callback) must not be torn down there: the teardown waits for that very thread.
+#pragma once
+
+namespace hotplate::client {
+
+class LibraryThread {
+ public:
+  LibraryThread() { here_ = true; }
+  ~LibraryThread() { here_ = false; }
+  LibraryThread(const LibraryThread&) = delete;
+  LibraryThread& operator=(const LibraryThread&) = delete;
+
+  static bool IsThis() { return here_; }
+
+ private:
+  static inline thread_local bool here_ = false;
+};
+
+}  // namespace hotplate::client

@@ -1,0 +1,444 @@
+#include "client/lib/run_stream.h"
+
+#include <algorithm>
+
+#include "client/lib/library_thread.h"
+#include "client/lib/status.h"
+
+namespace hotplate::client {
+namespace {
+
+// A batch stays well under the smallest message limit that a daemon can have.
+constexpr std::size_t kMaxBatchBytes = std::size_t{2} << 20;
+constexpr std::size_t kMaxBatchJobs = 256;
+// How long an asked-for cancel may go without the job's end.
+constexpr std::chrono::seconds kCancelGrace(10);
+// Updates that a slow callback has not taken yet; beyond it the oldest go.
+constexpr std::size_t kMaxMailbox = 64;
+
+}  // namespace
+
+struct RunStream::Pending {
+  std::uint64_t tag = 0;
+  std::unique_ptr<v1::RunJobsRequest::Start> start;
+  std::size_t bytes = 0;
+  int breaks = 0;
+  bool stopping = false;
+  std::string job_id;
+  std::uint64_t last_sequence = 0;
+  Deadline deadline;
+  std::deque<v1::JobUpdate> mailbox;
+  std::optional<absl::StatusOr<EndedJob>> result;
+  // Where its owner waits; of Run only.
+  std::condition_variable owner;
+  // Of Start only.
+  OnUpdate on_update;
+  std::function<void(absl::StatusOr<EndedJob>)> done;
+  bool in_to_tell = false;
+};
+
+// One call of Jobs.Run. It goes when its last operation has come back.
+struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
+  enum class Kind { kRead, kWrite, kFinish };
+  struct Tag {
+    Wire* wire;
+    Kind kind;
+  };
+
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::RunJobsRequest, v1::RunJobsResponse>> stream;
+  v1::RunJobsResponse response;
+  grpc::Status status;
+  Tag read{this, Kind::kRead}, write{this, Kind::kWrite}, finish{this, Kind::kFinish};
+  // Operations under way.
+  int operations = 0;
+  bool begun = false, writing = false, over = false, finished = false;
+  // The daemon has answered on it: that it breaks says nothing against trying again at once.
+  bool answered = false;
+  // Keeps the call while gRPC has tags of it.
+  std::shared_ptr<Wire> self;
+};
+
+RunStream::RunStream(std::shared_ptr<const Connection> connection) : connection_(std::move(connection)) {}
+
+RunStream::~RunStream() {
+  Lock lock(mutex_);
+  closed_ = true;
+  while (!pending_.empty()) {
+    const PendingJob job = pending_.begin()->second;
+    End(*job, absl::CancelledError("the client was closed while the job was under way"));
+  }
+  if (wire_) wire_->context.TryCancel();
+  background_wake_.notify_one();
+  // A poller of the background thread comes back when the cancelled call's operations do.
+  WakePoller();
+  lock.unlock();
+  if (background_.joinable()) background_.join();
+  wake_.reset();
+  queue_.Shutdown();
+  void* tag;
+  bool ok;
+  while (queue_.Next(&tag, &ok)) {
+    if (tag == nullptr) continue;
+    // The last operation of a call takes the call with it.
+    Wire* wire = static_cast<Wire::Tag*>(tag)->wire;
+    if (--wire->operations == 0) wire->self.reset();
+  }
+}
+
+RunStream::PendingJob RunStream::Add(v1::JobSpec spec, Deadline deadline) {
+  auto job = std::make_shared<Pending>();
+  job->tag = next_tag_++;
+  job->start = std::make_unique<v1::RunJobsRequest::Start>();
+  job->start->set_tag(job->tag);
+  *job->start->mutable_job() = std::move(spec);
+  job->bytes = job->start->ByteSizeLong();
+  pending_.emplace(job->tag, job);
+  to_start_.push_back(job->tag);
+  if (deadline) SetDeadline(*job, *deadline);
+  return job;
+}
+
+absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_update, Deadline deadline,
+                                        const std::stop_token& stop) {
+  if (stop.stop_requested()) return absl::CancelledError("cancelled before the job was started");
+  Lock lock(mutex_);
+  const PendingJob job = Add(std::move(spec), deadline);
+  Flush(lock);
+  lock.unlock();
+  {
+    const std::stop_callback cancel(stop, [this, &job] { RequestCancel(job->tag); });
+    lock.lock();
+    while (true) {
+      if (!job->mailbox.empty()) {
+        const std::deque<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
+        if (!on_update) continue;
+        PassOn();
+        lock.unlock();
+        for (const v1::JobUpdate& update : updates) on_update(update);
+        lock.lock();
+      } else if (job->result) {
+        break;
+      } else if (!polling_) {
+        Poll(lock);
+      } else {
+        const auto self = waiters_.insert(waiters_.end(), &job->owner);
+        job->owner.wait(lock);
+        waiters_.erase(self);
+      }
+    }
+    PassOn();
+    lock.unlock();
+  }
+  return *std::move(job->result);
+}
+
+void RunStream::Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline,
+                      std::function<void(absl::StatusOr<EndedJob>)> done) {
+  Lock lock(mutex_);
+  const PendingJob job = Add(std::move(spec), deadline);
+  job->on_update = std::move(on_update);
+  job->done = std::move(done);
+  ++started_;
+  if (!background_.joinable()) background_ = std::thread([this] { RunBackground(); });
+  background_wake_.notify_one();
+  Flush(lock);
+}
+
+void RunStream::RequestCancel(std::uint64_t tag) {
+  Lock lock(mutex_);
+  const auto found = pending_.find(tag);
+  if (found == pending_.end() || found->second->stopping) return;
+  Pending& job = *found->second;
+  job.stopping = true;
+  if (std::find(to_start_.begin(), to_start_.end(), tag) != to_start_.end() && job.breaks == 0) {
+    End(job, absl::CancelledError("cancelled before the job was started"));
+    return;
+  }
+  to_cancel_.push_back(tag);
+  SetDeadline(job, Clock::now() + kCancelGrace);
+  Flush(lock);
+}
+
+void RunStream::SetDeadline(Pending& job, Clock::time_point deadline) {
+  if (job.deadline) {
+    if (*job.deadline <= deadline) return;
+    deadlines_.erase({*job.deadline, job.tag});
+  }
+  job.deadline = deadline;
+  deadlines_.emplace(deadline, job.tag);
+  if (!poll_until_ || deadline < *poll_until_) WakePoller();
+}
+
+// Sends what is to be sent, unless a write is under way: then it goes, all together, when that one is done.
+void RunStream::Flush(Lock& lock) {
+  if (closed_ || (wire_ && (wire_->writing || wire_->over))) return;
+  if (!wire_ && reopen_at_ && Clock::now() < *reopen_at_) return;
+  v1::RunJobsRequest request;
+  const std::vector<PendingJob> starting = TakeBatch(request);
+  if (starting.empty() && request.cancel().empty()) return;
+  if (!wire_) OpenWire();
+
+  const std::shared_ptr<Wire> wire = wire_;
+  wire->writing = true;
+  ++wire->operations;
+  const bool first = !std::exchange(wire->begun, true);
+  if (first) ++wire->operations;
+  lock.unlock();
+  // Lent, not copied: the message is in bytes when Write returns.
+  for (const PendingJob& job : starting) request.mutable_start()->UnsafeArenaAddAllocated(job->start.get());
+  wire->stream->Write(request, &wire->write);
+  for (std::size_t i = 0; i < starting.size(); ++i) request.mutable_start()->UnsafeArenaReleaseLast();
+  if (first) wire->stream->Read(&wire->response, &wire->read);
+  lock.lock();
+}
+
+// The jobs that the next message starts; the cancels go into it. A cancel never goes ahead of its job's start.
+std::vector<RunStream::PendingJob> RunStream::TakeBatch(v1::RunJobsRequest& request) {
+  std::vector<PendingJob> starting;
+  std::size_t bytes = 0;
+  while (!to_start_.empty() && starting.size() < kMaxBatchJobs) {
+    const auto found = pending_.find(to_start_.front());
+    if (found != pending_.end()) {
+      if (!starting.empty() && bytes + found->second->bytes > kMaxBatchBytes) break;
+      bytes += found->second->bytes;
+      starting.push_back(found->second);
+    }
+    to_start_.pop_front();
+  }
+  std::deque<std::uint64_t> later;
+  for (const std::uint64_t tag : to_cancel_) {
+    if (std::find(to_start_.begin(), to_start_.end(), tag) != to_start_.end()) {
+      later.push_back(tag);
+    } else {
+      request.add_cancel(tag);
+    }
+  }
+  to_cancel_ = std::move(later);
+  return starting;
+}
+
+void RunStream::OpenWire() {
+  reopen_at_.reset();
+  wire_ = std::make_shared<Wire>();
+  wire_->self = wire_;
+  connection_->Authorize(wire_->context);
+  // The first jobs ride in the same write as the headers.
+  wire_->context.set_initial_metadata_corked(true);
+  wire_->stream = connection_->jobs().PrepareAsyncRun(&wire_->context, &queue_);
+  wire_->stream->StartCall(nullptr);
+}
+
+Deadline RunStream::NextTimer() const {
+  Deadline next = reopen_at_;
+  if (!deadlines_.empty()) next = next ? std::min(*next, deadlines_.begin()->first) : deadlines_.begin()->first;
+  return next;
+}
+
+// One event of the queue, or a timer.
+void RunStream::Poll(Lock& lock) {
+  polling_ = true;
+  poll_until_ = NextTimer();
+  const auto until = poll_until_ ? OnSystemClock(*poll_until_) : std::chrono::system_clock::time_point::max();
+  lock.unlock();
+  void* tag = nullptr;
+  bool ok = false;
+  const auto status = queue_.AsyncNext(&tag, &ok, until);
+  lock.lock();
+  if (status == grpc::CompletionQueue::GOT_EVENT) {
+    if (tag == nullptr) {
+      waking_ = false;
+    } else {
+      Handle(lock, tag, ok);
+    }
+  }
+  Expire();
+  if (reopen_at_ && Clock::now() >= *reopen_at_) reopen_at_.reset();
+  if (!wire_ && !reopen_at_) Flush(lock);
+  polling_ = false;
+}
+
+void RunStream::Handle(Lock& lock, void* tag, bool ok) {
+  const auto [raw, kind] = *static_cast<Wire::Tag*>(tag);
+  const std::shared_ptr<Wire> wire = raw->shared_from_this();
+  --wire->operations;
+  switch (kind) {
+    case Wire::Kind::kRead:
+      HandleRead(lock, wire, ok);
+      break;
+    case Wire::Kind::kWrite:
+      wire->writing = false;
+      // A write that failed is told by the read, which fails as well.
+      if (ok && wire == wire_) Flush(lock);
+      break;
+    case Wire::Kind::kFinish:
+      wire->finished = true;
+      break;
+  }
+  if (!wire->finished || wire->operations > 0) return;
+  wire->self.reset();
+  const bool answered = wire->answered;
+  if (wire != wire_) return;
+  wire_.reset();
+  if (answered) backoff_.Reset();
+  Lost(wire->status);
+}
+
+void RunStream::HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok) {
+  ++wire->operations;
+  if (!ok) {
+    wire->over = true;
+    lock.unlock();
+    wire->stream->Finish(&wire->status, &wire->finish);
+    lock.lock();
+    return;
+  }
+  wire->answered = true;
+  v1::RunJobsResponse response;
+  response.Swap(&wire->response);
+  lock.unlock();
+  wire->stream->Read(&wire->response, &wire->read);
+  lock.lock();
+  Dispatch(response);
+}
+
+void RunStream::Dispatch(const v1::RunJobsResponse& response) {
+  for (const v1::JobUpdate& update : response.updates()) {
+    const auto found = pending_.find(update.tag());
+    if (found != pending_.end()) {
+      Deliver(*PendingJob(found->second), update);
+    } else if (update.tag() == 0 && update.has_notice()) {
+      for (const auto& [tag, job] : pending_) Deliver(*job, update);
+    }
+  }
+}
+
+void RunStream::Deliver(Pending& job, const v1::JobUpdate& update) {
+  if (!update.job_id().empty()) job.job_id = update.job_id();
+  if (update.has_end()) return End(job, EndedJob{job.job_id, update.end()});
+  if (update.has_refused()) return End(job, FromJobError(update.refused()));
+  // After a new start the daemon tells the story from its beginning.
+  if (update.sequence() != 0 && update.sequence() <= job.last_sequence) return;
+  job.last_sequence = std::max(job.last_sequence, update.sequence());
+  job.breaks = 0;
+  if (update.has_progress() && !job.mailbox.empty() && job.mailbox.back().has_progress()) job.mailbox.pop_back();
+  job.mailbox.push_back(update);
+  if (job.mailbox.size() > kMaxMailbox) job.mailbox.pop_front();
+  Tell(job);
+}
+
+void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {
+  job.result = std::move(result);
+  if (job.deadline) deadlines_.erase({*job.deadline, job.tag});
+  Tell(job);
+  pending_.erase(job.tag);
+}
+
+// To whoever the job belongs to.
+void RunStream::Tell(Pending& job) {
+  if (!job.done) {
+    job.owner.notify_one();
+  } else if (!std::exchange(job.in_to_tell, true)) {
+    to_tell_.push_back(pending_.at(job.tag));
+    background_wake_.notify_one();
+  }
+}
+
+void RunStream::Lost(const grpc::Status& grpc_status) {
+  // Without an error the daemon has closed the stream, which it does when it stops.
+  const absl::Status status = grpc_status.ok() ? absl::UnavailableError("the daemon closed the connection")
+                                               : connection_->Translate(grpc_status);
+  const bool again = IsConnectionLoss(status) && !closed_;
+  const bool at_once = backoff_.fresh();
+  to_start_.clear();
+  to_cancel_.clear();
+  std::vector<PendingJob> jobs;
+  for (const auto& [tag, job] : pending_) jobs.push_back(job);
+  for (const PendingJob& job : jobs) {
+    if (again && job->breaks++ < connection_->options().retries) {
+      to_start_.push_back(job->tag);
+      if (job->stopping) to_cancel_.push_back(job->tag);
+      continue;
+    }
+    const std::string which = job->job_id.empty() ? "" : " (job " + job->job_id + " was under way)";
+    const std::string text = std::string(status.message()) + which;
+    absl::Status ending(status.code(), absl::string_view(text.data(), text.size()));
+    status.ForEachPayload(
+        [&ending](absl::string_view url, const absl::Cord& payload) { ending.SetPayload(url, payload); });
+    End(*job, std::move(ending));
+  }
+  if (to_start_.empty()) return;
+  const nanoseconds wait = backoff_.Next();
+  reopen_at_ = Clock::now() + (at_once ? nanoseconds::zero() : wait);
+}
+
+void RunStream::Expire() {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= Clock::now()) {
+    const PendingJob job = pending_.at(deadlines_.begin()->second);
+    const std::string which = job->job_id.empty() ? "the job" : "job " + job->job_id;
+    if (job->stopping) {
+      End(*job, absl::CancelledError("the daemon was asked to cancel " + which + " and has not confirmed it"));
+      continue;
+    }
+    to_cancel_.push_back(job->tag);
+    End(*job, absl::DeadlineExceededError("the deadline of the call was over before " + which +
+                                          " ended; it was asked to cancel"));
+  }
+}
+
+// Makes the polling thread look at the timers again.
+void RunStream::WakePoller() {
+  if (!polling_ || waking_) return;
+  waking_ = true;
+  wake_ = std::make_unique<grpc::Alarm>();
+  wake_->Set(&queue_, std::chrono::system_clock::now(), nullptr);
+}
+
+void RunStream::PassOn() {
+  if (polling_) return;
+  if (!waiters_.empty()) {
+    waiters_.front()->notify_one();
+  } else if (started_ > 0) {
+    background_wake_.notify_one();
+  }
+}
+
+void RunStream::RunBackground() {
+  const LibraryThread here;
+  Lock lock(mutex_);
+  while (true) {
+    if (!to_tell_.empty()) {
+      const PendingJob job = to_tell_.front();
+      to_tell_.pop_front();
+      DeliverInBackground(lock, job);
+    } else if (closed_) {
+      return;
+    } else if (started_ > 0 && !polling_) {
+      Poll(lock);
+    } else {
+      // A caller of Run polls, and wakes this thread when there is something to tell or it stops polling.
+      background_wake_.wait(lock);
+    }
+    PassOn();
+  }
+}
+
+void RunStream::DeliverInBackground(Lock& lock, const PendingJob& job) {
+  job->in_to_tell = false;
+  const std::deque<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
+  std::optional<absl::StatusOr<EndedJob>> result = std::exchange(job->result, std::nullopt);
+  if (result) --started_;
+  // Callbacks may take their time and may use the client: others poll meanwhile.
+  PassOn();
+  lock.unlock();
+  if (job->on_update) {
+    for (const v1::JobUpdate& update : updates) job->on_update(update);
+  }
+  if (result) {
+    job->done(*std::move(result));
+    job->done = nullptr;
+  }
+  lock.lock();
+}
+
+}  // namespace hotplate::client

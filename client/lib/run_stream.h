@@ -1,0 +1,115 @@
+// The one Run stream of a client, shared by all its threads: many jobs in flight, told apart by tags.
+//
+// There is a completion queue and, at any time, at most one thread that polls it. A thread that waits for its own job
+// polls, for the others as well, so that a lone caller's answer comes to it without a change of threads; when it has
+// what it wanted, it wakes another waiter to go on. Only jobs that nobody waits for (Start) need a thread of the
+// library, which is started with the first of them.
+//
+// When the stream breaks, the jobs on it are started again on a new one under the same request_id, so that each runs
+// once; a job that has been through `retries` breaks ends with UNAVAILABLE.
+#pragma once
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/completion_queue.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/lib/connection.h"
+
+namespace hotplate::client {
+
+// A job that began and came to its end, whichever that was.
+struct EndedJob {
+  std::string job_id;
+  v1::JobEnd end;
+};
+
+using OnUpdate = std::function<void(const v1::JobUpdate&)>;
+
+class RunStream {
+ public:
+  explicit RunStream(std::shared_ptr<const Connection> connection);
+  // Ends what Start has begun with CANCELLED, calls `done` for it, and waits for the library's thread.
+  ~RunStream();
+  RunStream(const RunStream&) = delete;
+  RunStream& operator=(const RunStream&) = delete;
+
+  // Waits for the job's end; `on_update` is called on this thread. A refusal, a lost connection and an end that the
+  // daemon does not confirm after a stop are statuses; every end that it tells is an EndedJob.
+  absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const OnUpdate& on_update, Deadline deadline,
+                               const std::stop_token& stop);
+
+  // Does not wait. Both callbacks are called on the library's thread.
+  void Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline,
+             std::function<void(absl::StatusOr<EndedJob>)> done);
+
+ private:
+  struct Pending;
+  struct Wire;
+  using Lock = std::unique_lock<std::mutex>;
+  using PendingJob = std::shared_ptr<Pending>;
+
+  PendingJob Add(v1::JobSpec spec, Deadline deadline);
+  void RequestCancel(std::uint64_t tag);
+  // Everything below expects the lock; those that take it by reference let go of it in between.
+  void Flush(Lock& lock);
+  std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request);
+  void OpenWire();
+  void Poll(Lock& lock);
+  void Handle(Lock& lock, void* tag, bool ok);
+  void HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok);
+  void Dispatch(const v1::RunJobsResponse& response);
+  void Deliver(Pending& job, const v1::JobUpdate& update);
+  void End(Pending& job, absl::StatusOr<EndedJob> result);
+  void Tell(Pending& job);
+  void Lost(const grpc::Status& status);
+  void Expire();
+  void SetDeadline(Pending& job, Clock::time_point deadline);
+  Deadline NextTimer() const;
+  void WakePoller();
+  void PassOn();
+  void RunBackground();
+  void DeliverInBackground(Lock& lock, const PendingJob& job);
+
+  const std::shared_ptr<const Connection> connection_;
+
+  std::mutex mutex_;
+  // All below is guarded by mutex_; queue_ is thread-safe by itself.
+  grpc::CompletionQueue queue_;
+  std::map<std::uint64_t, PendingJob> pending_;
+  std::uint64_t next_tag_ = 1;
+  std::deque<std::uint64_t> to_start_, to_cancel_;
+  std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines_;
+  std::shared_ptr<Wire> wire_;
+  // The stream broke and is not to be opened before this.
+  Deadline reopen_at_;
+  Backoff backoff_;
+  bool polling_ = false;
+  Deadline poll_until_;
+  std::unique_ptr<grpc::Alarm> wake_;
+  bool waking_ = false;
+  // Threads that wait for another one's polling.
+  std::list<std::condition_variable*> waiters_;
+  // Jobs of Start: how many are in flight, and those with something to tell.
+  std::size_t started_ = 0;
+  std::deque<PendingJob> to_tell_;
+  bool closed_ = false;
+  std::condition_variable background_wake_;
+  std::thread background_;
+};
+
+}  // namespace hotplate::client

@@ -1,0 +1,115 @@
+#include "client/lib/status.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "client/lib/client.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace hotplate::client {
+namespace {
+
+constexpr char kBadRequest[] = "type.googleapis.com/google.rpc.BadRequest";
+constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
+constexpr char kJobEnd[] = "type.googleapis.com/hotplate.v1.JobEnd";
+constexpr std::size_t kMaxDetails = 16;
+
+absl::string_view ToAbsl(const std::string& text) { return {text.data(), text.size()}; }
+
+// Numbers are the same in gRPC, google.rpc and absl; one from a newer daemon that is none of them is UNKNOWN.
+absl::StatusCode CodeFromNumber(int code) {
+  return code >= 0 && code <= 16 ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
+}
+
+template <typename Message>
+std::optional<Message> Payload(const absl::Status& status, const char* type_url) {
+  const auto cord = status.GetPayload(type_url);
+  Message message;
+  if (!cord.has_value() || !message.ParseFromString(std::string(*cord))) return std::nullopt;
+  return message;
+}
+
+void SetPayload(absl::Status& status, const char* type_url, const google::protobuf::Message& message) {
+  status.SetPayload(type_url, absl::Cord(message.SerializeAsString()));
+}
+
+absl::StatusCode CodeOfEnd(const v1::JobEnd& end) {
+  const absl::StatusCode code = CodeFromNumber(end.error().code());
+  if (code != absl::StatusCode::kOk) return code;
+  switch (end.state()) {
+    case v1::CANCELLED:
+      return absl::StatusCode::kCancelled;
+    case v1::TIMEOUT:
+      return absl::StatusCode::kDeadlineExceeded;
+    default:
+      return absl::StatusCode::kUnknown;
+  }
+}
+
+}  // namespace
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status converted(CodeFromNumber(status.error_code()), ToAbsl(status.error_message()));
+  google::rpc::Status details;
+  if (status.error_details().empty() || !details.ParseFromString(status.error_details())) return converted;
+  std::size_t count = 0;
+  for (const google::protobuf::Any& any : details.details()) {
+    if (++count > kMaxDetails) break;
+    converted.SetPayload(ToAbsl(any.type_url()), absl::Cord(any.value()));
+  }
+  return converted;
+}
+
+absl::Status FromJobError(const v1::JobError& error) {
+  absl::StatusCode code = CodeFromNumber(error.code());
+  if (code == absl::StatusCode::kOk) code = absl::StatusCode::kUnknown;
+  absl::Status status(code, ToAbsl(error.message()));
+  if (error.violations().empty()) return status;
+  google::rpc::BadRequest bad_request;
+  for (const v1::FieldViolation& violation : error.violations()) {
+    auto* to = bad_request.add_field_violations();
+    to->set_field(violation.field());
+    to->set_description(violation.description());
+  }
+  SetPayload(status, kBadRequest, bad_request);
+  return status;
+}
+
+absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id) {
+  if (end.state() == v1::COMPLETED) return absl::OkStatus();
+  v1::JobError error = end.error();
+  error.set_code(static_cast<int>(CodeOfEnd(end)));
+  if (error.message().empty()) error.set_message("job " + job_id + " ended " + v1::JobState_Name(end.state()));
+  absl::Status status = FromJobError(error);
+  SetPayload(status, kJobEnd, end);
+  return status;
+}
+
+bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }
+
+std::optional<v1::JobEnd> EndOf(const absl::Status& status) { return Payload<v1::JobEnd>(status, kJobEnd); }
+
+std::vector<v1::FieldViolation> Violations(const absl::Status& status) {
+  std::vector<v1::FieldViolation> violations;
+  const auto bad_request = Payload<google::rpc::BadRequest>(status, kBadRequest);
+  if (!bad_request) return violations;
+  for (const auto& from : bad_request->field_violations()) {
+    v1::FieldViolation& violation = violations.emplace_back();
+    violation.set_field(from.field());
+    violation.set_description(from.description());
+  }
+  return violations;
+}
+
+std::optional<nanoseconds> RetryAfter(const absl::Status& status) {
+  const auto info = Payload<google::rpc::RetryInfo>(status, kRetryInfo);
+  if (!info || !info->has_retry_delay()) return std::nullopt;
+  // A day is longer than any wait that makes sense, and keeps the sum in range.
+  constexpr std::int64_t kLongest = 86'400;
+  const std::int64_t seconds = std::clamp<std::int64_t>(info->retry_delay().seconds(), 0, kLongest);
+  return std::chrono::seconds(seconds) + nanoseconds(std::clamp(info->retry_delay().nanos(), 0, 999'999'999));
+}
+
+}  // namespace hotplate::client

@@ -1,0 +1,26 @@
+// What the daemon says on the wire, as absl::Status: the code and sentence as they are, and the details as payloads
+// that EndOf, Violations and RetryAfter of client.h read back.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "hotplate/v1/jobs.pb.h"
+
+namespace hotplate::client {
+
+// The details are those of the grpc-status-details-bin trailer (a google.rpc.Status); broken ones are dropped.
+absl::Status FromGrpc(const grpc::Status& status);
+
+// A job that was refused, on a stream.
+absl::Status FromJobError(const v1::JobError& error);
+
+// OK for COMPLETED. Else the error of a job that began, carrying the end itself: EndOf(status).
+absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id);
+
+// Worth another attempt of the same call: the connection broke or the daemon could not answer.
+bool IsConnectionLoss(const absl::Status& status);
+
+}  // namespace hotplate::client

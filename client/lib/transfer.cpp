@@ -1,0 +1,202 @@
+#include "client/lib/transfer.h"
+
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <algorithm>
+
+#include "client/lib/chunk_codec.h"
+#include "client/lib/status.h"
+
+namespace hotplate::client {
+namespace {
+
+// One attempt: a call of the generic stub with one operation under way at a time.
+class Attempt {
+ public:
+  Attempt(const Connection& connection, const std::string& method, const TransferRules& rules)
+      : connection_(connection), cancel_(rules.stop, context_) {
+    connection.Authorize(context_);
+    if (rules.until) context_.set_deadline(OnSystemClock(*rules.until));
+    // A first chunk rides in the same write as the headers.
+    context_.set_initial_metadata_corked(true);
+    stream_ = connection.generic().PrepareCall(&context_, method, &queue_);
+    stream_->StartCall(nullptr);
+  }
+
+  ~Attempt() {
+    context_.TryCancel();
+    queue_.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+  bool Write(const grpc::ByteBuffer& message, bool last) {
+    grpc::WriteOptions options;
+    if (last) options.set_last_message();
+    stream_->Write(message, options, this);
+    return Await();
+  }
+
+  void StartRead(grpc::ByteBuffer& message) { stream_->Read(&message, this); }
+
+  // Of the operation under way. False: it failed, and Finish says why.
+  bool Await() {
+    void* tag;
+    bool ok = false;
+    const auto status = queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + connection_.options().deadline));
+    if (status == grpc::CompletionQueue::GOT_EVENT) return ok;
+    stalled_ = true;
+    context_.TryCancel();
+    queue_.Next(&tag, &ok);
+    return false;
+  }
+
+  absl::Status Finish() {
+    grpc::Status status;
+    stream_->Finish(&status, this);
+    Await();
+    if (!stalled_) return connection_.Translate(status);
+    const auto seconds = std::chrono::duration_cast<std::chrono::milliseconds>(connection_.options().deadline);
+    return absl::DeadlineExceededError("the transfer stood still for " + std::to_string(seconds.count()) + " ms");
+  }
+
+  // Until gRPC has let go of memory that is not its own. After a call that ended well that is at once. After one that
+  // broke, the bytes may still be in the connection's hands, which lets go within kSilenceBound; meanwhile this thread
+  // keeps it going.
+  void AwaitReturn(const Borrowed& borrowed) {
+    if (!borrowed.any()) return;
+    context_.TryCancel();
+    while (borrowed.any()) {
+      void* tag;
+      bool ok;
+      queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + std::chrono::milliseconds(2)));
+    }
+  }
+
+ private:
+  const Connection& connection_;
+  grpc::ClientContext context_;
+  const CancelOnStop cancel_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
+  bool stalled_ = false;
+};
+
+void Tell(const TransferRules& rules, std::uint64_t done) {
+  if (rules.on_bytes) rules.on_bytes(done);
+}
+
+// Sends everything from `offset` on, as one stream. `sent` is how far it came, as far as this side can tell.
+absl::Status WriteFrom(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
+                       std::size_t offset, const TransferRules& rules) {
+  Borrowed borrowed;
+  Attempt attempt(connection, "/hotplate.v1.Arrays/Write", rules);
+  bool first = true;
+  for (std::size_t at = offset; first || at < bytes.size(); first = false) {
+    const std::span<const std::byte> chunk = bytes.subspan(at, std::min(kChunkBytes, bytes.size() - at));
+    const grpc::ByteBuffer message = EncodeWrite(first ? array_id : std::string(), first ? at : 0, chunk, borrowed);
+    at += chunk.size();
+    if (!attempt.Write(message, at == bytes.size())) break;
+    Tell(rules, at);
+  }
+  grpc::ByteBuffer answer;
+  attempt.StartRead(answer);
+  attempt.Await();
+  const absl::Status status = attempt.Finish();
+  attempt.AwaitReturn(borrowed);
+  return status;
+}
+
+absl::Status ReadFrom(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
+                      std::size_t& done, const TransferRules& rules) {
+  v1::ReadArrayRequest request;
+  request.set_array_id(array_id);
+  request.set_offset(done);
+  const grpc::Slice encoded(request.SerializeAsString());
+
+  Attempt attempt(connection, "/hotplate.v1.Arrays/Read", rules);
+  grpc::ByteBuffer messages[2];
+  bool more = attempt.Write(grpc::ByteBuffer(&encoded, 1), true);
+  if (more) attempt.StartRead(messages[0]);
+  more = more && attempt.Await();
+  for (int current = 0; more; current ^= 1) {
+    // The next message comes in while this one is copied out.
+    attempt.StartRead(messages[current ^ 1]);
+    const absl::StatusOr<std::size_t> copied = DecodeRead(messages[current], done, destination);
+    messages[current].Clear();
+    if (copied.ok()) {
+      done += *copied;
+      Tell(rules, done);
+    }
+    more = attempt.Await();
+    if (!copied.ok()) return copied.status();
+  }
+  if (const absl::Status status = attempt.Finish(); !status.ok()) return status;
+  if (done == destination.size()) return absl::OkStatus();
+  return absl::InternalError("the daemon ended array " + array_id + " after " + std::to_string(done) + " of " +
+                             std::to_string(destination.size()) + " bytes");
+}
+
+// Where an upload stands on the daemon's side. The stream that broke may still be there for a moment, and an answer
+// of before it was noticed leads to another refusal and another look.
+absl::StatusOr<std::size_t> BytesThere(const Connection& connection, const std::string& array_id, std::size_t total,
+                                       const TransferRules& rules) {
+  v1::DescribeArrayRequest request;
+  request.set_array_id(array_id);
+  v1::DescribeArrayResponse response;
+  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Describe, request, response,
+                                              {.until = rules.until, .stop = rules.stop});
+  if (!status.ok()) return status;
+  if (response.array().bytes_written() > total) {
+    return absl::InternalError("array " + array_id + " is larger on the daemon than here");
+  }
+  return static_cast<std::size_t>(response.array().bytes_written());
+}
+
+bool MayContinue(const absl::Status& status, bool resuming) {
+  return IsConnectionLoss(status) || (resuming && absl::IsFailedPrecondition(status));
+}
+
+}  // namespace
+
+absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
+                    const TransferRules& rules) {
+  std::size_t offset = 0;
+  Backoff backoff;
+  bool resuming = false;
+  for (int failures = 0;;) {
+    const absl::Status status = WriteFrom(connection, array_id, bytes, offset, rules);
+    if (status.ok() || !MayContinue(status, resuming)) return status;
+    if (++failures > connection.options().retries || !SleepFor(backoff.Next(), rules.stop)) return status;
+    resuming = true;
+    const absl::StatusOr<std::size_t> there = BytesThere(connection, array_id, bytes.size(), rules);
+    if (!there.ok()) return there.status();
+    if (*there == bytes.size()) return absl::OkStatus();
+    if (*there > offset) {
+      failures = 0;
+      backoff.Reset();
+    }
+    offset = *there;
+  }
+}
+
+absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
+                      const TransferRules& rules) {
+  std::size_t done = 0;
+  Backoff backoff;
+  for (int failures = 0;;) {
+    const std::size_t before = done;
+    const absl::Status status = ReadFrom(connection, array_id, destination, done, rules);
+    if (status.ok() || !IsConnectionLoss(status)) return status;
+    if (done > before) {
+      failures = 0;
+      backoff.Reset();
+    }
+    if (++failures > connection.options().retries || !SleepFor(backoff.Next(), rules.stop)) return status;
+  }
+}
+
+}  // namespace hotplate::client

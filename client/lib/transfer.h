@@ -1,0 +1,35 @@
+// The bulk path: an array's bytes to and from the daemon, straight out of and into the caller's memory, in chunks,
+// resumed by offset when the stream breaks. Everything here waits, on the calling thread and on its own completion
+// queue; no other thread takes part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/lib/connection.h"
+
+namespace hotplate::client {
+
+// Bytes done so far, from 0; on the calling thread.
+using OnBytes = std::function<void(std::uint64_t)>;
+
+struct TransferRules {
+  Deadline until = std::nullopt;
+  std::stop_token stop = {};
+  OnBytes on_bytes = nullptr;
+};
+
+// Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.
+absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
+                    const TransferRules& rules);
+
+// Fills `destination` with the whole array, which must be of exactly that size.
+absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
+                      const TransferRules& rules);
+
+}  // namespace hotplate::client

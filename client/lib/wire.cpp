@@ -1,0 +1,133 @@
+#include "client/lib/wire.h"
+
+#include <sys/random.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace hotplate::client {
+namespace {
+
+void ToWire(const ParamValue& value, v1::ParamValue& to) {
+  struct Setter {
+    v1::ParamValue& to;
+    void operator()(std::int64_t number) const { to.set_int_value(number); }
+    void operator()(double number) const { to.set_float_value(number); }
+    void operator()(bool flag) const { to.set_bool_value(flag); }
+    void operator()(const std::string& text) const { to.set_string_value(text); }
+  };
+  std::visit(Setter{to}, value);
+}
+
+// The daemon's current folder is not ours.
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+}  // namespace
+
+void ToWire(const Signature& signature, v1::Signature& to) {
+  to.set_dtype(static_cast<v1::DType>(signature.dtype));
+  to.mutable_shape()->Assign(signature.shape.begin(), signature.shape.end());
+}
+
+void ToWire(nanoseconds duration, google::protobuf::Duration& to) {
+  to.set_seconds(duration.count() / 1'000'000'000);
+  to.set_nanos(static_cast<std::int32_t>(duration.count() % 1'000'000'000));
+}
+
+absl::StatusOr<Signature> FromWire(const v1::Signature& signature) {
+  const std::optional<DType> dtype = DTypeFromNumber(static_cast<int>(signature.dtype()));
+  if (!dtype) {
+    return absl::InternalError("the daemon sent an array of dtype number " +
+                               std::to_string(static_cast<int>(signature.dtype())) +
+                               ", which this client does not know: use a client of the daemon's version");
+  }
+  Signature converted{*dtype, Shape(signature.shape().begin(), signature.shape().end())};
+  if (!ByteSize(converted)) {
+    return absl::InternalError("the daemon sent an array of shape " + ToString(converted.shape) +
+                               ", which has no size in bytes");
+  }
+  return converted;
+}
+
+std::string RandomHex(std::size_t bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  unsigned char random[32];
+  // Up to 256 bytes are never cut short once the generator is seeded, which it is long before any user's process.
+  if (bytes > sizeof random || getrandom(random, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    text += kDigits[random[i] >> 4];
+    text += kDigits[random[i] & 15];
+  }
+  return text;
+}
+
+std::size_t HeldBytes(const std::map<std::string, Input>& inputs) {
+  std::size_t total = 0;
+  for (const auto& [name, input] : inputs) {
+    if (const auto* view = std::get_if<ArrayView>(&input)) total += view->bytes.size();
+  }
+  return total;
+}
+
+absl::Status CheckViews(const std::map<std::string, Input>& inputs) {
+  for (const auto& [name, input] : inputs) {
+    const auto* view = std::get_if<ArrayView>(&input);
+    if (view == nullptr) continue;
+    const std::optional<std::size_t> bytes = ByteSize(view->signature);
+    if (!bytes || *bytes != view->bytes.size()) {
+      return absl::InvalidArgumentError("input " + name + ": " + std::to_string(view->bytes.size()) +
+                                        " bytes were given for " + ToString(view->signature) + ", which has " +
+                                        (bytes ? std::to_string(*bytes) : std::string("more than fit a machine word")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options) {
+  v1::JobSpec spec;
+  spec.set_kernel(kernel);
+  for (const auto& [name, value] : options.params) ToWire(value, (*spec.mutable_params())[name]);
+  for (const auto& [name, keep] : options.keep) {
+    v1::JobOutput& output = *spec.add_outputs();
+    output.set_name(name);
+    output.set_keep(true);
+    output.set_array_name(keep.array_name);
+    if (keep.lease) ToWire(*keep.lease, *output.mutable_lease());
+  }
+  spec.set_device(options.device);
+  spec.set_precision(options.precision);
+  spec.set_priority(options.priority);
+  if (options.time_limit) ToWire(*options.time_limit, *spec.mutable_time_limit());
+  spec.set_request_id(options.request_id.empty() ? RandomHex(16) : options.request_id);
+  spec.set_disconnect_policy(options.detach_on_disconnect ? v1::DISCONNECT_POLICY_DETACH
+                                                          : v1::DISCONNECT_POLICY_CANCEL);
+  return spec;
+}
+
+void AddInput(const std::string& name, const Input& input, ViewsAs views, v1::JobSpec& spec) {
+  v1::JobInput& to = *spec.add_inputs();
+  to.set_name(name);
+  if (const auto* view = std::get_if<ArrayView>(&input)) {
+    if (views == ViewsAs::kSignature) {
+      ToWire(view->signature, *to.mutable_signature());
+    } else {
+      ToWire(view->signature, *to.mutable_inline_()->mutable_signature());
+      to.mutable_inline_()->set_data(view->bytes.data(), view->bytes.size());
+    }
+  } else if (const auto* array = std::get_if<ArrayRef>(&input)) {
+    to.set_array_id(array->id_or_name);
+  } else {
+    to.set_path(Absolute(std::get<PathRef>(input).path));
+  }
+}
+
+void AddInputs(const std::map<std::string, Input>& inputs, ViewsAs views, v1::JobSpec& spec) {
+  for (const auto& [name, input] : inputs) AddInput(name, input, views, spec);
+}
+
+}  // namespace hotplate::client

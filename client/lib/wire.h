@@ -1,0 +1,37 @@
+// Between the library's plain types and the protocol's messages.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/lib/client.h"
+#include "google/protobuf/duration.pb.h"
+
+namespace hotplate::client {
+
+void ToWire(const Signature& signature, v1::Signature& to);
+void ToWire(nanoseconds duration, google::protobuf::Duration& to);
+
+// INTERNAL where the daemon names a dtype or a shape that this client does not know or that overflows.
+absl::StatusOr<Signature> FromWire(const v1::Signature& signature);
+
+// `random bytes` as 2 x `bytes` hexadecimal digits, from the kernel's generator.
+std::string RandomHex(std::size_t bytes);
+
+// The bytes of all inputs that the caller holds in memory.
+std::size_t HeldBytes(const std::map<std::string, Input>& inputs);
+
+// INVALID_ARGUMENT: an array whose bytes are not what its signature says.
+absl::Status CheckViews(const std::map<std::string, Input>& inputs);
+
+// Everything of a job but its inputs.
+v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options);
+
+enum class ViewsAs { kInline, kSignature };
+
+// Adds the inputs; arrays of the caller's inline or by signature alone.
+void AddInputs(const std::map<std::string, Input>& inputs, ViewsAs views, v1::JobSpec& spec);
+void AddInput(const std::string& name, const Input& input, ViewsAs views, v1::JobSpec& spec);
+
+}  // namespace hotplate::client
