@@ -47,4 +47,5 @@ command -v apt-get >/dev/null || {
 }
 echo "install-deps: installing ${missing[*]}"
 "${as_root[@]}" apt-get update -q
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends \
+  "${missing[@]}"
