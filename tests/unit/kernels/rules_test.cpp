@@ -1,0 +1,70 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/argument_rules.h"
+#include "kernels/spec.h"
+
+namespace hotplate {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ShapeRuleTest, ReadsAndShows) {
+  const std::pair<const char*, const char*> shown[] = {{"", "[]"},
+                                                       {"  ", "[]"},
+                                                       {"n", "[n]"},
+                                                       {"m,k", "[m, k]"},
+                                                       {" m , k ", "[m, k]"},
+                                                       {"...", "[...]"},
+                                                       {"..., m, 3", "[..., m, 3]"}};
+  for (const auto& [text, expected] : shown) {
+    ASSERT_TRUE(ParseShapeRule(text)) << text;
+    EXPECT_EQ(ToString(*ParseShapeRule(text)), expected);
+  }
+  EXPECT_EQ(ParseShapeRule("m, ..., k")->rest, 1u);
+  EXPECT_FALSE(ParseShapeRule("m, k")->rest);
+}
+
+TEST(ShapeRuleTest, RefusesWhatIsNone) {
+  for (const char* text :
+       {",", "m,", ",m", "m k", "..", "..., ...", "-1", "2n", "n*2", "3.5", "99999999999999999999"}) {
+    EXPECT_FALSE(ParseShapeRule(text)) << text;
+  }
+}
+
+TEST(TypeRuleTest, ReadsTheThreeKinds) {
+  EXPECT_EQ(ParseTypeRule("int32")->fixed, DType::kInt32);
+  EXPECT_EQ(ParseTypeRule("T")->variable, "T");
+  EXPECT_FALSE(ParseTypeRule("T")->to_float);
+  EXPECT_EQ(ParseTypeRule("float(T)")->variable, "T");
+  EXPECT_TRUE(ParseTypeRule("float(T)")->to_float);
+  for (const char* text : {"", "float(", "float()", "float(T", "int(T)", "T U", "3"})
+    EXPECT_FALSE(ParseTypeRule(text)) << text;
+}
+
+TEST(NearestNamesTest, FindsWhatWasMeant) {
+  const std::vector<std::string> kernels = {"integrate2d", "mandelbrot",    "matmul",
+                                            "selu",        "trig_identity", "vector_add"};
+  EXPECT_THAT(NearestNames("mandlebrot", kernels), ElementsAre("mandelbrot"));
+  EXPECT_THAT(NearestNames("Vector-Add", kernels), ElementsAre("vector_add"));
+  EXPECT_THAT(NearestNames("integrate", kernels), ElementsAre("integrate2d"));
+  EXPECT_THAT(NearestNames("matmull", kernels), ElementsAre("matmul"));
+  EXPECT_THAT(NearestNames("trig", kernels), ElementsAre("trig_identity"));
+  EXPECT_THAT(NearestNames("slu", kernels), ElementsAre("selu"));
+}
+
+TEST(NearestNamesTest, SaysNothingWhereNothingIsNear) {
+  EXPECT_THAT(NearestNames("fft", {"matmul", "selu"}), IsEmpty());
+  EXPECT_THAT(NearestNames("", {"matmul"}), IsEmpty());
+  EXPECT_THAT(NearestNames("x", {"y", "a"}), IsEmpty()) << "all letters would be wrong";
+  EXPECT_THAT(NearestNames(std::string(1'000'000, 'm'), {"matmul"}), IsEmpty());
+  EXPECT_THAT(NearestNames("matmul", {}), IsEmpty());
+}
+
+TEST(NearestNamesTest, NearestFirstAndThreeAtMost) {
+  EXPECT_THAT(NearestNames("y_mix", {"x_min", "x_max", "y_min", "y_max", "n"}), ElementsAre("y_min", "y_max", "x_min"));
+}
+
+}  // namespace
+}  // namespace hotplate
