@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "hotplate_spec_hashes.h"
 #include "kernels/cuda/executor.h"
 #include "kernels/cuda/launchers.h"
 #include "kernels/cuda/plugin_abi.h"
+#include "kernels/cuda/spec_hashes.h"
 
 namespace hotplate {
 namespace {

@@ -70,8 +70,7 @@ __global__ void __launch_bounds__(kBlockSize)
     }
     if (exhausted && __all_sync(kAll, point == kNoPoint)) break;
     if (point != kNoPoint) {
-      Advance(orbit, picture.max_iterations, kStep);
-      if (Finished(orbit, picture.max_iterations)) {
+      if (Advance(orbit, picture.max_iterations, kStep)) {
         counts[point] = orbit.count;
         point = kNoPoint;
         ++finished;

@@ -20,17 +20,17 @@ struct Orbit {
   std::int32_t count = 0;
 };
 
-HOTPLATE_HOST_DEVICE inline bool Finished(const Orbit& orbit, std::int32_t max_iterations) {
-  return orbit.count >= max_iterations || !(orbit.x * orbit.x + orbit.y * orbit.y < 4);
-}
-
-// Up to `steps` iterations more; the same arithmetic as Count.
-HOTPLATE_HOST_DEVICE inline void Advance(Orbit& orbit, std::int32_t max_iterations, int steps) {
+// Up to `steps` iterations more, with the arithmetic of Count. True when the orbit is finished: count is final. This
+// one comparison decides, and no second one elsewhere: rounded otherwise by another contraction into fused operations,
+// the two could disagree about a point for ever.
+HOTPLATE_HOST_DEVICE inline bool Advance(Orbit& orbit, std::int32_t max_iterations, int steps) {
   double x = orbit.x, y = orbit.y;
   std::int32_t count = orbit.count;
+  bool inside = true;
   for (int step = 0; step < steps && count < max_iterations; ++step) {
     const double xx = x * x, yy = y * y;
-    if (!(xx + yy < 4)) break;
+    inside = xx + yy < 4;
+    if (!inside) break;
     y = 2 * x * y + orbit.c_imaginary;
     x = xx - yy + orbit.c_real;
     ++count;
@@ -38,6 +38,7 @@ HOTPLATE_HOST_DEVICE inline void Advance(Orbit& orbit, std::int32_t max_iteratio
   orbit.x = x;
   orbit.y = y;
   orbit.count = count;
+  return !inside || count >= max_iterations;
 }
 
 // Iterations between two looks at whether a thread needs a new point.

@@ -150,7 +150,16 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
   if (product.k == 0) {  // the empty sum
     return ToOutcome(cudaMemsetAsync(c.data, 0, c.bytes, context.stream()), "memset");
   }
-  const ScratchLayout scratch = LayOutScratch(product, call.precision(), context.traits());
+  const CudaTraits& traits = context.traits();
+  if (traits.compute_major < 8 &&
+      (call.precision() == HOTPLATE_PRECISION_TF32 || call.precision() == HOTPLATE_PRECISION_BF16)) {
+    char text[120];
+    std::snprintf(text, sizeof text, "precision %s needs compute capability 8.0 or later; this device has %d.%d",
+                  call.precision() == HOTPLATE_PRECISION_TF32 ? "tf32" : "bf16", traits.compute_major,
+                  traits.compute_minor);
+    return Outcome::Invalid(text);
+  }
+  const ScratchLayout scratch = LayOutScratch(product, call.precision(), traits);
   std::byte* const memory = call.scratch().data();
   const void* a = call.InputArray("a").data;
   const void* b = call.InputArray("b").data;

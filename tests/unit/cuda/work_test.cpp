@@ -1,0 +1,283 @@
+// How CUDA kernels cut their work into launches, tiles, slices and chunks, checked on the host.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/grid.h"
+#include "kernels/cuda/traits.h"
+#include "kernels/integrate2d/integrate2d_cuda.h"
+#include "kernels/integrate2d/integrate2d_functor.h"
+#include "kernels/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/matmul/matmul_cuda.h"
+
+namespace hotplate {
+namespace {
+
+// A large device and a small one, roughly an H100's and a T4's rates.
+const CudaTraits kLarge{.compute_major = 9,
+                        .compute_minor = 0,
+                        .multiprocessors = 132,
+                        .cycles_per_ms = 1.9e6,
+                        .float_operations_per_ms = 64 * 132 * 1.9e6,
+                        .double_operations_per_ms = 32 * 132 * 1.9e6};
+const CudaTraits kSmall{.compute_major = 7,
+                        .compute_minor = 5,
+                        .multiprocessors = 40,
+                        .cycles_per_ms = 1.5e6,
+                        .float_operations_per_ms = 64 * 40 * 1.5e6,
+                        .double_operations_per_ms = 2 * 40 * 1.5e6};
+
+TEST(Grid, CoversEveryElementAndIsNeverEmpty) {
+  EXPECT_EQ(GridFor(0), 1u);
+  EXPECT_EQ(GridFor(1), 1u);
+  EXPECT_EQ(GridFor(256), 1u);
+  EXPECT_EQ(GridFor(257), 2u);
+  EXPECT_EQ(GridFor(1025, 4), 2u);
+  EXPECT_EQ(GridFor(17, 1, 16), 2u);
+  EXPECT_EQ(GridFor(UINT64_MAX), kMaxGrid);
+  EXPECT_EQ(CeilDiv(UINT64_MAX, 2), std::uint64_t{1} << 63);
+}
+
+TEST(Chunks, CoverTheWholeInOrder) {
+  for (const std::uint64_t total : {0, 1, 2, 99, 100, 101, 1000}) {
+    for (const std::uint64_t size : {1, 3, 100, 5000}) {
+      const Chunks chunks{total, size};
+      std::uint64_t next = 0;
+      for (std::uint64_t i = 0; i < chunks.count(); ++i) {
+        EXPECT_EQ(chunks.Begin(i), next);
+        EXPECT_GT(chunks.End(i), next);
+        EXPECT_LE(chunks.End(i) - next, size);
+        next = chunks.End(i);
+      }
+      EXPECT_EQ(next, total);
+    }
+  }
+  const Chunks huge{UINT64_MAX, UINT64_MAX - 1};
+  EXPECT_EQ(huge.count(), 2u);
+  EXPECT_EQ(huge.End(1), UINT64_MAX);
+}
+
+TEST(Chunks, KeepToTheBound) {
+  // 100 units an item and 1000 units a millisecond: 10 items a millisecond.
+  EXPECT_EQ(ChunksWithin(10'000, 100, 1000, 30, 1).size, 300u);
+  EXPECT_EQ(ChunksWithin(10'000, 1e30, 1000, 30, 1).size, 1u) << "an item is never cut";
+  EXPECT_EQ(ChunksWithin(10'000, 100, 1000, 30, 512).size, 512u) << "the floor keeps the device busy";
+  EXPECT_GE(ChunksWithin(10'000, 0, 1e300, 30, 1).size, 10'000u);
+  EXPECT_EQ(ChunksWithin(0, 100, 1000, 30, 1).count(), 0u);
+}
+
+TEST(ArenaOffsets, AreAlignedAndDisjoint) {
+  Arena arena;
+  std::uint64_t offset = 1;
+  ASSERT_TRUE(arena.Add(1, &offset));
+  EXPECT_EQ(offset, 0u);
+  ASSERT_TRUE(arena.Add(0, &offset));
+  EXPECT_EQ(offset, 256u);
+  ASSERT_TRUE(arena.Add(257, &offset));
+  EXPECT_EQ(offset, 256u);
+  EXPECT_EQ(arena.bytes(), 768u);
+  EXPECT_FALSE(arena.Add(UINT64_MAX, &offset));
+  EXPECT_FALSE(arena.Add(UINT64_MAX - 700, &offset));
+  EXPECT_EQ(arena.bytes(), 768u) << "a part that does not fit takes nothing";
+}
+
+TEST(Integrate2dSine, IsWithinItsBound) {
+  constexpr int kPoints = 2'000'000;
+  const double two_pi = 2 * std::numbers::pi;
+  double worst = 0;
+  for (int i = 0; i <= kPoints; ++i) {
+    const auto s = static_cast<float>(-two_pi + 2 * two_pi * i / kPoints);
+    worst = std::max(worst, std::abs(integrate2d::Sine(s) - std::sin(static_cast<double>(s))));
+  }
+  EXPECT_LT(worst, 2e-7);
+  EXPECT_EQ(integrate2d::Sine(0), 0);
+}
+
+TEST(Integrate2dTiles, HoldEveryPointOnce) {
+  for (const std::uint64_t n : {1, 127, 128, 129, 511, 512, 513, 700}) {
+    const integrate2d::Tiles tiles{n};
+    std::vector<int> seen(n * n);
+    for (std::uint64_t tile = 0; tile < tiles.count(); ++tile) {
+      for (std::uint64_t x = tiles.FirstX(tile); x < tiles.FirstX(tile) + integrate2d::kTileX && x < n; ++x) {
+        ASSERT_GT(tiles.Rows(tile), 0);
+        for (int row = 0; row < tiles.Rows(tile); ++row) ++seen.at((tiles.FirstY(tile) + row) * n + x);
+      }
+    }
+    EXPECT_THAT(seen, ::testing::Each(1)) << n;
+  }
+  EXPECT_EQ(integrate2d::Tiles{16'777'216}.count(), 32'768ull * 131'072);
+}
+
+// The fast kernel's arithmetic, tile by tile, against the exact sum of the midpoint rule.
+TEST(Integrate2dFast, SumsWithinTheSpecsBound) {
+  constexpr std::int64_t n = 700;
+  const double x_min = -1, x_max = 30, y_min = 0.5, y_max = 7;
+  std::vector<float> xs(n), ys(n);
+  double exact = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    xs[i] = integrate2d::ReducedMidpoint(i, n, x_min, x_max);
+    ys[i] = integrate2d::ReducedMidpoint(i, n, y_min, y_max);
+    for (std::int64_t j = 0; j < n; ++j) {
+      exact += std::sin(x_min + (i + 0.5) * (x_max - x_min) / n + y_min + (j + 0.5) * (y_max - y_min) / n);
+    }
+  }
+  const integrate2d::Tiles tiles{n};
+  double sum = 0;
+  for (std::uint64_t tile = 0; tile < tiles.count(); ++tile) {
+    const int rows = tiles.Rows(tile);
+    const float* const y = ys.data() + tiles.FirstY(tile);
+    for (std::uint64_t i = tiles.FirstX(tile); i < tiles.FirstX(tile) + integrate2d::kTileX && i < n; ++i) {
+      int row = 0;
+      for (; row + integrate2d::kGroup <= rows; row += integrate2d::kGroup) {
+        sum += integrate2d::PairwiseSines<integrate2d::kGroup>(xs[i], y + row);
+      }
+      for (; row < rows; ++row) sum += integrate2d::Sine(xs[i] + y[row]);
+    }
+  }
+  EXPECT_LT(std::abs(sum - exact) / (n * n), 1e-6);
+}
+
+TEST(Integrate2dChunks, AreBoundedAndComplete) {
+  for (const CudaTraits& traits : {kLarge, kSmall}) {
+    for (const std::uint64_t n : {1, 1000, 102'400, 16'777'216}) {
+      const integrate2d::Tiles tiles{n};
+      const Chunks fast = integrate2d::FastChunks(tiles, traits), columns = integrate2d::ColumnChunks(n, traits);
+      EXPECT_EQ(fast.End(fast.count() - 1), tiles.count());
+      EXPECT_EQ(columns.End(columns.count() - 1), n);
+      // By the same rates, no chunk takes longer than a fifth of the 250 ms that the spec promises.
+      const double points_of_chunk =
+          static_cast<double>(std::min(fast.size, tiles.count())) * integrate2d::kTileX * integrate2d::kTileY;
+      if (tiles.count() > integrate2d::FastBlocks(tiles, traits)) {
+        EXPECT_LT(points_of_chunk * 20 / traits.float_operations_per_ms, 50) << n;
+      }
+      const double column_points = static_cast<double>(std::min(columns.size, n)) * static_cast<double>(n);
+      EXPECT_LT(column_points * 40 / traits.float_operations_per_ms, 50) << n;
+    }
+  }
+}
+
+TEST(Integrate2dScratch, HoldsEveryPartialSum) {
+  using integrate2d::Variant;
+  const auto naive = integrate2d::LayOutScratch(1000, Variant::kNaive, kLarge);
+  EXPECT_EQ(naive.ys, 4096u);
+  EXPECT_EQ(naive.partials, 8192u);
+  EXPECT_EQ(naive.bytes, 8192u + 8000);
+  EXPECT_EQ(integrate2d::LayOutScratch(1000, Variant::kShared, kLarge).partial_count, 63u);
+  EXPECT_EQ(integrate2d::LayOutScratch(1, Variant::kFast, kLarge).partial_count, 1u);
+  EXPECT_EQ(integrate2d::LayOutScratch(102'400, Variant::kFast, kLarge).partial_count, 8u * 132);
+}
+
+TEST(MandelbrotAdvance, InSlicesCountsAsInOneGo) {
+  constexpr std::int32_t kMaximum = 1000;
+  for (int row = 0; row < 40; ++row) {
+    for (int column = 0; column < 40; ++column) {
+      mandelbrot::Orbit orbit;
+      orbit.c_real = mandelbrot::Coordinate(column, 40, -2, 0.5);
+      orbit.c_imaginary = mandelbrot::Coordinate(row, 40, -1.25, 1.25);
+      int slices = 0;
+      while (!mandelbrot::Advance(orbit, kMaximum, 1 + slices % 40)) ASSERT_LE(++slices, kMaximum);
+      EXPECT_EQ(orbit.count, mandelbrot::Count(orbit.c_real, orbit.c_imaginary, kMaximum)) << row << ", " << column;
+    }
+  }
+}
+
+// Points far away overflow to infinity and then NaN: they are finished all the same.
+TEST(MandelbrotAdvance, FinishesWhatOverflows) {
+  mandelbrot::Orbit orbit{.x = 1e200, .y = 1e200, .c_real = 1e6, .c_imaginary = 1e6, .count = 2};
+  EXPECT_TRUE(mandelbrot::Advance(orbit, 100, 1));
+  orbit.x = std::nan("");
+  EXPECT_TRUE(mandelbrot::Advance(orbit, 100, 1));
+  EXPECT_EQ(orbit.count, 2);
+}
+
+TEST(MandelbrotSlices, AreBounded) {
+  for (const CudaTraits& traits : {kLarge, kSmall}) {
+    for (const std::uint64_t points : {1ull, 256ull, 257ull, 1'000'000ull, 65'536ull * 65'536ull}) {
+      const mandelbrot::Slices slices = mandelbrot::SlicesFor(points, traits);
+      EXPECT_GT(slices.threads, 0u);
+      EXPECT_EQ(slices.threads % kBlockSize, 0u);
+      EXPECT_LE(slices.threads, 1024u * static_cast<unsigned>(traits.multiprocessors));
+      EXPECT_GE(slices.rounds, 1u);
+      const double iterations = static_cast<double>(slices.rounds) * mandelbrot::kStep;
+      EXPECT_LT(iterations * 40 / traits.cycles_per_ms, 50) << "one thread alone";
+      EXPECT_LT(iterations * static_cast<double>(slices.threads) * 8 / traits.double_operations_per_ms, 50) << "all";
+    }
+  }
+}
+
+TEST(MandelbrotScratch, PartsAreDisjointAndAligned) {
+  const auto layout = mandelbrot::LayOutScratch(512);
+  EXPECT_EQ(layout.x, 256u);
+  EXPECT_EQ(layout.y, 256u + 4096);
+  EXPECT_EQ(layout.point, 256u + 8192);
+  EXPECT_EQ(layout.count, 256u + 12288);
+  EXPECT_EQ(layout.bytes, 256u + 12288 + 2048);
+}
+
+// A product as a library that counts in columns does it: what cuBLASLt is asked for must be what the kernel promises.
+std::vector<double> ByColumns(const matmul::Product& product, const std::vector<double>& a,
+                              const std::vector<double>& b) {
+  const auto at = [](const std::vector<double>& memory, const matmul::Operand& operand, std::uint64_t row,
+                     std::uint64_t column) {
+    if (operand.transpose) std::swap(row, column);
+    EXPECT_LT(row, operand.rows);
+    EXPECT_LT(column, operand.columns);
+    return memory.at(column * static_cast<std::uint64_t>(operand.leading()) + row);
+  };
+  std::vector<double> c(product.m * product.n);
+  for (std::uint64_t row = 0; row < product.result.rows; ++row) {
+    for (std::uint64_t column = 0; column < product.result.columns; ++column) {
+      double sum = 0;
+      for (std::uint64_t k = 0; k < product.k; ++k) {
+        sum += at(b, product.first, row, k) * at(a, product.second, k, column);
+      }
+      c.at(column * static_cast<std::uint64_t>(product.result.leading()) + row) = sum;
+    }
+  }
+  return c;
+}
+
+TEST(MatmulProduct, MapsRowsToColumnsWithAndWithoutTransposes) {
+  constexpr std::int64_t m = 3, k = 4, n = 5;
+  std::mt19937 random(7);
+  std::uniform_int_distribution<int> small(-9, 9);
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      std::vector<double> a(m * k), b(k * n), expected(m * n);
+      for (double& element : a) element = small(random);
+      for (double& element : b) element = small(random);
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          for (std::int64_t l = 0; l < k; ++l) {
+            expected[i * n + j] += a[transpose_a ? l * m + i : i * k + l] * b[transpose_b ? j * k + l : l * n + j];
+          }
+        }
+      }
+      const std::int64_t a_shape[] = {transpose_a ? k : m, transpose_a ? m : k};
+      const std::int64_t b_shape[] = {transpose_b ? n : k, transpose_b ? k : n};
+      const matmul::Product product = matmul::ProductOf(a_shape, transpose_a, b_shape, transpose_b);
+      EXPECT_EQ(product.m, 3u);
+      EXPECT_EQ(product.n, 5u);
+      EXPECT_EQ(product.k, 4u);
+      EXPECT_EQ(ByColumns(product, a, b), expected) << transpose_a << transpose_b;
+    }
+  }
+}
+
+TEST(MatmulScratch, HasRoomForRoundedInputs) {
+  const std::int64_t a_shape[] = {100, 7}, b_shape[] = {7, 50};
+  const matmul::Product product = matmul::ProductOf(a_shape, false, b_shape, false);
+  EXPECT_EQ(matmul::LayOutScratch(product, HOTPLATE_PRECISION_DEFAULT, kSmall).bytes, 8u << 20);
+  EXPECT_EQ(matmul::LayOutScratch(product, HOTPLATE_PRECISION_TF32, kLarge).bytes, 32u << 20);
+  const auto layout = matmul::LayOutScratch(product, HOTPLATE_PRECISION_BF16, kLarge);
+  EXPECT_EQ(layout.a, 32u << 20);
+  EXPECT_GE(layout.b - layout.a, 1400u);
+  EXPECT_GE(layout.bytes - layout.b, 700u);
+}
+
+}  // namespace
+}  // namespace hotplate
