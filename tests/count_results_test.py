@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""The line that tests/run.sh ends with counts what ran, and a run in which nothing ran, or something failed, is red."""
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+
+import count_results
+
+
+def case(output="", status="run"):
+    return f'<testcase name="t" status="{status}"><system-out>{output}</system-out></testcase>'
+
+
+class CountTest(unittest.TestCase):
+    def count(self, *files):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+            paths = []
+            for number, content in enumerate(files):
+                paths.append(pathlib.Path(folder, f"{number}.xml"))
+                paths[-1].write_text(content)
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = count_results.main(list(map(str, paths)))
+            return code, out.getvalue().splitlines()[-1]
+
+    def suite(self, *cases):
+        return f"<testsuite>{''.join(cases)}</testsuite>"
+
+    def test_plain_programs_count_once(self):
+        self.assertEqual(self.count(self.suite(case("hello"), case())), (0, "2 passed, 0 failed, 0 skipped"))
+
+    def test_cases_inside_programs(self):
+        gtest = case("[  PASSED  ] 12 tests.\n[  SKIPPED ] 3 tests, listed below:\n")
+        python = case("\nRan 9 tests in 0.1s\n\nOK (skipped=2)\n")
+        self.assertEqual(self.count(self.suite(gtest), self.suite(python)), (0, "19 passed, 0 failed, 5 skipped"))
+
+    def test_failures_are_counted_and_red(self):
+        gtest = case("[  PASSED  ] 1 test.\n[  FAILED  ] 2 tests, listed below:\n", "fail")
+        python = case("\nRan 9 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1)\n", "fail")
+        self.assertEqual(self.count(self.suite(gtest, python)), (1, "6 passed, 5 failed, 1 skipped"))
+
+    def test_a_program_that_ends_badly_counts_as_a_failure_whatever_it_said(self):
+        crashed = case("[  PASSED  ] 4 tests.\n", "fail")
+        self.assertEqual(self.count(self.suite(crashed)), (1, "4 passed, 1 failed, 0 skipped"))
+        self.assertEqual(self.count(self.suite(case("", "fail"))), (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_what_did_not_run_is_no_success(self):
+        self.assertEqual(self.count(self.suite(case("", "notrun")))[0], 1)
+        self.assertEqual(self.count(self.suite())[0], 1)
+        self.assertEqual(self.count("no xml")[0], 1)
+        self.assertEqual(self.count()[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
