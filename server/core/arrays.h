@@ -69,7 +69,7 @@ class ArrayStore {
   // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.
   class NameHold {
    public:
-    NameHold() = default;
+    NameHold();
     NameHold(NameHold&& other) noexcept;
     NameHold& operator=(NameHold&& other) noexcept;
     ~NameHold();

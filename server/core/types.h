@@ -152,7 +152,7 @@ struct JobEnd {
 struct JobSnapshot {
   JobId id;
   std::string kernel;
-  std::vector<ParamValue> params;         // in the spec's order
+  std::vector<ParamValue> params;  // in the spec's order
   std::vector<std::string> param_names;
   JobState state = JobState::kPending;
   std::string device;

@@ -1,0 +1,456 @@
+#include "server/core/arrays.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cctype>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status.h"
+#include "server/core/counted_memory.h"
+#include "server/core/duration_text.h"
+
+namespace hotplate::core {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 64;
+
+// The number of an array's id, or 0 for a text that is none.
+std::uint64_t NumberOf(const std::string& id) {
+  if (id.size() < 2 || id[0] != 'a' || !std::isdigit(static_cast<unsigned char>(id[1]))) return 0;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(id.data() + 1, id.data() + id.size(), number);
+  return error == std::errc() && end == id.data() + id.size() ? number : 0;
+}
+
+bool LooksLikeId(const std::string& text) {
+  return text.size() >= 2 && text[0] == 'a' &&
+         std::all_of(text.begin() + 1, text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+struct Entry {
+  ArraySnapshot array;
+  std::shared_ptr<HostBuffer> filling;       // while WRITING
+  std::shared_ptr<const HostBuffer> buffer;  // once READY
+  bool has_writer = false;
+  bool freed = false;
+  std::optional<SteadyTime> lease_end;
+  SteadyTime last_write;
+};
+
+}  // namespace
+
+class ArrayStore::Impl {
+ public:
+  using Name = std::pair<std::string, std::string>;  // token, name
+
+  Impl(ArrayLimits the_limits, const Clock& the_clock)
+      : limits(the_limits), clock(the_clock), memory(std::make_shared<CountedMemory>(the_limits.total_bytes)) {}
+
+  const ArrayLimits limits;
+  const Clock& clock;
+  const std::shared_ptr<CountedMemory> memory;
+
+  mutable std::mutex mutex;
+  // Guarded by mutex.
+  std::map<std::uint64_t, std::shared_ptr<Entry>> arrays;
+  std::map<Name, std::uint64_t> names;  // 0: held for an array that is being made
+  std::uint64_t next_number = 1;
+
+  static bool Sees(const Principal& who, const Principal& owner) {
+    return who.scope == Scope::kAdmin || who.token == owner.token;
+  }
+
+  absl::StatusOr<std::shared_ptr<Entry>> Find(const Principal& who, const std::string& id_or_name) const {
+    std::uint64_t number = NumberOf(id_or_name);
+    if (number == 0) {
+      const auto name = names.find({who.token, id_or_name});
+      if (name != names.end()) number = name->second;
+    }
+    const auto at = arrays.find(number);
+    if (at == arrays.end() || !Sees(who, at->second->array.owner)) {
+      return absl::NotFoundError(
+          absl::StrCat("no array \"", id_or_name, "\"; it may have been freed, or its lease or session have ended"));
+    }
+    return at->second;
+  }
+
+  absl::Status CheckCount() const {
+    if (arrays.size() < limits.count) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the daemon holds ", arrays.size(), " arrays, its limit; free some first"));
+  }
+
+  // The entry leaves the tables; what it holds goes with the returned pointer, which must outlast the lock.
+  std::shared_ptr<Entry> Forget(std::uint64_t number) {
+    const auto at = arrays.find(number);
+    std::shared_ptr<Entry> entry = std::move(at->second);
+    arrays.erase(at);
+    entry->freed = true;
+    if (!entry->array.name.empty()) names.erase({entry->array.owner.token, entry->array.name});
+    return entry;
+  }
+
+  std::shared_ptr<Entry> Insert(const Principal& owner, const Signature& signature, const std::string& name,
+                                std::optional<nanoseconds> lease, std::uint64_t bytes) {
+    auto entry = std::make_shared<Entry>();
+    const std::uint64_t number = next_number++;
+    entry->array.id = ArrayId(absl::StrCat("a", number));
+    entry->array.name = name;
+    entry->array.signature = signature;
+    entry->array.bytes = bytes;
+    entry->array.create_time = clock.WallNow();
+    entry->array.owner = owner;
+    entry->last_write = clock.Now();
+    SetLease(*entry, lease);
+    arrays.emplace_hint(arrays.end(), number, entry);
+    if (!name.empty()) names[{owner.token, name}] = number;
+    return entry;
+  }
+
+  ArraySnapshot InsertReady(const Principal& owner, const Signature& signature, const std::string& name,
+                            std::optional<nanoseconds> lease, std::uint64_t bytes,
+                            std::shared_ptr<const HostBuffer> buffer) {
+    const std::shared_ptr<Entry> entry = Insert(owner, signature, name, lease, bytes);
+    entry->array.state = ArrayState::kReady;
+    entry->array.bytes_written = bytes;
+    entry->buffer = std::move(buffer);
+    return entry->array;
+  }
+
+  void SetLease(Entry& entry, std::optional<nanoseconds> lease) const {
+    if (!lease) return;
+    entry.lease_end = clock.Now() + *lease;
+    entry.array.lease_end = clock.WallNow() + std::chrono::duration_cast<WallTime::duration>(*lease);
+  }
+
+  absl::Status TakenError(const Principal& owner, const std::string& name, std::uint64_t by) const {
+    if (by == 0) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("the array name \"", name, "\" is promised to the output of a job that has not ended"));
+    }
+    return absl::AlreadyExistsError(absl::StrCat("the array name \"", name, "\" of ", owner.token, " is taken by a", by,
+                                                 "; free that array or choose another name"));
+  }
+
+  // What stands in the way of a new array; `replaced` gets the number of the array that has the name, if it may go.
+  absl::Status CheckName(const Principal& owner, const std::string& name, bool replace, std::uint64_t& replaced) const {
+    if (name.empty()) return absl::OkStatus();
+    const auto taken = names.find({owner.token, name});
+    if (taken == names.end()) return absl::OkStatus();
+    if (!replace || taken->second == 0) return TakenError(owner, name, taken->second);
+    replaced = taken->second;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckNew(const Signature& signature, const std::string& name, std::optional<nanoseconds> lease,
+                        std::uint64_t& bytes) const {
+    if (!name.empty()) {
+      if (absl::Status status = ValidateName(name); !status.ok()) return status;
+    }
+    if (lease) {
+      if (absl::Status status = CheckLease(*lease); !status.ok()) return status;
+    }
+    const std::optional<std::size_t> size = ByteSize(signature);
+    if (!size || *size > kMaxArrayBytes) {
+      return InvalidField("signature", absl::StrCat("an array of ", hotplate::ToString(signature),
+                                                    " cannot be: a size is negative or too large"));
+    }
+    bytes = *size;
+    if (limits.array_bytes != 0 && bytes > limits.array_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("an array of ", hotplate::ToString(signature), " has ", bytes,
+                                                       " bytes; the daemon's limit max-array-bytes is ",
+                                                       limits.array_bytes));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAdoption(const Signature& signature, const std::string& name, std::optional<nanoseconds> lease,
+                             const HostBuffer* buffer, std::uint64_t& bytes) const {
+    if (absl::Status status = CheckNew(signature, name, lease, bytes); !status.ok()) return status;
+    const std::size_t size = buffer == nullptr ? 0 : buffer->size();
+    if (buffer != nullptr && size == bytes) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("a buffer of ", size, " bytes was to become an array of ", hotplate::ToString(signature)));
+  }
+
+  absl::Status CheckLease(nanoseconds lease) const {
+    if (lease <= nanoseconds::zero()) {
+      return InvalidField("lease", absl::StrCat("a lease of ", DurationText(lease), " is not longer than nothing"));
+    }
+    if (lease > limits.longest_lease) {
+      return InvalidField("lease",
+                          absl::StrCat("a lease of ", DurationText(lease), " is longer than the daemon's limit of ",
+                                       DurationText(limits.longest_lease)));
+    }
+    return absl::OkStatus();
+  }
+};
+
+namespace {
+
+class ArrayWriter final : public ArrayStore::Writer {
+ public:
+  ArrayWriter(std::mutex& mutex, const Clock& clock, std::shared_ptr<Entry> entry)
+      : mutex_(mutex), clock_(clock), entry_(std::move(entry)), buffer_(entry_->filling) {
+    written_ = entry_->array.bytes_written;
+  }
+
+  ~ArrayWriter() override {
+    std::scoped_lock lock(mutex_);
+    entry_->has_writer = false;
+  }
+
+  std::span<std::byte> remaining() override { return buffer_->bytes().subspan(written_); }
+
+  void Advance(std::size_t bytes) override {
+    assert(bytes <= buffer_->size() - written_);
+    written_ += std::min(bytes, buffer_->size() - written_);
+    std::scoped_lock lock(mutex_);
+    if (entry_->freed) return;
+    entry_->array.bytes_written = written_;
+    entry_->last_write = clock_.Now();
+    if (written_ == buffer_->size()) {
+      entry_->buffer = std::move(entry_->filling);
+      entry_->array.state = ArrayState::kReady;
+    }
+  }
+
+ private:
+  std::mutex& mutex_;
+  const Clock& clock_;
+  const std::shared_ptr<Entry> entry_;
+  const std::shared_ptr<HostBuffer> buffer_;
+  std::size_t written_ = 0;
+};
+
+}  // namespace
+
+struct ArrayStore::NameHold::Held {
+  Impl* store;
+  Impl::Name name;
+};
+
+ArrayStore::NameHold::NameHold(std::unique_ptr<Held> held) : held_(std::move(held)) {}
+ArrayStore::NameHold::NameHold() = default;
+ArrayStore::NameHold::NameHold(NameHold&& other) noexcept = default;
+
+ArrayStore::NameHold& ArrayStore::NameHold::operator=(NameHold&& other) noexcept {
+  std::swap(held_, other.held_);
+  return *this;
+}
+
+ArrayStore::NameHold::~NameHold() {
+  if (held_ == nullptr) return;
+  std::scoped_lock lock(held_->store->mutex);
+  held_->store->names.erase(held_->name);
+}
+
+ArrayStore::ArrayStore(ArrayLimits limits, const Clock& clock) : impl_(std::make_unique<Impl>(limits, clock)) {}
+ArrayStore::~ArrayStore() = default;
+
+absl::Status ArrayStore::ValidateName(const std::string& name) {
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    return InvalidField("name",
+                        absl::StrCat("an array's name has 1 to ", kMaxNameBytes, " bytes; this one has ", name.size()));
+  }
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.' && c != '-') {
+      return InvalidField(
+          "name", absl::StrCat("the array name \"", name, "\" may hold letters, digits, '_', '.' and '-' only"));
+    }
+  }
+  if (LooksLikeId(name)) {
+    return InvalidField("name", absl::StrCat("the array name \"", name, "\" looks like an array's id; choose another"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArrayStore::ValidateLease(nanoseconds lease) const { return impl_->CheckLease(lease); }
+
+absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const Signature& signature,
+                                                 const std::string& name, std::optional<nanoseconds> lease,
+                                                 bool replace) {
+  std::uint64_t bytes = 0;
+  if (absl::Status status = impl_->CheckNew(signature, name, lease, bytes); !status.ok()) return status;
+
+  std::shared_ptr<Entry> replaced_entry;  // goes after the lock
+  std::scoped_lock lock(impl_->mutex);
+  std::uint64_t replaced = 0;
+  if (absl::Status status = impl_->CheckName(owner, name, replace, replaced); !status.ok()) return status;
+  std::uint64_t soon_free = 0;
+  if (replaced != 0) {
+    // What is read or used by a job stays in memory for now.
+    const Entry& old = *impl_->arrays.at(replaced);
+    const long users = old.filling != nullptr ? old.filling.use_count() : old.buffer.use_count();
+    if (users == 1) soon_free = old.array.bytes;
+  } else if (absl::Status status = impl_->CheckCount(); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free);
+  if (!buffer.ok()) return buffer.status();
+  if (replaced != 0) replaced_entry = impl_->Forget(replaced);
+
+  const std::shared_ptr<Entry> entry = impl_->Insert(owner, signature, name, lease, bytes);
+  if (bytes == 0) {
+    entry->array.state = ArrayState::kReady;
+    entry->buffer = *std::move(buffer);
+  } else {
+    entry->filling = *std::move(buffer);
+  }
+  return entry->array;
+}
+
+absl::StatusOr<std::unique_ptr<ArrayStore::Writer>> ArrayStore::OpenWriter(const Principal& who,
+                                                                           const std::string& id_or_name,
+                                                                           std::uint64_t offset) {
+  std::scoped_lock lock(impl_->mutex);
+  absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
+  if (!found.ok()) return found.status();
+  Entry& entry = **found;
+  const std::string& id = entry.array.id.value();
+  if (entry.array.state != ArrayState::kWriting) {
+    return absl::FailedPreconditionError(absl::StrCat("array ", id, " is complete and no longer written"));
+  }
+  if (entry.has_writer) {
+    return absl::FailedPreconditionError(absl::StrCat("array ", id, " is being written by another stream"));
+  }
+  if (offset != entry.array.bytes_written) {
+    return absl::FailedPreconditionError(absl::StrCat("array ", id, " has ", entry.array.bytes_written, " of ",
+                                                      entry.array.bytes, " bytes; the write begins at ", offset));
+  }
+  entry.has_writer = true;
+  entry.last_write = impl_->clock.Now();
+  return std::make_unique<ArrayWriter>(impl_->mutex, impl_->clock, *std::move(found));
+}
+
+absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const std::string& id_or_name) const {
+  std::scoped_lock lock(impl_->mutex);
+  absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
+  if (!found.ok()) return found.status();
+  const ArraySnapshot& array = (*found)->array;
+  if (array.state != ArrayState::kReady) {
+    return absl::FailedPreconditionError(absl::StrCat("array ", array.id.value(), " is not complete: ",
+                                                      array.bytes_written, " of ", array.bytes, " bytes were written"));
+  }
+  return Reader{array, (*found)->buffer};
+}
+
+absl::StatusOr<ArraySnapshot> ArrayStore::Describe(const Principal& who, const std::string& id_or_name) const {
+  std::scoped_lock lock(impl_->mutex);
+  absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
+  if (!found.ok()) return found.status();
+  return (*found)->array;
+}
+
+std::vector<ArraySnapshot> ArrayStore::List(const Principal& who) const {
+  std::scoped_lock lock(impl_->mutex);
+  std::vector<ArraySnapshot> all;
+  for (const auto& [number, entry] : impl_->arrays) {
+    if (Impl::Sees(who, entry->array.owner)) all.push_back(entry->array);
+  }
+  return all;
+}
+
+absl::Status ArrayStore::Free(const Principal& who, const std::string& id_or_name) {
+  absl::StatusOr<std::shared_ptr<Entry>> found;  // goes after the lock
+  std::scoped_lock lock(impl_->mutex);
+  found = impl_->Find(who, id_or_name);
+  if (!found.ok()) return found.status();
+  impl_->Forget(NumberOf((*found)->array.id.value()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std::string& id_or_name,
+                                                nanoseconds lease) {
+  if (absl::Status status = impl_->CheckLease(lease); !status.ok()) return status;
+  std::scoped_lock lock(impl_->mutex);
+  absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
+  if (!found.ok()) return found.status();
+  impl_->SetLease(**found, lease);
+  return (*found)->array;
+}
+
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes) {
+  return impl_->memory->Allocate(bytes);
+}
+
+absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,
+                                                const std::string& name, std::optional<nanoseconds> lease,
+                                                std::shared_ptr<const HostBuffer> buffer, bool replace) {
+  std::uint64_t bytes = 0;
+  if (absl::Status status = impl_->CheckAdoption(signature, name, lease, buffer.get(), bytes); !status.ok()) {
+    return status;
+  }
+  std::shared_ptr<Entry> replaced_entry;  // goes after the lock
+  std::scoped_lock lock(impl_->mutex);
+  std::uint64_t replaced = 0;
+  if (absl::Status status = impl_->CheckName(owner, name, replace, replaced); !status.ok()) return status;
+  if (replaced != 0) {
+    replaced_entry = impl_->Forget(replaced);
+  } else if (absl::Status status = impl_->CheckCount(); !status.ok()) {
+    return status;
+  }
+  return impl_->InsertReady(owner, signature, name, lease, bytes, std::move(buffer));
+}
+
+absl::StatusOr<ArrayStore::NameHold> ArrayStore::HoldName(const Principal& owner, const std::string& name) {
+  if (absl::Status status = ValidateName(name); !status.ok()) return status;
+  auto held = std::make_unique<NameHold::Held>(NameHold::Held{impl_.get(), {owner.token, name}});
+  std::scoped_lock lock(impl_->mutex);
+  const auto [at, is_new] = impl_->names.try_emplace(held->name, 0);
+  if (!is_new) return impl_->TakenError(owner, name, at->second);
+  return NameHold(std::move(held));
+}
+
+absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature, NameHold name,
+                                                std::optional<nanoseconds> lease,
+                                                std::shared_ptr<const HostBuffer> buffer) {
+  const std::string text = name.held_ == nullptr ? std::string() : name.held_->name.second;
+  std::uint64_t bytes = 0;
+  if (absl::Status status = impl_->CheckAdoption(signature, text, lease, buffer.get(), bytes); !status.ok()) {
+    return status;
+  }
+  std::scoped_lock lock(impl_->mutex);
+  if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
+  name.held_.reset();  // the name is the array's from here
+  return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer));
+}
+
+void ArrayStore::EndSession(const SessionId& session) {
+  if (session.empty()) return;
+  std::vector<std::shared_ptr<Entry>> gone;  // their memory goes after the lock
+  std::scoped_lock lock(impl_->mutex);
+  for (auto at = impl_->arrays.begin(); at != impl_->arrays.end();) {
+    const auto [number, entry] = *at++;
+    if (!entry->lease_end && entry->array.owner.session == session) gone.push_back(impl_->Forget(number));
+  }
+}
+
+std::vector<ArraySnapshot> ArrayStore::Expire() {
+  std::vector<std::shared_ptr<Entry>> gone;
+  std::vector<ArraySnapshot> snapshots;
+  {
+    std::scoped_lock lock(impl_->mutex);
+    const SteadyTime now = impl_->clock.Now();
+    for (auto at = impl_->arrays.begin(); at != impl_->arrays.end();) {
+      const auto [number, entry] = *at++;
+      const bool lease_over = entry->lease_end && *entry->lease_end <= now;
+      const bool upload_over =
+          entry->array.state == ArrayState::kWriting && now - entry->last_write >= impl_->limits.upload_grace;
+      if (!lease_over && !upload_over) continue;
+      snapshots.push_back(entry->array);
+      gone.push_back(impl_->Forget(number));
+    }
+  }
+  return snapshots;
+}
+
+std::uint64_t ArrayStore::bytes_held() const { return impl_->memory->held(); }
+const ArrayLimits& ArrayStore::limits() const { return impl_->limits; }
+
+}  // namespace hotplate::core

@@ -1,0 +1,265 @@
+#include "server/core/binding.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "kernels/status.h"
+#include "server/core/duration_text.h"
+
+namespace hotplate::core {
+namespace {
+
+std::string WallText(WallTime time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromChrono(time), absl::UTCTimeZone());
+}
+
+// A refusal of another part of the daemon, as one about this field.
+absl::Status About(const std::string& field, const absl::Status& status) {
+  return Refused(status.code(), {{field, absl::StrCat(field, ": ", status.message())}});
+}
+
+std::string Names(const std::vector<ArgumentSpec>& arguments) {
+  std::string text;
+  for (const ArgumentSpec& argument : arguments) absl::StrAppend(&text, text.empty() ? "" : ", ", argument.name);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+const DeviceNeed* BoundJob::NeedOf(unsigned device) const {
+  for (const DeviceNeed& need : needs) {
+    if (need.device == device) return &need;
+  }
+  return nullptr;
+}
+
+Binder::Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
+    : catalog_(catalog), arrays_(arrays), devices_(devices) {}
+
+absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
+                                      const std::vector<std::string>& lost) const {
+  const absl::StatusOr<const KernelSpec*> spec = catalog_.Find(request.kernel);
+  if (!spec.ok()) return spec.status();
+
+  std::vector<FieldViolation> violations;
+  if (std::abs(static_cast<long>(request.priority)) > kMaxPriority) {
+    violations.push_back({"priority", absl::StrCat("priority ", request.priority, " is not between -", kMaxPriority,
+                                                   " and ", kMaxPriority)});
+  }
+  if (absl::Status status = ResolveInputs(who, request, data, violations); !status.ok()) return status;
+
+  std::map<std::string, Signature> signatures;
+  for (const JobInput& input : request.inputs) {
+    if (!signatures.try_emplace(input.name, input.signature).second) {
+      violations.push_back({"inputs." + input.name, absl::StrCat("input \"", input.name, "\" is given twice")});
+    }
+  }
+  absl::StatusOr<BoundCall> call = (*spec)->Bind(request.params, signatures, request.precision);
+  if (!call.ok()) {
+    if (violations.empty()) return call.status();
+    for (FieldViolation& one : Violations(call.status())) violations.push_back(std::move(one));
+    return Refused(call.status().code(), std::move(violations));
+  }
+
+  BoundJob job;
+  job.call = *std::move(call);
+  for (const ArgumentSpec& argument : (*spec)->inputs()) {
+    BoundInput& bound = job.inputs.emplace_back();
+    for (const JobInput& input : request.inputs) {
+      if (input.name != argument.name) continue;
+      if (const auto* buffer = std::get_if<std::shared_ptr<const HostBuffer>>(&input.source)) bound.buffer = *buffer;
+      if (const auto* file = std::get_if<std::shared_ptr<const NpyFile>>(&input.source)) bound.file = *file;
+    }
+  }
+  if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
+  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, std::move(violations));
+  if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
+  return job;
+}
+
+// Afterwards every input has its signature, and those from arrays their buffer.
+absl::Status Binder::ResolveInputs(const Principal& who, JobRequest& request, Data data,
+                                   std::vector<FieldViolation>& violations) const {
+  for (JobInput& input : request.inputs) {
+    const std::string field = "inputs." + input.name;
+    if (const auto* id = std::get_if<std::string>(&input.source)) {
+      absl::StatusOr<ArrayStore::Reader> reader = arrays_.Open(who, *id);
+      if (!reader.ok()) return About(field, reader.status());
+      input.signature = reader->array.signature;
+      input.source = std::move(reader->buffer);
+      continue;
+    }
+    if (const auto* file = std::get_if<std::shared_ptr<const NpyFile>>(&input.source); file != nullptr && *file) {
+      input.signature = (*file)->signature();
+      continue;
+    }
+    const std::optional<std::size_t> bytes = ByteSize(input.signature);
+    if (!bytes || *bytes > kMaxArrayBytes) {
+      violations.push_back({field, absl::StrCat(input.name, ": an array of ", hotplate::ToString(input.signature),
+                                                " cannot be: a size is negative or too large")});
+      continue;
+    }
+    if (const auto* buffer = std::get_if<std::shared_ptr<const HostBuffer>>(&input.source);
+        buffer != nullptr && *buffer) {
+      if ((*buffer)->size() == *bytes) continue;
+      violations.push_back({field, absl::StrCat(input.name, ": ", hotplate::ToString(input.signature), " takes ",
+                                                *bytes, " bytes; ", (*buffer)->size(), " were given")});
+    } else if (data == Data::kRequired) {
+      violations.push_back({field, absl::StrCat(input.name,
+                                                ": a signature alone is not enough to run a job; give the "
+                                                "data, an array or a path")});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
+                                 std::vector<FieldViolation>& violations) const {
+  const KernelSpec& spec = *job.call.spec;
+  const ArrayLimits& limits = arrays_.limits();
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < job.call.outputs.size(); ++i) {
+    const std::optional<std::size_t> bytes = ByteSize(job.call.outputs[i]);
+    const std::string& name = spec.outputs()[i].name;
+    if (!bytes || *bytes > kMaxArrayBytes) {
+      violations.push_back({"outputs." + name, absl::StrCat(name, ": an output of ",
+                                                            hotplate::ToString(job.call.outputs[i]), " is too large")});
+      return absl::OkStatus();
+    }
+    job.outputs.emplace_back().bytes = *bytes;
+    total += *bytes;
+    const bool array_too_large = limits.array_bytes != 0 && *bytes > limits.array_bytes;
+    if (array_too_large || (limits.total_bytes != 0 && total > limits.total_bytes)) {
+      return Refused(
+          absl::StatusCode::kResourceExhausted,
+          {{"outputs." + name,
+            absl::StrCat(name, ": an output of ", hotplate::ToString(job.call.outputs[i]), " has ", *bytes, " bytes",
+                         array_too_large ? absl::StrCat("; the daemon's limit max-array-bytes is ", limits.array_bytes)
+                                         : absl::StrCat(", all outputs ", total, "; the daemon's limit array-bytes is ",
+                                                        limits.total_bytes))}});
+    }
+  }
+  std::vector<bool> seen(job.outputs.size());
+  for (const JobOutput& output : request.outputs) {
+    const std::string field = "outputs." + output.name;
+    std::size_t at = 0;
+    while (at < spec.outputs().size() && spec.outputs()[at].name != output.name) ++at;
+    if (at == spec.outputs().size()) {
+      violations.push_back(
+          {field, absl::StrCat(spec.name(), " has no output \"", output.name, "\"; it has ", Names(spec.outputs()))});
+      continue;
+    }
+    if (seen[at]) {
+      violations.push_back({field, absl::StrCat("output \"", output.name, "\" is given twice")});
+      continue;
+    }
+    seen[at] = true;
+    if (!output.keep) {
+      if (output.array_name.empty() && !output.lease) continue;
+      violations.push_back({field, absl::StrCat(output.name, ": a name or a lease is for an output that is kept")});
+      continue;
+    }
+    BoundOutput& bound = job.outputs[at];
+    bound.keep = true;
+    bound.lease = output.lease;
+    if (output.lease) {
+      if (absl::Status status = arrays_.ValidateLease(*output.lease); !status.ok()) return About(field, status);
+    }
+    if (!output.array_name.empty()) {
+      absl::StatusOr<ArrayStore::NameHold> hold = arrays_.HoldName(who, output.array_name);
+      if (!hold.ok()) return About(field, hold.status());
+      bound.name = *std::move(hold);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
+                                 BoundJob& job) const {
+  const std::uint64_t input_bytes = job.call.InputBytes();
+  std::uint64_t output_bytes = 0, to_load = 0;
+  for (const BoundOutput& output : job.outputs) output_bytes += output.bytes;
+  for (std::size_t i = 0; i < job.inputs.size(); ++i) {
+    if (job.inputs[i].buffer == nullptr) to_load += ByteSize(job.call.inputs[i]).value_or(0);
+  }
+
+  bool known = request.device.empty();
+  std::string reasons;
+  std::string too_small;
+  for (unsigned i = 0; i < devices_.size(); ++i) {
+    const Device& device = *devices_[i];
+    const DeviceInfo& info = device.info();
+    if (!request.device.empty() && info.id != request.device) continue;
+    known = true;
+    if (!lost[i].empty()) {
+      absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", info.id, " is lost: ", lost[i]);
+      continue;
+    }
+    const absl::StatusOr<MemoryPlan> plan = device.Plan(job.call);
+    if (!plan.ok()) {
+      absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", plan.status().message());
+      continue;
+    }
+    DeviceNeed need{.device = i, .scratch_bytes = plan->scratch_bytes};
+    need.peak_bytes = input_bytes + output_bytes + plan->scratch_bytes;
+    need.extra_bytes = info.host_memory ? to_load + output_bytes + plan->scratch_bytes : need.peak_bytes;
+    if (need.peak_bytes > info.memory_bytes) {
+      absl::StrAppend(&too_small, too_small.empty() ? "" : "; ", need.peak_bytes, " bytes are needed on ", info.id,
+                      ", which has ", info.memory_bytes);
+      if (data == Data::kRequired) continue;
+    }
+    job.needs.push_back(need);
+  }
+  if (!known) {
+    return InvalidField("device", absl::StrCat("no device \"", request.device, "\"; there are ", DeviceList()));
+  }
+  if (job.needs.empty()) {
+    const std::string& name = job.call.spec->name();
+    if (!too_small.empty()) {
+      return Refused(absl::StatusCode::kResourceExhausted,
+                     {{"device", absl::StrCat(name, " fits no device: ", too_small)}});
+    }
+    return Refused(
+        absl::StatusCode::kFailedPrecondition,
+        {{"device", absl::StrCat(name, " can run on no device: ", reasons.empty() ? "there is none" : reasons,
+                                 request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList()))}});
+  }
+  // Whoever does not choose a device means the fastest kind that there is.
+  const auto is_cpu = [&](const DeviceNeed& need) { return devices_[need.device]->info().backend == "cpu"; };
+  if (data == Data::kRequired && !std::all_of(job.needs.begin(), job.needs.end(), is_cpu)) {
+    std::erase_if(job.needs, is_cpu);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end, WallTime now) {
+  if (!request.time_limit) return absl::OkStatus();
+  if (*request.time_limit <= nanoseconds::zero()) {
+    return InvalidField("time_limit", absl::StrCat("a time limit of ", DurationText(*request.time_limit),
+                                                   " is not longer than nothing"));
+  }
+  if (!allocation_end) return absl::OkStatus();
+  const nanoseconds left = *allocation_end - now;
+  if (*request.time_limit <= left) return absl::OkStatus();
+  const std::string end = WallText(*allocation_end);
+  return Refused(absl::StatusCode::kFailedPrecondition,
+                 {{"time_limit",
+                   left <= nanoseconds::zero()
+                       ? absl::StrCat("a time limit of ", DurationText(*request.time_limit),
+                                      " cannot be kept: the allocation ended at ", end)
+                       : absl::StrCat("a time limit of ", DurationText(*request.time_limit), " is longer than the ",
+                                      DurationText(left), " that are left of the allocation, which ends at ", end)}});
+}
+
+std::string Binder::DeviceList() const {
+  std::string text;
+  for (const std::unique_ptr<Device>& device : devices_) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", device->info().id);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace hotplate::core

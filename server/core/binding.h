@@ -1,0 +1,78 @@
+// From a request to a job that can be queued: everything that can be said against it is said here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/status.h"
+#include "server/core/arrays.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct BoundInput {
+  // One of the two; neither where Check was given a signature alone.
+  std::shared_ptr<const HostBuffer> buffer;
+  std::shared_ptr<const NpyFile> file;
+};
+
+struct BoundOutput {
+  std::uint64_t bytes = 0;  // at most
+  bool keep = false;
+  std::optional<nanoseconds> lease;
+  ArrayStore::NameHold name;
+};
+
+// What a job takes of one device that it may run on.
+struct DeviceNeed {
+  unsigned device = 0;  // its place in the DeviceSet
+  std::uint64_t scratch_bytes = 0;
+  std::uint64_t peak_bytes = 0;   // inputs, outputs and scratch
+  std::uint64_t extra_bytes = 0;  // of peak, what the device does not hold yet
+};
+
+// Everything in the spec's order.
+struct BoundJob {
+  BoundCall call;
+  std::vector<BoundInput> inputs;
+  std::vector<BoundOutput> outputs;
+  std::vector<DeviceNeed> needs;
+
+  const DeviceNeed* NeedOf(unsigned device) const;
+};
+
+class Binder {
+ public:
+  // `devices` and the rest outlive the binder.
+  Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices);
+
+  enum class Data { kRequired, kSignaturesSuffice };
+  // Devices in `lost` (a text by the device's place, empty while it is healthy) are not considered.
+  // Refusals carry the fields; those of INVALID_ARGUMENT all that were found. With kSignaturesSuffice a job that fits
+  // no device is bound all the same: its needs tell.
+  absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
+                                const std::vector<std::string>& lost) const;
+
+  // The limits of time, against the end of the allocation.
+  static absl::Status CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end, WallTime now);
+
+ private:
+  absl::Status ResolveInputs(const Principal& who, JobRequest& request, Data data,
+                             std::vector<FieldViolation>& violations) const;
+  absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
+                           std::vector<FieldViolation>& violations) const;
+  absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
+                           BoundJob& job) const;
+  std::string DeviceList() const;
+
+  const Catalog& catalog_;
+  ArrayStore& arrays_;
+  const std::vector<std::unique_ptr<Device>>& devices_;
+};
+
+}  // namespace hotplate::core

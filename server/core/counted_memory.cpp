@@ -1,0 +1,52 @@
+#include "server/core/counted_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace hotplate::core {
+namespace {
+
+// Shares the buffer's life with its place in the count, so that one pointer ends both.
+struct Counted {
+  std::shared_ptr<HostBuffer> buffer;
+  std::shared_ptr<std::atomic<std::uint64_t>> held;
+  std::uint64_t bytes;
+
+  Counted(std::shared_ptr<HostBuffer> b, std::shared_ptr<std::atomic<std::uint64_t>> h, std::uint64_t n)
+      : buffer(std::move(b)), held(std::move(h)), bytes(n) {}
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() {
+    buffer.reset();
+    held->fetch_sub(bytes, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_t bytes, std::uint64_t soon_free) {
+  std::uint64_t held = held_.load(std::memory_order_relaxed);
+  do {
+    const std::uint64_t lasting = held - std::min(held, soon_free);
+    if (limit_ != 0 && (bytes > limit_ || lasting > limit_ - bytes)) {
+      return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes of array memory are needed, ", held, " of ",
+                                                       limit_,
+                                                       " are held (limit array-bytes); free arrays or wait for jobs"));
+    }
+  } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+
+  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
+  std::shared_ptr<std::atomic<std::uint64_t>> count(shared_from_this(), &held_);
+  if (buffer == nullptr) {
+    held_.fetch_sub(bytes, std::memory_order_relaxed);
+    return absl::ResourceExhaustedError(absl::StrCat("the machine has no ", bytes, " bytes of memory left"));
+  }
+  HostBuffer* plain = buffer.get();
+  auto counted = std::make_shared<Counted>(std::move(buffer), std::move(count), bytes);
+  return std::shared_ptr<HostBuffer>(std::move(counted), plain);
+}
+
+}  // namespace hotplate::core

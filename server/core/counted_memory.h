@@ -1,0 +1,29 @@
+// Host memory for arrays and results, counted against one limit until the last user of a buffer lets go.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/array/host_buffer.h"
+
+namespace hotplate::core {
+
+class CountedMemory : public std::enable_shared_from_this<CountedMemory> {
+ public:
+  // A limit of 0 bytes is none.
+  explicit CountedMemory(std::uint64_t limit) : limit_(limit) {}
+
+  // RESOURCE_EXHAUSTED, with what is held and the limit. The buffer keeps the count alive, and may outlive all else.
+  // `soon_free` bytes are about to be released by the caller and do not count against the limit.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free = 0);
+
+  std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::uint64_t limit_;
+  std::atomic<std::uint64_t> held_{0};
+};
+
+}  // namespace hotplate::core

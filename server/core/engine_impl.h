@@ -1,0 +1,174 @@
+// The engine's inside. One mutex guards what is marked so and is held briefly: what is decided under it (whom to
+// wake, what to tell, what to free) is done afterwards, by Perform. ArrayStore's lock may be taken under it, no other.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "server/core/binding.h"
+#include "server/core/engine.h"
+#include "server/core/job.h"
+#include "server/core/job_state.h"
+#include "server/core/job_table.h"
+#include "server/core/observers.h"
+#include "server/core/queue.h"
+#include "server/core/sessions.h"
+#include "server/core/task_runner.h"
+
+namespace hotplate::core {
+
+class Engine::Impl {
+ public:
+  Impl(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
+  ~Impl();
+
+  // Requests: engine_requests.cpp.
+  absl::StatusOr<CheckReport> Check(const Principal& who, JobRequest request);
+  absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
+                               std::uint64_t tag);
+  absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
+  absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
+  std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;
+
+  // Observers and sessions: engine_clients.cpp.
+  absl::Status Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
+                     std::shared_ptr<JobObserver> observer, std::uint64_t tag);
+  void Subscribe(std::shared_ptr<JobObserver> observer);
+  void Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy);
+  absl::Status TouchSession(const SessionId& session, int streams);
+  void EndSession(const SessionId& session);
+  void Announce(const std::string& text, std::optional<double> seconds_left);
+
+  // engine_drain.cpp
+  bool Drain(nanoseconds timeout, const std::string& reason);
+  EngineStatus Status() const;
+
+  const DeviceSet& device_set() const { return device_set_; }
+  const Catalog& catalog() const { return catalog_; }
+  ArrayStore& arrays() { return arrays_; }
+
+ private:
+  struct DeviceState;
+  struct LaneState {
+    DeviceState* device = nullptr;
+    std::thread thread;
+    std::condition_variable wake;
+    std::atomic<bool> called{false};  // to look at the queue; set under the mutex
+
+    // Guarded by the mutex.
+    bool asleep = false;
+    Job* current = nullptr;  // the table keeps it alive
+  };
+  struct DeviceState {
+    unsigned index = 0;
+    Device* device = nullptr;
+    std::vector<std::unique_ptr<LaneState>> lanes;
+
+    // Guarded by the mutex.
+    unsigned lanes_opening = 0, lanes_open = 0;
+    std::vector<LaneState*> idle;  // the last to become so is the first to be called: its caches are warm
+    std::uint32_t running = 0;
+    std::uint64_t reserved_bytes = 0;  // extra_bytes of what runs
+    std::uint64_t free_bytes = 0;      // as the device last said
+    std::string lost;
+    std::unordered_set<const KernelSpec*> warm;  // kernels that ran here
+    nanoseconds busy{};                          // of all lanes, runs that are over
+    std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
+  };
+
+  // Side effects that wait for the end of the lock.
+  struct Aftermath {
+    absl::InlinedVector<LaneState*, 2> wake;
+    absl::InlinedVector<std::shared_ptr<Job>, 2> tell;
+    absl::InlinedVector<std::shared_ptr<Job>, 2> evicted;
+    absl::InlinedVector<std::vector<BoundInput>, 1> inputs;    // buffers are freed without the lock
+    absl::InlinedVector<std::vector<BoundOutput>, 1> outputs;  // names are given back without the lock
+    std::vector<std::pair<LogLevel, std::string>> log;
+  };
+  void Perform(Aftermath& after);
+  void Log(Aftermath& after, LogLevel level, std::string text) const;
+  bool Logs(LogLevel level) const { return options_.log != nullptr && level >= options_.log_level; }
+
+  // With the mutex held: engine_jobs.cpp.
+  void AddEvent(Job& job, JobTransition transition, const std::string& device);
+  void Expect(Job& job);  // the ticker will tell its observers what they do not know by then
+  void End(Job& job, JobTransition transition, absl::Status error, std::vector<JobOutputValue> outputs,
+           std::optional<JobReceipt> receipt, Aftermath& after);
+  void RequestCancel(Job& job, const std::string& reason, Aftermath& after);
+  JobSnapshot SnapshotOf(const Job& job) const;  // but for the queue position
+  std::vector<Job*> ActiveJobs() const;
+  void CancelAttached(Job& job, OnDisconnect policy, Aftermath& after);
+  // One idle lane of these devices, if any, is to look at the queue.
+  void CallLanes(std::uint64_t devices, Aftermath& after);
+  void CallLane(DeviceState& device, Aftermath& after);
+  absl::Status Enqueue(Job& job);
+  absl::Status DrainingError() const;
+
+  // Without the mutex.
+  std::vector<std::string> LostDevices() const;
+  absl::Status CheckTime(const JobRequest& request) const;
+  absl::StatusOr<JobId> KnownRequest(const std::shared_ptr<Job>& job, const JobRequest& request,
+                                     std::shared_ptr<JobObserver> observer, std::uint64_t tag);
+  static absl::Status NoJob(const JobId& id);
+  // Tells observers what they do not know yet; what only the job's own stream wanted is not kept after that.
+  void Tell(Job& job);
+  void ReleaseInlineData(Job& job);
+
+  // Lanes: engine_lanes.cpp. On the lane's thread, without the mutex unless it says so.
+  void OpenLanes();
+  void RunLane(LaneState& lane);
+  std::shared_ptr<Job> TakeJob(LaneState& lane, bool& cold);
+  bool Fits(const DeviceState& device, const QueueEntry& entry) const;  // mutex held
+  bool Start(LaneState& lane, Job& job);                                // mutex held; true if the kernel is cold
+  void Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result);
+  absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);          // mutex held
+  void LoseDevice(DeviceState& device, const std::string& reason, Aftermath& after);  // mutex held
+
+  // engine_ticker.cpp
+  void RunTicker();
+  void Tick(SteadyTime now, Aftermath& after, std::vector<std::pair<std::shared_ptr<Job>, double>>& progress);
+  void SampleDevices(SteadyTime now, bool record_busy);
+  void Expire();
+  nanoseconds BusyUntil(const DeviceState& device, SteadyTime now) const;  // mutex held
+
+  const EngineOptions options_;
+  const Catalog& catalog_;
+  const DeviceSet device_set_;
+  ArrayStore& arrays_;
+  const Clock& clock_;
+  const Binder binder_;
+  std::unordered_map<const KernelSpec*, std::string> spec_hashes_;
+  std::vector<std::unique_ptr<DeviceState>> devices_;  // in the set's order
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  JobTable table_;
+  JobQueue queue_;
+  SessionTable sessions_;
+  Observers observers_;
+  std::vector<std::shared_ptr<Job>> untold_;
+  std::vector<std::shared_ptr<Job>> in_grace_;
+  std::uint32_t running_ = 0;
+  SteadyTime idle_since_;
+  std::string drain_reason_;
+  bool stopping_ = false;
+  std::condition_variable lanes_opened_, quiet_, ticker_wake_;
+
+  std::atomic<bool> draining_{false};  // set under mutex_
+  std::atomic<bool> any_lost_{false};  // set under mutex_
+  // Ends that observers have not all heard of yet.
+  std::atomic<std::uint32_t> ends_to_tell_{0};
+  std::thread ticker_;
+};
+
+}  // namespace hotplate::core

@@ -1,0 +1,233 @@
+// What clients ask of jobs: check, submit, cancel, show, list.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status.h"
+#include "server/core/engine_impl.h"
+
+namespace hotplate::core {
+namespace {
+
+// A process that holds this much more does not notice: small jobs need not wait for the next look at free memory.
+constexpr std::uint64_t kNegligibleBytes = 1 << 20;
+
+}  // namespace
+
+bool Engine::Impl::Fits(const DeviceState& device, const QueueEntry& entry) const {
+  const DeviceNeed* need = static_cast<const Job&>(entry).bound.NeedOf(device.index);
+  if (need == nullptr) return false;
+  if (need->extra_bytes <= kNegligibleBytes) return true;
+  return need->extra_bytes <= device.free_bytes &&
+         need->extra_bytes <=
+             device.device->info().memory_bytes - std::min(device.reserved_bytes, device.device->info().memory_bytes);
+}
+
+std::vector<std::string> Engine::Impl::LostDevices() const {
+  std::vector<std::string> lost(devices_.size());
+  if (!any_lost_.load()) return lost;
+  std::scoped_lock lock(mutex_);
+  for (const std::unique_ptr<DeviceState>& device : devices_) lost[device->index] = device->lost;
+  return lost;
+}
+
+absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest request) {
+  absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, LostDevices());
+  if (!job.ok()) return job.status();
+  if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  CheckReport report;
+  report.cost = job->call.spec->CostOf(job->call);
+  for (const DeviceNeed& need : job->needs) {
+    const Device& device = *device_set_.devices[need.device];
+    CheckReport::Fit fit;
+    fit.device = device.info().id;
+    fit.bytes_needed = need.peak_bytes;
+    fit.bytes_free = device.FreeBytes();
+    fit.bytes_total = device.info().memory_bytes;
+    fit.when = need.peak_bytes > fit.bytes_total   ? CheckReport::Fit::When::kNever
+               : need.extra_bytes > fit.bytes_free ? CheckReport::Fit::When::kLater
+                                                   : CheckReport::Fit::When::kNow;
+    report.devices.push_back(std::move(fit));
+  }
+  report.call = std::move(job->call);
+  return report;
+}
+
+absl::Status Engine::Impl::CheckTime(const JobRequest& request) const {
+  if (!request.time_limit) return absl::OkStatus();
+  const std::optional<WallTime> end = options_.allocation_end ? options_.allocation_end() : std::nullopt;
+  return Binder::CheckTimeLimit(request, end, clock_.WallNow());
+}
+
+absl::StatusOr<JobId> Engine::Impl::KnownRequest(const std::shared_ptr<Job>& job, const JobRequest& request,
+                                                 std::shared_ptr<JobObserver> observer, std::uint64_t tag) {
+  if (job->payload_hash != request.payload_hash) {
+    return Refused(
+        absl::StatusCode::kAlreadyExists,
+        {{"request_id", absl::StrCat("request_id \"", request.request_id, "\" belongs to job ", job->id.value(),
+                                     ", which was asked for with another payload; give "
+                                     "every new job an id of its own")}});
+  }
+  if (observer != nullptr) {
+    {
+      std::scoped_lock lock(mutex_);
+      const bool owner = request.attached && job->attached && !IsEnd(job->state);
+      if (owner) job->grace_end.reset();  // its client is back
+      observers_.Add(*job, std::move(observer), tag, 0, owner);
+    }
+    Tell(*job);
+  }
+  return job->id;
+}
+
+absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest request,
+                                           std::shared_ptr<JobObserver> observer, std::uint64_t tag) {
+  if (request.request_id.size() > kMaxRequestIdBytes) {
+    return InvalidField("request_id", absl::StrCat("a request_id has at most ", kMaxRequestIdBytes,
+                                                   " bytes; this one has ", request.request_id.size()));
+  }
+  // A retry must get its job even where a new one would be refused.
+  if (!request.request_id.empty()) {
+    std::shared_ptr<Job> known;
+    {
+      std::scoped_lock lock(mutex_);
+      known = table_.FindRequest(who.token, request.request_id);
+    }
+    if (known != nullptr) return KnownRequest(known, request, std::move(observer), tag);
+  }
+  if (draining_.load()) {
+    std::scoped_lock lock(mutex_);
+    return DrainingError();
+  }
+  absl::StatusOr<BoundJob> bound = binder_.Bind(who, request, Binder::Data::kRequired, LostDevices());
+  if (!bound.ok()) return bound.status();
+  if (absl::Status status = CheckTime(request); !status.ok()) return status;
+
+  auto job = std::make_shared<Job>();
+  job->owner = who;
+  job->bound = *std::move(bound);
+  job->request_id = request.request_id;
+  job->payload_hash = request.payload_hash;
+  job->time_limit = request.time_limit;
+  job->attached = request.attached;
+  job->on_disconnect = request.on_disconnect;
+  job->priority = request.priority;
+  for (const DeviceNeed& need : job->bound.needs) job->devices |= std::uint64_t{1} << need.device;
+
+  std::shared_ptr<Job> known;
+  Aftermath after;
+  {
+    std::scoped_lock lock(mutex_);
+    // Again: another thread may have been faster, the daemon may have begun to drain, a device may have gone.
+    known = table_.FindRequest(who.token, request.request_id);
+    if (known == nullptr) {
+      if (absl::Status status = Enqueue(*job); !status.ok()) return status;
+      if (observer != nullptr) {
+        observers_.Add(*job, std::move(observer), tag, 0, request.attached);
+        Expect(*job);
+      }
+      CallLanes(job->devices, after);
+    }
+  }
+  if (known != nullptr) return KnownRequest(known, request, std::move(observer), tag);
+  JobId id = job->id;
+  Perform(after);
+  return id;
+}
+
+// The last refusals, and then the job is the engine's.
+absl::Status Engine::Impl::Enqueue(Job& job) {
+  if (draining_.load()) return DrainingError();
+  if (queue_.full()) {
+    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queue_.size(),
+                                                     " jobs wait, the limit "
+                                                     "queue is ",
+                                                     queue_.capacity(), "; try again later"));
+  }
+  std::string lost;
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    if (device->lost.empty() || (job.devices >> device->index & 1) == 0) continue;
+    job.devices &= ~(std::uint64_t{1} << device->index);
+    lost = absl::StrCat("device ", device->device->info().id, " is lost: ", device->lost);
+  }
+  if (job.devices == 0) return Refused(absl::StatusCode::kFailedPrecondition, {{"device", lost}});
+  const SteadyTime now = clock_.Now();
+  absl::StatusOr<std::shared_ptr<Session>> session = sessions_.Touch(job.owner.session, 0, now);
+  if (!session.ok()) return session.status();
+
+  job.session = *std::move(session);
+  ++job.session->active_jobs;
+  job.share = job.session->share;
+  job.submit_time = now;
+  job.events[0] = {.sequence = 1, .state = JobState::kPending, .time = clock_.WallNow(), .device = {}};
+  job.event_count = 1;
+  table_.Insert(job.shared_from_this());
+  queue_.Push(job);
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Impl::DrainingError() const {
+  return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason_));
+}
+
+absl::Status Engine::Impl::NoJob(const JobId& id) {
+  return absl::NotFoundError(
+      absl::StrCat("no job ", id.value(), "; jobs that ended are forgotten after the daemon's retention time"));
+}
+
+absl::StatusOr<JobSnapshot> Engine::Impl::Cancel(const Principal& who, const JobId& id) {
+  Aftermath after;
+  absl::StatusOr<JobSnapshot> snapshot;
+  {
+    std::scoped_lock lock(mutex_);
+    const std::shared_ptr<Job> job = table_.Find(who, id.value());
+    if (job == nullptr) return NoJob(id);
+    RequestCancel(*job, "was cancelled on request", after);
+    snapshot = SnapshotOf(*job);
+  }
+  Perform(after);
+  return snapshot;
+}
+
+absl::StatusOr<JobSnapshot> Engine::Impl::Get(const Principal& who, const JobId& id) const {
+  std::scoped_lock lock(mutex_);
+  const std::shared_ptr<Job> job = table_.Find(who, id.value());
+  if (job == nullptr) return NoJob(id);
+  JobSnapshot snapshot = SnapshotOf(*job);
+  if (job->queued) snapshot.queue_position = static_cast<int>(queue_.Ahead(*job));
+  return snapshot;
+}
+
+std::vector<JobSnapshot> Engine::Impl::List(const Principal& who, const JobFilter& filter) const {
+  std::vector<JobSnapshot> found;
+  std::vector<JobQueue::Position> positions;
+  std::uint64_t before = 0;
+  if (!filter.before_id.empty()) {
+    before = JobTable::NumberOf(filter.before_id);
+    if (before == 0) return found;
+  }
+  {
+    std::scoped_lock lock(mutex_);
+    bool any_queued = false;
+    table_.NewestFirst(before, [&](const Job& job) {
+      if (found.size() >= filter.limit) return false;
+      if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
+      if (filter.session && job.owner.session != *filter.session) return true;
+      if (filter.active_only && IsEnd(job.state)) return true;
+      any_queued |= job.queued;
+      found.push_back(SnapshotOf(job));
+      return true;
+    });
+    if (any_queued) positions = queue_.Positions();
+  }
+  std::sort(positions.begin(), positions.end());
+  for (JobSnapshot& snapshot : found) {
+    if (snapshot.state != JobState::kPending) continue;
+    const JobQueue::Position own{snapshot.priority, JobTable::NumberOf(snapshot.id.value())};
+    snapshot.queue_position =
+        static_cast<int>(std::lower_bound(positions.begin(), positions.end(), own) - positions.begin());
+  }
+  return found;
+}
+
+}  // namespace hotplate::core

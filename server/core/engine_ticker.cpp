@@ -1,0 +1,141 @@
+// What happens by time: late events, progress, time limits, disconnect graces, expiries.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status.h"
+#include "server/core/duration_text.h"
+#include "server/core/engine_impl.h"
+
+namespace hotplate::core {
+namespace {
+
+// While jobs run or wait, and while none do.
+constexpr std::chrono::milliseconds kTick{10};
+constexpr std::chrono::milliseconds kIdleTick{50};
+constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
+constexpr nanoseconds kSampleInterval = std::chrono::milliseconds(100);
+constexpr std::size_t kBusySamples = 10;  // a second
+constexpr nanoseconds kExpireInterval = std::chrono::seconds(1);
+
+}  // namespace
+
+void Engine::Impl::RunTicker() {
+  // By the real clock, whatever clock the engine has.
+  auto sampled = std::chrono::steady_clock::now() - kSampleInterval;
+  auto expired = sampled;
+  while (true) {
+    Aftermath after;
+    std::vector<std::pair<std::shared_ptr<Job>, double>> progress;
+    std::vector<std::shared_ptr<Job>> untold;
+    bool room_wanted = false;
+    {
+      std::unique_lock lock(mutex_);
+      const bool active = running_ > 0 || queue_.size() > 0 || !untold_.empty();
+      ticker_wake_.wait_for(lock, active ? kTick : kIdleTick, [&] { return stopping_; });
+      if (stopping_) return;
+      std::swap(untold, untold_);
+      for (const std::shared_ptr<Job>& job : untold) job->untold = false;
+      Tick(clock_.Now(), after, progress);
+      room_wanted = queue_.size() > 0;
+    }
+    Perform(after);
+    for (const std::shared_ptr<Job>& job : untold) Tell(*job);
+    for (const auto& [job, fraction] : progress) {
+      if (observers_.TellProgress(*job, fraction)) ReleaseInlineData(*job);
+    }
+
+    const auto now = std::chrono::steady_clock::now();
+    if (now - sampled >= kSampleInterval || room_wanted) {
+      const bool interval_over = now - sampled >= kSampleInterval;
+      SampleDevices(clock_.Now(), interval_over);
+      if (interval_over) sampled = now;
+    }
+    if (now - expired >= kExpireInterval) {
+      Expire();
+      expired = now;
+    }
+  }
+}
+
+void Engine::Impl::Tick(SteadyTime now, Aftermath& after,
+                        std::vector<std::pair<std::shared_ptr<Job>, double>>& progress) {
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    for (const std::unique_ptr<LaneState>& lane : device->lanes) {
+      if (lane->current == nullptr) continue;
+      Job& job = *lane->current;
+      if (job.time_limit && !job.time_limit_reached && !job.cancel_requested &&
+          now - job.start_time >= *job.time_limit) {
+        job.time_limit_reached = true;
+        job.control.RequestCancel();
+      }
+      const double fraction = job.control.progress();
+      if (fraction != job.told_progress && !job.subscriptions.empty() &&
+          now - job.told_progress_time >= kProgressInterval) {
+        job.told_progress = fraction;
+        job.told_progress_time = now;
+        progress.emplace_back(job.shared_from_this(), fraction);
+      }
+    }
+  }
+  std::erase_if(in_grace_, [&](const std::shared_ptr<Job>& job) {
+    if (IsEnd(job->state) || !job->grace_end) return true;
+    if (now < *job->grace_end) return false;
+    RequestCancel(
+        *job,
+        absl::StrCat("was cancelled: its client did not come back within ", DurationText(options_.disconnect_grace)),
+        after);
+    return true;
+  });
+  while (std::shared_ptr<Job> old = table_.Evict(now)) after.evicted.push_back(std::move(old));
+}
+
+nanoseconds Engine::Impl::BusyUntil(const DeviceState& device, SteadyTime now) const {
+  nanoseconds busy = device.busy;
+  for (const std::unique_ptr<LaneState>& lane : device.lanes) {
+    if (lane->current != nullptr) busy += now - lane->current->start_time;
+  }
+  return busy;
+}
+
+// How much room there is, and how busy the lanes were. Jobs that found no room are tried again.
+void Engine::Impl::SampleDevices(SteadyTime now, bool record_busy) {
+  std::vector<std::uint64_t> free_bytes;
+  for (const std::unique_ptr<DeviceState>& device : devices_) free_bytes.push_back(device->device->FreeBytes());
+  Aftermath after;
+  {
+    std::scoped_lock lock(mutex_);
+    for (const std::unique_ptr<DeviceState>& device : devices_) {
+      device->free_bytes = free_bytes[device->index];
+      if (record_busy) {
+        device->busy_history.emplace_back(now, BusyUntil(*device, now));
+        if (device->busy_history.size() > kBusySamples) device->busy_history.pop_front();
+      }
+      if (queue_.size() > 0) CallLane(*device, after);
+    }
+  }
+  Perform(after);
+}
+
+void Engine::Impl::Expire() {
+  std::vector<SessionId> silent;
+  {
+    std::scoped_lock lock(mutex_);
+    silent = sessions_.Silent(clock_.Now());
+  }
+  Aftermath after;
+  for (const SessionId& session : silent) {
+    Log(after, LogLevel::kInfo,
+        absl::StrCat("session ", session.value(), " was silent for ", DurationText(options_.session_timeout),
+                     " and is ended"));
+    EndSession(session);
+  }
+  for (const ArraySnapshot& array : arrays_.Expire()) {
+    Log(after, LogLevel::kInfo,
+        absl::StrCat("array ", array.id.value(),
+                     array.state == ArrayState::kReady ? " is freed: its lease is over"
+                                                       : " is freed: its upload was not finished"));
+  }
+  Perform(after);
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,58 @@
+#include "server/core/sessions.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace hotplate::core {
+
+absl::StatusOr<std::shared_ptr<Session>> SessionTable::Touch(const SessionId& id, int streams, SteadyTime now) {
+  auto at = sessions_.find(id);
+  if (at == sessions_.end()) {
+    if (streams < 0) return absl::NotFoundError(absl::StrCat("no session ", id.value()));
+    if (sessions_.size() >= max_sessions_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the daemon has ", sessions_.size(), " sessions, its limit max-sessions; try again later"));
+    }
+  }
+  if (streams > 0 && streams_ + static_cast<std::uint32_t>(streams) > max_streams_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the daemon has ", streams_, " streams open, its limit max-streams; close some or try later"));
+  }
+  if (at == sessions_.end()) {
+    at = sessions_.emplace(id, std::make_shared<Session>()).first;
+    at->second->share = next_share_++;
+  }
+  Session& session = *at->second;
+  session.last_seen = now;
+  if (streams >= 0) {
+    session.streams += static_cast<std::uint32_t>(streams);
+    streams_ += static_cast<std::uint32_t>(streams);
+  } else {
+    const std::uint32_t closed = std::min(session.streams, static_cast<std::uint32_t>(-streams));
+    session.streams -= closed;
+    streams_ -= closed;
+  }
+  return at->second;
+}
+
+bool SessionTable::End(const SessionId& id) {
+  const auto at = sessions_.find(id);
+  if (at == sessions_.end()) return false;
+  at->second->ended = true;
+  streams_ -= at->second->streams;
+  sessions_.erase(at);
+  return true;
+}
+
+std::vector<SessionId> SessionTable::Silent(SteadyTime now) const {
+  std::vector<SessionId> silent;
+  for (const auto& [id, session] : sessions_) {
+    if (session->streams == 0 && session->active_jobs == 0 && now - session->last_seen >= timeout_) {
+      silent.push_back(id);
+    }
+  }
+  return silent;
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,166 @@
+#include "server/core/task_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status.h"
+
+namespace hotplate::core {
+namespace {
+
+hotplate_array ViewOf(const std::string& name, const Signature& signature, std::byte* data) {
+  hotplate_array view{};
+  view.name = name.c_str();
+  view.dtype = static_cast<std::int32_t>(signature.dtype);
+  view.rank = static_cast<std::int32_t>(signature.shape.size());
+  std::copy(signature.shape.begin(), signature.shape.end(), view.shape);
+  view.data = data;
+  view.bytes = ByteSize(signature).value_or(0);
+  return view;
+}
+
+hotplate_param PlainParam(const ParamSpec& spec, const ParamValue& value) {
+  hotplate_param plain{};
+  plain.name = spec.name.c_str();
+  plain.type = static_cast<std::int32_t>(spec.type);
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) plain.integer = *integer;
+  if (const auto* real = std::get_if<double>(&value)) plain.real = *real;
+  if (const auto* truth = std::get_if<bool>(&value)) plain.integer = *truth ? 1 : 0;
+  if (const auto* text = std::get_if<std::string>(&value)) plain.text = text->c_str();
+  return plain;
+}
+
+// A code for people and retries: only what may pass by itself is worth another try.
+absl::Status ErrorOf(const Outcome& outcome, const std::string& kernel, const std::string& device) {
+  const absl::string_view message = ToAbsl(outcome.message());
+  switch (outcome.code()) {
+    case HOTPLATE_INVALID:
+      return absl::InvalidArgumentError(absl::StrCat(kernel, ": ", message));
+    case HOTPLATE_OUT_OF_MEMORY:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(kernel, ": ", device, " had no memory left for it: ", message, "; free arrays or try later"));
+    case HOTPLATE_DEVICE_LOST:
+      return absl::InternalError(absl::StrCat("device ", device, " was lost while it ran ", kernel, ": ", message));
+    default:
+      return absl::InternalError(absl::StrCat(kernel, " failed on ", device, ": ", message));
+  }
+}
+
+}  // namespace
+
+RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNeed& need, Lane& lane) {
+  RunResult result;
+  const BoundCall& call = job.bound.call;
+  result.error = Gather(job, result);
+  if (!result.error.ok()) {
+    result.kind = RunResult::Kind::kFailed;
+  } else {
+    Describe(job);
+    Task task;
+    task.kernel = call.spec->name().c_str();
+    task.spec_hash = spec_hash.c_str();
+    task.scratch_bytes = need.scratch_bytes;
+    task.call = {.params = params_.data(),
+                 .inputs = input_views_.data(),
+                 .outputs = output_views_.data(),
+                 .param_count = static_cast<std::int32_t>(params_.size()),
+                 .input_count = static_cast<std::int32_t>(input_views_.size()),
+                 .output_count = static_cast<std::int32_t>(output_views_.size()),
+                 .precision = call.precision,
+                 .scratch = nullptr,
+                 .scratch_bytes = 0};
+    result.report = lane.Run(task, job.control);
+    const Outcome& outcome = result.report.outcome;
+    if (outcome.ok()) {
+      result.kind = RunResult::Kind::kCompleted;
+    } else if (outcome.code() == HOTPLATE_CANCELLED) {
+      result.kind = RunResult::Kind::kCancelled;
+    } else {
+      const bool lost = outcome.code() == HOTPLATE_DEVICE_LOST;
+      result.kind = lost ? RunResult::Kind::kDeviceLost : RunResult::Kind::kFailed;
+      result.error = ErrorOf(outcome, call.spec->name(), device_.id);
+    }
+  }
+
+  if (result.kind == RunResult::Kind::kCompleted) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      JobOutputValue& value = result.outputs.emplace_back();
+      value.name = call.spec->outputs()[i].name;
+      value.signature = call.outputs[i];
+      value.data = std::move(outputs_[i]);
+      if (i >= result.report.output_shapes.size()) continue;
+      value.signature.shape = result.report.output_shapes[i];
+      const std::optional<std::size_t> bytes = ByteSize(value.signature);
+      if (!bytes || *bytes > value.data->size()) {
+        result.error = absl::InternalError(absl::StrCat(call.spec->name(), ": ", value.name, " came out as ",
+                                                        hotplate::ToString(value.signature), ", larger than planned"));
+      } else if (*bytes < value.data->size()) {
+        absl::StatusOr<std::shared_ptr<HostBuffer>> exact = arrays_.AllocateBuffer(*bytes);
+        if (exact.ok()) {
+          std::memcpy((*exact)->data(), value.data->data(), *bytes);
+          value.data = *std::move(exact);
+        } else {
+          result.error = exact.status();
+        }
+      }
+    }
+    if (!result.error.ok()) {
+      result.kind = RunResult::Kind::kFailed;
+      result.outputs.clear();
+    }
+  }
+  inputs_.clear();
+  outputs_.clear();
+  return result;
+}
+
+absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
+  const BoundCall& call = job.bound.call;
+  for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {
+    const BoundInput& input = job.bound.inputs[i];
+    if (input.file == nullptr) {
+      inputs_.push_back(input.buffer);
+      continue;
+    }
+    const SteadyTime start = clock_.Now();
+    const std::string& name = call.spec->inputs()[i].name;
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(ByteSize(call.inputs[i]).value_or(0));
+    if (!buffer.ok()) return absl::Status(buffer.status().code(), absl::StrCat(name, ": ", buffer.status().message()));
+    if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes())) {
+      return absl::FailedPreconditionError(absl::StrCat(name, ": ", error->message));
+    }
+    inputs_.push_back(*std::move(buffer));
+    result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
+  }
+  for (std::size_t i = 0; i < job.bound.outputs.size(); ++i) {
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(job.bound.outputs[i].bytes);
+    if (!buffer.ok()) {
+      return absl::Status(buffer.status().code(),
+                          absl::StrCat(call.spec->outputs()[i].name, ": ", buffer.status().message()));
+    }
+    outputs_.push_back(*std::move(buffer));
+  }
+  return absl::OkStatus();
+}
+
+void TaskRunner::Describe(const Job& job) {
+  const BoundCall& call = job.bound.call;
+  params_.clear();
+  input_views_.clear();
+  output_views_.clear();
+  for (std::size_t i = 0; i < call.params.size(); ++i) {
+    params_.push_back(PlainParam(call.spec->params()[i], call.params[i]));
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    // Kernels read inputs only; the plain view has one pointer for both.
+    auto* data = const_cast<std::byte*>(inputs_[i]->data());
+    input_views_.push_back(ViewOf(call.spec->inputs()[i].name, call.inputs[i], data));
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    output_views_.push_back(ViewOf(call.spec->outputs()[i].name, call.outputs[i], outputs_[i]->data()));
+  }
+}
+
+}  // namespace hotplate::core

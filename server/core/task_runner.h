@@ -1,0 +1,46 @@
+// One job on one lane: gathers its data, runs the kernel, and says how that went. Knows no locks and no other jobs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/core/arrays.h"
+#include "server/core/job.h"
+
+namespace hotplate::core {
+
+struct RunResult {
+  enum class Kind { kCompleted, kCancelled, kFailed, kDeviceLost };
+  Kind kind = Kind::kCompleted;
+  absl::Status error;                   // unless kCompleted or kCancelled
+  Report report;                        // as far as it got
+  std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
+  std::optional<nanoseconds> load;      // reading inputs that came by path
+};
+
+class TaskRunner {
+ public:
+  // All outlive the runner.
+  TaskRunner(ArrayStore& arrays, const Clock& clock, const DeviceInfo& device)
+      : arrays_(arrays), clock_(clock), device_(device) {}
+
+  // On the lane's thread. Does not change the job but for its control.
+  RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need, Lane& lane);
+
+ private:
+  absl::Status Gather(const Job& job, RunResult& result);
+  void Describe(const Job& job);
+
+  ArrayStore& arrays_;
+  const Clock& clock_;
+  const DeviceInfo& device_;
+
+  // Kept from job to job for their memory's sake.
+  std::vector<std::shared_ptr<const HostBuffer>> inputs_;
+  std::vector<std::shared_ptr<HostBuffer>> outputs_;
+  std::vector<hotplate_param> params_;
+  std::vector<hotplate_array> input_views_, output_views_;
+};
+
+}  // namespace hotplate::core
