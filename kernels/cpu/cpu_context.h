@@ -10,16 +10,18 @@
 #include <cstdint>
 
 #include "kernels/call.h"
+#include "kernels/cpu/thread_pool.h"
 
 namespace hotplate {
 
 // The device's threads, shared by its lanes. A lane may always have its share; while others are idle it has theirs too.
 class ThreadBudget {
  public:
-  ThreadBudget(int total, int share) : total_(total), share_(share) {}
+  ThreadBudget(int total, int share) : total_(total), share_(share), pool_(total - 1) {}
 
   int total() const { return total_; }
   int share() const { return share_; }
+  ThreadPool& pool() { return pool_; }
 
   int Take() {
     int used = used_.load(std::memory_order_relaxed);
@@ -35,6 +37,7 @@ class ThreadBudget {
   const int total_;
   const int share_;
   std::atomic<int> used_{0};
+  ThreadPool pool_;
 };
 
 // One call's. Threads are taken from the budget by the first parallel loop and given back with the context.
@@ -45,8 +48,10 @@ class CpuContext {
   CpuContext(const CpuContext&) = delete;
   CpuContext& operator=(const CpuContext&) = delete;
 
-  // The threads that a parallel loop or library call may use from now on; they are this call's.
+  // The threads that a parallel loop may use from now on; they are this call's.
   int Threads();
+  // The same for a library that has its own OpenMP threads: sets their number for this thread.
+  int LibraryThreads();
   // The most that were used so far.
   int threads_used() const { return threads_ == 0 ? 1 : threads_; }
 
@@ -56,9 +61,11 @@ class CpuContext {
     std::atomic_ref(control_.progress).store(static_cast<std::uint32_t>(fraction * 1e6), std::memory_order_relaxed);
   }
 
+  static constexpr std::size_t kRangeUnit = 1024;
+
   // Calls body(begin, end) on disjoint ranges that cover [0, count): on this thread alone if count is less than
-  // `serial_below`, since waking threads costs microseconds; else one range to a thread, with borders on multiples of
-  // 64 elements. Waits.
+  // `serial_below`, since waking threads costs microseconds; else a few ranges to a thread, with borders on multiples
+  // of kRangeUnit elements. Waits.
   template <typename Body>
   void ParallelFor(std::size_t count, std::size_t serial_below, const Body& body) {
     if (count == 0) return;
@@ -80,6 +87,9 @@ class CpuContext {
  private:
   using RangeBody = void (*)(const void* body, std::size_t begin, std::size_t end);
   void Ranges(std::size_t count, const void* body, RangeBody call);
+  // Calls `body` for 0 to pieces - 1, each on the next thread that is free.
+  template <typename Body>
+  void Share(std::size_t pieces, const Body& body);
   bool Chunks(std::size_t count, std::size_t chunk, const void* body, RangeBody call);
 
   ThreadBudget& budget_;

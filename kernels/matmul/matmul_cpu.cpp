@@ -100,7 +100,7 @@ Outcome Run(const Call& call, CpuContext& context) {
   std::optional<std::lock_guard<std::mutex>> turn;
   if (static_cast<double>(p.m) * p.n * p.k < kSerialBelow) {
     omp_set_num_threads(1);
-  } else if (context.Threads() > 1) {
+  } else if (context.LibraryThreads() > 1) {
     turn.emplace(threaded_openblas);
   }
   Multiply(p, call, context);

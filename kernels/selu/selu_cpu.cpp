@@ -1,4 +1,4 @@
-#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/multiversion.h"
 #include "kernels/selu/selu.h"
 #include "kernels/selu/selu_functor.h"
@@ -7,7 +7,7 @@ namespace hotplate::selu {
 namespace {
 
 // Below this many elements one thread is as fast as waking others.
-constexpr std::size_t kSerialBelow = 4'096;
+constexpr std::size_t kSerialBelow = 16'384;
 
 // T: what is read; F: what is computed in and written.
 template <typename T, typename F>
@@ -34,9 +34,8 @@ Outcome Run(const Call& call, CpuContext& context) {
   const Selu<F> functor{.alpha = static_cast<F>(call.Float("alpha")), .lambda = static_cast<F>(call.Float("lambda"))};
   const T* x = call.Input<T>("x").data();
   const std::span<F> y = call.Output<F>("y");
-  context.ParallelFor(y.size(), kSerialBelow, [=](std::size_t begin, std::size_t end) {
-    Range(functor, x + begin, y.data() + begin, end - begin);
-  });
+  Elementwise(context, y, kSerialBelow,
+              [=](std::size_t begin, F* to, std::size_t count) { Range(functor, x + begin, to, count); });
   return Outcome::Ok();
 }
 

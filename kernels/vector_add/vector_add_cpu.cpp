@@ -1,4 +1,4 @@
-#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/multiversion.h"
 #include "kernels/vector_add/vector_add.h"
 #include "kernels/vector_add/vector_add_functor.h"
@@ -7,7 +7,7 @@ namespace hotplate::vector_add {
 namespace {
 
 // Below this many elements one thread is as fast as waking others.
-constexpr std::size_t kSerialBelow = 32'768;
+constexpr std::size_t kSerialBelow = 131'072;
 
 template <typename T>
 HOTPLATE_INLINE void Loop(const T* __restrict a, const T* __restrict b, T* __restrict c, std::size_t n) {
@@ -28,9 +28,8 @@ template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const T *a = call.Input<T>("a").data(), *b = call.Input<T>("b").data();
   const std::span<T> c = call.Output<T>("c");
-  context.ParallelFor(c.size(), kSerialBelow, [=](std::size_t begin, std::size_t end) {
-    AddRange(a + begin, b + begin, c.data() + begin, end - begin);
-  });
+  Elementwise(context, c, kSerialBelow,
+              [=](std::size_t begin, T* to, std::size_t count) { AddRange(a + begin, b + begin, to, count); });
   return Outcome::Ok();
 }
 

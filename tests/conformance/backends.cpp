@@ -19,17 +19,19 @@ Backend Use(Device& device) {
 }
 
 Backend OpenCpu() {
-  static Device& device = *OpenCpuDevice({.lanes = 1}).release();
+  static Device& device = *OpenCpuDevice({.lanes = 1, .threads = 3}).release();
   return Use(device);
 }
 
 Backend OpenCuda() {
-  static DeviceSet& found =
-      *new DeviceSet(OpenCudaDevices({.lanes = 1, .plugin_folder = HOTPLATE_BIN_DIR}, BuiltinCatalog()));
+  CudaOptions options;
+  options.lanes = 1;
+  options.plugin_folder = HOTPLATE_BIN_DIR;
+  static DeviceSet& found = *new DeviceSet(OpenCudaDevices(options, BuiltinCatalog()));
   if (!found.devices.empty()) return Use(*found.devices.front());
   Backend backend;
-  backend.why_not = "no CUDA device";
-  for (const std::string& note : found.notes) backend.why_not += "; " + note;
+  for (const std::string& note : found.notes) backend.why_not += backend.why_not.empty() ? note : "; " + note;
+  if (backend.why_not.empty()) backend.why_not = "no CUDA device, and no note that says why";
   return backend;
 }
 

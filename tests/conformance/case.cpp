@@ -56,11 +56,11 @@ void FillUniform(TestArray& array, double low, double high, std::mt19937_64& ran
   });
 }
 
-std::span<const NamedShape> ElementwiseShapes() {
-  static const std::vector<NamedShape>& shapes = *new std::vector<NamedShape>{
-      {"empty", {0}},    {"scalar", {}},      {"n1", {1}},          {"n33", {33}},
-      {"n1000", {1000}}, {"r3", {7, 11, 13}}, {"n65537", {65'537}}, {"million", {1025, 1023}},
-  };
+std::vector<NamedShape> ElementwiseShapes(DType dtype) {
+  std::vector<NamedShape> shapes = {{"empty", {0}},       {"scalar", {}},           {"n1", {1}},
+                                    {"n33", {33}},        {"n1000", {1000}},        {"r3", {7, 11, 13}},
+                                    {"n65537", {65'537}}, {"million", {1025, 1023}}};
+  if (dtype == DType::kFloat32) shapes.push_back({"larger_than_caches", {8'400'123}});
   return shapes;
 }
 

@@ -57,7 +57,7 @@ std::vector<Case> MandelbrotCases() {
   }
   cases.push_back({.name = "one_iteration", .params = size(50, 1), .inputs = none});
   cases.push_back({.name = "odd_limit", .params = size(60, 77), .inputs = none});
-  std::map<std::string, ParamValue> inside = size(40, 100'000);
+  std::map<std::string, ParamValue> inside = size(40, 20'000);
   inside.insert({{"x_min", -0.1}, {"x_max", 0.1}, {"y_min", -0.1}, {"y_max", 0.1}});
   cases.push_back({.name = "inside_many_iterations", .params = inside, .inputs = none});
   std::map<std::string, ParamValue> wide = size(65, 50);

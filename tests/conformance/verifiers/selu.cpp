@@ -68,7 +68,7 @@ std::vector<Case> SeluCases() {
                          return std::map<std::string, TestArray>{{"x", std::move(x)}};
                        }});
     };
-    for (const NamedShape& shape : ElementwiseShapes()) random_case(shape.name, shape.shape, {});
+    for (const NamedShape& shape : ElementwiseShapes(dtype)) random_case(shape.name, shape.shape, {});
     random_case("other_parameters", {777}, {{"alpha", -0.25}, {"lambda", 3.5}});
     random_case("alpha_0", {100}, {{"alpha", 0.0}});
     cases.push_back({.name = std::string(Name(dtype)) + "_special", .params = {}, .inputs = [dtype](std::mt19937_64&) {

@@ -52,7 +52,7 @@ Verdict Verify(std::span<const T> x, std::span<const F> y) {
 std::vector<Case> TrigIdentityCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
-    for (const NamedShape& shape : ElementwiseShapes()) {
+    for (const NamedShape& shape : ElementwiseShapes(dtype)) {
       cases.push_back({.name = std::string(Name(dtype)) + "_" + shape.name,
                        .params = {},
                        .inputs = [signature = Signature{dtype, shape.shape}](std::mt19937_64& random) {

@@ -53,7 +53,7 @@ double Error(T a, T b, T c) {
 std::vector<Case> VectorAddCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
-    for (const NamedShape& shape : ElementwiseShapes()) {
+    for (const NamedShape& shape : ElementwiseShapes(dtype)) {
       cases.push_back({.name = std::string(Name(dtype)) + "_" + shape.name,
                        .params = {},
                        .inputs = [signature = Signature{dtype, shape.shape}](std::mt19937_64& random) {
