@@ -21,13 +21,12 @@ mkdir -p "$seeds" "$corpus"
 for version in 1 2; do
   for order in True False; do
     dict="{'descr': '<i2', 'fortran_order': $order, 'shape': (3, 4), }"
-    length=$((version == 1 ? 118 : 116))
     {
-      printf '\x93NUMPY'
-      printf '\x0%d\x00' "$version"
-      printf '%b\x00' "\\x$(printf '%02x' "$length")"
-      [ "$version" = 1 ] || printf '\x00\x00'
-      printf '%-*s\n' $((length - 1)) "$dict"
+      if [ "$version" = 1 ]; then
+        printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$dict"
+      else
+        printf '\x93NUMPY\x02\x00\x74\x00\x00\x00%-115s\n' "$dict"
+      fi
       printf 'abcdefghijklmnopqrstuvwx'
     } >"$seeds/v$version-$order.npy"
   done
