@@ -51,11 +51,11 @@ inline constexpr std::chrono::seconds kSilenceBound{30};
 
 struct ConnectOptions {
   // A daemon's name below $HOTPLATE_DIR/servers, or the path of a record; empty: HOTPLATE_SERVER, then `current`.
-  std::string server;
+  std::string server = {};
   // Overrides HOTPLATE_DIR (default ~/.hotplate).
-  std::string directory;
+  std::string directory = {};
   // 32 hexadecimal digits: take part in a session that exists, to use its arrays. Empty: a new one.
-  std::string session;
+  std::string session = {};
   // False: only read the record; the first call meets what is wrong with the daemon. Saves one round trip.
   bool contact = true;
   // Of each unary call but Execute; of a transfer where it makes no progress for so long.
@@ -95,23 +95,23 @@ struct KeepOutput {
 };
 
 struct JobOptions {
-  std::map<std::string, ParamValue> params;
-  std::map<std::string, KeepOutput> keep;  // outputs to leave on the daemon as arrays
-  std::string device;
+  std::map<std::string, ParamValue> params = {};
+  std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
+  std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   int priority = 0;
-  std::optional<nanoseconds> time_limit;
+  std::optional<nanoseconds> time_limit = {};
   // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call
   // returns DEADLINE_EXCEEDED.
-  std::optional<nanoseconds> deadline;
+  std::optional<nanoseconds> deadline = {};
   // Made by the library where empty, so that its own retries are safe.
-  std::string request_id;
+  std::string request_id = {};
   bool detach_on_disconnect = false;
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
   // A slow callback misses progress, nothing else.
-  std::function<void(const v1::JobUpdate&)> on_update;
+  std::function<void(const v1::JobUpdate&)> on_update = {};
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
-  std::function<void(std::uint64_t, std::uint64_t)> on_upload, on_download;
+  std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
 };
 
 // An array that came back, or that was left on the daemon (then `id` is set and `buffer` null).

@@ -1,0 +1,157 @@
+// Arrays up and down, whole and in pieces, against a daemon that breaks on demand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "client/lib/client.h"
+#include "tests/unit/client/fake_daemon.h"
+
+namespace hotplate::client {
+namespace {
+
+using testing::FakeDaemon;
+using ::testing::HasSubstr;
+
+ConnectOptions To(const FakeDaemon& daemon) {
+  ConnectOptions options;
+  options.directory = daemon.directory();
+  options.server = "fake";
+  return options;
+}
+
+std::vector<float> Ramp(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
+class ArraysTest : public ::testing::TestWithParam<bool> {
+ protected:
+  ArraysTest() : daemon_({.tls = GetParam()}), client_(Client::Connect(To(daemon_))) {}
+  void SetUp() override { ASSERT_TRUE(client_.ok()) << client_.status(); }
+
+  FakeDaemon daemon_;
+  absl::StatusOr<Client> client_;
+};
+INSTANTIATE_TEST_SUITE_P(Transport, ArraysTest, ::testing::Bool(),
+                         [](const auto& param) { return param.param ? "Tls" : "Plain"; });
+
+TEST_P(ArraysTest, ComeBackAsTheyWentUp) {
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{3'000'001}}) {
+    const std::vector<float> values = Ramp(count);
+    std::uint64_t up = 0, down = 0;
+    const auto array = client_->Put(View(values, {static_cast<std::int64_t>(count)}), "", std::nullopt, false,
+                                    [&](std::uint64_t done, std::uint64_t all) {
+                                      EXPECT_GT(done, up);
+                                      EXPECT_EQ(all, count * sizeof(float));
+                                      up = done;
+                                    });
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(up, count * sizeof(float));
+    const auto back = client_->Get(array->id(), [&](std::uint64_t done, std::uint64_t) { down = done; });
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(down, count * sizeof(float));
+    EXPECT_EQ(back->signature, (Signature{DType::kFloat32, {static_cast<std::int64_t>(count)}}));
+    ASSERT_EQ(back->buffer->size(), count * sizeof(float));
+    EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), count * sizeof(float)), 0);
+  }
+}
+
+TEST_P(ArraysTest, ABrokenUploadGoesOnWhereItBroke) {
+  const std::vector<float> values = Ramp(4'000'000);
+  daemon_.break_after = 3 << 20;
+  daemon_.broken_transfers = 3;
+  const auto array = client_->Put(View(values, {4'000'000}));
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(daemon_.writes, 4);
+  EXPECT_EQ(daemon_.bytes_written, values.size() * sizeof(float)) << "nothing was sent twice";
+  const auto back = client_->Get(array->id());
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), back->buffer->size()), 0);
+}
+
+TEST_P(ArraysTest, ABrokenDownloadGoesOnWhereItBroke) {
+  const std::vector<float> values = Ramp(4'000'000);
+  const auto array = client_->Put(View(values, {4'000'000}));
+  ASSERT_TRUE(array.ok());
+  daemon_.break_after = 3'000'000;
+  daemon_.broken_transfers = 3;
+  std::vector<float> back(values.size());
+  std::uint64_t last = 0;
+  const absl::Status status =
+      client_->GetInto(array->id(), std::as_writable_bytes(std::span(back)), [&](std::uint64_t done, std::uint64_t) {
+        EXPECT_GT(done, last);
+        last = done;
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(back, values);
+  EXPECT_EQ(daemon_.reads, 4);
+}
+
+TEST_P(ArraysTest, AnUploadThatNeverGetsThroughEnds) {
+  daemon_.break_after = 0;
+  daemon_.broken_transfers = 1000;
+  const std::vector<float> values = Ramp(100);
+  // Each attempt brings the daemon all there is, so that the first break already leaves nothing to do.
+  EXPECT_TRUE(client_->Put(View(values, {100})).ok());
+  EXPECT_EQ(daemon_.writes, 1);
+  const std::vector<float> gone = Ramp(4'000'000);
+  daemon_.Stop();
+  EXPECT_EQ(client_->Put(View(gone, {4'000'000})).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_P(ArraysTest, AStalledUploadEndsAtTheDeadlineAndGivesTheMemoryBack) {
+  ConnectOptions options = To(daemon_);
+  options.deadline = std::chrono::milliseconds(300);
+  auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok());
+  daemon_.stall_uploads = true;
+  auto values = std::make_unique<std::vector<float>>(Ramp(20'000'000));
+  const absl::Status status = client->Put(View(*values, {20'000'000})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  values.reset();  // under AddressSanitizer this would show a reader that is left over
+  daemon_.stall_uploads = false;
+  EXPECT_TRUE(client->Put(View(Ramp(100), {100})).ok());
+}
+
+TEST_P(ArraysTest, ACancelledUploadEnds) {
+  Cancellation cancellation;
+  daemon_.stall_uploads = true;
+  const std::vector<float> values = Ramp(20'000'000);
+  std::thread canceller([&] {
+    EXPECT_TRUE(testing::Eventually([&] { return daemon_.writes > 0; }));
+    cancellation.Cancel();
+  });
+  const absl::Status status =
+      client_->Put(View(values, {20'000'000}), "", std::nullopt, false, nullptr, &cancellation).status();
+  canceller.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  EXPECT_EQ(daemon_.array_count(), 0u) << "what was begun is freed";
+}
+
+TEST_P(ArraysTest, BytesThatAreNotTheShapesAreRefusedHere) {
+  const std::vector<float> values = Ramp(10);
+  const absl::Status status = client_->Put(View(values, {11}), "A").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("A"), HasSubstr("40"), HasSubstr("44"), HasSubstr("[11]")));
+  EXPECT_EQ(daemon_.array_count(), 0u);
+}
+
+TEST_P(ArraysTest, ADestinationOfAnotherSizeIsRefusedHere) {
+  const std::vector<float> values = Ramp(10);
+  const auto array = client_->Put(View(values, {10}), "A");
+  ASSERT_TRUE(array.ok());
+  std::vector<std::byte> destination(39);
+  const absl::Status status = client_->GetInto("A", destination);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("40"), HasSubstr("39")));
+}
+
+TEST_P(ArraysTest, AnUnknownArrayIsNotFound) {
+  EXPECT_EQ(client_->Get("nothing").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client_->Free("nothing").code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace hotplate::client

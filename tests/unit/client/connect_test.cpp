@@ -1,0 +1,143 @@
+// Finding a daemon, and knowing that it is the right one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "client/lib/client.h"
+#include "tests/unit/client/fake_daemon.h"
+
+namespace hotplate::client {
+namespace {
+
+using testing::FakeDaemon;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::SomeRecord;
+using testing::TemporaryDirectory;
+using testing::WriteRecord;
+
+ConnectOptions In(const std::string& directory) {
+  ConnectOptions options;
+  options.directory = directory;
+  options.server = "fake";
+  return options;
+}
+
+TEST(ConnectTest, TlsPlainAndSocket) {
+  for (const FakeDaemon::Options& options :
+       {FakeDaemon::Options{}, FakeDaemon::Options{.tls = false}, FakeDaemon::Options{.unix_socket = true},
+        FakeDaemon::Options{.tls = false, .unix_socket = true}}) {
+    FakeDaemon daemon(options);
+    auto client = Client::Connect(In(daemon.directory()));
+    ASSERT_TRUE(client.ok()) << client.status();
+    EXPECT_EQ(client->server_name(), "fake");
+    EXPECT_EQ(client->session().size(), 32u);
+    EXPECT_TRUE(client->Info().ok());
+  }
+}
+
+TEST(ConnectTest, TheEnvironmentIsEnough) {
+  FakeDaemon daemon;
+  setenv("HOTPLATE_DIR", daemon.directory().c_str(), 1);
+  EXPECT_TRUE(Client::Connect().ok());
+  unsetenv("HOTPLATE_DIR");
+}
+
+TEST(ConnectTest, AProxyOfTheSiteIsNotAsked) {
+  FakeDaemon daemon;
+  for (const char* name : {"http_proxy", "https_proxy", "grpc_proxy"}) setenv(name, "http://127.0.0.1:1", 1);
+  EXPECT_TRUE(Client::Connect(In(daemon.directory())).ok());
+  for (const char* name : {"http_proxy", "https_proxy", "grpc_proxy"}) unsetenv(name);
+}
+
+TEST(ConnectTest, WithoutContactNothingIsAsked) {
+  FakeDaemon daemon;
+  ConnectOptions options = In(daemon.directory());
+  options.contact = false;
+  auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(daemon.infos, 0);
+  daemon.Stop();
+  EXPECT_EQ(client->Info().status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(ConnectTest, ASessionCanBeSharedAndMustLookLikeOne) {
+  FakeDaemon daemon;
+  ConnectOptions options = In(daemon.directory());
+  options.session = std::string(32, '5');
+  EXPECT_EQ(Client::Connect(options)->session(), options.session);
+  options.session = "mine";
+  const absl::Status status = Client::Connect(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.ToString(), HasSubstr("\"mine\""));
+}
+
+TEST(ConnectTest, ADeadDaemonIsNamedWithWhatToDo) {
+  FakeDaemon daemon;
+  daemon.Stop();
+  const absl::Status status = Client::Connect(In(daemon.directory())).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("\"fake\""), HasSubstr(std::to_string(daemon.port())),
+                                       HasSubstr("Connection refused"), HasSubstr("hotplate up --local")));
+}
+
+TEST(ConnectTest, SomebodyElsesCertificateIsRefusedAndGetsNoToken) {
+  FakeDaemon daemon;
+  v1::EndpointRecord record = daemon.record();
+  record.set_certificate_pem(testing::MakeCertificate().certificate_pem);
+  WriteRecord(daemon.directory(), record);
+  const absl::Status status = Client::Connect(In(daemon.directory())).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("certificate"));
+  EXPECT_EQ(daemon.infos, 0);
+}
+
+TEST(ConnectTest, ADaemonWithoutTlsIsNotTheOneThatTheRecordPromises) {
+  FakeDaemon daemon({.tls = false});
+  v1::EndpointRecord record = daemon.record();
+  record.set_certificate_pem(testing::MakeCertificate().certificate_pem);
+  WriteRecord(daemon.directory(), record);
+  EXPECT_EQ(Client::Connect(In(daemon.directory())).status().code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(daemon.infos, 0);
+}
+
+TEST(ConnectTest, AnotherTokenIsRefusedAndNotShown) {
+  FakeDaemon daemon;
+  v1::EndpointRecord record = daemon.record();
+  record.set_token(std::string(64, 'b'));
+  WriteRecord(daemon.directory(), record);
+  const absl::Status status = Client::Connect(In(daemon.directory())).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(status.ToString(), AllOf(Not(HasSubstr("aaaa")), Not(HasSubstr("bbbb"))));
+}
+
+TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
+  // Listens and never accepts.
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  socklen_t length = sizeof address;
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+
+  TemporaryDirectory directory;
+  v1::EndpointRecord record = SomeRecord();
+  record.mutable_endpoints(0)->set_port(ntohs(address.sin_port));
+  record.set_certificate_pem(testing::MakeCertificate().certificate_pem);
+  WriteRecord(directory.path(), record);
+  ConnectOptions options = In(directory.path());
+  options.connect_timeout = std::chrono::milliseconds(200);
+  const absl::Status status = Client::Connect(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("hotplate up --local"));
+  close(listener);
+}
+
+}  // namespace
+}  // namespace hotplate::client

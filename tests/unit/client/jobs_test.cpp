@@ -1,0 +1,334 @@
+// Jobs over the shared stream and by single calls, against a daemon that breaks on demand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "client/lib/client.h"
+#include "tests/unit/client/fake_daemon.h"
+
+namespace hotplate::client {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Eventually;
+using testing::FakeDaemon;
+using ::testing::HasSubstr;
+
+std::vector<float> Ramp(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
+class JobsTest : public ::testing::Test {
+ protected:
+  JobsTest() : client_(Client::Connect({.server = "fake", .directory = daemon_.directory()})) {}
+  void SetUp() override { ASSERT_TRUE(client_.ok()) << client_.status(); }
+
+  std::map<std::string, Input> Small() { return {{"x", View(small_, {4})}}; }
+  std::map<std::string, Input> Large() { return {{"x", View(large_, {3'000'000})}}; }
+  void ExpectSmall(const absl::StatusOr<JobResult>& result) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    const auto x = result->Output<float>("x");
+    EXPECT_TRUE(std::equal(x.begin(), x.end(), small_.begin(), small_.end()));
+  }
+
+  const std::vector<float> small_ = Ramp(4), large_ = Ramp(3'000'000);
+  FakeDaemon daemon_;
+  absl::StatusOr<Client> client_;
+};
+
+TEST_F(JobsTest, ASmallJobRidesOnTheStream) {
+  for (int i = 0; i < 3; ++i) ExpectSmall(client_->Run("echo", Small()));
+  EXPECT_EQ(daemon_.streams, 1);
+  EXPECT_EQ(daemon_.checks, 0);
+  EXPECT_EQ(daemon_.writes, 0);
+  EXPECT_EQ(daemon_.request_ids().size(), 3u) << "each job has a request_id of its own";
+}
+
+TEST_F(JobsTest, ExecuteIsOneCall) {
+  ExpectSmall(client_->Execute("echo", Small()));
+  EXPECT_EQ(daemon_.executes, 1);
+  EXPECT_EQ(daemon_.streams, 0);
+}
+
+TEST_F(JobsTest, OptionsReachTheDaemon) {
+  JobOptions options;
+  options.params = {{"i", std::int64_t{3}}, {"f", 0.5}, {"b", true}, {"c", std::string("fast")}};
+  options.keep["x"] = {"X", std::chrono::milliseconds(1500)};
+  options.device = "cpu0";
+  options.priority = -3;
+  options.time_limit = std::chrono::seconds(7);
+  options.request_id = "mine";
+  options.detach_on_disconnect = true;
+  std::map<std::string, Input> inputs = Small();
+  inputs["file"] = PathRef{"some/../a.npy"};
+  inputs["held"] = ArrayRef{"A"};
+  const auto result = client_->Run("echo", inputs, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->outputs.at("x").id.empty());
+  EXPECT_EQ(result->outputs.at("x").buffer, nullptr);
+  const v1::JobSpec job = daemon_.last_job();
+  EXPECT_EQ(job.params().at("i").int_value(), 3);
+  EXPECT_EQ(job.params().at("f").float_value(), 0.5);
+  EXPECT_TRUE(job.params().at("b").bool_value());
+  EXPECT_EQ(job.params().at("c").string_value(), "fast");
+  EXPECT_EQ(job.outputs(0).array_name(), "X");
+  EXPECT_EQ(job.outputs(0).lease().nanos(), 500'000'000);
+  EXPECT_EQ(job.device(), "cpu0");
+  EXPECT_EQ(job.priority(), -3);
+  EXPECT_EQ(job.time_limit().seconds(), 7);
+  EXPECT_EQ(job.request_id(), "mine");
+  EXPECT_EQ(job.disconnect_policy(), v1::DISCONNECT_POLICY_DETACH);
+  ASSERT_EQ(job.inputs_size(), 3);
+  EXPECT_EQ(job.inputs(0).path(), std::filesystem::current_path() / "a.npy");
+  EXPECT_EQ(job.inputs(1).array_id(), "A");
+}
+
+TEST_F(JobsTest, LargeInputsAreCheckedUploadedAndFreed) {
+  std::uint64_t up = 0, down = 0;
+  JobOptions options;
+  options.on_upload = [&](std::uint64_t done, std::uint64_t all) {
+    up = done;
+    EXPECT_EQ(all, 12'000'000u);
+  };
+  options.on_download = [&](std::uint64_t done, std::uint64_t) { down = done; };
+  const auto result = client_->Run("echo", Large(), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(std::memcmp(result->Output<float>("x").data(), large_.data(), 12'000'000), 0);
+  EXPECT_EQ(daemon_.checks, 1);
+  EXPECT_EQ(up, 12'000'000u);
+  EXPECT_EQ(down, 12'000'000u);
+  EXPECT_EQ(result->timings.bytes_up, 12'000'000u);
+  EXPECT_EQ(result->timings.bytes_down, 12'000'000u);
+  EXPECT_GE(result->timings.total, result->timings.upload + result->timings.download);
+  EXPECT_EQ(daemon_.array_count(), 0u) << "inputs and outputs are freed";
+}
+
+TEST_F(JobsTest, ALargeJobThatIsRefusedUploadsNothing) {
+  const absl::Status status = client_->Run("refuse", Large()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(daemon_.writes, 0);
+  EXPECT_EQ(daemon_.array_count(), 0u);
+}
+
+TEST_F(JobsTest, TheSameMemoryTwiceGoesUpOnce) {
+  std::map<std::string, Input> inputs = Large();
+  inputs["y"] = inputs["x"];
+  inputs["small"] = View(small_, {4});
+  const auto result = client_->Run("echo", inputs);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(daemon_.writes, 1);
+  EXPECT_EQ(result->Output<float>("y").size(), 3'000'000u);
+  EXPECT_EQ(result->Output<float>("small").size(), 4u);
+}
+
+TEST_F(JobsTest, AFailedJobBringsItsEnd) {
+  for (const auto& result : {client_->Run("fail", Small()), client_->Execute("fail", Small())}) {
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal);
+    EXPECT_EQ(result.status().message(), "the kernel failed on purpose");
+    ASSERT_TRUE(EndOf(result.status()).has_value());
+    EXPECT_EQ(EndOf(result.status())->state(), v1::FAILED);
+    EXPECT_EQ(EndOf(result.status())->result().receipt().kernel(), "fail");
+  }
+}
+
+TEST_F(JobsTest, ARefusalNamesItsFieldsAndHasNoEnd) {
+  const absl::Status status = client_->Run("refuse", Small()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_EQ(Violations(status).size(), 1u);
+  EXPECT_EQ(Violations(status)[0].field(), "kernel");
+  EXPECT_FALSE(EndOf(status).has_value());
+}
+
+TEST_F(JobsTest, UpdatesComeOnTheCallersThread) {
+  std::vector<std::uint64_t> sequences;
+  JobOptions options;
+  options.on_update = [&, caller = std::this_thread::get_id()](const v1::JobUpdate& update) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    sequences.push_back(update.sequence());
+  };
+  ExpectSmall(client_->Run("echo", Small(), options));
+  EXPECT_THAT(sequences, ElementsAre(1));
+}
+
+TEST_F(JobsTest, ACallbackMayUseTheClient) {
+  JobOptions options;
+  options.on_update = [&](const v1::JobUpdate&) { ExpectSmall(client_->Run("echo", Small())); };
+  ExpectSmall(client_->Run("echo", Small(), options));
+  ExpectSmall(client_->RunAsync("echo", Small(), options).get());
+}
+
+TEST_F(JobsTest, UnaryCallsAreRepeatedUnderOneRequestId) {
+  daemon_.unavailable = 3;
+  ExpectSmall(client_->Execute("echo", Small()));
+  EXPECT_EQ(daemon_.executes, 4);
+  EXPECT_EQ(daemon_.request_ids().size(), 1u);
+  daemon_.unavailable = 4;
+  EXPECT_EQ(client_->Execute("echo", Small()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(daemon_.executes, 8) << "three repetitions, no more";
+}
+
+TEST_F(JobsTest, ABrokenStreamIsOpenedAgainUnderOneRequestId) {
+  ExpectSmall(client_->Run("drop", Small()));
+  EXPECT_EQ(daemon_.streams, 2);
+  EXPECT_EQ(daemon_.jobs_started, 2);
+  EXPECT_EQ(daemon_.request_ids().size(), 1u);
+  ExpectSmall(client_->RunAsync("drop", Small()).get());
+}
+
+TEST_F(JobsTest, AJobThatAlwaysBreaksTheStreamEnds) {
+  const absl::Status status = client_->Run("dropall", Small()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(daemon_.streams, 4);
+  ExpectSmall(client_->Run("echo", Small()));
+}
+
+TEST_F(JobsTest, ABrokenStreamTakesNoOtherJobAlong) {
+  std::vector<std::future<absl::StatusOr<JobResult>>> echoes;
+  auto breaker = client_->RunAsync("drop", Small());
+  for (int i = 0; i < 50; ++i) echoes.push_back(client_->RunAsync(i % 10 == 5 ? "drop" : "echo", Small()));
+  ExpectSmall(breaker.get());
+  for (auto& echo : echoes) echo.wait();
+  int lost = 0;
+  for (auto& echo : echoes) lost += echo.get().ok() ? 0 : 1;
+  EXPECT_EQ(lost, 0);
+}
+
+TEST_F(JobsTest, ADaemonThatDiesIsNoticedAndSaid) {
+  auto held = client_->RunAsync("hold", Small());
+  std::thread killer([&] {
+    EXPECT_TRUE(Eventually([&] { return daemon_.running().size() == 2; }));
+    daemon_.Stop();
+  });
+  const absl::Status status = client_->Run("hold", Small()).status();
+  killer.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("was under way"));
+  EXPECT_EQ(held.get().status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(JobsTest, CancellingEndsTheJobAndTellsItsEnd) {
+  Cancellation cancellation;
+  std::thread canceller([&] {
+    EXPECT_TRUE(Eventually([&] { return !daemon_.running().empty(); }));
+    cancellation.Cancel();
+  });
+  const absl::Status status = client_->Run("hold", Small(), {}, &cancellation).status();
+  canceller.join();
+  EXPECT_TRUE(cancellation.cancelled());
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(EndOf(status).has_value());
+  EXPECT_EQ(EndOf(status)->state(), v1::CANCELLED);
+  EXPECT_EQ(client_->Run("echo", Small(), {}, &cancellation).status().code(), absl::StatusCode::kCancelled)
+      << "a cancellation that has been used starts nothing";
+  EXPECT_EQ(daemon_.jobs_started, 1);
+}
+
+TEST_F(JobsTest, ExecuteCanBeCancelled) {
+  Cancellation cancellation;
+  std::thread canceller([&] {
+    EXPECT_TRUE(Eventually([&] { return daemon_.executes > 0; }));
+    cancellation.Cancel();
+  });
+  EXPECT_EQ(client_->Execute("hold", Small(), {}, &cancellation).status().code(), absl::StatusCode::kCancelled);
+  canceller.join();
+}
+
+TEST_F(JobsTest, ADeadlineEndsTheCall) {
+  JobOptions options;
+  options.deadline = std::chrono::milliseconds(100);
+  EXPECT_EQ(client_->Run("stubborn", Small(), options).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(client_->Execute("hold", Small(), options).status().code(), absl::StatusCode::kDeadlineExceeded);
+  // One without a deadline polls already when one with a deadline comes.
+  auto held = client_->RunAsync("hold", Small());
+  ASSERT_TRUE(Eventually([&] { return daemon_.running().size() == 2; }));
+  EXPECT_EQ(client_->RunAsync("hold", Small(), options).get().status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(client_->Run("hold", Small(), options).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(JobsTest, ManyThreadsShareTheStream) {
+  constexpr int kThreads = 8, kJobs = 200;
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kJobs; ++i) {
+        const std::vector<float> mine = {static_cast<float>(t), static_cast<float>(i)};
+        const auto result = client_->Run("echo", {{"x", View(mine, {2})}});
+        if (result.ok() && result->Output<float>("x")[0] == mine[0] && result->Output<float>("x")[1] == mine[1]) ++good;
+      }
+    });
+  }
+  std::vector<std::future<absl::StatusOr<JobResult>>> futures;
+  for (int i = 0; i < kJobs; ++i) futures.push_back(client_->RunAsync("echo", Small()));
+  for (auto& future : futures) ExpectSmall(future.get());
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, kThreads * kJobs);
+  EXPECT_EQ(daemon_.streams, 1);
+}
+
+TEST_F(JobsTest, LargeJobsRunAsynchronouslyToo) {
+  std::vector<std::future<absl::StatusOr<JobResult>>> futures;
+  for (int i = 0; i < 6; ++i) futures.push_back(client_->RunAsync("echo", Large()));
+  for (auto& future : futures) {
+    const auto result = future.get();
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(std::memcmp(result->Output<float>("x").data(), large_.data(), 12'000'000), 0);
+  }
+  EXPECT_EQ(daemon_.array_count(), 0u);
+}
+
+TEST_F(JobsTest, ClosingTheClientEndsWhatIsUnderWay) {
+  auto held = client_->RunAsync("hold", Small());
+  auto large = client_->RunAsync("hold", Large());
+  ASSERT_TRUE(Eventually([&] { return daemon_.running().size() == 2; }));
+  client_ = absl::CancelledError("gone");
+  EXPECT_EQ(held.get().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(large.get().status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(JobsTest, ACallbackMayHoldTheLastClient) {
+  std::promise<void> done;
+  auto last = std::make_shared<Client>(*client_);
+  client_ = absl::CancelledError("gone");
+  Client* client = last.get();
+  client->RunAsync("echo", Small(), {}, [&done, last = std::move(last)](absl::StatusOr<JobResult> result) mutable {
+    EXPECT_TRUE(result.ok());
+    last.reset();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+TEST_F(JobsTest, AWatchResumesWhereItBroke) {
+  daemon_.broken_watch = true;
+  std::vector<std::uint64_t> sequences;
+  const auto end = client_->Watch("7", [&](const v1::JobUpdate& update) { sequences.push_back(update.sequence()); });
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->state(), v1::COMPLETED);
+  EXPECT_THAT(sequences, ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(JobsTest, SubmitThenWaitBringsTheOutputs) {
+  const auto id = client_->Submit("echo", Large());
+  ASSERT_TRUE(id.ok()) << id.status();
+  EXPECT_EQ(daemon_.frees, 1) << "the job holds its input";
+  const auto result = client_->Wait(*id);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->Output<std::uint8_t>("y").size(), 3u);
+  EXPECT_EQ(result->Output<float>("y").size(), 0u) << "another type than the output's";
+}
+
+TEST_F(JobsTest, AMessageOverTheLimitIsRefused) {
+  JobOptions options;
+  options.params["c"] = std::string(9 << 20, 'x');
+  EXPECT_EQ(client_->Run("echo", Small(), options).status().code(), absl::StatusCode::kResourceExhausted);
+  ExpectSmall(client_->Run("echo", Small()));
+}
+
+}  // namespace
+}  // namespace hotplate::client
