@@ -34,9 +34,13 @@ if(HOTPLATE_STATIC)
     "-Wl,-Bstatic -Wl,--start-group ${archives} -Wl,--end-group -Wl,-Bdynamic" Threads::Threads dl rt)
   target_link_options(hotplate_grpc INTERFACE -static-libstdc++ -static-libgcc)
   target_link_libraries(hotplate_grpc_reflection INTERFACE
-    "-Wl,-Bstatic -Wl,--whole-archive -lgrpc++_reflection -Wl,--no-whole-archive -Wl,-Bdynamic" hotplate_grpc)
+    "-Wl,-Bstatic -lgrpc++_reflection -Wl,-Bdynamic" hotplate_grpc)
 else()
   target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} Threads::Threads)
-  target_link_libraries(hotplate_grpc_reflection INTERFACE
-    "-Wl,--no-as-needed -lgrpc++_reflection -Wl,--as-needed" hotplate_grpc)
+  target_link_libraries(hotplate_grpc_reflection INTERFACE grpc++_reflection hotplate_grpc)
 endif()
+
+# hotplate_spdlog: header-only, since Debian has neither spdlog nor fmt as an archive.
+add_library(hotplate_spdlog INTERFACE)
+target_link_libraries(hotplate_spdlog INTERFACE fmt::fmt-header-only Threads::Threads)
+target_compile_definitions(hotplate_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)

@@ -1,0 +1,86 @@
+#include "server/control.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "kernels/status.h"
+
+namespace hotplate::server {
+namespace {
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+}  // namespace
+
+void Control::BlockSignals() {
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+absl::StatusOr<std::unique_ptr<Control>> Control::Create() {
+  const sigset_t set = StopSignals();
+  const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  const int notes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (signals < 0 || notes < 0) {
+    return absl::InternalError(ToAbsl(std::string("signalfd or eventfd: ") + std::strerror(errno)));
+  }
+  return std::unique_ptr<Control>(new Control(signals, notes));
+}
+
+Control::~Control() {
+  close(signals_);
+  close(notes_);
+}
+
+void Control::Leave(Wish wish) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (static_cast<int>(wish.kind) < static_cast<int>(wish_.kind)) return;
+    wish_ = std::move(wish);
+  }
+  const std::uint64_t one = 1;
+  if (write(notes_, &one, sizeof one) < 0 && errno != EAGAIN) std::abort();  // cannot happen to an eventfd
+}
+
+void Control::RequestDrain(std::optional<core::nanoseconds> timeout, const std::string& by) {
+  StartDraining();
+  Leave({Wish::Kind::kDrain, timeout, "asked for with token " + by});
+}
+
+void Control::RequestShutdown(std::optional<core::nanoseconds> timeout, const std::string& by) {
+  StartDraining();
+  Leave({Wish::Kind::kShutdown, timeout, "asked for with token " + by});
+}
+
+void Control::Finished() { Leave({Wish::Kind::kFinished, std::nullopt, ""}); }
+
+Control::Wish Control::Wait(core::nanoseconds patience) {
+  pollfd sources[] = {{signals_, POLLIN, 0}, {notes_, POLLIN, 0}};
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+  const int ready = poll(sources, 2, static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 3'600'000)));
+  if (ready <= 0) return {};
+  signalfd_siginfo signal{};
+  if ((sources[0].revents & POLLIN) != 0 && read(signals_, &signal, sizeof signal) == sizeof signal) {
+    return {Wish::Kind::kSignal, std::nullopt, signal.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM"};
+  }
+  std::uint64_t count = 0;
+  if (read(notes_, &count, sizeof count) < 0) return {};
+  const std::lock_guard lock(mutex_);
+  return std::exchange(wish_, {});
+}
+
+}  // namespace hotplate::server

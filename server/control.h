@@ -1,0 +1,52 @@
+// What may end or drain the daemon, brought to one thread: signals and requests by RPC. The daemon's main thread
+// waits here; everybody else only leaves a note.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/service/context.h"
+
+namespace hotplate::server {
+
+class Control final : public DaemonControl {
+ public:
+  // Takes SIGTERM and SIGINT, which must be blocked in all threads (BlockSignals).
+  static absl::StatusOr<std::unique_ptr<Control>> Create();
+  // On the main thread before there are others. SIGPIPE is ignored.
+  static void BlockSignals();
+
+  ~Control() override;
+
+  void RequestDrain(std::optional<core::nanoseconds> timeout, const std::string& by) override;
+  void RequestShutdown(std::optional<core::nanoseconds> timeout, const std::string& by) override;
+  bool draining() const override { return draining_.load(std::memory_order_relaxed); }
+
+  struct Wish {
+    enum class Kind { kNone, kDrain, kShutdown, kSignal, kFinished };
+    Kind kind = Kind::kNone;
+    std::optional<core::nanoseconds> timeout;
+    std::string reason;
+  };
+  // Returns with the next wish, or with kNone when `patience` is over. For the main thread only.
+  Wish Wait(core::nanoseconds patience);
+  // From the thread that drains: it is done.
+  void Finished();
+
+  void StartDraining() { draining_.store(true, std::memory_order_relaxed); }
+
+ private:
+  Control(int signals, int notes) : signals_(signals), notes_(notes) {}
+  void Leave(Wish wish);
+
+  const int signals_;  // signalfd
+  const int notes_;    // eventfd, readable while there is a wish
+  std::atomic<bool> draining_{false};
+  std::mutex mutex_;
+  Wish wish_;  // guarded by mutex_; a stronger one replaces a weaker one
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,24 @@
+// The daemon: one start, one life, one end.
+//   1. Claims its name in HOTPLATE_DIR, makes certificate and token.
+//   2. Opens the devices, then the engine and the arrays over them.
+//   3. Listens, and only then publishes the endpoint record: whoever reads it can connect.
+//   4. Serves until a signal, a Shutdown, or the idle timeout.
+//   5. Tells its clients, drains within the timeout, withdraws the record, and leaves in any case.
+#pragma once
+
+#include "server/config.h"
+
+namespace hotplate::server {
+
+// Exit statuses of hotplated, those of the command-line client where they mean the same.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitCannotStart = 4;
+inline constexpr int kExitNameTaken = 5;
+inline constexpr int kExitNotPrivate = 6;
+
+// Returns the exit status, after a sentence on standard error if that is not 0. Signals must be blocked
+// (Control::BlockSignals). Does not return if a device call hangs on at the end: the process then just leaves.
+int RunDaemon(const Config& config, const Surroundings& surroundings);
+
+}  // namespace hotplate::server

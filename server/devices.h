@@ -1,0 +1,19 @@
+// Which devices a daemon uses.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/device.h"
+#include "server/config.h"
+
+namespace hotplate::server {
+
+// Opens what the config asks for. `host_bytes` becomes the host memory that jobs may use. FAILED_PRECONDITION, with
+// the reasons, if CUDA is required and none of its devices can be used.
+// `log` is told what devices have to say later.
+absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& catalog,
+                                        std::function<void(const std::string&)> log, std::uint64_t& host_bytes);
+
+}  // namespace hotplate::server

@@ -1,0 +1,41 @@
+// hotplated: reads its configuration and lives (daemon.h).
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "server/config.h"
+#include "server/control.h"
+#include "server/daemon.h"
+
+namespace {
+
+using namespace hotplate::server;
+
+// Before there are threads and secrets.
+void SecureProcess() {
+  umask(077);
+#ifndef HOTPLATE_SANITIZED    // the leak checker attaches to the process
+  prctl(PR_SET_DUMPABLE, 0);  // no core files and no debugger: memory holds the token
+#endif
+  Control::BlockSignals();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  SecureProcess();
+  const Surroundings surroundings = Surroundings::OfThisProcess();
+  const auto config = ReadConfig(std::vector<std::string>(argv + 1, argv + argc), surroundings);
+  if (!config.ok()) {
+    std::fprintf(stderr, "hotplated: %s\n", std::string(config.status().message()).c_str());
+    return kExitUsage;
+  }
+  if (const Answer* answer = std::get_if<Answer>(&*config)) {
+    std::fputs(answer->text.c_str(), stdout);
+    return answer->exit_status;
+  }
+  return RunDaemon(std::get<Config>(*config), surroundings);
+}

@@ -1,0 +1,171 @@
+#include "server/service/array_streams.h"
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+#include <optional>
+
+#include "hotplate/v1/arrays.pb.h"
+#include "kernels/status.h"
+#include "server/wire/chunk.h"
+#include "server/wire/status.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr std::uint64_t kReadChunkBytes = std::uint64_t{2} << 20;
+
+template <typename Message>
+grpc::ByteBuffer ToBytes(const Message& message) {
+  grpc::ByteBuffer bytes;
+  bool own = false;
+  grpc::SerializationTraits<Message>::Serialize(message, &bytes, &own);
+  return bytes;
+}
+
+class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+ public:
+  WriteStream(const ServiceContext& context, core::Principal who, StreamTicket ticket, grpc::ByteBuffer* response)
+      : context_(context), who_(std::move(who)), ticket_(std::move(ticket)), response_(response) {
+    StartRead(&message_);
+  }
+
+  void OnReadDone(bool ok) override {
+    const absl::Status status = ok ? TakeChunk() : Answer();
+    if (ok && status.ok()) return StartRead(&message_);
+    writer_.reset();  // what came stays, and can be resumed
+    Finish(wire::ToGrpc(status));
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status TakeChunk() {
+    if (absl::Status status = chunk_.Parse(message_); !status.ok()) return status;
+    message_.Clear();
+    if (!writer_) {
+      if (chunk_.array_id().empty()) return InvalidField("array_id", "array_id is empty in the first message");
+      array_id_ = chunk_.array_id();
+      absl::StatusOr<std::unique_ptr<core::ArrayStore::Writer>> writer =
+          context_.arrays().OpenWriter(who_, array_id_, chunk_.offset());
+      if (!writer.ok()) return writer.status();
+      writer_ = *std::move(writer);
+    } else if (!chunk_.array_id().empty() && chunk_.array_id() != array_id_) {
+      return InvalidField("array_id", "array_id changes from " + wire::Quoted(array_id_) + " to " +
+                                          wire::Quoted(chunk_.array_id()) + " within a stream");
+    }
+    const std::span<std::byte> remaining = writer_->remaining();
+    if (chunk_.data_size() > remaining.size()) {
+      return InvalidField("data", "data has " + std::to_string(chunk_.data_size()) + " bytes; the array takes " +
+                                      std::to_string(remaining.size()) + " more");
+    }
+    if (chunk_.data_size() == 0) return absl::OkStatus();
+    chunk_.CopyData(remaining);
+    writer_->Advance(chunk_.data_size());
+    return absl::OkStatus();
+  }
+
+  absl::Status Answer() {
+    if (!writer_) return InvalidField("array_id", "the stream ended without a message that names an array");
+    writer_.reset();
+    const absl::StatusOr<core::ArraySnapshot> array = context_.arrays().Describe(who_, array_id_);
+    if (!array.ok()) return array.status();
+    v1::WriteArrayResponse response;
+    wire::ToProto(*array, *response.mutable_array());
+    response.set_generation(context_.generation());
+    *response_ = ToBytes(response);
+    return absl::OkStatus();
+  }
+
+  const ServiceContext& context_;
+  const core::Principal who_;
+  const StreamTicket ticket_;
+  grpc::ByteBuffer* const response_;
+  grpc::ByteBuffer message_;
+  wire::WriteChunk chunk_;
+  std::string array_id_;
+  std::unique_ptr<core::ArrayStore::Writer> writer_;
+};
+
+// A call that was refused before it began.
+class RefusedWrite final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+ public:
+  explicit RefusedWrite(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
+  void OnDone() override { delete this; }
+};
+
+class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  explicit ReadStream(const absl::Status& refusal) { Finish(wire::ToGrpc(refusal)); }
+
+  ReadStream(StreamTicket ticket, core::ArrayStore::Reader reader, std::uint64_t offset, std::uint64_t length)
+      : ticket_(std::move(ticket)), buffer_(std::move(reader.buffer)), offset_(offset), end_(offset + length) {
+    Next();
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+    Next();
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void Next() {
+    if (offset_ == end_) return Finish(grpc::Status::OK);
+    const std::uint64_t length = std::min(kReadChunkBytes, end_ - offset_);
+    chunk_ = wire::MakeReadChunk(buffer_, offset_, static_cast<std::size_t>(length));
+    offset_ += length;
+    if (offset_ == end_) return StartWriteAndFinish(&chunk_, grpc::WriteOptions(), grpc::Status::OK);
+    StartWrite(&chunk_);
+  }
+
+  const std::optional<StreamTicket> ticket_;
+  const std::shared_ptr<const HostBuffer> buffer_;
+  std::uint64_t offset_ = 0, end_ = 0;
+  grpc::ByteBuffer chunk_;
+};
+
+absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                           const grpc::ByteBuffer* bytes) {
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
+  if (!who.ok()) return who.status();
+  v1::ReadArrayRequest request;
+  grpc::ByteBuffer copy(*bytes);  // of references to the slices
+  if (copy.Valid() && !grpc::SerializationTraits<v1::ReadArrayRequest>::Deserialize(&copy, &request).ok()) {
+    return absl::InvalidArgumentError("the message is not a hotplate.v1.ReadArrayRequest");
+  }
+  absl::StatusOr<core::ArrayStore::Reader> reader = context.arrays().Open(*who, request.array_id().substr(0, 129));
+  if (!reader.ok()) return reader.status();
+  const std::uint64_t size = reader->buffer->size();
+  if (request.offset() > size || request.length() > size - request.offset()) {
+    return absl::OutOfRangeError(ToAbsl("offset " + std::to_string(request.offset()) + " and length " +
+                                        std::to_string(request.length()) + " go beyond the array's " +
+                                        std::to_string(size) + " bytes"));
+  }
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  if (!ticket.ok()) return ticket.status();
+  const std::uint64_t length = request.length() == 0 ? size - request.offset() : request.length();
+  return new ReadStream(*std::move(ticket), *std::move(reader), request.offset(), length);
+}
+
+}  // namespace
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartWriteStream(const ServiceContext& context,
+                                                            grpc::CallbackServerContext* call,
+                                                            grpc::ByteBuffer* response) {
+  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
+  if (!who.ok()) return new RefusedWrite(who.status());
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  if (!ticket.ok()) return new RefusedWrite(ticket.status());
+  return new WriteStream(context, *std::move(who), *std::move(ticket), response);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadStream(const ServiceContext& context,
+                                                            grpc::CallbackServerContext* call,
+                                                            const grpc::ByteBuffer* request) {
+  const absl::StatusOr<ReadStream*> stream = OpenReadStream(context, call, request);
+  return stream.ok() ? *stream : new ReadStream(stream.status());
+}
+
+}  // namespace hotplate::server

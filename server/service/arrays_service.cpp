@@ -1,0 +1,91 @@
+#include "server/service/arrays_service.h"
+
+#include "kernels/status.h"
+#include "server/service/array_streams.h"
+#include "server/service/unary.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr std::size_t kLongestName = 128;
+
+// Answers with the array, or with why there is none.
+template <typename Response>
+absl::Status Show(const absl::StatusOr<core::ArraySnapshot>& array, const ServiceContext& context, Response& response) {
+  if (!array.ok()) return array.status();
+  wire::ToProto(*array, *response.mutable_array());
+  response.set_generation(context.generation());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* call,
+                                                const v1::CreateArrayRequest* request,
+                                                v1::CreateArrayResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) -> absl::Status {
+    const absl::StatusOr<Signature> signature =
+        wire::FromProto(request->signature(), "signature", context_.bounds().max_array_bytes);
+    if (!signature.ok()) return signature.status();
+    if (request->name().size() > kLongestName) {
+      return InvalidField("name", "name is " + wire::Quoted(request->name()) + "; at most 128 bytes are possible");
+    }
+    std::optional<core::nanoseconds> lease;
+    if (request->has_lease()) {
+      const absl::StatusOr<core::nanoseconds> given = wire::PositiveDuration(request->lease(), "lease");
+      if (!given.ok()) return given.status();
+      lease = *given;
+    }
+    return Show(context_.arrays().Create(who, *signature, request->name(), lease, request->replace()), context_,
+                *response);
+  });
+}
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* ArraysService::Write(grpc::CallbackServerContext* call,
+                                                                grpc::ByteBuffer* response) {
+  return StartWriteStream(context_, call, response);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* ArraysService::Read(grpc::CallbackServerContext* call,
+                                                                const grpc::ByteBuffer* request) {
+  return StartReadStream(context_, call, request);
+}
+
+grpc::ServerUnaryReactor* ArraysService::Describe(grpc::CallbackServerContext* call,
+                                                  const v1::DescribeArrayRequest* request,
+                                                  v1::DescribeArrayResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+    return Show(context_.arrays().Describe(who, request->array_id().substr(0, kLongestName)), context_, *response);
+  });
+}
+
+grpc::ServerUnaryReactor* ArraysService::List(grpc::CallbackServerContext* call, const v1::ListArraysRequest*,
+                                              v1::ListArraysResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+    for (const core::ArraySnapshot& array : context_.arrays().List(who)) wire::ToProto(array, *response->add_arrays());
+    response->set_bytes_held(context_.arrays().bytes_held());
+    response->set_bytes_limit(context_.arrays().limits().total_bytes);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ArraysService::Free(grpc::CallbackServerContext* call, const v1::FreeArrayRequest* request,
+                                              v1::FreeArrayResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) {
+    response->set_generation(context_.generation());
+    return context_.arrays().Free(who, request->array_id().substr(0, kLongestName));
+  });
+}
+
+grpc::ServerUnaryReactor* ArraysService::Renew(grpc::CallbackServerContext* call, const v1::RenewArrayRequest* request,
+                                               v1::RenewArrayResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) -> absl::Status {
+    const absl::StatusOr<core::nanoseconds> lease = wire::PositiveDuration(request->lease(), "lease");
+    if (!lease.ok()) return lease.status();
+    return Show(context_.arrays().Renew(who, request->array_id().substr(0, kLongestName), *lease), context_, *response);
+  });
+}
+
+}  // namespace hotplate::server

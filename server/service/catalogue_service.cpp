@@ -1,0 +1,31 @@
+#include "server/service/catalogue_service.h"
+
+#include "server/service/unary.h"
+#include "server/wire/catalogue.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+
+grpc::ServerUnaryReactor* CatalogueService::ListKernels(grpc::CallbackServerContext* call,
+                                                        const v1::ListKernelsRequest*,
+                                                        v1::ListKernelsResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {
+    for (const KernelSpec& spec : context_.engine().catalog().specs()) *response->add_kernels() = wire::ToProto(spec);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* CatalogueService::DescribeKernel(grpc::CallbackServerContext* call,
+                                                           const v1::DescribeKernelRequest* request,
+                                                           v1::DescribeKernelResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) -> absl::Status {
+    const absl::StatusOr<const KernelSpec*> spec = context_.engine().catalog().Find(request->kernel().substr(0, 128));
+    if (!spec.ok()) return spec.status();
+    *response->mutable_kernel() = wire::ToProto(**spec);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,37 @@
+#include "server/service/context.h"
+
+#include <utility>
+
+namespace hotplate::server {
+
+ServiceContext::ServiceContext(Parts parts) : parts_(std::move(parts)) {}
+
+absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServerContext& call,
+                                                      core::Scope needed) const {
+  absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed);
+  if (!who.ok()) return who;
+  if (absl::Status status = engine().TouchSession(who->session, 0); !status.ok()) return status;
+  return who;
+}
+
+absl::Status ServiceContext::AcceptsJobs() const {
+  if (!control().draining()) return absl::OkStatus();
+  return absl::UnavailableError("the daemon is draining: it finishes what runs and takes no more jobs");
+}
+
+absl::StatusOr<StreamTicket> StreamTicket::Take(const ServiceContext& context, const core::SessionId& session) {
+  if (absl::Status status = context.engine().TouchSession(session, +1); !status.ok()) return status;
+  return StreamTicket(context, session);
+}
+
+StreamTicket::StreamTicket(const ServiceContext& context, core::SessionId session)
+    : context_(&context), session_(std::move(session)) {}
+
+StreamTicket::StreamTicket(StreamTicket&& other) noexcept
+    : context_(std::exchange(other.context_, nullptr)), session_(std::move(other.session_)) {}
+
+StreamTicket::~StreamTicket() {
+  if (context_ != nullptr) context_->engine().TouchSession(session_, -1).IgnoreError();
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,88 @@
+// What all services share. Built once by the daemon, immutable; what it refers to is thread-safe and outlives it.
+//
+// The life of a call:
+//   1. The credentials have refused it if it has no good token (auth.h).
+//   2. Admit tells the principal, checks the method's scope and counts the session in.
+//   3. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of
+//      gRPC's few threads and never waits: jobs answer later through an observer, files are opened on FileThread.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "hotplate/v1/server.pb.h"
+#include "server/core/engine.h"
+#include "server/core/telemetry.h"
+#include "server/service/auth.h"
+#include "server/service/file_thread.h"
+#include "server/wire/job.h"
+#include "server/wire/result.h"
+
+namespace hotplate::server {
+
+// What a client may ask of the process itself. Returns at once.
+class DaemonControl {
+ public:
+  virtual ~DaemonControl() = default;
+  // From now on draining() is true. No timeout: the configured one. `by`: the token's name, for the log.
+  virtual void RequestDrain(std::optional<core::nanoseconds> timeout, const std::string& by) = 0;
+  virtual void RequestShutdown(std::optional<core::nanoseconds> timeout, const std::string& by) = 0;
+  virtual bool draining() const = 0;
+};
+
+class ServiceContext {
+ public:
+  struct Parts {
+    core::Engine* engine;
+    const core::TelemetrySampler* telemetry;
+    std::shared_ptr<const Authenticator> authenticator;
+    DaemonControl* control;
+    wire::JobBounds bounds;
+    wire::ReceiptFacts facts;
+    v1::GetServerInfoResponse info;  // all that does not change while the daemon runs
+  };
+  explicit ServiceContext(Parts parts);
+
+  core::Engine& engine() const { return *parts_.engine; }
+  core::ArrayStore& arrays() const { return parts_.engine->arrays(); }
+  const core::TelemetrySampler& telemetry() const { return *parts_.telemetry; }
+  DaemonControl& control() const { return *parts_.control; }
+  const wire::JobBounds& bounds() const { return parts_.bounds; }
+  const wire::ReceiptFacts& facts() const { return parts_.facts; }
+  const v1::GetServerInfoResponse& info() const { return parts_.info; }
+  const std::string& generation() const { return parts_.info.generation(); }
+  FileThread& files() const { return files_; }
+
+  // Who calls, if they may; touches their session (RESOURCE_EXHAUSTED: too many of them).
+  absl::StatusOr<core::Principal> Admit(const grpc::CallbackServerContext& call, core::Scope needed) const;
+
+  // UNAVAILABLE while the daemon drains.
+  absl::Status AcceptsJobs() const;
+
+ private:
+  const Parts parts_;
+  mutable FileThread files_;
+};
+
+// The right to hold a stream open, counted by the engine. Move-only; gives it back when destroyed.
+class StreamTicket {
+ public:
+  // RESOURCE_EXHAUSTED names the limit.
+  static absl::StatusOr<StreamTicket> Take(const ServiceContext& context, const core::SessionId& session);
+
+  StreamTicket(StreamTicket&& other) noexcept;
+  StreamTicket& operator=(StreamTicket&&) = delete;
+  ~StreamTicket();
+
+ private:
+  StreamTicket(const ServiceContext& context, core::SessionId session);
+
+  const ServiceContext* context_;
+  core::SessionId session_;
+};
+
+}  // namespace hotplate::server

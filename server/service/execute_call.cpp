@@ -1,0 +1,80 @@
+#include "server/service/execute_call.h"
+
+#include <utility>
+
+#include "server/wire/status.h"
+
+namespace hotplate::server {
+namespace {
+
+class Refusal final : public grpc::ServerUnaryReactor {
+ public:
+  explicit Refusal(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                             const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response) {
+  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
+  if (!who.ok()) return new Refusal(who.status());
+  if (absl::Status status = context.AcceptsJobs(); !status.ok()) return new Refusal(status);
+  const auto execution = std::make_shared<ExecuteCall>(context, *std::move(who), request, response);
+  execution->self_ = execution;
+  if (!wire::NeedsFiles(request.job())) {
+    execution->Run();
+  } else if (!context.files().Post([execution] { execution->Run(); })) {
+    execution->Finish(
+        wire::ToGrpc(absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again")));
+  }
+  return execution.get();
+}
+
+ExecuteCall::ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
+                         v1::ExecuteJobResponse& response)
+    : context_(context), who_(std::move(who)), request_(request), response_(response) {}
+
+absl::StatusOr<core::JobId> ExecuteCall::Submit() {
+  absl::StatusOr<core::JobRequest> request =
+      wire::FromProto(request_.job(), context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+  if (!request.ok()) return request.status();
+  request->attached = true;
+  return context_.engine().Submit(who_, *std::move(request), shared_from_this(), 0);
+}
+
+void ExecuteCall::Run() {
+  const std::shared_ptr<ExecuteCall> alive = shared_from_this();
+  const absl::StatusOr<core::JobId> id = Submit();
+  if (!id.ok()) {
+    if (Close()) Finish(wire::ToGrpc(id.status()));
+    return;
+  }
+  // A client that went away before the engine had the job.
+  if (cancelled_.load()) GiveUp();
+}
+
+void ExecuteCall::OnEvent(const core::JobId& id, std::uint64_t, const core::JobEvent&,
+                          const std::shared_ptr<const core::JobEnd>& end) {
+  if (!end || !Close()) return;
+  response_.set_job_id(id.value());
+  wire::ToProto(*end, id, request_.job().kernel(), context_.facts(), *response_.mutable_end());
+  response_.set_generation(context_.generation());
+  Finish(grpc::Status::OK);
+}
+
+void ExecuteCall::OnCancel() {
+  cancelled_.store(true);
+  GiveUp();
+  if (Close()) Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+}
+
+void ExecuteCall::GiveUp() {
+  context_.engine().Unsubscribe(shared_from_this(), core::Engine::OnDisconnect::kCancelAfterGrace);
+}
+
+bool ExecuteCall::Close() { return !closed_.exchange(true); }
+
+void ExecuteCall::OnDone() { const std::shared_ptr<ExecuteCall> last = std::move(self_); }
+
+}  // namespace hotplate::server

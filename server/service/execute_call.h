@@ -1,0 +1,46 @@
+// Jobs.Execute: one job in one unary call. Answers when the job ends; the handler's thread does not wait for that.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "hotplate/v1/jobs.pb.h"
+#include "server/service/context.h"
+
+namespace hotplate::server {
+
+class ExecuteCall final : public grpc::ServerUnaryReactor,
+                          public core::JobObserver,
+                          public std::enable_shared_from_this<ExecuteCall> {
+ public:
+  static grpc::ServerUnaryReactor* Start(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                         const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response);
+
+  ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
+              v1::ExecuteJobResponse& response);
+
+  void OnEvent(const core::JobId& id, std::uint64_t tag, const core::JobEvent& event,
+               const std::shared_ptr<const core::JobEnd>& end) override;
+  void OnProgress(const core::JobId&, std::uint64_t, double) override {}
+  void OnNotice(const std::string&, std::optional<double>) override {}
+
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  void Run();
+  absl::StatusOr<core::JobId> Submit();
+  // True for the first caller, who then calls Finish.
+  bool Close();
+  void GiveUp();
+
+  const ServiceContext& context_;
+  const core::Principal who_;
+  const v1::ExecuteJobRequest& request_;  // live until Finish
+  v1::ExecuteJobResponse& response_;
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> cancelled_{false};
+  std::shared_ptr<ExecuteCall> self_;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,118 @@
+#include "server/service/grpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include "kernels/status.h"
+#include "server/service/arrays_service.h"
+#include "server/service/catalogue_service.h"
+#include "server/service/jobs_service.h"
+#include "server/service/server_service.h"
+#include "server/service/telemetry_service.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr int kLargestFrame = (1 << 24) - 1;  // HTTP/2's own limit
+constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead on one stream
+constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
+constexpr int kKeepaliveMs = 30'000;          // so that a peer that vanished is noticed
+constexpr int kKeepaliveTimeoutMs = 20'000;
+constexpr int kShortestClientPingMs = 10'000;
+
+std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options,
+                                                        std::shared_ptr<const Authenticator> authenticator) {
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  if (options.identity) {
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+    tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
+    credentials = grpc::SslServerCredentials(tls);
+  } else {
+    // Plaintext on the wire, but unlike insecure credentials these take a metadata processor.
+    credentials = grpc::experimental::LocalServerCredentials(options.unix_socket.empty() ? LOCAL_TCP : UDS);
+  }
+  credentials->SetAuthMetadataProcessor(Authenticator::Processor(std::move(authenticator)));
+  return credentials;
+}
+
+std::string TargetOf(const ListenOptions& options) {
+  if (!options.unix_socket.empty()) return "unix:" + options.unix_socket;
+  const bool six = options.address.find(':') != std::string::npos;
+  return (six ? "[" + options.address + "]" : options.address) + ":" + std::to_string(options.port);
+}
+
+class Implementation final : public GrpcServer {
+ public:
+  explicit Implementation(const ServiceContext& context)
+      : catalogue_(context), arrays_(context), jobs_(context), telemetry_(context), server_service_(context) {}
+
+  ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
+
+  absl::Status Listen(const ListenOptions& options, std::shared_ptr<const Authenticator> authenticator) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(TargetOf(options), CredentialsFor(options, std::move(authenticator)), &port);
+    for (grpc::Service* service : {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
+                                   static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&telemetry_),
+                                   static_cast<grpc::Service*>(&server_service_)}) {
+      builder.RegisterService(service);
+    }
+    builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes));
+    builder.SetMaxSendMessageSize(-1);
+    // Reflection is the only service that needs threads of its own.
+    builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+    builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+    builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kLargestFrame);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookahead);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kShortestClientPingMs);
+    server_ = builder.BuildAndStart();
+    if (!server_) {
+      return absl::UnavailableError(
+          ToAbsl("cannot listen on " + TargetOf(options) + ": the address is not this node's, or the port is taken"));
+    }
+    if (options.unix_socket.empty()) port_ = static_cast<std::uint16_t>(port);
+    return absl::OkStatus();
+  }
+
+  std::uint16_t port() const override { return port_; }
+
+  void SetServing(bool serving) override {
+    if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(serving);
+  }
+
+  void Shutdown(std::chrono::system_clock::time_point deadline) override {
+    if (!server_) return;
+    server_->Shutdown(deadline);
+    server_.reset();
+  }
+
+ private:
+  CatalogueService catalogue_;
+  ArraysService arrays_;
+  JobsService jobs_;
+  TelemetryService telemetry_;
+  ServerService server_service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ServiceContext& context,
+                                                              std::shared_ptr<const Authenticator> authenticator,
+                                                              const ListenOptions& options) {
+  auto server = std::make_unique<Implementation>(context);
+  if (absl::Status status = server->Listen(options, std::move(authenticator)); !status.ok()) return status;
+  return std::unique_ptr<GrpcServer>(std::move(server));
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,40 @@
+// The gRPC server: all services, health and reflection behind one token, over TLS or (insecure) where only this
+// machine can connect.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/service/context.h"
+#include "server/tls.h"
+
+namespace hotplate::server {
+
+struct ListenOptions {
+  std::string address = "127.0.0.1";  // numeric
+  std::uint16_t port = 0;             // 0: any that is free
+  std::string unix_socket;            // instead of the two
+  // None: plaintext. gRPC itself then refuses peers that are not on this machine.
+  std::optional<Identity> identity;
+  std::uint64_t message_bytes = std::uint64_t{8} << 20;
+};
+
+class GrpcServer {
+ public:
+  // Listens and serves when it returns. `context` must outlive the server.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ServiceContext& context,
+                                                           std::shared_ptr<const Authenticator> authenticator,
+                                                           const ListenOptions& options);
+  virtual ~GrpcServer() = default;
+
+  virtual std::uint16_t port() const = 0;  // 0 for a unix socket
+  // What health checks are told.
+  virtual void SetServing(bool serving) = 0;
+  // Lets calls end by themselves until the deadline, then cancels them; returns when none is left.
+  virtual void Shutdown(std::chrono::system_clock::time_point deadline) = 0;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,152 @@
+#include "server/service/jobs_service.h"
+
+#include <utility>
+
+#include "kernels/status.h"
+#include "server/core/job_state.h"
+#include "server/service/execute_call.h"
+#include "server/service/run_stream.h"
+#include "server/service/unary.h"
+#include "server/service/watch_stream.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr std::size_t kDefaultPage = 100, kLargestPage = 1000;
+
+core::JobId IdOf(const std::string& text) { return core::JobId(text.substr(0, 128)); }
+
+template <typename Response>
+absl::Status Show(const absl::StatusOr<core::JobSnapshot>& job, const ServiceContext& context, Response& response) {
+  if (!job.ok()) return job.status();
+  wire::ToProto(*job, context.facts(), *response.mutable_job());
+  response.set_generation(context.generation());
+  return absl::OkStatus();
+}
+
+// Like AnswerNow, but on the files' thread if the job has inputs by path.
+template <typename Answer>
+grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                           core::Scope needed, const v1::JobSpec& spec, Answer answer) {
+  if (!wire::NeedsFiles(spec)) return AnswerNow(context, call, needed, std::move(answer));
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
+  if (!who.ok()) {
+    reactor->Finish(wire::ToGrpc(who.status()));
+  } else if (!context.files().Post([=, who = *who] { reactor->Finish(wire::ToGrpc(answer(who))); })) {
+    reactor->Finish(wire::ToGrpc(absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again")));
+  }
+  return reactor;
+}
+
+}  // namespace
+
+absl::Status JobsService::CheckJob(const core::Principal& who, const v1::JobSpec& spec,
+                                   v1::CheckJobResponse& response) const {
+  const absl::StatusOr<core::JobRequest> request =
+      wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kAllowed, context_.arrays());
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<core::CheckReport> report = context_.engine().Check(who, *request);
+  if (!report.ok()) return report.status();
+  wire::ToProto(*report, response);
+  response.set_generation(context_.generation());
+  return absl::OkStatus();
+}
+
+absl::Status JobsService::SubmitJob(const core::Principal& who, const v1::JobSpec& spec,
+                                    v1::SubmitJobResponse& response) const {
+  if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
+  absl::StatusOr<core::JobRequest> request =
+      wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<core::JobId> id = context_.engine().Submit(who, *std::move(request), nullptr, 0);
+  if (!id.ok()) return id.status();
+  response.set_job_id(id->value());
+  response.set_generation(context_.generation());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* JobsService::Check(grpc::CallbackServerContext* call, const v1::CheckJobRequest* request,
+                                             v1::CheckJobResponse* response) {
+  return AnswerAfterFiles(context_, call, core::Scope::kObserve, request->job(),
+                          [=, this](const core::Principal& who) { return CheckJob(who, request->job(), *response); });
+}
+
+grpc::ServerUnaryReactor* JobsService::Execute(grpc::CallbackServerContext* call, const v1::ExecuteJobRequest* request,
+                                               v1::ExecuteJobResponse* response) {
+  return ExecuteCall::Start(context_, call, *request, *response);
+}
+
+grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* JobsService::Run(grpc::CallbackServerContext* call) {
+  return RunStream::Start(context_, call);
+}
+
+grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* call, const v1::SubmitJobRequest* request,
+                                              v1::SubmitJobResponse* response) {
+  return AnswerAfterFiles(context_, call, core::Scope::kSubmit, request->job(),
+                          [=, this](const core::Principal& who) { return SubmitJob(who, request->job(), *response); });
+}
+
+grpc::ServerWriteReactor<v1::WatchJobResponse>* JobsService::Watch(grpc::CallbackServerContext* call,
+                                                                   const v1::WatchJobRequest* request) {
+  return WatchStream::Start(context_, call, *request);
+}
+
+grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, const v1::GetJobRequest* request,
+                                           v1::GetJobResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+    return Show(context_.engine().Get(who, IdOf(request->job_id())), context_, *response);
+  });
+}
+
+grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, const v1::ListJobsRequest* request,
+                                            v1::ListJobsResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+    core::JobFilter filter;
+    if (request->own_session()) filter.session = who.session;
+    filter.active_only = request->active_only();
+    const std::size_t page =
+        request->page_size() == 0 ? kDefaultPage : std::min<std::size_t>(request->page_size(), kLargestPage);
+    filter.limit = page + 1;  // one more, to know whether there is a next page
+    filter.before_id = request->page_token().substr(0, 128);
+    std::vector<core::JobSnapshot> jobs = context_.engine().List(who, filter);
+    if (jobs.size() > page) {
+      jobs.resize(page);
+      response->set_next_page_token(jobs.back().id.value());
+    }
+    for (const core::JobSnapshot& job : jobs) wire::ToProto(job, context_.facts(), *response->add_jobs());
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call, const v1::CancelJobRequest* request,
+                                              v1::CancelJobResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) {
+    return Show(context_.engine().Cancel(who, IdOf(request->job_id())), context_, *response);
+  });
+}
+
+grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* call,
+                                                   const v1::FetchResultRequest* request,
+                                                   v1::FetchResultResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) -> absl::Status {
+    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
+    if (!job.ok()) return job.status();
+    if (!job->end) {
+      return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
+                                                  std::string(core::Name(job->state)) +
+                                                  " and has no result yet; Jobs.Watch tells when it ends"));
+    }
+    if (job->end->outputs_dropped) {
+      return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() +
+                                                  " was attached: its outputs went to its stream and were not kept; "
+                                                  "Jobs.Submit keeps them, Jobs.Get shows the receipt"));
+    }
+    wire::ToProto(*job->end, job->id, job->kernel, context_.facts(), *response);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace hotplate::server

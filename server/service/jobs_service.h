@@ -1,0 +1,38 @@
+// hotplate.v1.Jobs.
+#pragma once
+
+#include "hotplate/v1/jobs.grpc.pb.h"
+#include "server/service/context.h"
+
+namespace hotplate::server {
+
+class JobsService final : public v1::Jobs::CallbackService {
+ public:
+  explicit JobsService(const ServiceContext& context) : context_(context) {}
+
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call, const v1::CheckJobRequest* request,
+                                  v1::CheckJobResponse* response) override;
+  grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* call, const v1::ExecuteJobRequest* request,
+                                    v1::ExecuteJobResponse* response) override;
+  grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* Run(grpc::CallbackServerContext* call) override;
+  grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* call, const v1::SubmitJobRequest* request,
+                                   v1::SubmitJobResponse* response) override;
+  grpc::ServerWriteReactor<v1::WatchJobResponse>* Watch(grpc::CallbackServerContext* call,
+                                                        const v1::WatchJobRequest* request) override;
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* call, const v1::GetJobRequest* request,
+                                v1::GetJobResponse* response) override;
+  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* call, const v1::ListJobsRequest* request,
+                                 v1::ListJobsResponse* response) override;
+  grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* call, const v1::CancelJobRequest* request,
+                                   v1::CancelJobResponse* response) override;
+  grpc::ServerUnaryReactor* FetchResult(grpc::CallbackServerContext* call, const v1::FetchResultRequest* request,
+                                        v1::FetchResultResponse* response) override;
+
+ private:
+  absl::Status CheckJob(const core::Principal& who, const v1::JobSpec& spec, v1::CheckJobResponse& response) const;
+  absl::Status SubmitJob(const core::Principal& who, const v1::JobSpec& spec, v1::SubmitJobResponse& response) const;
+
+  const ServiceContext& context_;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,70 @@
+// The updates of one stream that are still to be sent. Of progress only the newest value is kept; state changes of a
+// job whose end comes before they could be sent may be left out.
+// Not thread-safe: its stream's mutex guards it.
+#pragma once
+
+#include <google/protobuf/repeated_field.h>
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hotplate/v1/jobs.pb.h"
+#include "server/wire/result.h"
+
+namespace hotplate::server {
+
+class Outbox {
+ public:
+  // Whether a job's state changes that are still unsent when its end comes are sent all the same.
+  enum class StatesBeforeEnd { kSent, kDropped };
+
+  explicit Outbox(StatesBeforeEnd states_before_end) : states_before_end_(states_before_end) {}
+
+  void AddState(std::uint64_t tag, const core::JobId& id, const core::JobEvent& event);
+  void AddProgress(std::uint64_t tag, const core::JobId& id, double fraction);
+  void AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel, std::uint64_t sequence,
+              std::shared_ptr<const core::JobEnd> end);
+  void AddRefusal(std::uint64_t tag, absl::Status status);
+  void AddNotice(std::string text, std::optional<double> seconds_left);
+
+  bool empty() const { return urgent_.empty() && patient_.empty(); }
+
+  // What goes into one message: moved out here under the lock, and turned into messages without it.
+  class Batch {
+   public:
+    void FillInto(google::protobuf::RepeatedPtrField<v1::JobUpdate>& updates, const wire::ReceiptFacts& facts) const;
+
+   private:
+    friend class Outbox;
+    struct Urgent {
+      std::uint64_t tag = 0;
+      core::JobId id;
+      std::string kernel;
+      std::uint64_t sequence = 0;
+      std::shared_ptr<const core::JobEnd> end;  // set for an end
+      absl::Status refusal;                     // not OK for a refusal
+      std::string notice;
+      std::optional<double> seconds_left;
+    };
+    struct Patient {
+      core::JobId id;
+      std::vector<core::JobEvent> states;
+      std::optional<double> progress;
+    };
+    std::vector<std::pair<std::uint64_t, Patient>> patient_;
+    std::vector<Urgent> urgent_;
+  };
+  // At most about a MiB.
+  Batch Take();
+
+ private:
+  Batch::Patient& PatientOf(std::uint64_t tag, const core::JobId& id);
+
+  const StatesBeforeEnd states_before_end_;
+  std::deque<Batch::Urgent> urgent_;
+  std::map<std::uint64_t, Batch::Patient> patient_;  // by tag
+};
+
+}  // namespace hotplate::server

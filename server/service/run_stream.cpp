@@ -1,0 +1,129 @@
+#include "server/service/run_stream.h"
+
+#include <utility>
+#include <vector>
+
+#include "kernels/status.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+using Reactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
+
+class Refusal final : public Reactor {
+ public:
+  explicit Refusal(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+Reactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
+  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
+  if (!who.ok()) return new Refusal(who.status());
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  if (!ticket.ok()) return new Refusal(ticket.status());
+  const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
+  stream->Begin();
+  stream->StartRead(&stream->request_);
+  return stream.get();
+}
+
+RunStream::RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket)
+    : UpdateStream(context, std::move(ticket), Outbox::StatesBeforeEnd::kDropped), who_(std::move(who)) {}
+
+void RunStream::OnReadDone(bool ok) {
+  if (!ok) {
+    std::unique_lock lock(mutex_);
+    reads_done_ = true;
+    return CloseIfDone(lock);
+  }
+  for (const v1::RunJobsRequest::Start& start : request_.start()) {
+    if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
+      Refuse(start.tag(), status);
+    } else if (!wire::NeedsFiles(start.job())) {
+      StartJob(start.tag(), start.job());
+    } else {
+      auto later = [self = this->shared_from_this(), this, start] { StartJob(start.tag(), start.job()); };
+      if (!context_.files().Post(std::move(later))) {
+        Drop(start.tag(), absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again"));
+      }
+    }
+  }
+  for (std::uint64_t tag : request_.cancel()) CancelTag(tag);
+  request_.Clear();
+  StartRead(&request_);
+}
+
+absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
+  if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  const auto [active, fresh] = active_.try_emplace(tag);
+  if (!fresh)
+    return InvalidField("tag", "tag " + std::to_string(tag) + " belongs to a job of this stream that goes on");
+  active->second.kernel = spec.kernel().substr(0, 128);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<core::JobId> RunStream::Submit(std::uint64_t tag, const v1::JobSpec& spec) {
+  absl::StatusOr<core::JobRequest> request =
+      wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+  if (!request.ok()) return request.status();
+  request->attached = true;
+  return context_.engine().Submit(who_, *std::move(request), observer(), tag);
+}
+
+void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec) {
+  const absl::StatusOr<core::JobId> id = Submit(tag, spec);
+  if (!id.ok()) return Drop(tag, id.status());
+  bool cancel = false, gone = false;
+  {
+    const std::lock_guard lock(mutex_);
+    gone = closed_;
+    if (const auto active = active_.find(tag); active != active_.end()) {
+      active->second.id = *id;
+      cancel = active->second.cancel_requested;
+    }
+  }
+  if (cancel) context_.engine().Cancel(who_, *id).IgnoreError();
+  // A stream that broke meanwhile was forgotten without this job.
+  if (gone) context_.engine().Unsubscribe(observer(), core::Engine::OnDisconnect::kCancelAfterGrace);
+}
+
+void RunStream::Drop(std::uint64_t tag, const absl::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    active_.erase(tag);
+  }
+  Refuse(tag, status);
+  std::unique_lock lock(mutex_);
+  CloseIfDone(lock);
+}
+
+void RunStream::CancelTag(std::uint64_t tag) {
+  core::JobId id;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto active = active_.find(tag);
+    if (active == active_.end()) return;  // it has ended meanwhile
+    active->second.cancel_requested = true;
+    id = active->second.id;
+  }
+  if (!id.empty()) context_.engine().Cancel(who_, id).IgnoreError();
+}
+
+std::string RunStream::EndedLocked(std::uint64_t tag) {
+  const auto active = active_.find(tag);
+  if (active == active_.end()) return "";
+  std::string kernel = std::move(active->second.kernel);
+  active_.erase(active);
+  if (reads_done_ && active_.empty()) CloseAfterEndLocked();
+  return kernel;
+}
+
+void RunStream::CloseIfDone(std::unique_lock<std::mutex>& lock) {
+  if (reads_done_ && active_.empty()) CloseWhenSent(lock, absl::OkStatus());
+}
+
+}  // namespace hotplate::server

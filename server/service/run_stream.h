@@ -1,0 +1,48 @@
+// Jobs.Run: one bidirectional stream, many jobs in flight, each known by the client's tag.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "hotplate/v1/jobs.pb.h"
+#include "server/service/update_stream.h"
+
+namespace hotplate::server {
+
+class RunStream final
+    : public UpdateStream<grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>, v1::RunJobsResponse> {
+ public:
+  // The reactor of a call; refused calls get one that only says so.
+  static grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* Start(const ServiceContext& context,
+                                                                                 grpc::CallbackServerContext* call);
+
+  RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket);
+
+  void OnReadDone(bool ok) override;
+
+ private:
+  struct Active {
+    core::JobId id;  // empty until the engine has taken the job
+    std::string kernel;
+    bool cancel_requested = false;
+  };
+
+  std::string EndedLocked(std::uint64_t tag) override;
+
+  // Begins a job or refuses it. May wait for files, if the spec needs them.
+  void StartJob(std::uint64_t tag, const v1::JobSpec& spec);
+  absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec);
+  // Takes note of the tag, or says why it cannot be used.
+  absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
+  void Drop(std::uint64_t tag, const absl::Status& status);
+  void CancelTag(std::uint64_t tag);
+  void CloseIfDone(std::unique_lock<std::mutex>& lock);
+
+  const core::Principal who_;
+  v1::RunJobsRequest request_;
+  // Guarded by mutex_.
+  std::map<std::uint64_t, Active> active_;
+  bool reads_done_ = false;
+};
+
+}  // namespace hotplate::server

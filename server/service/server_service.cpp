@@ -1,0 +1,70 @@
+#include "server/service/server_service.h"
+
+#include "server/service/unary.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr core::nanoseconds kLongestDrain = std::chrono::hours(24);
+
+// The timeout that a request gives, bounded; nothing if it gives none. Zero (now) is fine here.
+absl::StatusOr<std::optional<core::nanoseconds>> Timeout(bool given, const google::protobuf::Duration& duration,
+                                                         const std::string& field) {
+  if (!given) return std::optional<core::nanoseconds>();
+  if (duration.seconds() == 0 && duration.nanos() == 0) return std::optional(core::nanoseconds(0));
+  const absl::StatusOr<core::nanoseconds> timeout = wire::PositiveDuration(duration, field);
+  if (!timeout.ok()) return timeout.status();
+  return std::optional(std::min(*timeout, kLongestDrain));
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* call, const v1::GetServerInfoRequest*,
+                                                 v1::GetServerInfoResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {
+    *response = context_.info();
+    const core::EngineStatus status = context_.engine().Status();
+    response->set_state(status.draining || context_.control().draining() ? v1::DRAINING : v1::SERVING);
+    response->set_idle_seconds(static_cast<double>(status.idle.count()) * 1e-9);
+    for (v1::Device& device : *response->mutable_devices()) {
+      for (const core::EngineStatus::DeviceStatus& now : status.devices) {
+        if (now.id == device.id()) device.set_lost(now.lost);
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ServerService::Drain(grpc::CallbackServerContext* call, const v1::DrainRequest* request,
+                                               v1::DrainResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kAdmin, [&](const core::Principal& who) -> absl::Status {
+    const auto timeout = Timeout(request->has_timeout(), request->timeout(), "timeout");
+    if (!timeout.ok()) return timeout.status();
+    context_.control().RequestDrain(*timeout, who.token);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ServerService::Shutdown(grpc::CallbackServerContext* call, const v1::ShutdownRequest* request,
+                                                  v1::ShutdownResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kAdmin, [&](const core::Principal& who) -> absl::Status {
+    const auto timeout = Timeout(request->has_drain_timeout(), request->drain_timeout(), "drain_timeout");
+    if (!timeout.ok()) return timeout.status();
+    context_.control().RequestShutdown(*timeout, who.token);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ServerService::CloseSession(grpc::CallbackServerContext* call, const v1::CloseSessionRequest*,
+                                                      v1::CloseSessionResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) {
+    context_.engine().EndSession(who.session);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace hotplate::server

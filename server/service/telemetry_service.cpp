@@ -1,0 +1,132 @@
+#include "server/service/telemetry_service.h"
+
+#include <grpcpp/alarm.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "kernels/status.h"
+#include "server/service/unary.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+using Reactor = grpc::ServerWriteReactor<v1::WatchTelemetryResponse>;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kShortest{100}, kLongest{60'000}, kDefault{1'000};
+
+// Writes a sample at each alarm, unless the last one is still on its way. Deletes itself when gRPC is done with it;
+// Finish is called when neither an alarm nor a write is out.
+class TelemetryStream final : public Reactor {
+ public:
+  explicit TelemetryStream(const absl::Status& refusal) { Finish(wire::ToGrpc(refusal)); }
+
+  TelemetryStream(const ServiceContext& context, StreamTicket ticket, core::nanoseconds interval)
+      : context_(&context), ticket_(std::move(ticket)), interval_(interval) {
+    Tick(true);
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::unique_lock lock(mutex_);
+    writing_ = false;
+    if (!ok) Stop();
+    FinishIfIdle(lock);
+  }
+
+  void OnCancel() override {
+    std::unique_lock lock(mutex_);
+    Stop();
+    FinishIfIdle(lock);
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void Tick(bool ok) {
+    std::unique_lock lock(mutex_);
+    alarm_set_ = false;
+    if (!ok) stopped_ = true;
+    if (stopped_) return FinishIfIdle(lock);
+    const bool write = !std::exchange(writing_, true);
+    alarm_set_ = true;
+    // A new one each time: this function may be running as the old one's.
+    alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(std::chrono::system_clock::now() + interval_, [this](bool fired) { Tick(fired); });
+    lock.unlock();
+    if (!write) return;
+    response_.Clear();
+    wire::ToProto(context_->telemetry().Newest(), *response_.mutable_sample());
+    response_.set_generation(context_->generation());
+    StartWrite(&response_);
+  }
+
+  void Stop() {
+    stopped_ = true;
+    if (alarm_set_) alarm_->Cancel();
+  }
+
+  void FinishIfIdle(std::unique_lock<std::mutex>& lock) {
+    if (!stopped_ || writing_ || alarm_set_ || std::exchange(finished_, true)) return;
+    lock.unlock();
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+  }
+
+  const ServiceContext* const context_ = nullptr;
+  const std::optional<StreamTicket> ticket_;
+  const core::nanoseconds interval_{};
+  v1::WatchTelemetryResponse response_;  // belongs to whoever set writing_
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::unique_ptr<grpc::Alarm> alarm_;
+  bool alarm_set_ = false, writing_ = false, stopped_ = false, finished_ = false;
+};
+
+absl::StatusOr<Reactor*> Open(const ServiceContext& context, grpc::CallbackServerContext* call,
+                              const v1::WatchTelemetryRequest& request) {
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
+  if (!who.ok()) return who.status();
+  core::nanoseconds interval = kDefault;
+  if (request.has_interval()) {
+    const absl::StatusOr<core::nanoseconds> given = wire::PositiveDuration(request.interval(), "interval");
+    if (!given.ok()) return given.status();
+    if (*given < kShortest || *given > kLongest) {
+      return InvalidField("interval", "interval is " + std::to_string(given->count() / 1'000'000) +
+                                          " ms; it must be from 100 ms to 60 s");
+    }
+    interval = *given;
+  }
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  if (!ticket.ok()) return ticket.status();
+  return new TelemetryStream(context, *std::move(ticket), interval);
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* TelemetryService::Snapshot(grpc::CallbackServerContext* call,
+                                                     const v1::TelemetrySnapshotRequest* request,
+                                                     v1::TelemetrySnapshotResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {
+    if (request->history() <= 1) {
+      wire::ToProto(context_.telemetry().Newest(), *response->add_samples());
+    } else {
+      const std::size_t count = std::min<std::size_t>(request->history(), core::TelemetrySampler::kRingSize);
+      for (const core::TelemetrySample& sample : context_.telemetry().History(count)) {
+        wire::ToProto(sample, *response->add_samples());
+      }
+    }
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerWriteReactor<v1::WatchTelemetryResponse>* TelemetryService::Watch(
+    grpc::CallbackServerContext* call, const v1::WatchTelemetryRequest* request) {
+  const absl::StatusOr<Reactor*> stream = Open(context_, call, *request);
+  return stream.ok() ? *stream : new TelemetryStream(stream.status());
+}
+
+}  // namespace hotplate::server

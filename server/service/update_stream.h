@@ -1,0 +1,151 @@
+// What Run and Watch have in common: a reactor that observes jobs and writes their updates, one message at a time,
+// as many updates in it as have gathered while the last one was on its way. How it ends:
+//   by itself     CloseWhenSent: after the last update
+//   from outside  OnCancel or a failed write: the engine deals with its jobs, then the call is finished
+// Owned by itself until gRPC is done with it, and by the engine while that calls it; callbacks that come later find
+// it closed. No lock is held across a call into gRPC or the engine.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "server/service/context.h"
+#include "server/service/outbox.h"
+#include "server/wire/status.h"
+
+namespace hotplate::server {
+
+template <typename Reactor, typename Response>
+class UpdateStream : public Reactor,
+                     public core::JobObserver,
+                     public std::enable_shared_from_this<UpdateStream<Reactor, Response>> {
+ public:
+  // Once, after construction: the stream lives until OnDone, and hears of notices.
+  void Begin() {
+    self_ = this->shared_from_this();
+    context_.engine().Subscribe(observer());
+  }
+
+  void OnEvent(const core::JobId& id, std::uint64_t tag, const core::JobEvent& event,
+               const std::shared_ptr<const core::JobEnd>& end) final {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    if (end) {
+      outbox_.AddEnd(tag, id, EndedLocked(tag), event.sequence, end);
+    } else {
+      outbox_.AddState(tag, id, event);
+    }
+  }
+
+  void OnProgress(const core::JobId& id, std::uint64_t tag, double fraction) final {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) outbox_.AddProgress(tag, id, fraction);
+  }
+
+  void OnNotice(const std::string& text, std::optional<double> seconds_left) final {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) outbox_.AddNotice(text, seconds_left);
+  }
+
+  // The engine has said what it had to say for now: a tiny job's whole story goes into one message.
+  void OnFlush() final {
+    std::unique_lock lock(mutex_);
+    Advance(lock);
+  }
+
+  void OnWriteDone(bool ok) final {
+    std::unique_lock lock(mutex_);
+    writing_ = false;
+    response_.Clear();
+    if (!ok || broken_) return Break(lock);
+    Advance(lock);
+  }
+
+  void OnCancel() final {
+    std::unique_lock lock(mutex_);
+    Break(lock);
+  }
+
+  void OnDone() final {
+    const std::shared_ptr<UpdateStream> last = std::move(self_);
+    // Whatever way it ended, the engine forgets it.
+    context_.engine().Unsubscribe(last, core::Engine::OnDisconnect::kCancelAfterGrace);
+  }
+
+ protected:
+  UpdateStream(const ServiceContext& context, StreamTicket ticket, Outbox::StatesBeforeEnd states_before_end)
+      : context_(context), outbox_(states_before_end), ticket_(std::move(ticket)) {
+    response_.set_generation(context.generation());
+  }
+
+  // Called under the lock when a job ends: forgets it, and returns its kernel's name.
+  virtual std::string EndedLocked(std::uint64_t tag) = 0;
+
+  std::shared_ptr<core::JobObserver> observer() { return this->shared_from_this(); }
+
+  void Refuse(std::uint64_t tag, const absl::Status& status) {
+    std::unique_lock lock(mutex_);
+    outbox_.AddRefusal(tag, status);
+    Advance(lock);
+  }
+
+  // Finishes with `status` when all that is in the outbox has been sent.
+  void CloseWhenSent(std::unique_lock<std::mutex>& lock, const absl::Status& status) {
+    if (!close_) close_ = status;
+    Advance(lock);
+  }
+
+  // The same from EndedLocked: the end that is being added is the last update.
+  void CloseAfterEndLocked() {
+    if (!close_) close_ = absl::OkStatus();
+  }
+
+  // Lets gRPC do the next thing, if there is one to do now; releases the lock if so.
+  void Advance(std::unique_lock<std::mutex>& lock) {
+    if (closed_ || writing_) return;
+    if (!outbox_.empty()) {
+      writing_ = true;
+      const Outbox::Batch batch = outbox_.Take();
+      lock.unlock();
+      batch.FillInto(*response_.mutable_updates(), context_.facts());
+      this->StartWrite(&response_);
+    } else if (close_ && outbox_.empty()) {
+      closed_ = true;
+      const absl::Status status = *close_;
+      lock.unlock();
+      this->Finish(wire::ToGrpc(status));
+    }
+  }
+
+  const ServiceContext& context_;
+  std::mutex mutex_;
+  bool closed_ = false;  // Finish was called, or will be once the write is back; guarded by mutex_
+
+ private:
+  void Break(std::unique_lock<std::mutex>& lock) {
+    broken_ = true;
+    const bool owed = !std::exchange(closed_, true) || finish_after_write_;
+    const bool finish = owed && !writing_;
+    finish_after_write_ = owed && writing_;
+    lock.unlock();
+    context_.engine().Unsubscribe(observer(), core::Engine::OnDisconnect::kCancelAfterGrace);
+    if (finish) this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+  }
+
+  // Guarded by mutex_, but response_, which belongs to whoever set writing_.
+  Outbox outbox_;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool finish_after_write_ = false;
+  std::optional<absl::Status> close_;
+  Response response_;
+
+  const StreamTicket ticket_;
+  std::shared_ptr<UpdateStream> self_;
+};
+
+}  // namespace hotplate::server

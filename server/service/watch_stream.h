@@ -1,0 +1,23 @@
+// Jobs.Watch: the story of one job, from a sequence number on, until it ends.
+#pragma once
+
+#include "hotplate/v1/jobs.pb.h"
+#include "server/service/update_stream.h"
+
+namespace hotplate::server {
+
+class WatchStream final : public UpdateStream<grpc::ServerWriteReactor<v1::WatchJobResponse>, v1::WatchJobResponse> {
+ public:
+  static grpc::ServerWriteReactor<v1::WatchJobResponse>* Start(const ServiceContext& context,
+                                                               grpc::CallbackServerContext* call,
+                                                               const v1::WatchJobRequest& request);
+
+  WatchStream(const ServiceContext& context, StreamTicket ticket, std::string kernel);
+
+ private:
+  std::string EndedLocked(std::uint64_t tag) override;
+
+  const std::string kernel_;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,259 @@
+#include "server/wire/job.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "absl/hash/hash.h"
+#include "kernels/status.h"
+#include "server/wire/path_input.h"
+#include "server/wire/types.h"
+
+namespace hotplate::wire {
+namespace {
+
+constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestChoice = 1024;
+constexpr int kMostArguments = 64;
+constexpr int kMostParams = 256;
+
+// Gathers what is wrong, so that one answer names it all.
+class Complaints {
+ public:
+  void Add(std::string field, std::string description) {
+    violations_.push_back({std::move(field), std::move(description)});
+  }
+  void Add(const std::string& field, const absl::Status& status) {
+    if (code_ == absl::StatusCode::kInvalidArgument) code_ = status.code();
+    std::vector<FieldViolation> carried = Violations(status);
+    if (carried.empty()) carried.push_back({field, std::string(status.message())});
+    for (FieldViolation& violation : carried) violations_.push_back(std::move(violation));
+  }
+  absl::Status status() const { return violations_.empty() ? absl::OkStatus() : Refused(code_, violations_); }
+
+ private:
+  // The first code that is not plain INVALID_ARGUMENT, if there is one: a limit, a path outside the roots.
+  absl::StatusCode code_ = absl::StatusCode::kInvalidArgument;
+  std::vector<FieldViolation> violations_;
+};
+
+bool CheckLength(const std::string& text, std::size_t longest, const std::string& field, Complaints& complaints) {
+  if (text.size() <= longest) return true;
+  complaints.Add(field, field + " is " + Quoted(text) + "; at most " + std::to_string(longest) + " bytes are possible");
+  return false;
+}
+
+void ReadParams(const v1::JobSpec& spec, core::JobRequest& request, Complaints& complaints) {
+  if (spec.params_size() > kMostParams) {
+    complaints.Add("params", "there are " + std::to_string(spec.params_size()) + " parameters; at most " +
+                                 std::to_string(kMostParams) + " are possible");
+    return;
+  }
+  for (const auto& [name, value] : spec.params()) {
+    if (!CheckLength(name, kLongestName, "params", complaints)) continue;
+    const std::string field = "params." + name;
+    switch (value.kind_case()) {
+      case v1::ParamValue::kIntValue:
+        request.params.emplace(name, value.int_value());
+        break;
+      case v1::ParamValue::kFloatValue:
+        request.params.emplace(name, value.float_value());
+        break;
+      case v1::ParamValue::kBoolValue:
+        request.params.emplace(name, value.bool_value());
+        break;
+      case v1::ParamValue::kStringValue:
+        if (CheckLength(value.string_value(), kLongestChoice, field, complaints)) {
+          request.params.emplace(name, value.string_value());
+        }
+        break;
+      case v1::ParamValue::KIND_NOT_SET:
+        complaints.Add(field, field + " has no value");
+        break;
+    }
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const HostBuffer>> CopyInline(const v1::InlineArray& from, const Signature& signature,
+                                                             const std::string& field, core::ArrayStore& arrays) {
+  const std::size_t expected = ByteSize(signature).value();
+  if (from.data().size() != expected) {
+    return InvalidField(field, field + ": " + ToString(signature) + " needs " + std::to_string(expected) +
+                                   " bytes; there are " + std::to_string(from.data().size()));
+  }
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays.AllocateBuffer(expected);
+  if (!buffer.ok()) return buffer.status();
+  if (expected != 0) std::memcpy((*buffer)->data(), from.data().data(), expected);
+  return std::shared_ptr<const HostBuffer>(*std::move(buffer));
+}
+
+absl::Status ReadSource(const v1::JobInput& from, const std::string& field, const JobBounds& bounds,
+                        SignatureInputs signature_inputs, core::ArrayStore& arrays, core::JobInput& input) {
+  switch (from.source_case()) {
+    case v1::JobInput::kInline: {
+      absl::StatusOr<Signature> signature = FromProto(from.inline_().signature(), field, bounds.max_array_bytes);
+      if (!signature.ok()) return signature.status();
+      absl::StatusOr<std::shared_ptr<const HostBuffer>> data = CopyInline(from.inline_(), *signature, field, arrays);
+      if (!data.ok()) return data.status();
+      input.signature = *std::move(signature);
+      input.source = *std::move(data);
+      return absl::OkStatus();
+    }
+    case v1::JobInput::kArrayId:
+      if (from.array_id().empty() || from.array_id().size() > kLongestName) {
+        return InvalidField(field, field + ": " + Quoted(from.array_id()) + " is not the id or name of an array");
+      }
+      input.source = from.array_id();
+      return absl::OkStatus();
+    case v1::JobInput::kPath: {
+      absl::StatusOr<std::shared_ptr<const NpyFile>> file = OpenPathInput(from.path(), field, bounds.path_roots);
+      if (!file.ok()) return file.status();
+      input.signature = (*file)->signature();
+      const std::optional<std::size_t> bytes = ByteSize(input.signature);
+      if (!bytes || *bytes > bounds.max_array_bytes) {
+        return Refused(absl::StatusCode::kResourceExhausted,
+                       {{field, field + ": " + from.path() + " holds " + ToString(input.signature) +
+                                    "; the limit max_array_bytes is " + std::to_string(bounds.max_array_bytes)}});
+      }
+      input.source = *std::move(file);
+      return absl::OkStatus();
+    }
+    case v1::JobInput::kSignature: {
+      if (signature_inputs == SignatureInputs::kRefused) {
+        return InvalidField(field, field + " is only a signature, without data; that is for Check");
+      }
+      absl::StatusOr<Signature> signature = FromProto(from.signature(), field, bounds.max_array_bytes);
+      if (!signature.ok()) return signature.status();
+      input.signature = *std::move(signature);
+      return absl::OkStatus();
+    }
+    case v1::JobInput::SOURCE_NOT_SET:
+      break;
+  }
+  return InvalidField(field, field + " has no source: inline data, an array or a path");
+}
+
+void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInputs signature_inputs,
+                core::ArrayStore& arrays, core::JobRequest& request, Complaints& complaints) {
+  if (spec.inputs_size() > kMostArguments) {
+    complaints.Add("inputs", "there are " + std::to_string(spec.inputs_size()) + " inputs; at most " +
+                                 std::to_string(kMostArguments) + " are possible");
+    return;
+  }
+  std::set<std::string> seen;
+  request.inputs.reserve(static_cast<std::size_t>(spec.inputs_size()));
+  for (const v1::JobInput& from : spec.inputs()) {
+    if (!CheckLength(from.name(), kLongestName, "inputs", complaints)) continue;
+    const std::string field = "inputs." + from.name();
+    if (!seen.insert(from.name()).second) {
+      complaints.Add(field, field + " is given twice");
+      continue;
+    }
+    core::JobInput input;
+    input.name = from.name();
+    if (absl::Status status = ReadSource(from, field, bounds, signature_inputs, arrays, input); !status.ok()) {
+      complaints.Add(field, status);
+      continue;
+    }
+    request.inputs.push_back(std::move(input));
+  }
+}
+
+void ReadOutputs(const v1::JobSpec& spec, core::JobRequest& request, Complaints& complaints) {
+  if (spec.outputs_size() > kMostArguments) {
+    complaints.Add("outputs", "there are " + std::to_string(spec.outputs_size()) + " outputs; at most " +
+                                  std::to_string(kMostArguments) + " are possible");
+    return;
+  }
+  std::set<std::string> seen;
+  for (const v1::JobOutput& from : spec.outputs()) {
+    if (!CheckLength(from.name(), kLongestName, "outputs", complaints)) continue;
+    const std::string field = "outputs." + from.name();
+    if (!seen.insert(from.name()).second) {
+      complaints.Add(field, field + " is given twice");
+      continue;
+    }
+    core::JobOutput output;
+    output.name = from.name();
+    output.keep = from.keep();
+    if (CheckLength(from.array_name(), kLongestName, field, complaints)) output.array_name = from.array_name();
+    if (from.has_lease()) {
+      const absl::StatusOr<core::nanoseconds> lease = PositiveDuration(from.lease(), field + ".lease");
+      if (lease.ok()) {
+        output.lease = *lease;
+      } else {
+        complaints.Add(field, lease.status());
+      }
+    }
+    request.outputs.push_back(std::move(output));
+  }
+}
+
+void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints& complaints) {
+  if (spec.kernel().empty()) complaints.Add("kernel", "kernel is empty; Catalogue.ListKernels lists them");
+  if (CheckLength(spec.kernel(), kLongestName, "kernel", complaints)) request.kernel = spec.kernel();
+  if (CheckLength(spec.device(), kLongestName, "device", complaints)) request.device = spec.device();
+  if (v1::Precision_IsValid(spec.precision())) {
+    request.precision = spec.precision();
+  } else {
+    complaints.Add("precision", "precision has the unknown number " + std::to_string(spec.precision()));
+  }
+  if (std::abs(std::int64_t{spec.priority()}) > core::kMaxPriority) {
+    complaints.Add("priority", "priority is " + std::to_string(spec.priority()) + "; it must be from -100 to 100");
+  }
+  request.priority = spec.priority();
+  if (!v1::DisconnectPolicy_IsValid(spec.disconnect_policy())) {
+    complaints.Add("disconnect_policy",
+                   "disconnect_policy has the unknown number " + std::to_string(spec.disconnect_policy()));
+  }
+  request.on_disconnect = static_cast<core::DisconnectPolicy>(spec.disconnect_policy());
+  if (spec.has_time_limit()) {
+    const absl::StatusOr<core::nanoseconds> limit = PositiveDuration(spec.time_limit(), "time_limit");
+    if (limit.ok()) {
+      request.time_limit = *limit;
+    } else {
+      complaints.Add("time_limit", limit.status());
+    }
+  }
+  if (CheckLength(spec.request_id(), core::kMaxRequestIdBytes, "request_id", complaints)) {
+    request.request_id = spec.request_id();
+  }
+}
+
+// The same for the same content whatever the order of its maps. Only ever compared within one process.
+std::uint64_t HashOf(const v1::JobSpec& spec) {
+  std::string bytes;
+  bytes.reserve(spec.ByteSizeLong());
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    spec.SerializeToCodedStream(&coded);
+  }
+  return absl::Hash<absl::string_view>()(ToAbsl(bytes));
+}
+
+}  // namespace
+
+bool NeedsFiles(const v1::JobSpec& spec) {
+  return std::any_of(spec.inputs().begin(), spec.inputs().end(),
+                     [](const v1::JobInput& input) { return input.source_case() == v1::JobInput::kPath; });
+}
+
+absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBounds& bounds,
+                                           SignatureInputs signature_inputs, core::ArrayStore& arrays) {
+  core::JobRequest request;
+  Complaints complaints;
+  ReadScalars(spec, request, complaints);
+  ReadParams(spec, request, complaints);
+  ReadInputs(spec, bounds, signature_inputs, arrays, request, complaints);
+  ReadOutputs(spec, request, complaints);
+  if (absl::Status status = complaints.status(); !status.ok()) return status;
+  if (!request.request_id.empty()) request.payload_hash = HashOf(spec);
+  return request;
+}
+
+}  // namespace hotplate::wire

@@ -1,0 +1,32 @@
+// A job spec from the wire as a request to the engine. Everything that can be told without the kernel's spec is
+// checked here, all violations at once; the engine checks the rest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "hotplate/v1/jobs.pb.h"
+#include "server/core/arrays.h"
+
+namespace hotplate::wire {
+
+struct JobBounds {
+  std::uint64_t max_array_bytes = 0;
+  // Canonical folders; inputs by path must lie below one of them.
+  std::vector<std::string> path_roots;
+};
+
+enum class SignatureInputs { kRefused, kAllowed };  // allowed for Check only
+
+// Copies inline data into memory that `arrays` counts; opens files of inputs by path (see NeedsFiles).
+absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBounds& bounds,
+                                           SignatureInputs signature_inputs, core::ArrayStore& arrays);
+
+// Whether FromProto will touch the file system, and may therefore wait.
+bool NeedsFiles(const v1::JobSpec& spec);
+
+// The folders as the file system sees them (links resolved), those that exist.
+std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots);
+
+}  // namespace hotplate::wire

@@ -1,0 +1,91 @@
+#include "server/wire/path_input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "kernels/status.h"
+#include "server/wire/job.h"
+#include "server/wire/types.h"
+
+namespace hotplate::wire {
+namespace {
+
+constexpr std::size_t kLongestPath = 4096;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+bool IsBelow(const std::string& path, const std::string& root) {
+  return root == "/" || (path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/');
+}
+
+absl::Status CannotOpen(const std::string& path, const std::string& field, int error) {
+  const std::string sentence = field + ": " + Quoted(path) + ": " + std::strerror(error);
+  const absl::StatusCode code = error == ENOENT || error == ENOTDIR ? absl::StatusCode::kNotFound
+                                : error == EACCES || error == EPERM ? absl::StatusCode::kPermissionDenied
+                                                                    : absl::StatusCode::kInvalidArgument;
+  return Refused(code, {{field, sentence}});
+}
+
+}  // namespace
+
+std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots) {
+  std::vector<std::string> result;
+  for (const std::string& root : roots) {
+    std::error_code error;
+    const std::string canonical = std::filesystem::canonical(root, error).string();
+    if (!error && std::find(result.begin(), result.end(), canonical) == result.end()) result.push_back(canonical);
+  }
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
+                                                             const std::vector<std::string>& roots) {
+  if (path.empty() || path.front() != '/' || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
+    return InvalidField(field, field + ": " + Quoted(path) + " is not an absolute path of a file");
+  }
+  // An O_PATH descriptor never waits on a pipe, and what it names cannot be swapped between check and use.
+  const Descriptor there(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (there.number() < 0) return CannotOpen(path, field, errno);
+  const std::string link = "/proc/self/fd/" + std::to_string(there.number());
+  std::error_code error;
+  const std::string real = std::filesystem::read_symlink(link, error).string();
+  if (error) return CannotOpen(path, field, error.value());
+  if (std::none_of(roots.begin(), roots.end(), [&](const std::string& root) { return IsBelow(real, root); })) {
+    std::string all;
+    for (const std::string& root : roots) all += (all.empty() ? "" : ", ") + root;
+    return Refused(absl::StatusCode::kPermissionDenied,
+                   {{field, field + ": " + Quoted(real) + " is outside the folders that the daemon may read (" + all +
+                                "); start it with --path-root"}});
+  }
+  struct stat facts {};
+  if (fstat(there.number(), &facts) != 0) return CannotOpen(path, field, errno);
+  if (!S_ISREG(facts.st_mode)) return InvalidField(field, field + ": " + Quoted(path) + " is not a regular file");
+
+  std::variant<NpyFile, NpyError> file = NpyFile::Open(link);
+  if (const NpyError* wrong = std::get_if<NpyError>(&file)) {
+    if (wrong->system_error != 0) return CannotOpen(path, field, wrong->system_error);
+    return InvalidField(field, field + ": " + Quoted(path) + ": " + wrong->message);
+  }
+  return std::make_shared<const NpyFile>(std::get<NpyFile>(std::move(file)));
+}
+
+}  // namespace hotplate::wire

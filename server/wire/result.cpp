@@ -1,0 +1,233 @@
+#include "server/wire/result.h"
+
+#include "kernels/status.h"
+#include "server/wire/catalogue.h"
+#include "server/wire/status.h"
+#include "server/wire/types.h"
+
+namespace hotplate::wire {
+namespace {
+
+static_assert(static_cast<int>(core::JobState::kPending) == v1::PENDING);
+static_assert(static_cast<int>(core::JobState::kTimeout) == v1::TIMEOUT);
+static_assert(static_cast<int>(DType::kComplex128) == v1::DTYPE_COMPLEX128);
+static_assert(static_cast<int>(core::DisconnectPolicy::kDetach) == v1::DISCONNECT_POLICY_DETACH);
+static_assert(HOTPLATE_PRECISION_F16 == static_cast<int>(v1::PRECISION_F16));
+
+std::uint64_t Count(core::nanoseconds duration) {
+  return duration.count() < 0 ? 0 : static_cast<std::uint64_t>(duration.count());
+}
+
+const char* NameOfPrecision(int precision) {
+  switch (precision) {
+    case HOTPLATE_PRECISION_TF32:
+      return "tf32";
+    case HOTPLATE_PRECISION_BF16:
+      return "bf16";
+    case HOTPLATE_PRECISION_F16:
+      return "f16";
+    default:
+      return "default";
+  }
+}
+
+void FillOutputs(const core::JobEnd& end, v1::JobResult& out) {
+  for (const core::JobOutputValue& value : end.outputs) {
+    v1::JobResult::Output& one = *out.add_outputs();
+    one.set_name(value.name);
+    ToProto(value.signature, *one.mutable_signature());
+    if (!value.array.empty()) {
+      one.set_array_id(value.array.value());
+    } else if (value.data) {
+      one.set_inline_(value.data->data(), value.data->size());
+    }
+  }
+}
+
+template <typename Message>
+void FillEnd(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,
+             Message& out) {
+  out.set_state(ToProto(end.state));
+  if (!end.error.ok()) *out.mutable_error() = ToJobError(end.error);
+  if (end.state == core::JobState::kCompleted) FillOutputs(end, *out.mutable_result());
+  if (end.receipt) ToProto(*end.receipt, id, kernel, facts, *out.mutable_result()->mutable_receipt());
+}
+
+}  // namespace
+
+void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::string& kernel,
+             const ReceiptFacts& facts, v1::Receipt& out) {
+  out.set_job_id(id.value());
+  out.set_kernel(kernel);
+  ToProto(receipt.seal_time, *out.mutable_seal_time());
+  out.set_queue_ns(Count(receipt.queue));
+  out.set_total_ns(Count(receipt.total));
+  if (receipt.load) out.set_load_ns(Count(*receipt.load));
+  if (receipt.host_to_device) out.set_host_to_device_ns(Count(*receipt.host_to_device));
+  if (receipt.compile) out.set_compile_ns(Count(*receipt.compile));
+  if (receipt.kernel) out.set_kernel_ns(Count(*receipt.kernel));
+  if (receipt.device_to_host) out.set_device_to_host_ns(Count(*receipt.device_to_host));
+  if (receipt.compile_cache_hit) out.set_compile_cache_hit(*receipt.compile_cache_hit);
+  out.set_cold(receipt.cold);
+  out.set_device(receipt.device);
+  if (const auto device = facts.devices.find(receipt.device); device != facts.devices.end()) {
+    out.set_device_name(device->second.name);
+    out.set_device_uuid(device->second.uuid);
+  }
+  out.set_threads(static_cast<std::uint32_t>(std::max(receipt.threads, 0)));
+  const double seconds = receipt.kernel ? static_cast<double>(Count(*receipt.kernel)) * 1e-9 : 0;
+  if (receipt.cost.flop > 0) {
+    out.set_flop(receipt.cost.flop);
+    if (seconds > 0) out.set_flop_per_second(receipt.cost.flop / seconds);
+  }
+  if (receipt.cost.bytes > 0) {
+    out.set_bytes_moved(static_cast<std::uint64_t>(receipt.cost.bytes));
+    if (seconds > 0) out.set_bytes_per_second(receipt.cost.bytes / seconds);
+  }
+  out.set_peak_bytes(receipt.peak_bytes);
+  out.set_device_shared(receipt.device_shared);
+  out.set_precision(NameOfPrecision(receipt.precision));
+  *out.mutable_versions() = facts.versions;
+}
+
+void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,
+             v1::JobEnd& out) {
+  FillEnd(end, id, kernel, facts, out);
+}
+
+void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,
+             v1::FetchResultResponse& out) {
+  FillEnd(end, id, kernel, facts, out);
+}
+
+void ToProto(const core::JobEvent& event, v1::StateChange& out) {
+  out.set_state(ToProto(event.state));
+  ToProto(event.time, *out.mutable_time());
+  out.set_device(event.device);
+}
+
+void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& out) {
+  out.set_id(job.id.value());
+  out.set_kernel(job.kernel);
+  out.set_state(ToProto(job.state));
+  out.set_device(job.device);
+  out.set_session(job.owner.session.value());
+  ToProto(job.submit_time, *out.mutable_submit_time());
+  if (job.start_time) ToProto(*job.start_time, *out.mutable_start_time());
+  if (job.end_time) ToProto(*job.end_time, *out.mutable_end_time());
+  out.set_progress(job.progress);
+  out.set_priority(job.priority);
+  out.set_queue_position(static_cast<std::uint32_t>(std::max(job.queue_position, 0)));
+  for (std::size_t i = 0; i < job.params.size() && i < job.param_names.size(); ++i) {
+    (*out.mutable_params())[job.param_names[i]] = ToProto(job.params[i]);
+  }
+  out.set_detached(job.detached);
+  out.set_cancel_requested(job.cancel_requested);
+  if (!job.end) return;
+  if (!job.end->error.ok()) *out.mutable_error() = ToJobError(job.end->error);
+  if (job.end->receipt) ToProto(*job.end->receipt, job.id, job.kernel, facts, *out.mutable_receipt());
+}
+
+void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
+  const KernelSpec* spec = report.call.spec;
+  for (std::size_t i = 0; i < report.call.outputs.size(); ++i) {
+    v1::NamedSignature& output = *out.add_outputs();
+    if (spec != nullptr && i < spec->outputs().size()) output.set_name(spec->outputs()[i].name);
+    ToProto(report.call.outputs[i], *output.mutable_signature());
+  }
+  for (const core::CheckReport::Fit& fit : report.devices) {
+    v1::DeviceFit& one = *out.add_devices();
+    one.set_device(fit.device);
+    switch (fit.when) {
+      case core::CheckReport::Fit::When::kNow:
+        one.set_fit(v1::DeviceFit::NOW);
+        break;
+      case core::CheckReport::Fit::When::kLater:
+        one.set_fit(v1::DeviceFit::LATER);
+        break;
+      case core::CheckReport::Fit::When::kNever:
+        one.set_fit(v1::DeviceFit::NEVER);
+        break;
+    }
+    one.set_bytes_needed(fit.bytes_needed);
+    one.set_bytes_free(fit.bytes_free);
+    one.set_bytes_total(fit.bytes_total);
+  }
+  out.set_flop(report.cost.flop);
+  out.set_bytes_moved(static_cast<std::uint64_t>(std::max(report.cost.bytes, 0.0)));
+}
+
+void ToProto(const core::ArraySnapshot& array, v1::Array& out) {
+  out.set_id(array.id.value());
+  out.set_name(array.name);
+  ToProto(array.signature, *out.mutable_signature());
+  out.set_state(array.state == core::ArrayState::kReady ? v1::ARRAY_STATE_READY : v1::ARRAY_STATE_WRITING);
+  out.set_bytes(array.bytes);
+  out.set_bytes_written(array.bytes_written);
+  out.set_location(array.location);
+  ToProto(array.create_time, *out.mutable_create_time());
+  if (array.lease_end) ToProto(*array.lease_end, *out.mutable_lease_expire_time());
+  out.set_owner_session(array.owner.session.value());
+}
+
+void ToProto(const core::TelemetrySample& sample, v1::TelemetrySample& out) {
+  ToProto(sample.time, *out.mutable_time());
+  for (const core::DeviceSample& device : sample.devices) {
+    v1::DeviceSample& one = *out.add_devices();
+    const DeviceMetrics& metrics = device.metrics;
+    one.set_device(device.device);
+    if (metrics.utilisation) one.set_utilisation(*metrics.utilisation);
+    if (metrics.memory_used_bytes) one.set_memory_used_bytes(*metrics.memory_used_bytes);
+    if (metrics.memory_total_bytes) one.set_memory_total_bytes(*metrics.memory_total_bytes);
+    if (metrics.power_watts) one.set_power_watts(*metrics.power_watts);
+    if (metrics.power_limit_watts) one.set_power_limit_watts(*metrics.power_limit_watts);
+    if (metrics.energy_joules) one.set_energy_joules(*metrics.energy_joules);
+    if (metrics.temperature_celsius) one.set_temperature_celsius(*metrics.temperature_celsius);
+    if (metrics.sm_clock_mhz) one.set_sm_clock_mhz(*metrics.sm_clock_mhz);
+    if (metrics.memory_clock_mhz) one.set_memory_clock_mhz(*metrics.memory_clock_mhz);
+    for (const std::string& reason : metrics.throttle_reasons) one.add_throttle_reasons(reason);
+    if (metrics.processes) one.set_processes(*metrics.processes);
+    if (metrics.pcie_receive_bytes_per_second) {
+      one.set_pcie_receive_bytes_per_second(*metrics.pcie_receive_bytes_per_second);
+    }
+    if (metrics.pcie_transmit_bytes_per_second) {
+      one.set_pcie_transmit_bytes_per_second(*metrics.pcie_transmit_bytes_per_second);
+    }
+    one.set_jobs_running(device.jobs_running);
+  }
+  const core::DaemonMetrics& daemon = sample.daemon;
+  v1::DaemonSample& out_daemon = *out.mutable_daemon();
+  out_daemon.set_resident_bytes(daemon.resident_bytes);
+  out_daemon.set_threads(daemon.threads);
+  out_daemon.set_jobs_pending(daemon.engine.pending);
+  out_daemon.set_jobs_running(daemon.engine.running);
+  out_daemon.set_jobs_ended(daemon.engine.ended);
+  out_daemon.set_array_bytes(daemon.array_bytes);
+  out_daemon.set_array_bytes_limit(daemon.array_bytes_limit);
+  out_daemon.set_idle_seconds(static_cast<double>(daemon.engine.idle.count()) * 1e-9);
+}
+
+void ToProto(const DeviceInfo& device, const std::string& lost, v1::Device& out) {
+  out.set_id(device.id);
+  out.set_backend(device.backend);
+  out.set_name(device.name);
+  out.set_uuid(device.uuid);
+  out.set_pci_bus_id(device.pci_bus_id);
+  out.set_memory_bytes(device.memory_bytes);
+  out.set_lanes(static_cast<std::uint32_t>(device.lanes));
+  out.set_threads_per_lane(static_cast<std::uint32_t>(device.threads_per_lane));
+  out.set_compute_capability(device.compute_capability);
+  out.set_mode(device.mode);
+  out.set_instruction_set(device.instruction_set);
+  out.set_lost(lost);
+}
+
+std::size_t InlineBytes(const core::JobEnd& end) {
+  std::size_t bytes = 0;
+  for (const core::JobOutputValue& value : end.outputs) {
+    if (value.array.empty() && value.data) bytes += value.data->size();
+  }
+  return bytes;
+}
+
+}  // namespace hotplate::wire
