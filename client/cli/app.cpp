@@ -1,0 +1,116 @@
+#include "client/cli/app.h"
+
+#include <exception>
+
+#include "client/cli/command.h"
+#include "client/cli/commands.h"
+#include "client/cli/help.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status UnknownCommand(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.push_back(command.name);
+  const std::vector<std::string> nearest = Nearest(word, names);
+  return WithNextStep(
+      UsageError("no command \"" + word + "\"" + (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", "))),
+      "all commands: hotplate help");
+}
+
+// A command that takes a kernel's parameters cannot be parsed before the kernel is known; what all commands have in
+// common is then picked out by hand.
+absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words) {
+  std::vector<std::string> common;
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i)
+    for (const OptionSpec& option : CommonOptions())
+      for (const std::string& name : option.AllNames()) {
+        if (words[i] == name) {
+          common.push_back(words[i]);
+          if (!option.IsFlag() && i + 1 < words.size()) common.push_back(words[i + 1]);
+        } else if (!option.IsFlag() && words[i].rfind(name + "=", 0) == 0) {
+          common.push_back(words[i]);
+        }
+      }
+  return ParseArguments(CommonOptions(), common);
+}
+
+absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, Console& console,
+                            const Environment& environment) {
+  const auto arguments =
+      command.takes_kernel_parameters ? CommonArguments(words) : ParseArguments(AllOptions(command), words);
+  if (!arguments.ok()) return arguments.status();
+  if (arguments->Flag("help")) {
+    console.out << HelpFor(command, words);
+    return absl::OkStatus();
+  }
+  if (!command.takes_kernel_parameters) {
+    std::vector<std::string> positionals = arguments->words();
+    if (command.rest.empty()) positionals.insert(positionals.end(), arguments->rest().begin(), arguments->rest().end());
+    if (const absl::Status status = CheckPositionals(command.positionals, positionals); !status.ok()) return status;
+  }
+  const auto settings =
+      ResolveSettings({.directory = arguments->Text("directory"), .server = arguments->Text("server")}, environment);
+  if (!settings.ok()) return settings.status();
+  const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
+                          : arguments->Flag("quiet") ? OutputForm::kQuiet
+                                                     : OutputForm::kPeople;
+  const auto output = MakeOutput(form, console);
+  const absl::Status status = command.run({command, words, *arguments, *settings, environment, console, *output});
+  console.out.flush();
+  if (status.ok() && !console.out) return absl::DataLossError("standard output cannot be written to");
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<client::Client> Invocation::Connect() const {
+  client::ConnectOptions options;
+  options.server = settings.server;
+  options.directory = settings.directory;
+  return client::Client::Connect(options);
+}
+
+int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {
+  // Options that stand before the verb belong to it like those behind.
+  const std::size_t verb = FirstWord(CommonOptions(), words);
+  if (verb == words.size()) {
+    for (const std::string& word : words) {
+      if (word == "--version" || word == "-V") {
+        console.out << "hotplate " << kVersion << "\n";
+        return kExitOk;
+      }
+      if (word == "--help" || word == "-h") {
+        console.out << HelpOverview();
+        return kExitOk;
+      }
+    }
+    if (!words.empty()) {
+      Report(console,
+             WithNextStep(UsageError("no command in \"" + Join(words, " ") + "\""), "all commands: hotplate help"));
+    } else {
+      console.err << HelpOverview();
+    }
+    return kExitUsage;
+  }
+  const Command* command = FindCommand(words[verb]);
+  absl::Status status;
+  if (!command) {
+    status = UnknownCommand(words[verb]);
+  } else {
+    std::vector<std::string> rest(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(verb));
+    rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(verb) + 1, words.end());
+    try {  // the standard library's and third parties' exceptions: none of ours
+      status = RunCommandLine(*command, rest, console, environment);
+    } catch (const std::bad_alloc&) {
+      status = absl::ResourceExhaustedError("this machine has no memory left for that");
+    } catch (const std::exception& error) {
+      status = absl::InternalError(std::string("unexpected: ") + error.what());
+    }
+    if (IsUsageError(status)) status = WithNextStep(status, "hotplate " + command->name + " --help");
+  }
+  Report(console, status);
+  return ExitCodeOf(status);
+}
+
+}  // namespace hotplate::cli

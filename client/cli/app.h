@@ -1,0 +1,17 @@
+// The whole program behind main: finds the verb, reads its words, runs it, and tells how it ended.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/cli/console.h"
+#include "client/cli/settings.h"
+
+namespace hotplate::cli {
+
+inline constexpr char kVersion[] = HOTPLATE_VERSION;
+
+// `words` without the program's own name. Returns the exit code.
+int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment);
+
+}  // namespace hotplate::cli

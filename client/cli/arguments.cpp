@@ -1,0 +1,170 @@
+#include "client/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "client/cli/ending.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::vector<std::string> Split(const std::string& text, char at) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == at)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+std::size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+absl::Status UnknownOption(const std::string& word, const std::vector<OptionSpec>& options) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const OptionSpec& option : options)
+    for (const std::string& known : option.AllNames()) names.push_back(known);
+  const std::vector<std::string> nearest = Nearest(name, names);
+  return UsageError("no option \"" + name + "\"" + (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")));
+}
+
+}  // namespace
+
+std::string OptionSpec::LongName() const {
+  for (const std::string& name : AllNames())
+    if (name.rfind("--", 0) == 0) return name.substr(2);
+  return "";
+}
+
+std::vector<std::string> OptionSpec::AllNames() const { return Split(names, ','); }
+
+std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongestName = 128;  // the distance is quadratic, and the name comes from outside
+  if (name.size() > kLongestName) return {};
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = EditDistance(name, candidate);
+    const bool begins = name.size() >= 2 && candidate.rfind(name, 0) == 0;
+    if (begins || distance <= std::max<std::size_t>(1, std::min(name.size(), candidate.size()) / 3))
+      ranked.emplace_back(begins ? 0 : distance, candidate);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> nearest;
+  for (const auto& [distance, candidate] : ranked)
+    if (nearest.size() < 3) nearest.push_back(candidate);
+  return nearest;
+}
+
+bool Arguments::Flag(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() && !found->second.empty() && found->second.back() != "false";
+}
+
+std::optional<std::string> Arguments::Text(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->second.empty()) return std::nullopt;
+  return found->second.back();
+}
+
+std::vector<std::string> Arguments::All(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::vector<std::string>{} : found->second;
+}
+
+absl::StatusOr<std::optional<nanoseconds>> Arguments::Duration(const std::string& name) const {
+  const auto text = Text(name);
+  if (!text) return std::optional<nanoseconds>();
+  const auto span = ParseSpan(*text);
+  if (!span) return UsageError("--" + name + ": \"" + *text + "\" is no duration; say 500ms, 30s, 5m or 2h");
+  return span;
+}
+
+absl::StatusOr<std::optional<std::int64_t>> Arguments::Integer(const std::string& name, std::int64_t minimum,
+                                                               std::int64_t maximum) const {
+  const auto text = Text(name);
+  if (!text) return std::optional<std::int64_t>();
+  const auto value = ParseInteger(*text);
+  if (!value || *value < minimum || *value > maximum)
+    return UsageError("--" + name + ": \"" + *text + "\" is no whole number from " + std::to_string(minimum) + " to " +
+                      std::to_string(maximum));
+  return value;
+}
+
+absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
+                                         const std::vector<std::string>& words) {
+  Arguments arguments;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes != words.end()) arguments.rest_.assign(dashes + 1, words.end());
+
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<std::pair<std::string, CLI::Option*>> parsers;
+  try {
+    for (const OptionSpec& option : options) {
+      std::string names = option.names;
+      if (option.negatable)
+        for (const std::string& name : option.AllNames())
+          if (name.rfind("--", 0) == 0) names += ",!--no-" + name.substr(2);
+      CLI::Option* parser = option.IsFlag() ? app.add_flag(names) : app.add_option(names);
+      parser->multi_option_policy(option.repeatable ? CLI::MultiOptionPolicy::TakeAll
+                                                    : CLI::MultiOptionPolicy::TakeLast);
+      parsers.emplace_back(option.LongName(), parser);
+    }
+    app.parse(std::vector<std::string>(std::make_reverse_iterator(dashes), words.rend()));  // CLI11 pops from the back
+  } catch (const CLI::ParseError& error) {
+    return UsageError(error.what());
+  }
+  for (const std::string& word : app.remaining()) {
+    if (word.size() > 1 && word[0] == '-') return UnknownOption(word, options);
+    arguments.words_.push_back(word);
+  }
+  for (const auto& [name, parser] : parsers)
+    if (parser->count() > 0) arguments.values_[name] = parser->results();
+  return arguments;
+}
+
+absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, const std::vector<std::string>& words) {
+  int minimum = 0, maximum = 0;
+  for (const PositionalSpec& positional : positionals) {
+    if (static_cast<int>(words.size()) < minimum + positional.minimum)
+      return UsageError(positional.name + " is missing: " + positional.help);
+    minimum += positional.minimum;
+    maximum += positional.maximum;
+  }
+  if (static_cast<int>(words.size()) > maximum)
+    return UsageError("\"" + words[static_cast<std::size_t>(maximum)] + "\" is one word too many");
+  return absl::OkStatus();
+}
+
+std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].size() < 2 || words[i][0] != '-') return i;
+    if (words[i] == "--") break;
+    for (const OptionSpec& option : options) {
+      const std::vector<std::string> names = option.AllNames();
+      if (!option.IsFlag() && std::find(names.begin(), names.end(), words[i]) != names.end()) {
+        ++i;
+        break;
+      }
+    }
+  }
+  return words.size();
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,79 @@
+// Options as data: one list serves parsing, help, completion and the manual page.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/format.h"
+
+namespace hotplate::cli {
+
+// What a shell may offer for a word.
+enum class Offer { kNothing, kFile, kCommand, kKernel, kJob, kArray, kServer, kChoices };
+
+struct OptionSpec {
+  std::string names;  // "-o,--output": it is asked for by its first long one
+  std::string value;  // "PATH", for help; empty: a flag
+  std::string help;
+  bool repeatable = false;  // else the last one given counts
+  bool negatable = false;   // a flag that --no-NAME takes back and that =true or =false may follow
+  Offer offer = Offer::kNothing;
+  std::vector<std::string> choices = {};  // what a shell offers; the command itself checks
+
+  std::string LongName() const;               // "output"
+  std::vector<std::string> AllNames() const;  // "-o", "--output", …
+  bool IsFlag() const { return value.empty(); }
+};
+
+struct PositionalSpec {
+  std::string name;  // "JOB"
+  std::string help;
+  int minimum = 1;
+  int maximum = 1;  // kAnyNumber: as many as there are
+  Offer offer = Offer::kNothing;
+};
+inline constexpr int kAnyNumber = 1 << 20;
+
+// What was on the command line. Options are asked for by their long names; asking for one that the command does not
+// have is a defect and finds nothing.
+class Arguments {
+ public:
+  bool Flag(const std::string& name) const;
+  std::optional<std::string> Text(const std::string& name) const;
+  std::vector<std::string> All(const std::string& name) const;
+  const std::vector<std::string>& words() const { return words_; }
+  // The words behind "--".
+  const std::vector<std::string>& rest() const { return rest_; }
+
+  // Nothing where the option was not given; a usage error that names the value where it is no such thing.
+  absl::StatusOr<std::optional<nanoseconds>> Duration(const std::string& name) const;
+  absl::StatusOr<std::optional<std::int64_t>> Integer(const std::string& name, std::int64_t minimum,
+                                                      std::int64_t maximum) const;
+
+ private:
+  friend absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
+                                                  const std::vector<std::string>& words);
+
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::string> words_, rest_;
+};
+
+// An option that is not in the list is refused with the nearest one. Words that are no options are kept in order.
+absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
+
+// Too few or too many words for what the command takes.
+absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, const std::vector<std::string>& words);
+
+// The index of the first of `words` that is neither an option nor an option's value; words.size() if there is none.
+// An option that is not in the list counts as a flag.
+std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
+
+// Up to three of `candidates` that `name` may have been meant as, nearest first (edit distance).
+std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& candidates);
+
+}  // namespace hotplate::cli

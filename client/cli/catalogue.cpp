@@ -1,0 +1,156 @@
+#include "client/cli/catalogue.h"
+
+#include "client/cli/arguments.h"
+#include "client/cli/catalogue_data.h"
+#include "client/cli/format.h"
+#include "client/cli/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string AlternativesOf(const v1::KernelSpec& kernel, const std::string& type) {
+  for (const v1::TypeVariable& variable : kernel.type_variables()) {
+    if (variable.name() != type) continue;
+    std::vector<std::string> names;
+    for (const int number : variable.dtypes())
+      if (const auto dtype = DTypeFromNumber(number)) names.emplace_back(Name(*dtype));
+    return Join(names, "|");
+  }
+  return type;
+}
+
+// Breaks `text` into lines of at most `width` columns, each after the first behind `indent` spaces.
+std::string Wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string result, line, word;
+  const auto flush = [&] {
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      result += line + "\n" + std::string(indent, ' ');
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (const char c : text) {
+    if (c != ' ' && c != '\n')
+      word += c;
+    else if (!word.empty())
+      flush();
+  }
+  if (!word.empty()) flush();
+  return result + line;
+}
+
+void AddParagraph(std::string& page, const std::string& head, const std::string& text) {
+  if (text.empty()) return;
+  constexpr std::size_t kHead = 10, kWidth = 100;
+  page += "  " + head + std::string(kHead > head.size() ? kHead - head.size() : 1, ' ') +
+          Wrapped(text, kWidth, kHead + 2) + "\n";
+}
+
+// A table of several rows behind a head that stands in front of the first.
+void AddRows(std::string& page, const std::string& head, const Table& table) {
+  constexpr std::size_t kHead = 10;
+  bool first = true;
+  std::string line;
+  for (const char c : table.Text()) {
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    page += "  " + (first ? head + std::string(kHead - head.size(), ' ') : std::string(kHead, ' ')) + line + "\n";
+    first = false;
+    line.clear();
+  }
+}
+
+Table ArgumentRows(const v1::KernelSpec& kernel,
+                   const google::protobuf::RepeatedPtrField<v1::ArgumentSpec>& arguments) {
+  Table table;
+  for (const v1::ArgumentSpec& argument : arguments) {
+    std::string type = AlternativesOf(kernel, argument.type());
+    if (type != argument.type()) type = argument.type() + ": " + type;
+    table.Row(
+        {argument.name(), type, argument.shape().empty() ? "scalar" : "[" + argument.shape() + "]", argument.docs()});
+  }
+  return table;
+}
+
+}  // namespace
+
+const v1::CatalogueFile& EmbeddedCatalogue() {
+  static const v1::CatalogueFile catalogue = [] {
+    v1::CatalogueFile file;
+    file.ParseFromArray(hotplate_catalogue_begin, static_cast<int>(hotplate_catalogue_end - hotplate_catalogue_begin));
+    return file;
+  }();
+  return catalogue;
+}
+
+std::vector<v1::KernelSpec> EmbeddedKernels() {
+  const v1::CatalogueFile& file = EmbeddedCatalogue();
+  return {file.kernels().begin(), file.kernels().end()};
+}
+
+absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+  std::vector<std::string> names;
+  for (const v1::KernelSpec& kernel : kernels) {
+    if (kernel.name() == name) return kernel;
+    names.push_back(kernel.name());
+  }
+  const std::vector<std::string> nearest = Nearest(name, names);
+  return absl::NotFoundError("no kernel \"" + name + "\"" +
+                             (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")) + ". All: hotplate kernels");
+}
+
+std::string OptionName(const std::string& parameter) {
+  std::string name = "--" + parameter;
+  for (char& c : name)
+    if (c == '_') c = '-';
+  return name;
+}
+
+std::string TypeText(const v1::ParamSpec& param) {
+  switch (param.type()) {
+    case v1::PARAM_TYPE_INT:
+      return "int";
+    case v1::PARAM_TYPE_FLOAT:
+      return "float";
+    case v1::PARAM_TYPE_BOOL:
+      return "flag";
+    case v1::PARAM_TYPE_CHOICE:
+      return Join({param.choices().begin(), param.choices().end()}, "|");
+    default:
+      return "?";
+  }
+}
+
+std::string RangeText(const v1::ParamSpec& param) {
+  if (param.type() != v1::PARAM_TYPE_INT && param.type() != v1::PARAM_TYPE_FLOAT) return "";
+  if (param.has_minimum() && param.has_maximum()) return Number(param.minimum()) + " to " + Number(param.maximum());
+  if (param.has_minimum()) return "from " + Number(param.minimum());
+  if (param.has_maximum()) return "to " + Number(param.maximum());
+  return param.type() == v1::PARAM_TYPE_FLOAT ? "finite" : "";
+}
+
+std::string DescribeKernel(const v1::KernelSpec& kernel) {
+  std::string page = kernel.name() + "   " + kernel.summary() + "\n";
+  if (kernel.inputs_size() > 0) AddRows(page, "inputs", ArgumentRows(kernel, kernel.inputs()));
+  AddRows(page, "outputs", ArgumentRows(kernel, kernel.outputs()));
+  Table params;
+  for (const v1::ParamSpec& param : kernel.params())
+    params.Row({OptionName(param.name()), TypeText(param),
+                param.has_default_value() ? Text(param.default_value()) : "must be given", RangeText(param),
+                param.docs()});
+  AddRows(page, "params", params);
+  AddParagraph(page, "cost", kernel.cost());
+  AddParagraph(page, "numerics", kernel.numerics());
+  AddParagraph(page, "cancel",
+               kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
+                   ? "within " + std::to_string(kernel.cancel_bound_ms()) + " ms, and reports progress"
+                   : "takes effect when the kernel ends");
+  AddParagraph(page, "docs", kernel.docs());
+  AddParagraph(page, "example", kernel.example());
+  return page;
+}
+
+}  // namespace hotplate::cli

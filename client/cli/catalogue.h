@@ -1,0 +1,30 @@
+// The catalogue that was built into this program: for kernels, describe, help and completion without a daemon.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "hotplate/v1/catalogue.pb.h"
+
+namespace hotplate::cli {
+
+// Parsed at the first call.
+const v1::CatalogueFile& EmbeddedCatalogue();
+
+// NOT_FOUND with the nearest names.
+absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
+
+std::vector<v1::KernelSpec> EmbeddedKernels();
+
+// "transpose_a" as an option: "--transpose-a".
+std::string OptionName(const std::string& parameter);
+
+// The whole of a kernel's spec for a reader: the page of `hotplate describe`.
+std::string DescribeKernel(const v1::KernelSpec& kernel);
+
+// One parameter's type, default and range: "float", "1.67", "0 to 10".
+std::string TypeText(const v1::ParamSpec& param);
+std::string RangeText(const v1::ParamSpec& param);
+
+}  // namespace hotplate::cli

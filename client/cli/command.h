@@ -1,0 +1,56 @@
+// What a verb of the program is: its words for help and completion, and the function behind it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/arguments.h"
+#include "client/cli/console.h"
+#include "client/cli/ending.h"
+#include "client/cli/output.h"
+#include "client/cli/settings.h"
+#include "client/lib/client.h"
+
+namespace hotplate::cli {
+
+struct Command;
+
+// Everything that one run of a verb may use.
+struct Invocation {
+  const Command& command;
+  const std::vector<std::string>& words;  // what stood behind the verb, as typed
+  const Arguments& arguments;
+  const Settings& settings;
+  const Environment& environment;
+  Console& console;
+  Output& output;
+
+  // The daemon that the settings lead to.
+  absl::StatusOr<client::Client> Connect() const;
+};
+
+enum class Group { kDaemon, kKernels, kJobs, kArrays, kDevices, kShell };
+
+struct Command {
+  std::string name;
+  Group group;
+  std::string summary;       // one line, no full stop
+  std::string details = {};  // more for --help; may be empty
+  std::string example;       // a command line that works
+  std::vector<PositionalSpec> positionals = {};
+  std::vector<OptionSpec> options = {};
+  // How a command takes what stands behind "--"; empty: it does not.
+  std::string rest = {};
+  // The first word names a kernel, whose parameters are further options: the command parses its words itself.
+  bool takes_kernel_parameters = false;
+  absl::Status (*run)(const Invocation&) = nullptr;
+};
+
+// Options that every command has: --server, --directory, --json, --quiet, --help.
+const std::vector<OptionSpec>& CommonOptions();
+// The common ones and the command's own.
+std::vector<OptionSpec> AllOptions(const Command& command);
+
+}  // namespace hotplate::cli

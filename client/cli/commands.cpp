@@ -1,0 +1,44 @@
+#include "client/cli/commands.h"
+
+namespace hotplate::cli {
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command> commands = {
+      UpCommand(),       DownCommand(),    StatusCommand(), UseCommand(),     LogsCommand(),       KernelsCommand(),
+      DescribeCommand(), RunCommand(),     SubmitCommand(), JobsCommand(),    ShowCommand(),       WatchCommand(),
+      WaitCommand(),     CancelCommand(),  ResultCommand(), PutCommand(),     GetCommand(),        ArraysCommand(),
+      FreeCommand(),     DevicesCommand(), TopCommand(),    MetricsCommand(), CompletionCommand(), HelpCommand(),
+  };
+  return commands;
+}
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& command : Commands())
+    if (command.name == name) return &command;
+  return nullptr;
+}
+
+const std::vector<OptionSpec>& CommonOptions() {
+  static const std::vector<OptionSpec> options = {
+      {.names = "--server",
+       .value = "NAME",
+       .help = "the daemon to talk to (default: the current one)",
+       .offer = Offer::kServer},
+      {.names = "--directory",
+       .value = "DIR",
+       .help = "where records are kept (default: HOTPLATE_DIR, else ~/.hotplate)",
+       .offer = Offer::kFile},
+      {.names = "--json", .value = "", .help = "answer in JSON"},
+      {.names = "-q,--quiet", .value = "", .help = "print only what a script needs"},
+      {.names = "-h,--help", .value = "", .help = "this help"},
+  };
+  return options;
+}
+
+std::vector<OptionSpec> AllOptions(const Command& command) {
+  std::vector<OptionSpec> options = command.options;
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  return options;
+}
+
+}  // namespace hotplate::cli

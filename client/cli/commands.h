@@ -1,0 +1,39 @@
+// The table of verbs, in the order of help. One file each in commands/.
+#pragma once
+
+#include <vector>
+
+#include "client/cli/command.h"
+
+namespace hotplate::cli {
+
+const std::vector<Command>& Commands();
+// Null if there is none.
+const Command* FindCommand(const std::string& name);
+
+Command UpCommand();
+Command DownCommand();
+Command StatusCommand();
+Command UseCommand();
+Command LogsCommand();
+Command KernelsCommand();
+Command DescribeCommand();
+Command RunCommand();
+Command SubmitCommand();
+Command JobsCommand();
+Command ShowCommand();
+Command WatchCommand();
+Command WaitCommand();
+Command CancelCommand();
+Command ResultCommand();
+Command PutCommand();
+Command GetCommand();
+Command ArraysCommand();
+Command FreeCommand();
+Command DevicesCommand();
+Command TopCommand();
+Command MetricsCommand();
+Command CompletionCommand();
+Command HelpCommand();
+
+}  // namespace hotplate::cli

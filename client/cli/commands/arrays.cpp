@@ -1,0 +1,46 @@
+// hotplate arrays: what the daemon holds.
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Arrays(const Invocation& call) {
+  auto client = call.Connect();
+  if (!client.ok()) return client.status();
+  const auto list = client->Arrays();
+  if (!list.ok()) return list.status();
+  std::string names;
+  Table table({"ID", "NAME", "TYPE AND SHAPE", "BYTES", "STATE", "WHERE", "KEPT FOR"});
+  table.AlignRight(3);
+  for (const v1::Array& array : list->arrays()) {
+    names += (array.name().empty() ? array.id() : array.name()) + "\n";
+    const bool ready = array.state() == v1::ARRAY_STATE_READY;
+    const double share =
+        array.bytes() > 0 ? static_cast<double>(array.bytes_written()) / static_cast<double>(array.bytes()) : 1;
+    table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
+               Bytes(static_cast<double>(array.bytes())), ready ? "READY" : "WRITING " + Percent(share),
+               array.location(),
+               array.has_lease_expire_time() ? Span(Between(Now(), array.lease_expire_time())) : "its session"});
+  }
+  call.output.Answer(
+      [&] {
+        return (table.empty() ? std::string() : table.Text()) + Bytes(static_cast<double>(list->bytes_held())) +
+               " of " + Bytes(static_cast<double>(list->bytes_limit())) + " held";
+      },
+      [&] { return ToJson(*list); }, names);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command ArraysCommand() {
+  return {.name = "arrays",
+          .group = Group::kArrays,
+          .summary = "list the arrays that the daemon holds",
+          .example = "hotplate arrays",
+          .run = Arrays};
+}
+
+}  // namespace hotplate::cli

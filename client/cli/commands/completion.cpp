@@ -1,0 +1,38 @@
+// hotplate completion: what a shell needs to complete this program's words.
+#include "client/cli/completion.h"
+
+#include "client/cli/catalogue.h"
+#include "client/cli/commands.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Completion(const Invocation& call) {
+  const std::string& shell = call.arguments.words()[0];
+  if (shell == "bash")
+    call.console.out << BashCompletion(EmbeddedKernels());
+  else if (shell == "zsh")
+    call.console.out << ZshCompletion(EmbeddedKernels());
+  else if (shell == "fish")
+    call.console.out << FishCompletion(EmbeddedKernels());
+  else
+    return UsageError("no completion for \"" + shell + "\"; there is bash, zsh and fish");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command CompletionCommand() {
+  return {.name = "completion",
+          .group = Group::kShell,
+          .summary = "print the completion script of a shell",
+          .details =
+              "bash: eval \"$(hotplate completion bash)\" in ~/.bashrc\n"
+              "zsh:  eval \"$(hotplate completion zsh)\" in ~/.zshrc, after compinit\n"
+              "fish: hotplate completion fish > ~/.config/fish/completions/hotplate.fish",
+          .example = "eval \"$(hotplate completion bash)\"",
+          .positionals = {{.name = "SHELL", .help = "bash, zsh or fish"}},
+          .run = Completion};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,29 @@
+// hotplate describe: all about one kernel.
+#include "client/cli/catalogue.h"
+#include "client/cli/commands.h"
+#include "client/cli/daemon_catalogue.h"
+#include "client/cli/json.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status DescribeOne(const Invocation& call) {
+  const auto kernel = FindKernel(KernelsThatApply(call), call.arguments.words()[0]);
+  if (!kernel.ok()) return kernel.status();
+  call.output.Answer([&] { return DescribeKernel(*kernel); }, [&] { return ToJson(*kernel); }, kernel->summary());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command DescribeCommand() {
+  return {.name = "describe",
+          .group = Group::kKernels,
+          .summary = "describe a kernel: inputs, outputs, parameters, cost, numerics",
+          .details = "Works without a daemon; a daemon's own description wins where there is one.",
+          .example = "hotplate describe selu",
+          .positionals = {{.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel}},
+          .run = DescribeOne};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,57 @@
+// hotplate devices: what the daemon runs kernels on.
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string Details(const v1::Device& device) {
+  std::vector<std::string> details;
+  if (!device.instruction_set().empty()) details.push_back(device.instruction_set());
+  if (!device.compute_capability().empty()) details.push_back("compute " + device.compute_capability());
+  if (!device.mode().empty() && device.mode() != "default") details.push_back(device.mode());
+  if (!device.pci_bus_id().empty()) details.push_back(device.pci_bus_id());
+  if (!device.lost().empty()) details.push_back("LOST: " + device.lost());
+  return Join(details, ", ");
+}
+
+absl::Status Devices(const Invocation& call) {
+  auto client = call.Connect();
+  if (!client.ok()) return client.status();
+  const auto info = client->Info();
+  if (!info.ok()) return info.status();
+  Table table({"ID", "BACK-END", "NAME", "MEMORY", "LANES", "THREADS", "DETAILS"});
+  table.AlignRight(3).AlignRight(4).AlignRight(5);
+  std::string ids;
+  std::vector<std::string> json, notes;
+  for (const v1::Device& device : info->devices()) {
+    ids += device.id() + "\n";
+    json.push_back(ToJson(device));
+    table.Row({device.id(), device.backend(), device.name(), Bytes(static_cast<double>(device.memory_bytes())),
+               std::to_string(device.lanes()),
+               device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-", Details(device)});
+  }
+  std::string text = table.Text();
+  for (const std::string& note : info->device_notes()) {
+    notes.push_back(JsonText(note));
+    text += "  " + Printable(note) + "\n";
+  }
+  call.output.Answer([&] { return text; },
+                     [&] { return JsonObject().Raw("devices", JsonArray(json)).Raw("notes", JsonArray(notes)).Json(); },
+                     ids);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command DevicesCommand() {
+  return {.name = "devices",
+          .group = Group::kDevices,
+          .summary = "list the devices that kernels run on",
+          .details = "Below the table: why a back-end or device that was looked for is not used.",
+          .example = "hotplate devices",
+          .run = Devices};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,81 @@
+// hotplate get: an array of the daemon's becomes a .npy file.
+#include <variant>
+
+#include "client/cli/commands.h"
+#include "client/cli/elements.h"
+#include "client/cli/job_files.h"
+#include "client/cli/json.h"
+#include "client/cli/picture.h"
+#include "client/cli/progress.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Get(const Invocation& call) {
+  std::string name = call.arguments.words()[0];
+  if (name.rfind("array:", 0) == 0) name = name.substr(6);
+  const auto path = call.arguments.Text("output");
+  auto client = call.Connect();
+  if (!client.ok()) return client.status();
+
+  // The place is checked before a byte comes down.
+  JobOutputs files;
+  if (path) {
+    std::vector<std::string> violations;
+    v1::KernelSpec one_output;
+    one_output.add_outputs()->set_name(name);
+    const auto places = PlanOutputs(one_output, {name + "=" + *path}, violations);
+    if (!violations.empty()) return absl::InvalidArgumentError(Join(violations, "\n"));
+    if (places[0].kind == OutputArgument::Kind::kArray) return UsageError("-o takes a .npy file or a .png picture");
+    auto opened = JobOutputs::Open(places);
+    if (!opened.ok()) return opened.status();
+    files = *std::move(opened);
+    if (files.HasPicture()) {
+      const auto array = client->DescribeArray(name);
+      if (!array.ok()) return array.status();
+      if (const auto signature = FromWire(array->signature()))
+        if (const auto why = WhyNoPicture(*signature)) return absl::InvalidArgumentError(*path + ": " + *why);
+    }
+  }
+  Progress progress(call.console, call.output.talkative());
+  const auto array =
+      client->Get(name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); });
+  progress.Clear();
+  if (!array.ok()) return array.status();
+  if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
+  if (path)
+    if (const absl::Status status = files.Write(name, array->signature, array->buffer->bytes()); !status.ok())
+      return status;
+  call.output.Answer(
+      [&] {
+        return path ? Done(call.console, *path + "   " + ToString(array->signature))
+                    : SummaryText(array->signature, array->buffer->bytes());
+      },
+      [&] {
+        return JsonObject()
+            .Text("name", name)
+            .Text("signature", ToString(array->signature))
+            .Text("bytes", std::to_string(array->buffer->size()))
+            .Text("path", path.value_or(""))
+            .Json();
+      },
+      "");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command GetCommand() {
+  return {.name = "get",
+          .group = Group::kArrays,
+          .summary = "fetch an array of the daemon's; without -o only sum it up",
+          .example = "hotplate get G -o g.npy",
+          .positionals = {{.name = "ARRAY", .help = "an array's name or id", .offer = Offer::kArray}},
+          .options = {{.names = "-o,--output",
+                       .value = "FILE",
+                       .help = "a .npy file or a .png picture",
+                       .offer = Offer::kFile}},
+          .run = Get};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,75 @@
+// hotplate logs: the daemon's log, also of one that is gone.
+#include <poll.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/records.h"
+
+namespace hotplate::cli {
+namespace {
+
+// Where the last `lines` lines of the file begin.
+std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
+  file.seekg(0, std::ios::end);
+  std::streamoff at = file.tellg();
+  constexpr std::streamoff kBlock = 65'536;
+  std::int64_t found = -1;  // the newline at the very end closes the last line
+  while (at > 0) {
+    const std::streamoff begin = std::max<std::streamoff>(0, at - kBlock);
+    std::string block(static_cast<std::size_t>(at - begin), '\0');
+    file.seekg(begin);
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    for (std::size_t i = block.size(); i-- > 0;)
+      if (block[i] == '\n' && ++found == lines) return begin + static_cast<std::streamoff>(i) + 1;
+    at = begin;
+  }
+  return 0;
+}
+
+absl::Status Logs(const Invocation& call) {
+  const auto lines = call.arguments.Integer("lines", 0, 1'000'000'000);
+  if (!lines.ok()) return lines.status();
+  const auto name = ServerName(call.settings);
+  std::string path = LogPath(call.settings, name.value_or("local"));
+  if (name)
+    if (const auto record = RecordOf(call.settings, *name); record && !record->log_file().empty())
+      path = record->log_file();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return WithNextStep(absl::NotFoundError("no log at " + path), "start a daemon: hotplate up --local");
+  std::streamoff at = TailStart(file, lines->value_or(50));
+  std::vector<char> block(65'536);
+  for (;;) {
+    std::error_code error;
+    if (const auto size = std::filesystem::file_size(path, error); !error && static_cast<std::streamoff>(size) < at) {
+      file = std::ifstream(path, std::ios::binary);  // it was begun anew
+      at = 0;
+    }
+    file.clear();
+    file.seekg(at);
+    while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+      call.console.out.write(block.data(), file.gcount());
+      at += file.gcount();
+    }
+    call.console.out.flush();
+    if (!call.arguments.Flag("follow") || !call.console.out) return absl::OkStatus();
+    poll(nullptr, 0, 200);
+  }
+}
+
+}  // namespace
+
+Command LogsCommand() {
+  return {.name = "logs",
+          .group = Group::kDaemon,
+          .summary = "show the daemon's log, also after it has ended",
+          .example = "hotplate logs -f",
+          .options = {{.names = "-f,--follow", .value = "", .help = "go on with what is written"},
+                      {.names = "-n,--lines", .value = "N", .help = "how many of the last lines (default 50)"}},
+          .run = Logs};
+}
+
+}  // namespace hotplate::cli

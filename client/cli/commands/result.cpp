@@ -1,0 +1,60 @@
+// hotplate result: what a finished job left.
+#include "client/cli/catalogue.h"
+#include "client/cli/commands.h"
+#include "client/cli/job_call.h"
+#include "client/cli/progress.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Result(const Invocation& call) {
+  const std::string& id = call.arguments.words()[0];
+  auto client = call.Connect();
+  if (!client.ok()) return client.status();
+  const auto job = client->Job(id);
+  if (!job.ok()) return job.status();
+  auto kernel = client->Describe(job->kernel());
+  if (!kernel.ok()) return kernel.status();
+
+  std::vector<std::string> violations;
+  const std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
+  for (const OutputArgument& place : places)
+    if (place.kind == OutputArgument::Kind::kArray)
+      violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
+  if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
+  auto files = JobOutputs::Open(places);
+  if (!files.ok()) return files.status();
+
+  if (call.arguments.Flag("wait")) {
+    Progress progress(call.console, call.output.talkative());
+    const auto end = client->Watch(id, [&progress](const v1::JobUpdate& update) { progress.Update(update); });
+    if (!end.ok()) return end.status();
+  }
+  const auto result = client->Fetch(id);
+  if (!result.ok()) {
+    if (absl::IsFailedPrecondition(result.status()) && !client::EndOf(result.status()))
+      return WithNextStep(result.status(), "wait for it: hotplate result " + id + " --wait");
+    return result.status();
+  }
+  return Deliver(call, *kernel, places, *files, *result);
+}
+
+}  // namespace
+
+Command ResultCommand() {
+  return {.name = "result",
+          .group = Group::kJobs,
+          .summary = "fetch the outputs and the receipt of a finished job",
+          .details = "",
+          .example = "hotplate result 22 -o y.npy",
+          .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+          .options = {{.names = "-o,--output",
+                       .value = "[NAME=]FILE",
+                       .help = "where an output goes: a .npy file or a .png picture",
+                       .repeatable = true,
+                       .offer = Offer::kFile},
+                      {.names = "--wait", .value = "", .help = "wait for the job's end first"}},
+          .run = Result};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,116 @@
+// hotplate run: one job, from files to files, in the foreground.
+#include <atomic>
+#include <chrono>
+
+#include "client/cli/commands.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/job_call.h"
+#include "client/cli/job_text.h"
+#include "client/cli/progress.h"
+#include "client/cli/receipt.h"
+
+namespace hotplate::cli {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// A picture of what cannot be one is refused before the job runs: only the daemon knows what will come out.
+absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
+  if (!files.HasPicture()) return absl::OkStatus();
+  const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
+  if (!check.ok()) return check.status();
+  std::vector<std::pair<std::string, hotplate::Signature>> outputs;
+  for (const v1::NamedSignature& output : check->outputs())
+    if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
+  return files.CheckPictures(outputs);
+}
+
+std::string NotWritten(const JobOutputs& files) {
+  const std::vector<std::string> paths = files.Paths();
+  return paths.empty() ? "" : "; " + Join(paths, ", ") + " not written";
+}
+
+std::string JobName(const std::string& id) { return id.empty() ? "the job" : "job " + id; }
+
+// The end of a job that did not complete: for scripts on standard output, and for people its receipt.
+void ReportEnd(const Invocation& call, const std::string& job_id, const v1::JobEnd& end) {
+  call.output.Answer([] { return std::string(); }, [&] { return EndJson(job_id, end); }, "");
+  if (call.output.talkative() && end.result().has_receipt())
+    call.console.err << ReceiptText(end.result().receipt(), std::nullopt);
+}
+
+absl::Status Run(const Invocation& call) {
+  client::Cancellation cancellation;
+  std::atomic<Steady::rep> interrupted_at{0};
+  InterruptWatch interrupt([&] {
+    interrupted_at = Steady::now().time_since_epoch().count();
+    cancellation.Cancel();
+  });
+
+  auto job = PrepareJob(call, JobOptionsOfRun());
+  if (!job.ok()) return job.status();
+  if (job->plan.dry_run) return DryRun(call, *job);
+  auto files = JobOutputs::Open(job->plan.outputs);
+  if (!files.ok())
+    return absl::InvalidArgumentError(job->plan.kernel.name() + ": " + std::string(files.status().message()));
+  if (const absl::Status status = CheckPictures(*job, *files); !status.ok()) return Settled(status, job->client);
+  if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
+  if (interrupt.interrupted())
+    return WithExitCode(absl::CancelledError("interrupted before the job began" + NotWritten(*files)),
+                        kExitInterrupted);
+
+  Progress progress(call.console, call.output.talkative());
+  client::JobOptions& options = job->plan.options;
+  std::string job_id;
+  options.on_update = [&](const v1::JobUpdate& update) {
+    if (!update.job_id().empty()) job_id = update.job_id();
+    progress.Update(update);
+  };
+  options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
+  options.on_download = [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); };
+  const auto result = job->client.Run(job->plan.kernel.name(), job->inputs.Inputs(), options, &cancellation);
+  progress.Clear();
+  if (result.ok()) return Deliver(call, job->plan.kernel, job->plan.outputs, *files, *result);
+
+  const absl::Status& status = result.status();
+  const auto end = client::EndOf(status);
+  if (end) ReportEnd(call, job_id, *end);
+  if (interrupt.interrupted()) {
+    const auto after = Steady::now().time_since_epoch() - Steady::duration(interrupted_at.load());
+    return WithExitCode(absl::CancelledError(JobName(job_id) + " cancelled after " + Span(after) + NotWritten(*files)),
+                        kExitInterrupted);
+  }
+  if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
+    return WithExitCode(absl::CancelledError(JobName(job_id) + " was cancelled" + NotWritten(*files)), kExitCancelled);
+  if (absl::IsDeadlineExceeded(status) && options.deadline && (!end || end->state() != v1::TIMEOUT))
+    return WithExitCode(absl::DeadlineExceededError("gave up after " + Span(*options.deadline) + " (--timeout); " +
+                                                    JobName(job_id) + " was cancelled" + NotWritten(*files)),
+                        kExitTimeout);
+  if (ExitCodeOf(status) == kExitInvalid)
+    return WithNextStep(status, "nothing was run · hotplate describe " + job->plan.kernel.name());
+  return Settled(status, job->client);
+}
+
+}  // namespace
+
+Command RunCommand() {
+  return {.name = "run",
+          .group = Group::kJobs,
+          .summary = "run a kernel and wait for what it gives",
+          .details =
+              "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
+              "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
+              "is printed and an array is summed up. Ctrl-C cancels the job.",
+          .example = "hotplate run matmul a.npy b.npy -o c.npy",
+          .positionals = {{.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel},
+                          {.name = "INPUT",
+                           .help = "the kernel's inputs, in its order",
+                           .minimum = 0,
+                           .maximum = kAnyNumber,
+                           .offer = Offer::kFile}},
+          .options = JobOptionsOfRun(),
+          .takes_kernel_parameters = true,
+          .run = Run};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,60 @@
+// hotplate submit: queue a job and leave.
+#include "client/cli/commands.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/job_call.h"
+#include "client/cli/json.h"
+#include "client/cli/progress.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Submit(const Invocation& call) {
+  auto job = PrepareJob(call, JobOptionsOfSubmit());
+  if (!job.ok()) return job.status();
+  for (const OutputArgument& output : job->plan.outputs)
+    if (output.kind != OutputArgument::Kind::kArray)
+      return UsageError("-o " + output.text +
+                        ": submit does not wait for a result. Fetch it later (hotplate result JOB -o " + output.text +
+                        "), or keep it with -o array:NAME");
+  if (job->plan.dry_run) return DryRun(call, *job);
+  if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
+
+  Progress progress(call.console, call.output.talkative());
+  job->plan.options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
+  const auto id = job->client.Submit(job->plan.kernel.name(), job->inputs.Inputs(), job->plan.options);
+  progress.Clear();
+  if (!id.ok()) {
+    if (ExitCodeOf(id.status()) == kExitInvalid)
+      return WithNextStep(id.status(), "nothing was queued · hotplate describe " + job->plan.kernel.name());
+    return Settled(id.status(), job->client);
+  }
+  call.output.Answer(
+      [&] {
+        return Done(call.console, "job " + *id + " queued") + "\n  hotplate watch " + *id + " · hotplate result " +
+               *id + " · hotplate cancel " + *id;
+      },
+      [&] { return JsonObject().Text("jobId", *id).Text("kernel", job->plan.kernel.name()).Json(); }, *id);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command SubmitCommand() {
+  return {.name = "submit",
+          .group = Group::kJobs,
+          .summary = "queue a job and return at once with its id",
+          .details =
+              "Inputs and parameters are given as to run. The result waits on the daemon: hotplate result JOB -o FILE.",
+          .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
+          .positionals = {{.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel},
+                          {.name = "INPUT",
+                           .help = "the kernel's inputs, in its order",
+                           .minimum = 0,
+                           .maximum = kAnyNumber,
+                           .offer = Offer::kFile}},
+          .options = JobOptionsOfSubmit(),
+          .takes_kernel_parameters = true,
+          .run = Submit};
+}
+
+}  // namespace hotplate::cli

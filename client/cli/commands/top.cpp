@@ -1,0 +1,190 @@
+// hotplate top: devices and jobs, redrawn.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "client/cli/commands.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/job_text.h"
+#include "client/cli/json.h"
+#include "client/cli/progress.h"
+#include "client/cli/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+constexpr std::uint32_t kHistory = 80;  // samples: eight seconds
+constexpr int kSparks = 8;
+constexpr std::uint32_t kMostJobs = 20;
+
+struct Picture {
+  v1::GetServerInfoResponse info;
+  v1::TelemetrySnapshotResponse telemetry;
+  std::vector<v1::Job> jobs;
+};
+
+absl::StatusOr<Picture> Look(client::Client& client) {
+  Picture picture;
+  auto info = client.Info();
+  if (!info.ok()) return info.status();
+  auto telemetry = client.Telemetry(kHistory);
+  if (!telemetry.ok()) return telemetry.status();
+  v1::ListJobsRequest request;
+  request.set_page_size(kMostJobs);
+  auto jobs = client.Jobs(request);
+  if (!jobs.ok()) return jobs.status();
+  picture.info = *std::move(info);
+  picture.telemetry = *std::move(telemetry);
+  picture.jobs = *std::move(jobs);
+  return picture;
+}
+
+// The utilisation of the last seconds, one block per group of samples.
+std::string Sparkline(const Picture& picture, const std::string& device) {
+  static const char* const kLevels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::vector<double> values;
+  for (const v1::TelemetrySample& sample : picture.telemetry.samples())
+    for (const v1::DeviceSample& of_device : sample.devices())
+      if (of_device.device() == device && of_device.has_utilisation()) values.push_back(of_device.utilisation());
+  std::string line;
+  for (int i = 0; i < kSparks && !values.empty(); ++i) {
+    const std::size_t begin = values.size() * static_cast<std::size_t>(i) / kSparks;
+    const std::size_t end = std::max(begin + 1, values.size() * (static_cast<std::size_t>(i) + 1) / kSparks);
+    double sum = 0;
+    for (std::size_t k = begin; k < end; ++k) sum += values[k];
+    const double mean = std::clamp(sum / static_cast<double>(end - begin), 0.0, 1.0);
+    line += kLevels[std::min<std::size_t>(7, static_cast<std::size_t>(mean * 8))];
+  }
+  return line;
+}
+
+std::vector<std::string> DeviceRow(const Picture& picture, const v1::Device& device, const v1::DeviceSample* sample) {
+  std::vector<std::string> row = {device.id() + " " + device.name()};
+  if (!sample) return row;
+  row.push_back(sample->has_utilisation()
+                    ? "util " + Sparkline(picture, device.id()) + " " + Percent(sample->utilisation())
+                    : "");
+  row.push_back(sample->has_memory_used_bytes() ? "mem " + Bytes(static_cast<double>(sample->memory_used_bytes())) +
+                                                      " of " + Bytes(static_cast<double>(sample->memory_total_bytes()))
+                                                : "");
+  std::vector<std::string> rest;
+  if (sample->has_power_watts())
+    rest.push_back(
+        std::to_string(static_cast<int>(sample->power_watts())) +
+        (sample->has_power_limit_watts() ? "/" + std::to_string(static_cast<int>(sample->power_limit_watts())) : "") +
+        " W");
+  if (sample->has_temperature_celsius())
+    rest.push_back(std::to_string(static_cast<int>(sample->temperature_celsius())) + " °C");
+  if (sample->has_sm_clock_mhz()) rest.push_back(std::to_string(sample->sm_clock_mhz()) + " MHz");
+  if (sample->throttle_reasons_size() > 0)
+    rest.push_back("THROTTLED: " + Join({sample->throttle_reasons().begin(), sample->throttle_reasons().end()}, ", "));
+  if (!device.lost().empty()) rest.push_back("LOST: " + device.lost());
+  row.push_back(Join(rest, "   "));
+  return row;
+}
+
+std::string JobRows(const std::vector<v1::Job>& jobs) {
+  Table table({"JOB", "KERNEL", "STATE", "PROGRESS", "RUNS FOR", "H→D", "KERNEL", "D→H"});
+  const auto ns = [](bool has, std::uint64_t value) {
+    return has ? Span(nanoseconds(static_cast<std::int64_t>(value))) : "-";
+  };
+  for (const v1::Job& job : jobs) {
+    const v1::Receipt& receipt = job.receipt();
+    std::string runs = "-";
+    if (job.has_start_time()) runs = Span(Between(job.start_time(), job.has_end_time() ? job.end_time() : Now()));
+    table.Row({job.id(), job.kernel(), StateName(job.state()),
+               job.state() == v1::RUNNING ? Bar(job.progress(), 10) + " " + Percent(job.progress()) : "-", runs,
+               ns(receipt.has_host_to_device_ns(), receipt.host_to_device_ns()),
+               ns(receipt.has_kernel_ns(), receipt.kernel_ns()),
+               ns(receipt.has_device_to_host_ns(), receipt.device_to_host_ns())});
+  }
+  return table.Text();
+}
+
+std::string Draw(const Picture& picture, bool colour) {
+  const v1::GetServerInfoResponse& info = picture.info;
+  const v1::TelemetrySample* newest =
+      picture.telemetry.samples().empty() ? nullptr : &*picture.telemetry.samples().rbegin();
+  std::string text = Paint(colour, Tone::kBold, info.name()) + "  " + info.node();
+  if (info.allocation().has_end_time()) text += "   ends in " + Span(Between(Now(), info.allocation().end_time()));
+  if (newest) {
+    const v1::DaemonSample& daemon = newest->daemon();
+    text += "   " + std::to_string(daemon.jobs_running()) + " running, " + std::to_string(daemon.jobs_pending()) +
+            " queued, " + std::to_string(daemon.jobs_ended()) + " ended";
+    text += "   arrays " + Bytes(static_cast<double>(daemon.array_bytes())) + " of " +
+            Bytes(static_cast<double>(daemon.array_bytes_limit()));
+    if (daemon.idle_seconds() > 0)
+      text += "   idle " + Span(nanoseconds(static_cast<std::int64_t>(daemon.idle_seconds() * 1e9)));
+  }
+  text += "\n";
+  Table devices;
+  for (const v1::Device& device : info.devices()) {
+    const v1::DeviceSample* sample = nullptr;
+    if (newest)
+      for (const v1::DeviceSample& candidate : newest->devices())
+        if (candidate.device() == device.id()) sample = &candidate;
+    devices.Row(DeviceRow(picture, device, sample));
+  }
+  return text + devices.Text() + "\n" + JobRows(picture.jobs);
+}
+
+std::string Json(const Picture& picture) {
+  v1::ListJobsResponse jobs;
+  for (const v1::Job& job : picture.jobs) *jobs.add_jobs() = job;
+  const std::string sample = picture.telemetry.samples().empty() ? "{}" : ToJson(*picture.telemetry.samples().rbegin());
+  return JsonObject().Raw("info", ToJson(picture.info)).Raw("sample", sample).Raw("jobs", ToJson(jobs)).Json();
+}
+
+absl::Status Top(const Invocation& call) {
+  const auto interval = call.arguments.Duration("interval");
+  if (!interval.ok()) return interval.status();
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(interval->value_or(std::chrono::seconds(1)));
+  if (wait < std::chrono::milliseconds(100)) return UsageError("--interval: at least 100ms");
+  const bool screen = call.console.out_terminal && call.output.talkative();
+  const bool once = call.arguments.Flag("once") || (!screen && call.output.talkative());
+
+  int wake[2] = {-1, -1};
+  if (pipe(wake) != 0) return absl::ResourceExhaustedError("no more file descriptors");
+  InterruptWatch interrupt([&wake] { [[maybe_unused]] const ssize_t n = write(wake[1], "x", 1); });
+  auto client = call.Connect();
+  absl::Status status = client.status();
+  if (screen && !once && status.ok()) call.console.out << "\033[?1049h\033[?25l";
+  while (status.ok()) {
+    const auto picture = Look(*client);
+    status = picture.status();
+    if (!status.ok()) break;
+    if (screen && !once) {
+      // Line by line over what stood there, then nothing below: without the flicker of clearing first.
+      std::string text = "\033[H";
+      for (const char c : Draw(*picture, call.console.out_colour))
+        text += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
+      call.console.out << text << "\033[K\nCtrl-C ends this\033[K\033[J" << std::flush;
+    } else {
+      call.output.Answer([&] { return Draw(*picture, call.console.out_colour); }, [&] { return Json(*picture); }, "");
+    }
+    if (once || !call.console.out) break;
+    pollfd stop{wake[0], POLLIN, 0};
+    if (poll(&stop, 1, static_cast<int>(wait.count())) > 0 || interrupt.interrupted()) break;
+  }
+  if (screen && !once) call.console.out << "\033[?25h\033[?1049l" << std::flush;
+  close(wake[0]);
+  close(wake[1]);
+  return status;
+}
+
+}  // namespace
+
+Command TopCommand() {
+  return {.name = "top",
+          .group = Group::kDevices,
+          .summary = "watch devices and jobs; once in a pipe",
+          .example = "hotplate top --once",
+          .options = {{.names = "--once", .value = "", .help = "draw one picture and end"},
+                      {.names = "--interval",
+                       .value = "TIME",
+                       .help = "between two pictures (default 1s, at least 100ms)"}},
+          .run = Top};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,43 @@
+// hotplate use: which daemon the other commands talk to.
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/records.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Use(const Invocation& call) {
+  if (call.arguments.words().empty()) {
+    const std::vector<std::string> names = ServerNames(call.settings);
+    const std::string current = ServerName(call.settings).value_or("");
+    std::string text;
+    std::vector<std::string> json;
+    for (const std::string& name : names) {
+      text += (name == current ? "* " : "  ") + name + "\n";
+      json.push_back(JsonText(name));
+    }
+    if (names.empty()) text = "no daemon is known in " + call.settings.directory + "; start one: hotplate up --local\n";
+    call.output.Answer([&] { return text; },
+                       [&] { return JsonObject().Text("current", current).Raw("servers", JsonArray(json)).Json(); },
+                       Join(names, "\n"));
+    return absl::OkStatus();
+  }
+  const std::string& name = call.arguments.words()[0];
+  if (const absl::Status status = SetCurrent(call.settings, name); !status.ok()) return status;
+  call.output.Answer([&] { return Done(call.console, name + " is the current daemon"); },
+                     [&] { return JsonObject().Text("current", name).Json(); }, name);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command UseCommand() {
+  return {.name = "use",
+          .group = Group::kDaemon,
+          .summary = "choose the daemon that commands talk to; without a name list them",
+          .example = "hotplate use local",
+          .positionals = {{.name = "NAME", .help = "a daemon's name", .minimum = 0, .offer = Offer::kServer}},
+          .run = Use};
+}
+
+}  // namespace hotplate::cli

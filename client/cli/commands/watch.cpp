@@ -1,0 +1,68 @@
+// hotplate watch: follow a job to its end.
+#include "client/cli/commands.h"
+#include "client/cli/job_text.h"
+#include "client/cli/json.h"
+#include "client/cli/progress.h"
+#include "client/cli/receipt.h"
+#include "client/lib/status.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string Line(const v1::JobUpdate& update) {
+  switch (update.kind_case()) {
+    case v1::JobUpdate::kStateChange: {
+      const v1::StateChange& change = update.state_change();
+      return Clock(change.time()) + "  job " + update.job_id() + "  " + StateName(change.state()) +
+             (change.device().empty() ? "" : "  on " + change.device());
+    }
+    case v1::JobUpdate::kEnd:
+      return Clock(Now()) + "  job " + update.job_id() + "  " + StateName(update.end().state());
+    case v1::JobUpdate::kNotice:
+      return Clock(Now()) + "  " + Printable(update.notice().text());
+    default:
+      return "";  // progress is for terminals
+  }
+}
+
+absl::Status Watch(const Invocation& call) {
+  const std::string& id = call.arguments.words()[0];
+  auto client = call.Connect();
+  if (!client.ok()) return client.status();
+  Progress progress(call.console, call.output.talkative());
+  int last_state = v1::JOB_STATE_UNSPECIFIED;
+  const auto end = client->Watch(id, [&](const v1::JobUpdate& update) {
+    // The change into the last state and the end say the same to a reader.
+    const int state = update.has_end()            ? update.end().state()
+                      : update.has_state_change() ? update.state_change().state()
+                                                  : 0;
+    const bool news = state == 0 || state != last_state;
+    if (state != 0) last_state = state;
+    const std::string line = news ? Line(update) : "";
+    if (!line.empty()) progress.Clear();
+    call.output.Answer([&] { return line; }, [&] { return ToJson(update); }, "");
+    progress.Update(update);
+  });
+  progress.Clear();
+  if (!end.ok()) return end.status();
+  if (call.output.talkative() && end->result().has_receipt())
+    call.console.err << ReceiptText(end->result().receipt(), std::nullopt);
+  return client::FromJobEnd(*end, id);
+}
+
+}  // namespace
+
+Command WatchCommand() {
+  return {.name = "watch",
+          .group = Group::kJobs,
+          .summary = "follow a job until it ends",
+          .details =
+              "Prints each state as it comes; on a terminal also the progress. With --json one update a line.\n"
+              "Ctrl-C ends the watching, not the job. The exit code tells how the job ended.",
+          .example = "hotplate watch 22",
+          .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+          .options = {},
+          .run = Watch};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,187 @@
+#include "client/cli/completion.h"
+
+#include "client/cli/catalogue.h"
+#include "client/cli/commands.h"
+#include "client/cli/job_arguments.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::vector<std::string> NamesOf(const std::vector<OptionSpec>& options) {
+  std::vector<std::string> names;
+  for (const OptionSpec& option : options)
+    for (const std::string& name : option.AllNames())
+      if (name.find('_') == std::string::npos) {
+        names.push_back(name);
+        if (option.negatable) names.push_back("--no-" + name.substr(2));
+      }
+  return names;
+}
+
+std::vector<std::string> KernelNames(const std::vector<v1::KernelSpec>& kernels) {
+  std::vector<std::string> names;
+  for (const v1::KernelSpec& kernel : kernels) names.push_back(kernel.name());
+  return names;
+}
+
+// Names come from our own tables and from the catalogue (lower_snake), so that quoting is for the summaries' sake.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string Alternatives(const std::vector<std::string>& names) { return Join(names, "|"); }
+
+// A shell expression that gives the words to offer; empty: files.
+std::string OfferedWords(Offer offer, const std::vector<std::string>& choices,
+                         const std::vector<v1::KernelSpec>& kernels) {
+  switch (offer) {
+    case Offer::kCommand: {
+      std::vector<std::string> names;
+      for (const Command& command : Commands()) names.push_back(command.name);
+      return Join(names, " ");
+    }
+    case Offer::kKernel:
+      return Join(KernelNames(kernels), " ");
+    case Offer::kJob:
+      return "$(hotplate jobs --quiet 2>/dev/null)";
+    case Offer::kArray:
+      return "$(hotplate arrays --quiet 2>/dev/null)";
+    case Offer::kServer:
+      return "$(hotplate use --quiet 2>/dev/null)";
+    case Offer::kChoices:
+      return Join(choices, " ");
+    case Offer::kFile:
+    case Offer::kNothing:
+      break;
+  }
+  return "";
+}
+
+std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
+  std::string script =
+      "_hotplate() {\n"
+      "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" verb= kernel= i\n"
+      "  local words= options= values=\n"
+      "  COMPREPLY=()\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case \"${COMP_WORDS[i]}\" in\n"
+      "      -*) ;;\n"
+      "      *) if [ -z \"$verb\" ]; then verb=\"${COMP_WORDS[i]}\";"
+      " elif [ -z \"$kernel\" ]; then kernel=\"${COMP_WORDS[i]}\"; fi ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  if [ -z \"$verb\" ]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"" +
+      OfferedWords(Offer::kCommand, {}, kernels) +
+      " --help --version\" -- \"$current\")\n"
+      "    return\n"
+      "  fi\n"
+      "  case \"$verb\" in\n";
+  for (const Command& command : Commands()) {
+    const Offer offer = command.positionals.empty() ? Offer::kNothing : command.positionals[0].offer;
+    script += "    " + command.name + ") options=\"" + Join(NamesOf(AllOptions(command)), " ") + "\"";
+    const std::string words = OfferedWords(offer, {}, kernels);
+    if (command.takes_kernel_parameters)
+      script += "; [ -z \"$kernel\" ] && words=\"" + words + "\"";
+    else if (!words.empty())
+      script += "; words=\"" + words + "\"";
+    script += " ;;\n";
+  }
+  script += "  esac\n  case \"$verb:$kernel\" in\n";
+  for (const v1::KernelSpec& kernel : kernels) {
+    const std::vector<std::string> names = NamesOf(ParameterOptions(kernel));
+    if (!names.empty())
+      script += "    run:" + kernel.name() + "|submit:" + kernel.name() + ") options=\"$options " + Join(names, " ") +
+                "\" ;;\n";
+  }
+  script += "  esac\n  case \"$verb:$previous\" in\n";
+  for (const Command& command : Commands())
+    for (const OptionSpec& option : command.options) {
+      const std::string words = OfferedWords(option.offer, option.choices, kernels);
+      if (words.empty()) continue;
+      std::vector<std::string> patterns;
+      for (const std::string& name : option.AllNames()) patterns.push_back(command.name + ":" + name);
+      script += "    " + Alternatives(patterns) + ") values=\"" + words + "\" ;;\n";
+    }
+  script += "    *:--server) values=\"" + OfferedWords(Offer::kServer, {}, kernels) + "\" ;;\n";
+  script += "  esac\n  case \"$verb:$kernel:$previous\" in\n";
+  for (const v1::KernelSpec& kernel : kernels)
+    for (const OptionSpec& option : ParameterOptions(kernel))
+      if (!option.choices.empty())
+        script += "    *:" + kernel.name() + ":" + option.AllNames()[0] + ") values=\"" + Join(option.choices, " ") +
+                  "\" ;;\n";
+  script +=
+      "  esac\n"
+      "  if [ -n \"$values\" ]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$current\")\n"
+      "  elif [[ \"$current\" == -* ]]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
+      "  elif [ -n \"$words\" ]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "  else\n"
+      "    compopt -o filenames 2>/dev/null\n"
+      "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+      "  fi\n"
+      "}\n"
+      "complete -F _hotplate hotplate\n";
+  return script;
+}
+
+}  // namespace
+
+std::string BashCompletion(const std::vector<v1::KernelSpec>& kernels) {
+  return "# bash completion for hotplate: eval \"$(hotplate completion bash)\"\n" + BashBody(kernels);
+}
+
+// Zsh runs bash's script through its own bashcompinit, which lacks mapfile: a word list without blanks does as well.
+std::string ZshCompletion(const std::vector<v1::KernelSpec>& kernels) {
+  std::string body = BashBody(kernels);
+  const std::string mapfile = "mapfile -t COMPREPLY < <(";
+  for (std::size_t at = 0; (at = body.find(mapfile, at)) != std::string::npos;) {
+    const std::size_t end = body.find('\n', at);
+    std::string line = body.substr(at, end - at);
+    line = "COMPREPLY=($(" + line.substr(mapfile.size()) + ")";
+    body.replace(at, end - at, line);
+    at += line.size();
+  }
+  return "#compdef hotplate\n# zsh completion for hotplate: eval \"$(hotplate completion zsh)\", after compinit\n"
+         "autoload -U +X bashcompinit && bashcompinit\n" +
+         body;
+}
+
+std::string FishCompletion(const std::vector<v1::KernelSpec>& kernels) {
+  std::string script =
+      "# fish completion for hotplate: hotplate completion fish > ~/.config/fish/completions/hotplate.fish\n";
+  const auto option_line = [&](const std::string& condition, const OptionSpec& option) {
+    std::string line = "complete -c hotplate -n " + Quoted(condition);
+    for (const std::string& name : option.AllNames()) {
+      if (name.find('_') != std::string::npos) continue;
+      line += name.rfind("--", 0) == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    }
+    if (!option.IsFlag()) line += option.offer == Offer::kFile ? " -r -F" : " -x";
+    const std::string words = OfferedWords(option.offer, option.choices, kernels);
+    if (!words.empty()) line += " -a " + Quoted(words[0] == '$' ? words.substr(1) : words);
+    return line + " -d " + Quoted(option.help) + "\n";
+  };
+  for (const Command& command : Commands()) {
+    script +=
+        "complete -c hotplate -n __fish_use_subcommand -f -a " + command.name + " -d " + Quoted(command.summary) + "\n";
+    const std::string seen = "__fish_seen_subcommand_from " + command.name;
+    for (const OptionSpec& option : command.options) script += option_line(seen, option);
+    if (command.positionals.empty()) continue;
+    const std::string words = OfferedWords(command.positionals[0].offer, {}, kernels);
+    if (!words.empty())
+      script +=
+          "complete -c hotplate -n " + Quoted(seen) + " -a " + Quoted(words[0] == '$' ? words.substr(1) : words) + "\n";
+  }
+  for (const OptionSpec& option : CommonOptions()) script += option_line("true", option);
+  for (const v1::KernelSpec& kernel : kernels)
+    for (const OptionSpec& option : ParameterOptions(kernel))
+      script += option_line("__fish_seen_subcommand_from run submit; and __fish_seen_subcommand_from " + kernel.name(),
+                            option);
+  return script;
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,123 @@
+#include "client/cli/ending.h"
+
+#include <cstdlib>
+#include <optional>
+
+#include "absl/strings/cord.h"
+#include "client/lib/client.h"
+
+namespace hotplate::cli {
+namespace {
+
+constexpr char kUsage[] = "hotplate/cli.usage";
+constexpr char kNextStep[] = "hotplate/cli.next-step";
+constexpr char kExitCode[] = "hotplate/cli.exit-code";
+constexpr char kSilent[] = "hotplate/cli.silent";
+
+std::optional<std::string> Payload(const absl::Status& status, const char* key) {
+  const auto payload = status.GetPayload(key);
+  if (!payload) return std::nullopt;
+  return std::string(*payload);
+}
+
+absl::Status With(absl::Status status, const char* key, const std::string& value) {
+  status.SetPayload(key, absl::Cord(value));
+  return status;
+}
+
+// Every line after the first one further in, so that an error reads as one thing.
+std::string Indented(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "  ";
+  }
+  return result;
+}
+
+}  // namespace
+
+ExitCode ExitCodeOf(absl::StatusCode code, v1::JobState state) {
+  switch (state) {
+    case v1::COMPLETED:
+      return kExitOk;
+    case v1::FAILED:
+      return kExitFailed;
+    case v1::TIMEOUT:
+      return kExitTimeout;
+    case v1::CANCELLED:
+      return kExitCancelled;
+    default:
+      break;
+  }
+  switch (code) {
+    case absl::StatusCode::kOk:
+      return kExitOk;
+    case absl::StatusCode::kCancelled:
+      return kExitCancelled;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return kExitInvalid;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAborted:
+      return kExitTryLater;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return kExitNotAllowed;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kDataLoss:
+      return kExitNoDaemon;
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+    default:
+      return kExitFailed;
+  }
+}
+
+absl::Status UsageError(const std::string& message) { return With(absl::InvalidArgumentError(message), kUsage, ""); }
+
+bool IsUsageError(const absl::Status& status) { return Payload(status, kUsage).has_value(); }
+
+absl::Status WithNextStep(const absl::Status& status, const std::string& next_step) {
+  return status.ok() ? status : With(status, kNextStep, next_step);
+}
+
+absl::Status WithExitCode(const absl::Status& status, ExitCode code) {
+  return status.ok() ? status : With(status, kExitCode, std::to_string(code));
+}
+
+absl::Status Silent(ExitCode code) {
+  if (code == kExitOk) return absl::OkStatus();
+  return With(WithExitCode(absl::UnknownError("reported already"), code), kSilent, "");
+}
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  if (const auto code = Payload(status, kExitCode)) return static_cast<ExitCode>(std::atoi(code->c_str()));
+  if (IsUsageError(status)) return kExitUsage;
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  if (!status.ok())
+    if (const auto end = client::EndOf(status)) state = end->state();
+  return ExitCodeOf(status.code(), state);
+}
+
+void Report(const Console& console, const absl::Status& status) {
+  if (status.ok() || Payload(status, kSilent)) return;
+  const ExitCode code = ExitCodeOf(status);
+  std::string message(status.message());
+  if (message.empty()) message = absl::StatusCodeToString(status.code());
+  const bool refused = code == kExitInvalid || code == kExitTryLater || code == kExitNotAllowed;
+  console.err << Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") << Indented(Printable(message))
+              << "\n";
+  for (const v1::FieldViolation& violation : client::Violations(status))
+    if (message.find(violation.description()) == std::string::npos)
+      console.err << "  " << Printable(violation.field() + ": " + violation.description()) << "\n";
+  if (const auto next = Payload(status, kNextStep)) console.err << "  " << Indented(*next) << "\n";
+  console.err.flush();
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,46 @@
+// How a command ends: one table from a status's code and a job's state to the exit code, and one way to tell people.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/console.h"
+#include "hotplate/v1/jobs.pb.h"
+
+namespace hotplate::cli {
+
+// Scripts rely on these numbers: never renumber.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,         // the job FAILED
+  kExitUsage = 2,          // the command line makes no sense
+  kExitNoDaemon = 3,       // no daemon, or the connection was lost
+  kExitInvalid = 4,        // refused as invalid
+  kExitTryLater = 5,       // refused for now: a limit, a full queue, a draining daemon
+  kExitNotAllowed = 6,     // token, permissions
+  kExitTimeout = 7,        // the job's TIMEOUT
+  kExitCancelled = 8,      // the job was CANCELLED by somebody else
+  kExitScheduler = 9,      // Slurm refused
+  kExitInterrupted = 130,  // Ctrl-C
+};
+
+// The one table. The state of a job that ended decides; JOB_STATE_UNSPECIFIED where there was none.
+ExitCode ExitCodeOf(absl::StatusCode code, v1::JobState state);
+
+// The command line makes no sense: exit 2, and a pointer to the command's help.
+absl::Status UsageError(const std::string& message);
+bool IsUsageError(const absl::Status& status);
+
+// The same status with the command that helps next, shown below the error.
+absl::Status WithNextStep(const absl::Status& status, const std::string& next_step);
+// The same status, but the program ends with `code` in place of the table's; for what only a command can know.
+absl::Status WithExitCode(const absl::Status& status, ExitCode code);
+// Everything has been said already: the program only ends with `code`.
+absl::Status Silent(ExitCode code);
+
+ExitCode ExitCodeOf(const absl::Status& status);
+
+// Writes "✗ refused: …" with the violations and the next step, unless the status is silent.
+void Report(const Console& console, const absl::Status& status);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,47 @@
+// Numbers as people read them, and read from what people type. Always the same words and units.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "google/protobuf/timestamp.pb.h"
+#include "hotplate/v1/types.pb.h"
+#include "kernels/array/shape.h"
+
+namespace hotplate::cli {
+
+using std::chrono::nanoseconds;
+
+std::string Bytes(double bytes);                // "512 B", "72.0 MB": powers of 1000
+std::string ByteRate(double bytes_per_second);  // "2.1 GB/s"
+std::string FlopRate(double flop_per_second);   // "45.0 TFLOP/s"
+std::string Span(nanoseconds span);             // "85 µs", "1.2 ms", "34 ms", "2.5 s", "3 m 20 s", "2 h 5 m"
+std::string Percent(double share);              // 0.58: "58 %"
+std::string Number(double value);               // the shortest text that reads back as the same double
+std::string Number32(float value);              // the same for a float
+std::string Clock(const google::protobuf::Timestamp& time);  // local, "09:41:07"
+// From `from` to `to`; negative spans count as none.
+nanoseconds Between(const google::protobuf::Timestamp& from, const google::protobuf::Timestamp& to);
+google::protobuf::Timestamp Now();
+
+// "float32 [3000, 3000]"; names the number of a dtype that this program does not know.
+std::string Describe(const v1::Signature& signature);
+// Nothing for a dtype or shape that cannot be.
+std::optional<hotplate::Signature> FromWire(const v1::Signature& signature);
+
+std::string Text(const v1::ParamValue& value);
+
+std::string Join(const std::vector<std::string>& parts, const std::string& between);
+
+// "30s", "500ms", "5m", "2h", "1h30m"; a bare number is seconds. Nothing for anything else, for a negative one, and for
+// more than a year.
+std::optional<nanoseconds> ParseSpan(const std::string& text);
+// A whole number, also as "1e6"; nothing if it is none or does not fit.
+std::optional<std::int64_t> ParseInteger(const std::string& text);
+// Any number, also nan and inf (the caller refuses those by name); nothing if it is none.
+std::optional<double> ParseNumber(const std::string& text);
+
+}  // namespace hotplate::cli

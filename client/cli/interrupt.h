@@ -1,0 +1,32 @@
+// Ctrl-C and a kill's TERM while something attached goes on: told to a function on a thread of its own, in place of
+// ending the process. Make it before any other thread starts, since those inherit which signals are blocked.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace hotplate::cli {
+
+class InterruptWatch {
+ public:
+  // `on_interrupt` is called once, at the first signal. A second one ends the process with 130 on the spot. A signal
+  // that the process was started to ignore stays ignored.
+  explicit InterruptWatch(std::function<void()> on_interrupt);
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  void Loop();
+
+  std::function<void()> on_interrupt_;
+  int signals_ = -1;  // a signalfd
+  int stop_ = -1;     // an eventfd
+  std::atomic<bool> interrupted_{false};
+  std::thread thread_;
+};
+
+}  // namespace hotplate::cli

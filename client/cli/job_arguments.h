@@ -1,0 +1,61 @@
+// From the words of run and submit to a job: which arrays go in, with which parameters, and where outputs go. Reads
+// no file and asks no daemon.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/arguments.h"
+#include "client/lib/client.h"
+#include "hotplate/v1/catalogue.pb.h"
+
+namespace hotplate::cli {
+
+struct InputArgument {
+  enum class Kind { kFile, kArray, kPath };
+  std::string name;  // the spec's
+  Kind kind = Kind::kFile;
+  std::string text;  // a file to send, an array's id or name, an absolute path for the daemon to read
+};
+
+struct OutputArgument {
+  enum class Kind { kNpy, kPicture, kArray };
+  std::string name;
+  Kind kind = Kind::kNpy;
+  std::string text;  // a file, or an array's name
+};
+
+struct JobPlan {
+  v1::KernelSpec kernel;
+  std::vector<InputArgument> inputs;    // in the spec's order
+  std::vector<OutputArgument> outputs;  // as given
+  client::JobOptions options;
+  bool dry_run = false;
+};
+
+// Options of run and submit that are not the kernel's.
+std::vector<OptionSpec> JobOptionsOfRun();
+std::vector<OptionSpec> JobOptionsOfSubmit();
+
+// One option for each parameter: dashes or underscores; a bool is a flag that --no-NAME takes back.
+std::vector<OptionSpec> ParameterOptions(const v1::KernelSpec& kernel);
+
+// The word that names the kernel. A usage error if there is none, or if an option that could be a parameter comes
+// first.
+absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
+
+// `words` as typed, with the kernel's name among them; `options` those of the command, without the kernel's.
+// INVALID_ARGUMENT names every parameter, input and output that is wrong.
+absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
+                                const std::vector<std::string>& words);
+
+// The places of -o, in the order given; adds a sentence to `violations` for each that will not do.
+std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std::vector<std::string>& words,
+                                        std::vector<std::string>& violations);
+
+// A value for this parameter, or a sentence with the value and what is wrong with it.
+absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, const std::string& text);
+
+}  // namespace hotplate::cli

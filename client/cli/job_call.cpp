@@ -1,0 +1,139 @@
+#include "client/cli/job_call.h"
+
+#include <algorithm>
+
+#include "client/cli/catalogue.h"
+#include "client/cli/elements.h"
+#include "client/cli/job_text.h"
+#include "client/cli/json.h"
+#include "client/cli/receipt.h"
+#include "client/cli/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<client::Client>& client) {
+  if (client.ok()) {
+    const auto described = client->Describe(kernel);
+    // A daemon that cannot be asked does not keep us from telling what is wrong with the words.
+    if (described.ok() || ExitCodeOf(described.status()) == kExitInvalid) return described;
+    client = described.status();
+  }
+  return FindKernel(EmbeddedKernels(), kernel);
+}
+
+std::string FitText(const v1::DeviceFit& fit) {
+  const std::string room = Bytes(static_cast<double>(fit.bytes_needed())) + " needed, " +
+                           Bytes(static_cast<double>(fit.bytes_free())) + " free of " +
+                           Bytes(static_cast<double>(fit.bytes_total()));
+  switch (fit.fit()) {
+    case v1::DeviceFit::NOW:
+      return "fits now        " + room;
+    case v1::DeviceFit::LATER:
+      return "fits later      " + room;
+    default:
+      return "does not fit    " + room;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& job_options) {
+  std::vector<OptionSpec> options = job_options;
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  const auto word = KernelWord(options, call.words);
+  if (!word.ok()) return word.status();
+  auto client = call.Connect();
+  const auto kernel = SpecOf(*word, client);
+  if (!kernel.ok()) return kernel.status();
+  auto plan = PlanJob(*kernel, options, call.words);
+  if (!plan.ok()) return plan.status();
+  auto inputs = JobInputs::Open(plan->inputs);
+  if (!inputs.ok()) return absl::InvalidArgumentError(kernel->name() + ": " + std::string(inputs.status().message()));
+  if (!client.ok()) return client.status();
+  return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
+}
+
+absl::Status Settled(const absl::Status& status, client::Client& client) {
+  if (status.ok() || client::EndOf(status) || !absl::IsUnavailable(status)) return status;
+  if (client.Info().ok()) return WithExitCode(status, kExitTryLater);
+  return WithNextStep(status, "hotplate status · hotplate logs · hotplate up --local");
+}
+
+absl::Status DryRun(const Invocation& call, PreparedJob& job) {
+  const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
+  if (!check.ok()) return Settled(check.status(), job.client);
+  call.output.Answer(
+      [&] {
+        Table table;
+        table.Indent(2);
+        for (const v1::NamedSignature& output : check->outputs())
+          table.Row({"output", output.name(), Describe(output.signature())});
+        for (const v1::DeviceFit& fit : check->devices()) table.Row({"device", fit.device(), FitText(fit)});
+        std::string text =
+            Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" + table.Text();
+        if (check->flop() > 0 || check->bytes_moved() > 0)
+          text += "  cost    " + Number(check->flop()) + " FLOP, " + Bytes(static_cast<double>(check->bytes_moved())) +
+                  " moved\n";
+        return text;
+      },
+      [&] { return ToJson(*check); }, "");
+  return absl::OkStatus();
+}
+
+absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
+                     JobOutputs& files, const client::JobResult& result) {
+  std::map<std::string, std::string> paths;
+  for (const auto& [name, output] : result.outputs) {
+    const auto path = files.PathOf(name);
+    if (!path) continue;
+    if (!output.buffer) return absl::InternalError("output " + name + " did not come back; " + *path + " not written");
+    if (const absl::Status status = files.Write(name, output.signature, output.buffer->bytes()); !status.ok())
+      return status;
+    paths[name] = *path;
+  }
+  // In the spec's order, with what a newer daemon may have added at the end.
+  std::vector<std::string> names;
+  for (const v1::ArgumentSpec& argument : kernel.outputs())
+    if (result.outputs.count(argument.name()) > 0) names.push_back(argument.name());
+  for (const auto& [name, output] : result.outputs)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+
+  const auto kept_name = [&places](const std::string& name) -> std::string {
+    for (const OutputArgument& place : places)
+      if (place.name == name && place.kind == OutputArgument::Kind::kArray) return place.text;
+    return "";
+  };
+  std::string text, essentials;
+  Table scalars;
+  for (const std::string& name : names) {
+    const client::OutputArray& output = result.outputs.at(name);
+    const std::string signature = ToString(output.signature);
+    if (const auto path = paths.find(name); path != paths.end()) {
+      text += Done(call.console, path->second + "   " + signature) + "\n";
+    } else if (!output.buffer) {
+      const std::string kept = kept_name(name).empty() ? output.id : kept_name(name);
+      text += Done(call.console, "array:" + kept + "   " + signature + "   on the daemon") + "\n";
+      essentials += kept + "\n";
+    } else if (output.signature.shape.empty()) {
+      const std::string value = ElementText(output.signature.dtype, output.buffer->bytes(), 0);
+      if (names.size() == 1)
+        scalars.Row({value});
+      else
+        scalars.Row({name, value});
+      essentials += value + "\n";
+    } else {
+      text += name + "   " + SummaryText(output.signature, output.buffer->bytes()) + "\n";
+    }
+  }
+  text += scalars.Text();
+  call.output.Answer([&] { return text; }, [&] { return ResultJson(result, paths); }, essentials);
+  if (call.output.talkative()) {
+    call.console.out.flush();
+    call.console.err << ReceiptText(result.receipt, result.timings);
+    call.console.err.flush();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hotplate::cli

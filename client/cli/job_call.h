@@ -1,0 +1,31 @@
+// What run, submit and result share: from the words to a job that can be sent, and from a result to files and words.
+#pragma once
+
+#include "client/cli/command.h"
+#include "client/cli/job_arguments.h"
+#include "client/cli/job_files.h"
+
+namespace hotplate::cli {
+
+struct PreparedJob {
+  client::Client client;
+  JobPlan plan;
+  JobInputs inputs;  // opened and checked, not yet read
+};
+
+// Everything that is wrong with the command line or the input files is told before anything is sent, also without a
+// daemon. The daemon's spec of the kernel wins over the one built in.
+absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& options);
+
+// A refusal as it is. UNAVAILABLE from a daemon that still answers is a refusal for now (it drains), not a lost
+// connection; an error of a job that ended keeps its state.
+absl::Status Settled(const absl::Status& status, client::Client& client);
+
+// Prints what Check says.
+absl::Status DryRun(const Invocation& call, PreparedJob& job);
+
+// Writes the outputs' files and prints the answer: files, kept arrays, scalars, summaries; in JSON all of the result.
+absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
+                     JobOutputs& files, const client::JobResult& result);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,75 @@
+// The files of a job: inputs whose headers are checked before anything is sent, outputs whose places are checked before
+// the job runs, and which appear whole or not at all.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/job_arguments.h"
+#include "kernels/array/npy.h"
+
+namespace hotplate::cli {
+
+// An error of a file as a status that names the file.
+absl::Status FileError(const std::string& path, const NpyError& error);
+
+class JobInputs {
+ public:
+  // Opens every .npy file and checks its header and length. Names every file that will not do.
+  static absl::StatusOr<JobInputs> Open(const std::vector<InputArgument>& arguments);
+
+  // Reads the files' elements. RESOURCE_EXHAUSTED where this machine has no memory for them.
+  absl::Status Load();
+
+  // What the client library takes. Before Load the views have a signature and no bytes: enough for Check. The views
+  // are of this object's memory.
+  std::map<std::string, client::Input> Inputs() const;
+
+  // Bytes of the files' elements, all together.
+  std::uint64_t bytes() const;
+
+ private:
+  struct File {
+    std::string name, path;
+    NpyFile npy;
+    std::shared_ptr<HostBuffer> buffer;
+  };
+  std::vector<File> files_;
+  std::map<std::string, client::Input> remote_;
+};
+
+class JobOutputs {
+ public:
+  // Makes each file's unfinished twin beside it: fails where it could not be written.
+  static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments);
+
+  // Refuses a picture of what cannot be one, going by what the job will produce.
+  absl::Status CheckPictures(const std::vector<std::pair<std::string, hotplate::Signature>>& outputs) const;
+
+  // Writes the file of this output, if it has one, and puts it into its place.
+  absl::Status Write(const std::string& output, const hotplate::Signature& signature,
+                     std::span<const std::byte> elements);
+
+  // The file of an output; nothing if it has none.
+  std::optional<std::string> PathOf(const std::string& output) const;
+  std::vector<std::string> Paths() const;
+  bool HasPicture() const;
+
+ private:
+  struct File {
+    std::string path;
+    bool picture = false;
+    AtomicFile file;
+  };
+  std::map<std::string, File> files_;
+};
+
+// An .npy file, whole or not at all.
+absl::Status WriteNpy(AtomicFile& file, const std::string& path, const hotplate::Signature& signature,
+                      std::span<const std::byte> elements);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,123 @@
+#include "client/cli/job_text.h"
+
+#include <cmath>
+
+#include "client/cli/elements.h"
+#include "client/cli/format.h"
+#include "client/cli/json.h"
+#include "client/cli/receipt.h"
+#include "client/cli/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string QueuedFor(const v1::Job& job) {
+  if (job.has_start_time()) return Span(Between(job.submit_time(), job.start_time()));
+  if (job.has_end_time()) return Span(Between(job.submit_time(), job.end_time()));
+  return Span(Between(job.submit_time(), Now()));
+}
+
+std::string KernelTime(const v1::Job& job) {
+  if (job.receipt().has_kernel_ns()) return Span(nanoseconds(static_cast<std::int64_t>(job.receipt().kernel_ns())));
+  if (job.state() == v1::RUNNING && job.progress() > 0) return Percent(job.progress());
+  return "-";
+}
+
+v1::Signature ToWire(const hotplate::Signature& signature) {
+  v1::Signature wire;
+  wire.set_dtype(static_cast<v1::DType>(signature.dtype));
+  for (const std::int64_t size : signature.shape) wire.add_shape(size);
+  return wire;
+}
+
+// JSON has no NaN and no infinity: those are texts, as protobuf writes them.
+std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
+  if (dtype == DType::kBool) return ElementText(dtype, elements, 0);
+  if (!IsReal(dtype) || dtype == DType::kInt64 || dtype == DType::kUInt64)
+    return JsonText(ElementText(dtype, elements, 0));
+  const double value = ElementAsDouble(dtype, elements, 0);
+  if (std::isnan(value)) return "\"NaN\"";
+  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+  return ElementText(dtype, elements, 0);
+}
+
+}  // namespace
+
+std::string StateName(int state) {
+  const std::string name = v1::JobState_Name(state);
+  return name.empty() ? "state " + std::to_string(state) : name;
+}
+
+std::string JobTable(const std::vector<v1::Job>& jobs) {
+  Table table({"JOB", "KERNEL", "STATE", "DEVICE", "QUEUED", "KERNEL TIME", "SUBMITTED", "BY"});
+  for (const v1::Job& job : jobs)
+    table.Row({job.id(), job.kernel(), StateName(job.state()), job.device().empty() ? "-" : job.device(),
+               QueuedFor(job), KernelTime(job), Clock(job.submit_time()), job.session().substr(0, 8)});
+  return table.Text();
+}
+
+std::string JobPage(const v1::Job& job) {
+  std::string page = "job " + job.id() + "  " + job.kernel() + "  " + StateName(job.state());
+  if (job.cancel_requested() && job.state() <= v1::RUNNING) page += " (cancel requested)";
+  page += "\n";
+  Table table;
+  table.Indent(2);
+  std::vector<std::string> params;
+  for (const auto& [name, value] : job.params()) params.push_back(name + " = " + Text(value));
+  if (!params.empty()) table.Row({"params", Join(params, ", ")});
+  if (!job.device().empty()) table.Row({"device", job.device()});
+  table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
+                              (job.detached() ? ", detached" : ", attached")});
+  if (job.priority() != 0) table.Row({"priority", std::to_string(job.priority())});
+  if (job.state() == v1::PENDING) table.Row({"queue", std::to_string(job.queue_position()) + " jobs before it"});
+  if (job.has_start_time()) table.Row({"started", Clock(job.start_time()) + " after " + QueuedFor(job)});
+  if (job.state() == v1::RUNNING) table.Row({"progress", Percent(job.progress())});
+  if (job.has_end_time()) table.Row({"ended", Clock(job.end_time())});
+  page += table.Text();
+  if (!job.error().message().empty()) page += "  error      " + Printable(job.error().message()) + "\n";
+  if (job.has_receipt()) page += "receipt  " + ReceiptText(job.receipt(), std::nullopt);
+  return page;
+}
+
+std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path) {
+  JsonObject json;
+  json.Text("name", name).Raw("signature", ToJson(ToWire(output.signature)));
+  if (!output.id.empty()) json.Text("arrayId", output.id);
+  if (!path.empty()) json.Text("path", path);
+  if (output.signature.shape.empty() && output.buffer)
+    json.Raw("value", ValueJson(output.signature.dtype, output.buffer->bytes()));
+  return json.Json();
+}
+
+std::string ResultJson(const client::JobResult& result, const std::map<std::string, std::string>& paths) {
+  std::vector<std::string> outputs;
+  for (const auto& [name, output] : result.outputs) {
+    const auto path = paths.find(name);
+    outputs.push_back(OutputJson(name, output, path == paths.end() ? "" : path->second));
+  }
+  const auto text = [](auto number) { return std::to_string(static_cast<std::int64_t>(number)); };
+  const std::string client = JsonObject()
+                                 .Text("uploadNs", text(result.timings.upload.count()))
+                                 .Text("downloadNs", text(result.timings.download.count()))
+                                 .Text("totalNs", text(result.timings.total.count()))
+                                 .Text("bytesUp", text(result.timings.bytes_up))
+                                 .Text("bytesDown", text(result.timings.bytes_down))
+                                 .Json();
+  return JsonObject()
+      .Text("jobId", result.job_id)
+      .Text("state", "COMPLETED")
+      .Raw("outputs", JsonArray(outputs))
+      .Raw("receipt", ToJson(result.receipt))
+      .Raw("client", client)
+      .Json();
+}
+
+std::string EndJson(const std::string& job_id, const v1::JobEnd& end) {
+  JsonObject json;
+  json.Text("jobId", job_id).Text("state", StateName(end.state()));
+  if (end.has_error()) json.Raw("error", ToJson(end.error()));
+  if (end.result().has_receipt()) json.Raw("receipt", ToJson(end.result().receipt()));
+  return json.Json();
+}
+
+}  // namespace hotplate::cli

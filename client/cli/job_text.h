@@ -1,0 +1,29 @@
+// Jobs in words: the same in lists, pages and errors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/cli/command.h"
+#include "client/lib/client.h"
+#include "hotplate/v1/jobs.pb.h"
+
+namespace hotplate::cli {
+
+std::string StateName(int state);  // "COMPLETED"; "state 9" for one that this program does not know
+
+// JOB KERNEL STATE DEVICE QUEUED KERNEL TIME BY, newest first.
+std::string JobTable(const std::vector<v1::Job>& jobs);
+// One job, all that is known.
+std::string JobPage(const v1::Job& job);
+
+// Output of a finished job in JSON: {"name", "signature", and "value", "path" or "arrayId"}.
+std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path);
+
+// {"jobId", "state", "outputs": […], "receipt", "client"}; paths by output's name.
+std::string ResultJson(const client::JobResult& result, const std::map<std::string, std::string>& paths);
+
+// An end that is no result, in JSON: {"jobId", "state", "error", "receipt"}.
+std::string EndJson(const std::string& job_id, const v1::JobEnd& end);
+
+}  // namespace hotplate::cli

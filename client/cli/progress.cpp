@@ -1,0 +1,103 @@
+#include "client/cli/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "client/cli/format.h"
+
+namespace hotplate::cli {
+namespace {
+
+constexpr int kBarWidth = 20;
+constexpr std::chrono::milliseconds kRedraw(50);
+// A transfer that took this little leaves no line behind.
+constexpr std::uint64_t kWorthALine = 4'000'000;
+
+}  // namespace
+
+std::string Bar(double fraction, int width) {
+  static const char* const kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int eighths = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * width * 8));
+  std::string bar;
+  for (int i = 0; i < eighths / 8; ++i) bar += "█";
+  bar += kEighths[eighths % 8];
+  const int drawn = eighths / 8 + (eighths % 8 != 0 ? 1 : 0);
+  return bar + std::string(static_cast<std::size_t>(width - drawn), ' ');
+}
+
+void Progress::Draw(const std::string& line, bool last) {
+  const Time now = std::chrono::steady_clock::now();
+  if (!last && drawn_ && now - drawn_at_ < kRedraw) return;
+  drawn_at_ = now;
+  console_.err << "\r\033[K" << line;
+  if (last) console_.err << "\n";
+  console_.err.flush();
+  drawn_ = !last;
+}
+
+void Progress::Transfer(const char* what, std::uint64_t done, std::uint64_t total) {
+  if (!shown_) return;
+  const std::lock_guard lock(mutex_);
+  const Time now = std::chrono::steady_clock::now();
+  if (phase_ != what) {
+    phase_ = what;
+    phase_start_ = now;
+  }
+  const double seconds = std::chrono::duration<double>(now - phase_start_).count();
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  std::string line = phase_ + " " +
+                     Bar(total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1, kBarWidth) + " " +
+                     Bytes(static_cast<double>(done));
+  if (rate > 0) line += "   " + ByteRate(rate);
+  if (rate > 0 && done < total && seconds > 0.5)
+    line += "   ETA " + Span(nanoseconds(static_cast<std::int64_t>(static_cast<double>(total - done) / rate * 1e9)));
+  Draw(line, done == total && total >= kWorthALine);
+}
+
+void Progress::Update(const v1::JobUpdate& update) {
+  const std::lock_guard lock(mutex_);
+  if (!update.job_id().empty()) job_id_ = update.job_id();
+  const Time now = std::chrono::steady_clock::now();
+  std::string line;
+  switch (update.kind_case()) {
+    case v1::JobUpdate::kStateChange:
+      if (!update.state_change().device().empty()) device_ = update.state_change().device();
+      if (update.state_change().state() == v1::RUNNING) {
+        phase_ = "running ";
+        phase_start_ = now;
+        line = "running  job " + job_id_ + " on " + device_;
+      } else if (update.state_change().state() == v1::PENDING) {
+        line = "waiting  job " + job_id_ + " in the queue";
+      }
+      break;
+    case v1::JobUpdate::kProgress: {
+      const double fraction = std::clamp(update.progress().fraction(), 0.0, 1.0);
+      line = "running  " + Bar(fraction, kBarWidth) + " " + Percent(fraction);
+      const double seconds = std::chrono::duration<double>(now - phase_start_).count();
+      if (fraction > 0 && phase_ == "running ")
+        line += "   ETA " + Span(nanoseconds(static_cast<std::int64_t>(seconds * (1 - fraction) / fraction * 1e9)));
+      break;
+    }
+    case v1::JobUpdate::kNotice:
+      if (shown_) Draw("! " + Printable(update.notice().text()), true);
+      return;
+    default:
+      return;
+  }
+  if (shown_ && !line.empty()) Draw(line, false);
+}
+
+void Progress::Clear() {
+  const std::lock_guard lock(mutex_);
+  if (!drawn_) return;
+  console_.err << "\r\033[K";
+  console_.err.flush();
+  drawn_ = false;
+}
+
+std::string Progress::job_id() const {
+  const std::lock_guard lock(mutex_);
+  return job_id_;
+}
+
+}  // namespace hotplate::cli

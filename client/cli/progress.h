@@ -1,0 +1,49 @@
+// What a job is doing, on standard error: one line that is redrawn, only on a terminal. In a pipe nothing at all.
+// Thread-safe: the client library calls from threads of its own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "client/cli/console.h"
+#include "hotplate/v1/jobs.pb.h"
+
+namespace hotplate::cli {
+
+class Progress {
+ public:
+  Progress(Console& console, bool wanted) : console_(console), shown_(wanted && console.err_terminal) {}
+  ~Progress() { Clear(); }
+
+  void Upload(std::uint64_t done, std::uint64_t total) { Transfer("upload  ", done, total); }
+  void Download(std::uint64_t done, std::uint64_t total) { Transfer("download", done, total); }
+  void Update(const v1::JobUpdate& update);
+  // Removes the line; what is drawn later starts anew.
+  void Clear();
+
+  // The job's id, once an update has named it.
+  std::string job_id() const;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void Transfer(const char* what, std::uint64_t done, std::uint64_t total);
+  void Draw(const std::string& line, bool last);
+
+  Console& console_;
+  const bool shown_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::string phase_;
+  Time phase_start_;
+  Time drawn_at_;
+  bool drawn_ = false;
+  std::string job_id_, device_;
+};
+
+// "████████▌           " of `width` columns.
+std::string Bar(double fraction, int width);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,86 @@
+#include "client/cli/records.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "client/cli/arguments.h"
+#include "client/lib/endpoint.h"
+
+namespace hotplate::cli {
+
+namespace fs = std::filesystem;
+
+bool IsServerName(const std::string& name) {
+  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+std::string RecordPath(const Settings& settings, const std::string& name) {
+  return name.find('/') != std::string::npos ? name : settings.directory + "/servers/" + name + ".json";
+}
+
+std::string LogPath(const Settings& settings, const std::string& name) {
+  return settings.directory + "/logs/" + name + ".log";
+}
+
+std::optional<std::string> ServerName(const Settings& settings) {
+  if (!settings.server.empty())
+    return settings.server.find('/') != std::string::npos ? fs::path(settings.server).stem().string() : settings.server;
+  std::error_code error;
+  const fs::path target = fs::read_symlink(settings.directory + "/current", error);
+  if (error) return std::nullopt;
+  return target.stem().string();
+}
+
+std::vector<std::string> ServerNames(const Settings& settings) { return client::ListRecords(settings.directory); }
+
+std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::string& name) {
+  const auto found = client::ReadRecord(RecordPath(settings, name));
+  if (!found.ok()) return std::nullopt;
+  return found->record;
+}
+
+absl::Status SetCurrent(const Settings& settings, const std::string& name) {
+  std::error_code error;
+  if (!IsServerName(name) || !fs::exists(RecordPath(settings, name), error)) {
+    const std::vector<std::string> names = ServerNames(settings);
+    return absl::NotFoundError("no daemon \"" + name + "\" in " + settings.directory + "/servers" +
+                               (names.empty() ? "; none is there at all" : ". There are: " + Join(names, ", ")));
+  }
+  const std::string link = settings.directory + "/current";
+  const std::string temporary = link + "." + std::to_string(getpid());
+  fs::remove(temporary, error);
+  fs::create_symlink("servers/" + name + ".json", temporary, error);
+  if (!error) fs::rename(temporary, link, error);
+  if (error) return absl::PermissionDeniedError(link + ": " + error.message());
+  return absl::OkStatus();
+}
+
+bool ProcessExists(int pid) {
+  if (pid <= 0) return false;
+  if (kill(pid, 0) != 0 && errno == ESRCH) return false;
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(stat, line)) return kill(pid, 0) == 0 || errno != ESRCH;
+  const std::size_t name_end = line.rfind(')');  // the state is the field behind the name, which may hold anything
+  return name_end == std::string::npos || name_end + 2 >= line.size() ||
+         (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,40 @@
+// The records below HOTPLATE_DIR, read only for what people ask about them: names, logs, process ids. Connecting, and
+// the checks that come with it, are the client library's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/settings.h"
+#include "hotplate/v1/endpoint.pb.h"
+
+namespace hotplate::cli {
+
+// A name that can be a file's: letters, digits, '.', '_', '-', not starting with a dot, at most 128 long.
+bool IsServerName(const std::string& name);
+
+std::string RecordPath(const Settings& settings, const std::string& name);
+std::string LogPath(const Settings& settings, const std::string& name);
+
+// The name that the settings lead to: the one asked for, else the one that `current` points at; nothing if there is
+// neither.
+std::optional<std::string> ServerName(const Settings& settings);
+
+// All names that have a record, sorted.
+std::vector<std::string> ServerNames(const Settings& settings);
+
+// Nothing if there is no record, it is unsafe, or it cannot be parsed: connecting says which.
+std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::string& name);
+
+// Makes `current` point at this record: NOT_FOUND names those that there are.
+absl::Status SetCurrent(const Settings& settings, const std::string& name);
+
+// False once the process has ended (a zombie has). True for a process of another user.
+bool ProcessExists(int pid);
+
+// This host's name, to tell whether a record's process could be seen from here.
+std::string HostName();
+
+}  // namespace hotplate::cli

@@ -1,0 +1,29 @@
+// Where the daemon is looked for: flags, then environment, then the config file, then defaults.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace hotplate::cli {
+
+// One variable of the environment; nothing where it is not set or empty. A seam for tests.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+Environment ProcessEnvironment();
+
+struct Settings {
+  std::string directory;  // absolute; HOTPLATE_DIR
+  std::string server;     // a daemon's name or a record's path; empty: the current one
+};
+
+struct SettingFlags {
+  std::optional<std::string> directory, server;
+};
+
+// Reads $XDG_CONFIG_HOME/hotplate/config.toml, else ~/.config/hotplate/config.toml, where there is one: the keys
+// `server` and `directory`. An unknown key or a wrong type is an error that names file, key and line.
+absl::StatusOr<Settings> ResolveSettings(const SettingFlags& flags, const Environment& environment);
+
+}  // namespace hotplate::cli

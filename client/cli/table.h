@@ -1,0 +1,34 @@
+// A table of text: columns as wide as their widest cell, two spaces between, no lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hotplate::cli {
+
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+
+  Table() = default;
+  // Column heads; a table without them starts with its first row.
+  explicit Table(std::vector<std::string> heads) : heads_(std::move(heads)) {}
+
+  Table& AlignRight(std::size_t column);
+  Table& Indent(int columns);
+  void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+
+  // Lines that each end in a newline, without trailing spaces.
+  std::string Text() const;
+  // A table of GitHub's Markdown.
+  std::string Markdown() const;
+
+ private:
+  std::vector<std::string> heads_;
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> right_;
+  int indent_ = 0;
+};
+
+}  // namespace hotplate::cli
