@@ -26,7 +26,7 @@ class Arrays(harness.Case):
         for dtype in ("float32", "float64", "int32", "int64", "uint8", "bool", "complex64"):
             a = self.save("a.npy", self.rng.integers(0, 2, (11, 3)).astype(dtype))
             self.hotplate("put", "a.npy", "--name", f"back_{dtype}")
-            self.hotplate("get", f"array:back_{dtype}", "-o", "b.npy")
+            self.hotplate("get", f"back_{dtype}", "-o", "b.npy")
             b = self.load("b.npy")
             self.assertEqual(b.dtype, a.dtype)
             np.testing.assert_array_equal(a, b)
@@ -34,18 +34,18 @@ class Arrays(harness.Case):
     def test_big_ones_in_chunks(self):
         a = self.save("big.npy", self.rng.standard_normal(3_000_001))  # 24 MB and no multiple of a chunk
         self.hotplate("put", "big.npy", "--name", "big")
-        self.hotplate("get", "array:big", "-o", "back.npy")
+        self.hotplate("get", "big", "-o", "back.npy")
         np.testing.assert_array_equal(a, self.load("back.npy"))
-        self.hotplate("free", "array:big")
+        self.hotplate("free", "big")
         self.assertNotIn("big", self.names())
-        self.hotplate("get", "array:big", "-o", "x.npy", code=harness.INVALID, says="big")
+        self.hotplate("get", "big", "-o", "x.npy", code=harness.INVALID, says="big")
 
     def test_jobs_take_and_leave_arrays(self):
         a = self.save("a.npy", self.rng.standard_normal((20, 30)))
         self.hotplate("put", "a.npy", "--name", "A")
         self.hotplate("run", "matmul", "array:A", "array:A", "--transpose-b", "-o", "array:G")
         self.assertIn("G", self.names())
-        self.hotplate("get", "array:G", "-o", "g.npy")
+        self.hotplate("get", "G", "-o", "g.npy")
         np.testing.assert_allclose(self.load("g.npy"), a @ a.T, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(self.load("a.npy"), a)
 
@@ -55,7 +55,7 @@ class Arrays(harness.Case):
         self.hotplate("put", "a.npy", "--name", "taken", code=harness.INVALID, says="taken")
 
     def test_unknown_arrays_are_named(self):
-        self.hotplate("free", "array:nothing", code=harness.INVALID, says="nothing")
+        self.hotplate("free", "nothing", code=harness.INVALID, says="nothing")
         self.hotplate("run", "matmul", "array:nothing", "array:nothing", code=harness.INVALID, says="nothing")
 
     def test_a_lease_ends(self):
@@ -97,7 +97,7 @@ class Limits(harness.Case):
         self.hotplate("put", "small.npy", "--name", "one", "--lease", "1h")
         self.hotplate("put", "small.npy", "--name", "two", "--lease", "1h")
         self.hotplate("put", "small.npy", "--name", "three", "--lease", "1h", code=harness.TRY_LATER, says="array_bytes")
-        self.hotplate("free", "array:one")
+        self.hotplate("free", "one")
         self.hotplate("put", "small.npy", "--name", "three", "--lease", "1h")
 
 
