@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "kernels/array/npy.h"
 #include "tests/unit/array/temporary_folder.h"
 
@@ -99,6 +101,8 @@ TEST(NpyHeaderTest, WhatItWritesItReadsForEveryDtypeAndRank) {
 struct RefusalCase {
   std::string name, file;
   std::vector<std::string> says;
+
+  friend void PrintTo(const RefusalCase& one, std::ostream* out) { *out << one.name; }
 };
 
 class NpyHeaderRefusalTest : public ::testing::TestWithParam<RefusalCase> {};
@@ -154,6 +158,8 @@ std::vector<RefusalCase> RefusalCases() {
       {"NoShapeKey", WithDict("{'descr': '<f4', 'fortran_order': False}"), {"no key \"shape\""}},
       {"UnknownKey", WithDict("{'descr': '<f4', 'colour': 3}"), {"\"colour\""}},
       {"KeyTwice", WithDict("{'descr': '<f4', 'descr': '<f8'}"), {"\"descr\" twice"}},
+      {"ShapeTwice", WithDict("{'shape': (3,), 'shape': (3,)}"), {"\"shape\" twice"}},
+      {"OrderTwice", WithDict("{'fortran_order': True, 'fortran_order': True}"), {"\"fortran_order\" twice"}},
       {"OrderIsANumber", WithDict("{'fortran_order': 1}"), {"True or False"}},
       {"DescrIsANumber", WithDict("{'descr': 4}"), {"element type in quotes"}},
       {"EscapeInAText", WithDict("{'descr': '\\x3cf4'}"), {"element type in quotes"}},

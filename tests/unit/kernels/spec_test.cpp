@@ -52,6 +52,25 @@ TEST(SpecTest, HashChangesWithWhatTwoSidesMustAgreeOn) {
     return KernelSpecBuilder("k", "").Param(param).Output("o", "int8", "").Build().Hash();
   };
   EXPECT_NE(with_default(1.0), with_default(1.0000000000000002));
+  const auto with_bounds = [](std::optional<double> minimum, std::optional<double> maximum) {
+    ParamSpec param;
+    param.name = "alpha";
+    param.minimum = minimum;
+    param.maximum = maximum;
+    return KernelSpecBuilder("k", "").Param(param).Output("o", "int8", "").Build().Hash();
+  };
+  EXPECT_NE(with_bounds({}, {}), with_bounds(0, {}));
+  EXPECT_NE(with_bounds({}, 0), with_bounds(0, {}));
+  EXPECT_NE(with_bounds(0, 1), with_bounds(0, 2));
+  const auto with_choices = [](std::vector<std::string> choices) {
+    ParamSpec param;
+    param.name = "variant";
+    param.type = ParamType::kChoice;
+    param.choices = std::move(choices);
+    return KernelSpecBuilder("k", "").Param(param).Output("o", "int8", "").Build().Hash();
+  };
+  EXPECT_NE(with_choices({"a", "b"}), with_choices({"b", "a"}));
+  EXPECT_NE(with_choices({"a", "b"}), with_choices({"ab"}));
   const auto with_shape = [](const std::string& shape) {
     return KernelSpecBuilder("k", "").Input("x", "int8", shape).Output("o", "int8", "").Build().Hash();
   };

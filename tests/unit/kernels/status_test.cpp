@@ -37,7 +37,7 @@ TEST(StatusTest, AStatusOfAnotherKindHasNone) {
 
 TEST(StatusTest, ADamagedPayloadIsNone) {
   for (const char* payload :
-       {"", "x", "5", "5:", "5:abc", "1:a", "1:a2:b", "99999999999999999999:a", "-1:a", "1:a1:bx"}) {
+       {"", "x", "5", "5:", "5:abc", "1:a", "1:a2:b", "99999999999999999999:a", "-1:a", "1:a1:bx", "1:a5:bcd"}) {
     absl::Status status = absl::InvalidArgumentError("no");
     status.SetPayload("hotplate/field-violations", absl::Cord(payload));
     EXPECT_TRUE(Violations(status).empty()) << payload;
