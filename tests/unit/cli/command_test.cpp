@@ -1,0 +1,161 @@
+// The program as a whole, without a daemon: every command's help, what works offline, and how mistakes are told.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "client/cli/app.h"
+#include "client/cli/commands.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "hotplate/v1/catalogue.pb.h"
+#include "tests/unit/cli/temporary_folder.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class CommandTest : public TemporaryFolder {
+ protected:
+  struct Ran {
+    int exit;
+    std::string out, err;
+  };
+  // In a folder without any daemon.
+  Ran Hotplate(const std::vector<std::string>& words) {
+    std::ostringstream out, err;
+    const std::map<std::string, std::string> variables = {{"HOTPLATE_DIR", Path("hotplate")}, {"HOME", folder_}};
+    const int exit = RunHotplate(words, {out, err}, [&](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      if (found == variables.end()) return std::nullopt;
+      return found->second;
+    });
+    return {exit, out.str(), err.str()};
+  }
+};
+
+TEST_F(CommandTest, EveryCommandHasHelpWithAnExample) {
+  std::set<std::string> names;
+  for (const Command& command : Commands()) {
+    EXPECT_TRUE(names.insert(command.name).second) << command.name;
+    ASSERT_NE(command.run, nullptr) << command.name;
+    const Ran ran = Hotplate({command.name, "--help"});
+    EXPECT_EQ(ran.exit, 0) << command.name;
+    EXPECT_EQ(ran.err, "") << command.name;
+    EXPECT_THAT(ran.out,
+                AllOf(StartsWith("hotplate " + command.name), HasSubstr(command.summary), HasSubstr("--server NAME"),
+                      HasSubstr("Example\n  "), HasSubstr("hotplate " + command.name)));
+    EXPECT_EQ(Hotplate({"help", command.name}).out, ran.out);
+    for (const OptionSpec& option : command.options) {
+      EXPECT_NE(option.LongName(), "") << command.name << " " << option.names;
+      EXPECT_NE(option.help, "") << command.name << " " << option.names;
+    }
+  }
+}
+
+TEST_F(CommandTest, TheVerbsThatAreDocumentedAreThere) {
+  for (const char* name : {"up",     "down",   "status", "use",     "logs", "kernels", "describe",   "run",
+                           "submit", "jobs",   "show",   "watch",   "wait", "cancel",  "result",     "put",
+                           "get",    "arrays", "free",   "devices", "top",  "metrics", "completion", "help"})
+    EXPECT_NE(FindCommand(name), nullptr) << name;
+}
+
+TEST_F(CommandTest, HelpOfRunShowsTheKernelsParameters) {
+  EXPECT_THAT(Hotplate({"run", "selu", "--help"}).out, HasSubstr("--alpha"));
+  EXPECT_THAT(Hotplate({"help", "submit", "integrate2d"}).out, HasSubstr("--variant"));
+}
+
+TEST_F(CommandTest, VersionAndOverview) {
+  EXPECT_EQ(Hotplate({"--version"}).out, std::string("hotplate ") + kVersion + "\n");
+  EXPECT_THAT(Hotplate({"--help"}).out, HasSubstr("mandelbrot"));
+  const Ran nothing = Hotplate({});
+  EXPECT_EQ(nothing.exit, kExitUsage);
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_THAT(nothing.err, HasSubstr("run a kernel"));
+}
+
+TEST_F(CommandTest, KernelsAndDescribeNeedNoDaemon) {
+  EXPECT_THAT(Hotplate({"kernels"}).out, HasSubstr("mandelbrot"));
+  EXPECT_THAT(Hotplate({"kernels", "--quiet"}).out, HasSubstr("matmul\n"));
+  EXPECT_THAT(Hotplate({"kernels", "--markdown"}).out, StartsWith("| KERNEL |"));
+  v1::ListKernelsResponse list;
+  const Ran json = Hotplate({"kernels", "--json"});
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &list).ok()) << json.out;
+  EXPECT_GE(list.kernels_size(), 6);
+  EXPECT_THAT(json.out, HasSubstr("\"cancelBoundMs\""));  // camelCase, and default-valued fields too
+
+  const Ran page = Hotplate({"describe", "selu"});
+  EXPECT_EQ(page.exit, 0);
+  EXPECT_THAT(page.out, AllOf(StartsWith("selu   "), HasSubstr("inputs"), HasSubstr("--alpha"), HasSubstr("1.67"),
+                              HasSubstr("example")));
+  const Ran unknown = Hotplate({"describe", "mandlebrot"});
+  EXPECT_EQ(unknown.exit, kExitInvalid);
+  EXPECT_THAT(unknown.err, HasSubstr("✗ refused: no kernel \"mandlebrot\". Nearest: mandelbrot"));
+}
+
+TEST_F(CommandTest, MistakesAreToldBeforeTheMissingDaemon) {
+  EXPECT_EQ(Hotplate({"run", "mandlebrot"}).exit, kExitInvalid);
+  EXPECT_EQ(Hotplate({"run", "mandelbrot", "--resolution", "0"}).exit, kExitInvalid);
+  EXPECT_THAT(Hotplate({"run", "selu", "x.npy", "--aplha", "3"}).err, HasSubstr("Nearest: --alpha"));
+  const std::string bad = WriteFile("bad.npy", "\x93NUMPY nothing");
+  const Ran header = Hotplate({"run", "selu", bad});
+  EXPECT_EQ(header.exit, kExitInvalid);
+  EXPECT_THAT(header.err,
+              AllOf(StartsWith("✗ refused: selu: input x: "), HasSubstr("bad.npy"), HasSubstr("nothing was sent")));
+}
+
+TEST_F(CommandTest, WithoutADaemonItSaysHowToStartOne) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"status"},
+                                                                                     {"jobs"},
+                                                                                     {"run", "mandelbrot"},
+                                                                                     {"submit", "integrate2d"},
+                                                                                     {"top", "--once"},
+                                                                                     {"down"},
+                                                                                     {"devices"}}) {
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitNoDaemon) << words[0] << ran.err;
+    EXPECT_EQ(ran.out, "") << words[0];
+    EXPECT_THAT(ran.err, AllOf(StartsWith("✗ "), HasSubstr("hotplate up --local"))) << words[0];
+  }
+}
+
+TEST_F(CommandTest, UsageErrors) {
+  EXPECT_THAT(Hotplate({"stauts"}).err, HasSubstr("no command \"stauts\". Nearest: status"));
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"stauts"},
+                                             {"show"},
+                                             {"show", "1", "2"},
+                                             {"jobs", "--limit", "0"},
+                                             {"up"},
+                                             {"up", "--local", "--name", "../x"},
+                                             {"completion", "tcsh"},
+                                             {"run"},
+                                             {"jobs", "--frobnicate"},
+                                             {"--frobnicate"},
+                                             {"logs", "-n", "x"}}) {
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitUsage) << Join(words, " ") << ran.err;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("hotplate")) << "the next step";
+  }
+}
+
+TEST_F(CommandTest, OptionsMayStandBeforeTheVerb) {
+  const Ran ran = Hotplate({"--json", "--server", "nobody", "use"});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out, "{\"current\":\"nobody\",\"servers\":[]}\n");
+}
+
+TEST_F(CommandTest, NoColoursInAPipe) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"status"}, {"kernels"}, {"describe", "selu"}}) {
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ((ran.out + ran.err).find('\033'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace hotplate::cli

@@ -1,0 +1,92 @@
+// The completion scripts, given to the shells themselves. Bash is on every machine that runs these tests; zsh and fish
+// are asked where they are installed, and the test says when they are not.
+#include "client/cli/completion.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+
+#include "client/cli/catalogue.h"
+#include "client/cli/help.h"
+#include "tests/unit/cli/temporary_folder.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class CompletionTest : public TemporaryFolder {
+ protected:
+  struct Ran {
+    int exit;
+    std::string output;
+  };
+  static Ran Shell(const std::string& command) {
+    FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+    Ran ran{-1, ""};
+    std::array<char, 4096> block{};
+    while (const std::size_t n = fread(block.data(), 1, block.size(), pipe)) ran.output.append(block.data(), n);
+    const int status = pclose(pipe);
+    ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ran;
+  }
+  static bool Installed(const std::string& program) { return Shell("command -v " + program).exit == 0; }
+
+  // What bash offers for the last of `words`.
+  std::string Offered(const std::string& words, int count) {
+    const std::string script = WriteFile("completion.bash", BashCompletion(EmbeddedKernels()));
+    const Ran ran = Shell("bash -c 'source " + script + "; COMP_WORDS=(" + words +
+                          "); COMP_CWORD=" + std::to_string(count - 1) + "; _hotplate; echo \"${COMPREPLY[*]}\"'");
+    EXPECT_EQ(ran.exit, 0) << ran.output;
+    return ran.output;
+  }
+};
+
+TEST_F(CompletionTest, BashParsesIt) {
+  const std::string script = WriteFile("completion.bash", BashCompletion(EmbeddedKernels()));
+  const Ran ran = Shell("bash -n " + script);
+  EXPECT_EQ(ran.exit, 0) << ran.output;
+  EXPECT_EQ(ran.output, "");
+}
+
+TEST_F(CompletionTest, BashOffersCommandsKernelsParametersAndChoices) {
+  EXPECT_EQ(Offered("hotplate sta", 2), "status\n");
+  EXPECT_EQ(Offered("hotplate run mand", 3), "mandelbrot\n");
+  EXPECT_EQ(Offered("hotplate run selu --al", 4), "--alpha\n");
+  EXPECT_EQ(Offered("hotplate run matmul a.npy --no-transpose-", 5), "--no-transpose-a --no-transpose-b\n");
+  EXPECT_EQ(Offered("hotplate run integrate2d --variant fa", 5), "fast\n");
+  EXPECT_EQ(Offered("hotplate run matmul --precision b", 5), "bf16\n");
+  EXPECT_EQ(Offered("hotplate describe trig", 3), "trig_identity\n");
+}
+
+TEST_F(CompletionTest, ZshParsesIt) {
+  const std::string script = WriteFile("completion.zsh", ZshCompletion(EmbeddedKernels()));
+  EXPECT_THAT(ZshCompletion(EmbeddedKernels()), testing::Not(HasSubstr("mapfile")));
+  // Its body is bash's too, so that bash finds a slip where zsh is missing.
+  const Ran by_bash = Shell("bash -n " + script);
+  EXPECT_EQ(by_bash.exit, 0) << by_bash.output;
+  if (!Installed("zsh")) GTEST_SKIP() << "zsh is not installed: its script was parsed by bash only";
+  const Ran ran = Shell("zsh -n " + script);
+  EXPECT_EQ(ran.exit, 0) << ran.output;
+}
+
+TEST_F(CompletionTest, FishParsesIt) {
+  const std::string script = WriteFile("completion.fish", FishCompletion(EmbeddedKernels()));
+  EXPECT_THAT(ReadFile(script), HasSubstr("-l transpose-a"));
+  if (!Installed("fish")) GTEST_SKIP() << "fish is not installed";
+  const Ran ran = Shell("fish -n " + script);
+  EXPECT_EQ(ran.exit, 0) << ran.output;
+}
+
+TEST_F(CompletionTest, ManualPageHasNoTroffWarnings) {
+  const std::string page = WriteFile("hotplate.1", ManualPage());
+  EXPECT_THAT(ReadFile(page), HasSubstr(".SH EXIT STATUS"));
+  if (!Installed("groff")) GTEST_SKIP() << "groff is not installed";
+  const Ran ran = Shell("groff -man -ww -Kutf8 -z " + page);
+  EXPECT_EQ(ran.output, "");
+}
+
+}  // namespace
+}  // namespace hotplate::cli

@@ -1,0 +1,100 @@
+// The exit codes, whole: scripts rely on them.
+#include "client/cli/ending.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "client/lib/status.h"
+
+namespace hotplate::cli {
+namespace {
+
+TEST(ExitCode, OfEachStatusCodeWithoutAJob) {
+  const std::pair<absl::StatusCode, int> expected[] = {
+      {absl::StatusCode::kOk, 0},
+      {absl::StatusCode::kCancelled, 8},
+      {absl::StatusCode::kUnknown, 1},
+      {absl::StatusCode::kInvalidArgument, 4},
+      {absl::StatusCode::kDeadlineExceeded, 3},
+      {absl::StatusCode::kNotFound, 4},
+      {absl::StatusCode::kAlreadyExists, 4},
+      {absl::StatusCode::kPermissionDenied, 6},
+      {absl::StatusCode::kResourceExhausted, 5},
+      {absl::StatusCode::kFailedPrecondition, 5},
+      {absl::StatusCode::kAborted, 5},
+      {absl::StatusCode::kOutOfRange, 4},
+      {absl::StatusCode::kUnimplemented, 4},
+      {absl::StatusCode::kInternal, 1},
+      {absl::StatusCode::kUnavailable, 3},
+      {absl::StatusCode::kDataLoss, 3},
+      {absl::StatusCode::kUnauthenticated, 6},
+  };
+  for (const auto& [code, exit] : expected)
+    EXPECT_EQ(ExitCodeOf(code, v1::JOB_STATE_UNSPECIFIED), exit) << absl::StatusCodeToString(code);
+}
+
+TEST(ExitCode, TheStateOfAJobThatEndedDecides) {
+  for (const absl::StatusCode code : {absl::StatusCode::kUnknown, absl::StatusCode::kInternal,
+                                      absl::StatusCode::kResourceExhausted, absl::StatusCode::kDeadlineExceeded}) {
+    EXPECT_EQ(ExitCodeOf(code, v1::COMPLETED), 0);
+    EXPECT_EQ(ExitCodeOf(code, v1::FAILED), 1);
+    EXPECT_EQ(ExitCodeOf(code, v1::TIMEOUT), 7);
+    EXPECT_EQ(ExitCodeOf(code, v1::CANCELLED), 8);
+  }
+  // A job that goes on says nothing about how the command ended.
+  EXPECT_EQ(ExitCodeOf(absl::StatusCode::kUnavailable, v1::RUNNING), 3);
+}
+
+TEST(ExitCode, ReadsTheJobsEndOutOfAStatus) {
+  v1::JobEnd end;
+  end.set_state(v1::TIMEOUT);
+  EXPECT_EQ(ExitCodeOf(client::FromJobEnd(end, "7")), 7);
+  end.set_state(v1::FAILED);
+  end.mutable_error()->set_code(8);  // RESOURCE_EXHAUSTED: out of memory while it ran
+  EXPECT_EQ(ExitCodeOf(client::FromJobEnd(end, "7")), 1);
+}
+
+TEST(ExitCode, WhatACommandKnowsBetterWins) {
+  EXPECT_EQ(ExitCodeOf(UsageError("no")), 2);
+  EXPECT_EQ(ExitCodeOf(WithExitCode(absl::UnavailableError("draining"), kExitTryLater)), 5);
+  EXPECT_EQ(ExitCodeOf(WithExitCode(absl::CancelledError("interrupted"), kExitInterrupted)), 130);
+  EXPECT_EQ(ExitCodeOf(Silent(kExitFailed)), 1);
+  EXPECT_TRUE(Silent(kExitOk).ok());
+  EXPECT_TRUE(WithExitCode(absl::OkStatus(), kExitFailed).ok());
+}
+
+std::string Reported(const absl::Status& status) {
+  std::ostringstream out, err;
+  Report({out, err}, status);
+  EXPECT_EQ(out.str(), "");
+  return err.str();
+}
+
+TEST(Report, SaysRefusedAndTheNextStep) {
+  EXPECT_EQ(Reported(WithNextStep(absl::InvalidArgumentError("selu: --alpha: \"nan\" is not finite"),
+                                  "hotplate describe selu")),
+            "✗ refused: selu: --alpha: \"nan\" is not finite\n  hotplate describe selu\n");
+  EXPECT_EQ(Reported(absl::UnavailableError("no daemon")), "✗ no daemon\n");
+  EXPECT_EQ(Reported(Silent(kExitCancelled)), "");
+  EXPECT_EQ(Reported(absl::OkStatus()), "");
+}
+
+TEST(Report, ListsTheFieldsThatTheMessageDoesNotName) {
+  v1::JobError error;
+  error.set_code(3);
+  error.set_message("two things are wrong: alpha is too large");
+  error.add_violations()->set_field("params.alpha");
+  error.mutable_violations(0)->set_description("alpha is too large");
+  error.add_violations()->set_field("inputs.x");
+  error.mutable_violations(1)->set_description("x is missing");
+  EXPECT_EQ(Reported(client::FromJobError(error)),
+            "✗ refused: two things are wrong: alpha is too large\n  inputs.x: x is missing\n");
+}
+
+TEST(Report, DoesNotPassTerminalCommandsOn) {
+  EXPECT_EQ(Reported(absl::InternalError("bad \033[2J name")), "✗ bad ?[2J name\n");
+}
+
+}  // namespace
+}  // namespace hotplate::cli

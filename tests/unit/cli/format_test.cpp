@@ -1,0 +1,77 @@
+#include "client/cli/format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hotplate::cli {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(Format, BytesAndRates) {
+  EXPECT_EQ(Bytes(0), "0 B");
+  EXPECT_EQ(Bytes(999), "999 B");
+  EXPECT_EQ(Bytes(72e6), "72.0 MB");
+  EXPECT_EQ(Bytes(999'960), "1.0 MB");  // not "1000.0 kB"
+  EXPECT_EQ(ByteRate(2.1e9), "2.1 GB/s");
+  EXPECT_EQ(FlopRate(45e12), "45.0 TFLOP/s");
+}
+
+TEST(Format, SpansHaveTheDigitsThatMatter) {
+  EXPECT_EQ(Span(nanoseconds(85'400)), "85 µs");
+  EXPECT_EQ(Span(nanoseconds(100'000)), "0.1 ms");
+  EXPECT_EQ(Span(nanoseconds(1'240'000)), "1.2 ms");
+  EXPECT_EQ(Span(milliseconds(34)), "34 ms");
+  EXPECT_EQ(Span(milliseconds(2500)), "2.5 s");
+  EXPECT_EQ(Span(seconds(200)), "3 m 20 s");
+  EXPECT_EQ(Span(seconds(7500)), "2 h 05 m");
+}
+
+TEST(Format, ParseSpanIsTheInverseAndRefusesTheRest) {
+  EXPECT_EQ(ParseSpan("500ms"), milliseconds(500));
+  EXPECT_EQ(ParseSpan("30s"), seconds(30));
+  EXPECT_EQ(ParseSpan("1.5m"), seconds(90));
+  EXPECT_EQ(ParseSpan("1h30m"), hours(1) + std::chrono::minutes(30));
+  EXPECT_EQ(ParseSpan("7"), seconds(7));
+  for (const char* bad : {"", "s", "-1s", "1x", "1 s", "1h 5", "nan", "inf", "1e9h", "9999999999h", "5m3"})
+    EXPECT_EQ(ParseSpan(bad), std::nullopt) << bad;
+}
+
+TEST(Format, ParseInteger) {
+  EXPECT_EQ(ParseInteger("42"), 42);
+  EXPECT_EQ(ParseInteger("-7"), -7);
+  EXPECT_EQ(ParseInteger("+7"), 7);
+  EXPECT_EQ(ParseInteger("1e6"), 1'000'000);
+  EXPECT_EQ(ParseInteger("9223372036854775807"), 9223372036854775807LL);
+  for (const char* bad : {"", "x", "1.5", "1.0", "9223372036854775808", "1e300", "1e-1", "nan", "0x10", "7 ", "+-7"})
+    EXPECT_EQ(ParseInteger(bad), std::nullopt) << bad;
+}
+
+TEST(Format, ParseNumber) {
+  EXPECT_EQ(ParseNumber("-2"), -2.0);
+  EXPECT_EQ(ParseNumber("1.67"), 1.67);
+  EXPECT_EQ(ParseNumber("1e-3"), 1e-3);
+  EXPECT_TRUE(std::isnan(*ParseNumber("nan")));
+  EXPECT_TRUE(std::isinf(*ParseNumber("1e999")));  // refused by its name where it is used
+  for (const char* bad : {"", "x", "1.5x", "1,5", "--1"}) EXPECT_EQ(ParseNumber(bad), std::nullopt) << bad;
+}
+
+TEST(Format, SignaturesOfTheWire) {
+  v1::Signature signature;
+  signature.set_dtype(v1::DTYPE_FLOAT32);
+  signature.add_shape(3000);
+  signature.add_shape(3000);
+  EXPECT_EQ(Describe(signature), "float32 [3000, 3000]");
+  ASSERT_TRUE(FromWire(signature));
+  EXPECT_EQ(FromWire(signature)->shape, (Shape{3000, 3000}));
+  signature.add_shape(-1);
+  EXPECT_FALSE(FromWire(signature));
+  signature.set_dtype(static_cast<v1::DType>(99));
+  EXPECT_EQ(Describe(signature), "dtype 99 [3000, 3000, -1]");
+}
+
+}  // namespace
+}  // namespace hotplate::cli

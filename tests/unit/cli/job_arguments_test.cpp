@@ -1,0 +1,189 @@
+// From the words of run to the job, against the catalogue that is built in.
+#include "client/cli/job_arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "client/cli/catalogue.h"
+#include "client/cli/command.h"
+#include "client/cli/commands.h"
+#include "client/cli/ending.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<OptionSpec> RunOptions() {
+  std::vector<OptionSpec> options = JobOptionsOfRun();
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  return options;
+}
+
+absl::StatusOr<JobPlan> Plan(const std::vector<std::string>& words) {
+  const auto word = KernelWord(RunOptions(), words);
+  if (!word.ok()) return word.status();
+  const auto kernel = FindKernel(EmbeddedKernels(), *word);
+  if (!kernel.ok()) return kernel.status();
+  return PlanJob(*kernel, RunOptions(), words);
+}
+
+std::string Refusal(const std::vector<std::string>& words, int exit = kExitInvalid) {
+  const auto plan = Plan(words);
+  EXPECT_FALSE(plan.ok());
+  EXPECT_EQ(ExitCodeOf(plan.status()), exit) << plan.status();
+  return std::string(plan.status().message());
+}
+
+TEST(Catalogue, IsBuiltIn) {
+  std::set<std::string> names;
+  for (const v1::KernelSpec& kernel : EmbeddedKernels()) names.insert(kernel.name());
+  for (const char* name : {"vector_add", "trig_identity", "selu", "integrate2d", "mandelbrot", "matmul"})
+    EXPECT_TRUE(names.count(name)) << name;
+  EXPECT_EQ(EmbeddedCatalogue().hotplate_version(), HOTPLATE_VERSION);
+}
+
+TEST(Catalogue, NoOptionOfRunOrSubmitIsAKernelsParameter) {
+  for (const char* command : {"run", "submit", "result"}) {
+    std::set<std::string> taken;
+    for (const OptionSpec& option : AllOptions(*FindCommand(command)))
+      for (const std::string& name : option.AllNames()) {
+        EXPECT_TRUE(taken.insert(name).second) << name << " twice in " << command;
+        if (option.IsFlag() && name.rfind("--", 0) == 0) taken.insert("--no-" + name.substr(2));
+      }
+    for (const v1::KernelSpec& kernel : EmbeddedKernels())
+      for (const OptionSpec& option : ParameterOptions(kernel))
+        for (const std::string& name : option.AllNames()) {
+          EXPECT_FALSE(taken.count(name)) << kernel.name() << "'s " << name << " is an option of " << command;
+          if (option.negatable) {
+            EXPECT_FALSE(taken.count("--no-" + name.substr(2))) << name;
+          }
+        }
+  }
+}
+
+TEST(Catalogue, EveryExampleIsAWorkingCommandLine) {
+  for (const v1::KernelSpec& kernel : EmbeddedKernels()) {
+    std::vector<std::string> words;
+    std::istringstream example(kernel.example());
+    for (std::string word; example >> word;) words.push_back(word);
+    ASSERT_GE(words.size(), 3u) << kernel.name();
+    EXPECT_EQ(words[0], "hotplate");
+    EXPECT_EQ(words[1], "run");
+    const auto plan = Plan({words.begin() + 2, words.end()});
+    EXPECT_TRUE(plan.ok()) << kernel.example() << ": " << plan.status();
+  }
+}
+
+TEST(Catalogue, EveryDefaultIsAcceptedAsTyped) {
+  for (const v1::KernelSpec& kernel : EmbeddedKernels())
+    for (const v1::ParamSpec& param : kernel.params())
+      if (param.has_default_value()) {
+        const auto value = ParseParameter(param, Text(param.default_value()));
+        EXPECT_TRUE(value.ok()) << kernel.name() << " " << value.status();
+      }
+}
+
+TEST(PlanJob, InputsInTheSpecsOrder) {
+  const auto plan = Plan({"matmul", "a.npy", "array:B", "--transpose-b", "-o", "c.npy"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->inputs.size(), 2u);
+  EXPECT_EQ(plan->inputs[0].name, "a");
+  EXPECT_EQ(plan->inputs[0].kind, InputArgument::Kind::kFile);
+  EXPECT_EQ(plan->inputs[0].text, "a.npy");
+  EXPECT_EQ(plan->inputs[1].name, "b");
+  EXPECT_EQ(plan->inputs[1].kind, InputArgument::Kind::kArray);
+  EXPECT_EQ(plan->inputs[1].text, "B");
+  EXPECT_EQ(plan->options.params.at("transpose_b"), client::ParamValue(true));
+  EXPECT_EQ(plan->options.params.count("transpose_a"), 0u);  // the daemon's default applies
+  ASSERT_EQ(plan->outputs.size(), 1u);
+  EXPECT_EQ(plan->outputs[0].name, "c");
+  EXPECT_EQ(plan->outputs[0].kind, OutputArgument::Kind::kNpy);
+}
+
+TEST(PlanJob, InputsByName) {
+  const auto plan = Plan({"matmul", "b=y.npy", "x.npy"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->inputs[0].text, "x.npy");
+  EXPECT_EQ(plan->inputs[1].text, "y.npy");
+  // Not every equals sign names an input.
+  EXPECT_EQ(Plan({"selu", "alpha=1.npy"})->inputs[0].text, "alpha=1.npy");
+}
+
+TEST(PlanJob, PathsAreMadeAbsolute) {
+  const auto plan = Plan({"selu", "path:x.npy"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->inputs[0].kind, InputArgument::Kind::kPath);
+  EXPECT_EQ(plan->inputs[0].text.front(), '/');
+  EXPECT_EQ(Plan({"selu", "path:/data/./x.npy"})->inputs[0].text, "/data/x.npy");
+}
+
+TEST(PlanJob, ParametersOfEveryType) {
+  const auto plan = Plan({"integrate2d", "--n", "1e4", "--x_min", "-1.5", "--y-max=2", "--variant", "fast"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->options.params.at("n"), client::ParamValue(std::int64_t{10'000}));
+  EXPECT_EQ(plan->options.params.at("x_min"), client::ParamValue(-1.5));
+  EXPECT_EQ(plan->options.params.at("y_max"), client::ParamValue(2.0));
+  EXPECT_EQ(plan->options.params.at("variant"), client::ParamValue(std::string("fast")));
+  EXPECT_EQ(Plan({"matmul", "a.npy", "b.npy", "--no-transpose-a"})->options.params.at("transpose_a"),
+            client::ParamValue(false));
+}
+
+TEST(PlanJob, OptionsOfTheJob) {
+  const auto plan =
+      Plan({"selu", "x.npy", "--device", "gpu0", "--precision", "bf16", "--priority", "-5", "--time-limit", "90s",
+            "--timeout", "5m", "--request-id", "r1", "--dry-run", "-o", "array:Y", "--lease", "1h"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->options.device, "gpu0");
+  EXPECT_EQ(plan->options.precision, v1::PRECISION_BF16);
+  EXPECT_EQ(plan->options.priority, -5);
+  EXPECT_EQ(plan->options.time_limit, std::chrono::seconds(90));
+  EXPECT_EQ(plan->options.deadline, std::chrono::minutes(5));
+  EXPECT_EQ(plan->options.request_id, "r1");
+  EXPECT_TRUE(plan->dry_run);
+  EXPECT_EQ(plan->options.keep.at("y").array_name, "Y");
+  EXPECT_EQ(plan->options.keep.at("y").lease, std::chrono::hours(1));
+}
+
+TEST(PlanJob, OutputsByNameAndInOrder) {
+  const auto plan = Plan({"integrate2d", "-o", "error=e.npy", "-o", "v.npy"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0].name, "error");
+  EXPECT_EQ(plan->outputs[1].name, "value");
+  EXPECT_EQ(Plan({"mandelbrot", "-o", "counts=m.png"})->outputs[0].kind, OutputArgument::Kind::kPicture);
+}
+
+TEST(PlanJob, RefusalsNameTheThingAndItsValue) {
+  EXPECT_THAT(Refusal({"mandlebrot"}), HasSubstr("no kernel \"mandlebrot\". Nearest: mandelbrot"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "--aplha", "2"}), HasSubstr("\"--aplha\". Nearest: --alpha"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "--alpha", "nan"}), HasSubstr("--alpha: \"nan\" is not finite"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "--alpha", "1e999"}), HasSubstr("is not finite"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "--alpha", "two"}), HasSubstr("--alpha: \"two\" is no number"));
+  EXPECT_THAT(Refusal({"mandelbrot", "--resolution", "0"}), HasSubstr("--resolution: \"0\" is out of range"));
+  EXPECT_THAT(Refusal({"mandelbrot", "--resolution", "12.5"}), HasSubstr("is no whole number"));
+  EXPECT_THAT(Refusal({"integrate2d", "--variant", "quick"}), HasSubstr("\"quick\" is none of naive, shared, fast"));
+  EXPECT_THAT(Refusal({"matmul", "a.npy"}), HasSubstr("input b is missing: it takes 2 (a, b), 1 was given"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "y.npy"}), HasSubstr("\"y.npy\" is one input too many"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.txt"}), HasSubstr("\"y.txt\" ends in neither"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}), HasSubstr("one output too many"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y=a.npy", "-o", "y=b.npy"}), HasSubstr("has a place already"));
+  EXPECT_THAT(Refusal({"matmul", "a.npy", "b.npy", "--transpose-a=perhaps"}, kExitInvalid), HasSubstr("perhaps"));
+}
+
+TEST(PlanJob, NamesEverythingThatIsWrong) {
+  const std::string message = Refusal({"integrate2d", "extra.npy", "--n", "x", "--variant", "quick", "-o", "y.txt"});
+  for (const char* part : {"--n", "--variant", "extra.npy", "y.txt"}) EXPECT_THAT(message, HasSubstr(part));
+}
+
+TEST(PlanJob, UsageErrorsAreNotRefusals) {
+  Refusal({}, kExitUsage);
+  Refusal({"--alpha", "2", "selu", "x.npy"}, kExitUsage);  // could be the kernel's: the kernel comes first
+  Refusal({"selu", "x.npy", "--priority", "1000"}, kExitUsage);
+  Refusal({"selu", "x.npy", "--time-limit", "soon"}, kExitUsage);
+  Refusal({"selu", "x.npy", "--precision", "f8"}, kExitUsage);
+}
+
+}  // namespace
+}  // namespace hotplate::cli

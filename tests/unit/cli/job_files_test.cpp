@@ -1,0 +1,86 @@
+#include "client/cli/job_files.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/cli/temporary_folder.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class JobFilesTest : public TemporaryFolder {
+ protected:
+  std::string WriteNpyFile(const std::string& name, const Signature& signature, const std::vector<float>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return WriteFile(name,
+                     NpyHeaderFor(signature) + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+};
+
+TEST_F(JobFilesTest, HeadersFirstElementsLater) {
+  const std::string path = WriteNpyFile("x.npy", {DType::kFloat32, {2, 2}}, {1, 2, 3, 4});
+  auto inputs = JobInputs::Open({{"x", InputArgument::Kind::kFile, path}, {"y", InputArgument::Kind::kArray, "Y"}});
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  EXPECT_EQ(inputs->bytes(), 16u);
+  auto view = std::get<client::ArrayView>(inputs->Inputs().at("x"));
+  EXPECT_EQ(view.signature.shape, (Shape{2, 2}));
+  EXPECT_TRUE(view.bytes.empty());
+  ASSERT_TRUE(inputs->Load().ok());
+  view = std::get<client::ArrayView>(inputs->Inputs().at("x"));
+  ASSERT_EQ(view.bytes.size(), 16u);
+  EXPECT_EQ(reinterpret_cast<const float*>(view.bytes.data())[3], 4);
+  EXPECT_EQ(std::get<client::ArrayRef>(inputs->Inputs().at("y")).id_or_name, "Y");
+}
+
+TEST_F(JobFilesTest, EveryBadFileIsNamed) {
+  const std::string text = WriteFile("text.npy", "no array at all");
+  const std::string truncated = WriteNpyFile("short.npy", {DType::kFloat32, {1000}}, {1});
+  const auto inputs = JobInputs::Open({{"a", InputArgument::Kind::kFile, text},
+                                       {"b", InputArgument::Kind::kFile, truncated},
+                                       {"c", InputArgument::Kind::kFile, Path("missing.npy")}});
+  ASSERT_FALSE(inputs.ok());
+  const std::string message(inputs.status().message());
+  for (const std::string& path : {text, truncated, Path("missing.npy")}) EXPECT_THAT(message, HasSubstr(path));
+  EXPECT_THAT(message, HasSubstr("nothing was sent"));
+}
+
+TEST_F(JobFilesTest, AnOutputThatIsNotWrittenLeavesTheOldOne) {
+  const std::string path = WriteFile("y.npy", "old");
+  {
+    const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, path}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+  }
+  EXPECT_EQ(ReadFile(path), "old");
+  EXPECT_EQ(FilesThere(), 1u);
+}
+
+TEST_F(JobFilesTest, AnOutputIsReplacedWhole) {
+  const std::string path = WriteFile("y.npy", "old");
+  auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, path}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const std::vector<float> values = {1, 2};
+  ASSERT_TRUE(outputs->Write("y", {DType::kFloat32, {2}}, std::as_bytes(std::span(values))).ok());
+  const auto opened = NpyFile::Open(path);
+  ASSERT_TRUE(std::holds_alternative<NpyFile>(opened));
+  EXPECT_EQ(std::get<NpyFile>(opened).signature(), (Signature{DType::kFloat32, {2}}));
+  EXPECT_EQ(FilesThere(), 1u);
+}
+
+TEST_F(JobFilesTest, APlaceThatCannotBeWrittenIsRefusedBeforeTheJob) {
+  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, Path("no/such/folder/y.npy")}});
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_THAT(std::string(outputs.status().message()), HasSubstr("no/such/folder"));
+  EXPECT_FALSE(JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, folder_}}).ok());
+}
+
+TEST_F(JobFilesTest, PicturesAreCheckedByWhatWillComeOut) {
+  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kPicture, Path("y.png")}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_TRUE(outputs->HasPicture());
+  EXPECT_TRUE(outputs->CheckPictures({{"y", {DType::kInt32, {2, 2}}}}).ok());
+  EXPECT_THAT(std::string(outputs->CheckPictures({{"y", {DType::kFloat32, {7}}}}).message()), HasSubstr("float32 [7]"));
+}
+
+}  // namespace
+}  // namespace hotplate::cli

@@ -1,0 +1,81 @@
+#include "client/cli/settings.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "client/cli/ending.h"
+#include "client/cli/records.h"
+#include "tests/unit/cli/temporary_folder.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class SettingsTest : public TemporaryFolder {
+ protected:
+  absl::StatusOr<Settings> Resolve(const SettingFlags& flags, std::map<std::string, std::string> variables) {
+    variables.emplace("HOME", folder_);
+    return ResolveSettings(flags, [variables](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      if (found == variables.end()) return std::nullopt;
+      return found->second;
+    });
+  }
+};
+
+TEST_F(SettingsTest, FlagsThenEnvironmentThenFileThenDefault) {
+  EXPECT_EQ(Resolve({}, {})->directory, folder_ + "/.hotplate");
+  EXPECT_EQ(Resolve({}, {})->server, "");
+  WriteFile(".config/hotplate/config.toml", "server = 'file'\ndirectory = '~/kept'\n");
+  EXPECT_EQ(Resolve({}, {})->server, "file");
+  EXPECT_EQ(Resolve({}, {})->directory, folder_ + "/kept");
+  const std::map<std::string, std::string> variables = {{"HOTPLATE_SERVER", "env"}, {"HOTPLATE_DIR", "/env"}};
+  EXPECT_EQ(Resolve({}, variables)->server, "env");
+  EXPECT_EQ(Resolve({}, variables)->directory, "/env");
+  EXPECT_EQ(Resolve({.directory = "/flag", .server = "flag"}, variables)->server, "flag");
+  EXPECT_EQ(Resolve({.directory = "/flag", .server = "flag"}, variables)->directory, "/flag");
+}
+
+TEST_F(SettingsTest, XdgConfigHome) {
+  WriteFile("xdg/hotplate/config.toml", "server = \"there\"\n");
+  EXPECT_EQ(Resolve({}, {{"XDG_CONFIG_HOME", Path("xdg")}})->server, "there");
+}
+
+TEST_F(SettingsTest, ABadFileIsNamedWithKeyAndLine) {
+  const auto refusal = [&](const std::string& content) {
+    WriteFile(".config/hotplate/config.toml", content);
+    const auto settings = Resolve({}, {});
+    EXPECT_FALSE(settings.ok());
+    EXPECT_EQ(ExitCodeOf(settings.status()), kExitUsage);
+    return std::string(settings.status().message());
+  };
+  EXPECT_THAT(refusal("\nsevrer = 'x'\n"), HasSubstr("config.toml:2: no setting \"sevrer\""));
+  EXPECT_THAT(refusal("server = 7\n"), HasSubstr("server must be a text"));
+  EXPECT_THAT(refusal("server = \n"), HasSubstr("config.toml:"));
+}
+
+TEST_F(SettingsTest, WithoutAHomeItSaysWhatToSet) {
+  const auto settings = ResolveSettings({}, [](const std::string&) { return std::nullopt; });
+  ASSERT_FALSE(settings.ok());
+  EXPECT_THAT(std::string(settings.status().message()), HasSubstr("HOTPLATE_DIR"));
+}
+
+TEST_F(SettingsTest, UseMovesTheCurrentLink) {
+  const Settings settings{.directory = folder_, .server = ""};
+  EXPECT_EQ(ServerName(settings), std::nullopt);
+  EXPECT_THAT(std::string(SetCurrent(settings, "local").message()), HasSubstr("none is there"));
+  WriteFile("servers/local.json", "{}");
+  WriteFile("servers/other.json", "{}");
+  ASSERT_TRUE(SetCurrent(settings, "local").ok());
+  EXPECT_EQ(ServerName(settings), "local");
+  ASSERT_TRUE(SetCurrent(settings, "other").ok());
+  EXPECT_EQ(ServerName(settings), "other");
+  EXPECT_THAT(std::string(SetCurrent(settings, "loca").message()), HasSubstr("There are: local, other"));
+  EXPECT_FALSE(SetCurrent(settings, "../servers/local").ok());
+  EXPECT_EQ(ServerName({.directory = folder_, .server = "asked"}), "asked");
+}
+
+}  // namespace
+}  // namespace hotplate::cli

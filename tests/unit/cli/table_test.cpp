@@ -1,0 +1,51 @@
+#include "client/cli/table.h"
+
+#include <gtest/gtest.h>
+
+#include "client/cli/console.h"
+#include "client/cli/progress.h"
+
+namespace hotplate::cli {
+namespace {
+
+TEST(Table, AlignsByWhatATerminalShows) {
+  Table table({"NAME", "TIME"});
+  table.AlignRight(1);
+  table.Row({"h→d", "85 µs"});
+  table.Row({"kernel", "1.2 ms"});
+  EXPECT_EQ(table.Text(),
+            "NAME      TIME\n"
+            "h→d      85 µs\n"
+            "kernel  1.2 ms\n");
+}
+
+TEST(Table, ShortRowsAndNoTrailingSpaces) {
+  Table table;
+  table.Indent(2);
+  table.Row({"a", "long cell", "x"});
+  table.Row({"b", ""});
+  EXPECT_EQ(table.Text(), "  a  long cell  x\n  b\n");
+}
+
+TEST(Table, ColoursTakeNoColumns) {
+  EXPECT_EQ(DisplayWidth(Paint(true, Tone::kGood, "✓")), 1);
+  EXPECT_EQ(Paint(false, Tone::kGood, "✓"), "✓");
+}
+
+TEST(Table, MarkdownEscapesBars) {
+  Table table({"K", "TYPE"});
+  table.AlignRight(1);
+  table.Row({"selu", "float32|float64"});
+  EXPECT_EQ(table.Markdown(), "| K | TYPE |\n|---|---:|\n| selu | float32\\|float64 |\n");
+}
+
+TEST(Bar, IsAlwaysAsWide) {
+  EXPECT_EQ(Bar(0, 4), "    ");
+  EXPECT_EQ(Bar(0.5, 4), "██  ");
+  EXPECT_EQ(Bar(1, 4), "████");
+  for (const double fraction : {-1.0, 0.03, 0.33, 0.77, 0.999, 2.0})
+    EXPECT_EQ(DisplayWidth(Bar(fraction, 20)), 20) << fraction;
+}
+
+}  // namespace
+}  // namespace hotplate::cli
