@@ -1,11 +1,11 @@
 #!/bin/bash
 # Builds the fuzz targets with Clang and runs each from a fixed seed, for a bounded number of inputs and seconds.
-#   tests/fuzz/libfuzzer/run.sh [RUNS] [SECONDS]      default: 300000 runs, 60 seconds at most
+#   tests/fuzz/run.sh [RUNS] [SECONDS]      default: 300000 runs, 60 seconds at most
 # What made it fail is left in build/fuzz as crash-*; the exit code is then not 0.
 set -euo pipefail
 runs=${1:-300000}
 seconds=${2:-60}
-source_folder=$(cd "$(dirname "$0")" && pwd)
+source_folder=$(cd "$(dirname "$0")/libfuzzer" && pwd)
 root=$(cd "$source_folder/../../.." && pwd)
 build=$root/build/fuzz
 
