@@ -92,10 +92,10 @@ struct EngineStatus {
 };
 
 struct JobFilter {
-  std::optional<SessionId> session;
+  std::optional<SessionId> session = std::nullopt;
   bool active_only = false;
   std::size_t limit = 100;
-  std::string before_id;  // for the next page: only jobs older than this one
+  std::string before_id = {};  // for the next page: only jobs older than this one
 };
 
 class Engine {

@@ -1,0 +1,259 @@
+#include "tests/unit/core/fakes.h"
+
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace hotplate::core::testing {
+
+bool Eventually(const std::function<bool()>& condition) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+void Gate::Open() {
+  std::scoped_lock lock(mutex_);
+  open_ = true;
+  changed_.notify_all();
+}
+
+void Gate::Enter() {
+  std::unique_lock lock(mutex_);
+  ++entered_;
+  changed_.notify_all();
+  changed_.wait_for(lock, kPatience, [&] { return open_; });
+}
+
+bool Gate::AwaitEntered(int count) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] { return entered_ >= count; });
+}
+
+bool Gate::EnterUnlessCancelled(TaskControl& control) {
+  std::unique_lock lock(mutex_);
+  ++entered_;
+  changed_.notify_all();
+  const auto cancelled = [&] { return std::atomic_ref(control.plain().cancel).load() != 0; };
+  while (!open_ && !cancelled()) changed_.wait_for(lock, std::chrono::milliseconds(1));
+  return cancelled();
+}
+
+Report CopyBody(const Task& task, TaskControl&) {
+  for (int i = 0; i < task.call.output_count; ++i) {
+    if (task.call.inputs[0].bytes == 0) continue;
+    std::memcpy(task.call.outputs[i].data, task.call.inputs[0].data, task.call.inputs[0].bytes);
+  }
+  Report report;
+  report.kernel_ns = 1000;
+  report.threads = 1;
+  return report;
+}
+
+Report EndsWith(const Outcome& outcome) {
+  Report report;
+  report.outcome = outcome;
+  return report;
+}
+
+namespace {
+
+class FakeLane final : public Lane {
+ public:
+  explicit FakeLane(const std::map<std::string, KernelBody>& bodies)
+      : bodies_(bodies), thread_(std::this_thread::get_id()) {}
+
+  Report Run(const Task& task, TaskControl& control) override {
+    if (thread_ != std::this_thread::get_id()) return EndsWith(Outcome::Failed("run on another thread"));
+    return bodies_.at(task.kernel)(task, control);
+  }
+
+ private:
+  const std::map<std::string, KernelBody>& bodies_;
+  const std::thread::id thread_;
+};
+
+KernelSpec CopySpec(const std::string& name, bool chunked, bool two) {
+  KernelSpecBuilder builder(name, "y = x");
+  ParamSpec seed;
+  seed.name = "seed";
+  seed.type = ParamType::kInt;
+  seed.default_value = std::int64_t{7};
+  builder.Param(seed);
+  builder.Input("x", "float32", "n").Output("y", "float32", "n");
+  if (two) builder.Output("z", "float32", "n");
+  builder.CostModel("2 * n FLOP", [](const BoundCall& call) {
+    return Cost{.flop = 2.0 * static_cast<double>(call.InputBytes() / 4), .bytes = 8};
+  });
+  if (chunked) builder.Chunked(100);
+  return builder.Build();
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice(FakeDeviceOptions options, std::map<std::string, KernelBody> bodies)
+    : free_bytes(options.memory_bytes), options_(std::move(options)), bodies_(std::move(bodies)) {
+  info_.id = options_.id;
+  info_.backend = options_.backend;
+  info_.name = "fake";
+  info_.memory_bytes = options_.memory_bytes;
+  info_.lanes = options_.lanes;
+  info_.host_memory = options_.host_memory;
+}
+
+absl::StatusOr<MemoryPlan> FakeDevice::Plan(const BoundCall& call) const {
+  if (bodies_.count(call.spec->name()) == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(info_.id, " has no kernel ", call.spec->name()));
+  }
+  return MemoryPlan{.scratch_bytes = options_.scratch_bytes};
+}
+
+absl::StatusOr<std::unique_ptr<Lane>> FakeDevice::OpenLane() {
+  if (!options_.lanes_open) return absl::InternalError("the driver is not well");
+  return std::make_unique<FakeLane>(bodies_);
+}
+
+DeviceMetrics FakeDevice::Sample() {
+  DeviceMetrics metrics;
+  metrics.utilisation = 0.25;
+  return metrics;
+}
+
+const Catalog& FakeCatalog() {
+  static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
+                                CopySpec("loop", true, false), CopySpec("two", false, true)});
+  return catalog;
+}
+
+void Recorder::OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
+                       const std::shared_ptr<const JobEnd>& end) {
+  const std::pair key(id.value(), tag);
+  const Seen seen{id, tag, event, end};
+  {
+    std::scoped_lock lock(mutex_);
+    if (++in_call_[key] > 1) complaints_.push_back(absl::StrCat("two calls at once for job ", id.value()));
+    if (ended_[key]) complaints_.push_back(absl::StrCat("an event after the end of job ", id.value()));
+    std::uint64_t& last = last_sequence_[key];
+    if (last != 0 && event.sequence != last + 1) {
+      complaints_.push_back(absl::StrCat("job ", id.value(), ": event ", event.sequence, " after ", last));
+    }
+    if ((end != nullptr) != IsEnd(event.state)) {
+      complaints_.push_back(absl::StrCat("job ", id.value(), ": an end without an end state, or the reverse"));
+    }
+    last = event.sequence;
+    if (end != nullptr) ended_[key] = true;
+    seen_.push_back(seen);
+    if (end != nullptr) ++ends_;
+    changed_.notify_all();
+  }
+  if (on_event) on_event(seen);
+  std::scoped_lock lock(mutex_);
+  --in_call_[key];
+}
+
+void Recorder::OnProgress(const JobId& id, std::uint64_t tag, double fraction) {
+  std::scoped_lock lock(mutex_);
+  const std::pair key(id.value(), tag);
+  if (in_call_[key] > 0) complaints_.push_back(absl::StrCat("progress during an event of job ", id.value()));
+  if (ended_[key]) complaints_.push_back(absl::StrCat("progress after the end of job ", id.value()));
+  progress_.push_back(fraction);
+  changed_.notify_all();
+}
+
+void Recorder::OnNotice(const std::string& text, std::optional<double>) {
+  std::scoped_lock lock(mutex_);
+  notices_.push_back(text);
+  changed_.notify_all();
+}
+
+void Recorder::OnFlush() {}
+
+std::shared_ptr<const JobEnd> Recorder::AwaitEnd(std::uint64_t tag) {
+  std::shared_ptr<const JobEnd> end;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kPatience, [&] {
+    for (const Seen& one : seen_) {
+      if (one.tag == tag && one.end != nullptr) end = one.end;
+    }
+    return end != nullptr;
+  });
+  return end;
+}
+
+bool Recorder::AwaitState(std::uint64_t tag, JobState state) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] {
+    for (const Seen& one : seen_) {
+      if (one.tag == tag && one.event.state == state) return true;
+    }
+    return false;
+  });
+}
+
+bool Recorder::AwaitEnds(std::size_t count) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] { return ends_ >= count; });
+}
+
+std::vector<Recorder::Seen> Recorder::events(std::uint64_t tag) const {
+  std::scoped_lock lock(mutex_);
+  std::vector<Seen> of_tag;
+  for (const Seen& one : seen_) {
+    if (one.tag == tag) of_tag.push_back(one);
+  }
+  return of_tag;
+}
+
+std::vector<JobState> Recorder::states(std::uint64_t tag) const {
+  std::vector<JobState> states;
+  for (const Seen& one : events(tag)) states.push_back(one.event.state);
+  return states;
+}
+
+std::vector<double> Recorder::progress() const {
+  std::scoped_lock lock(mutex_);
+  return progress_;
+}
+
+std::vector<std::string> Recorder::notices() const {
+  std::scoped_lock lock(mutex_);
+  return notices_;
+}
+
+std::size_t Recorder::ends() const {
+  std::scoped_lock lock(mutex_);
+  return ends_;
+}
+
+std::vector<std::string> Recorder::complaints() const {
+  std::scoped_lock lock(mutex_);
+  return complaints_;
+}
+
+std::shared_ptr<const HostBuffer> Floats(const std::vector<float>& values) {
+  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(buffer->data(), values.data(), buffer->size());
+  return buffer;
+}
+
+std::vector<float> ToFloats(const HostBuffer& buffer) {
+  std::vector<float> values(buffer.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), buffer.data(), buffer.size());
+  return values;
+}
+
+JobRequest Request(const std::string& kernel, const std::vector<float>& x) {
+  JobRequest request;
+  request.kernel = kernel;
+  JobInput& input = request.inputs.emplace_back();
+  input.name = "x";
+  input.signature = {DType::kFloat32, {static_cast<std::int64_t>(x.size())}};
+  input.source = Floats(x);
+  return request;
+}
+
+}  // namespace hotplate::core::testing

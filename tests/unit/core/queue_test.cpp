@@ -1,0 +1,214 @@
+#include "server/core/queue.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <list>
+#include <map>
+#include <random>
+#include <set>
+
+namespace hotplate::core {
+namespace {
+
+bool Always(const QueueEntry&) { return true; }
+
+class QueueTest : public ::testing::Test {
+ protected:
+  QueueEntry& Push(int priority, std::uint64_t share, std::uint64_t devices = 1) {
+    QueueEntry& entry = entries_.emplace_back();
+    entry.priority = priority;
+    entry.sequence = entries_.size();
+    entry.share = share;
+    entry.devices = devices;
+    queue_.Push(entry);
+    return entry;
+  }
+  // The sequence of what comes next, 0 for nothing.
+  std::uint64_t Pop(unsigned device = 0) {
+    const QueueEntry* entry = queue_.Pop(device, false, Always);
+    return entry == nullptr ? 0 : entry->sequence;
+  }
+
+  std::deque<QueueEntry> entries_;
+  JobQueue queue_{1000};
+};
+
+TEST_F(QueueTest, FirstComeFirstServedWithinAShare) {
+  for (int i = 0; i < 5; ++i) Push(0, 1);
+  for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(Pop(), i);
+  EXPECT_EQ(Pop(), 0u);
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(QueueTest, PriorityComesBeforeFairness) {
+  Push(0, 1);
+  Push(5, 2);
+  Push(-5, 3);
+  Push(5, 2);
+  EXPECT_EQ(Pop(), 2u);
+  EXPECT_EQ(Pop(), 4u);
+  EXPECT_EQ(Pop(), 1u);
+  EXPECT_EQ(Pop(), 3u);
+}
+
+TEST_F(QueueTest, TheShareWithFewestRunningIsNext) {
+  for (int i = 0; i < 3; ++i) Push(0, 1);  // 1 2 3
+  for (int i = 0; i < 3; ++i) Push(0, 2);  // 4 5 6
+  EXPECT_EQ(Pop(), 1u);
+  EXPECT_EQ(Pop(), 4u);  // share 1 runs one
+  queue_.Finished(2);
+  EXPECT_EQ(Pop(), 5u);  // share 2 runs none
+  queue_.Finished(1);
+  EXPECT_EQ(Pop(), 2u);
+}
+
+TEST_F(QueueTest, EqualSharesTakeTurnsWhenNothingRuns) {
+  for (int i = 0; i < 4; ++i) Push(0, 1);  // 1 2 3 4
+  for (int i = 0; i < 4; ++i) Push(0, 2);  // 5 6 7 8
+  std::vector<std::uint64_t> order;
+  for (int i = 0; i < 8; ++i) {
+    const QueueEntry* entry = queue_.Pop(0, false, Always);
+    ASSERT_NE(entry, nullptr);
+    order.push_back(entry->sequence);
+    queue_.Finished(entry->share);
+  }
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{1, 5, 2, 6, 3, 7, 4, 8}));
+}
+
+TEST_F(QueueTest, ANewcomerDoesNotGetTurnsForTheTimeItWasAway) {
+  for (int i = 0; i < 100; ++i) Push(0, 1);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_NE(Pop(), 0u);
+    queue_.Finished(1);
+  }
+  for (int i = 0; i < 50; ++i) Push(0, 2);
+  std::map<std::uint64_t, int> served;
+  for (int i = 0; i < 20; ++i) {
+    const QueueEntry* entry = queue_.Pop(0, false, Always);
+    ASSERT_NE(entry, nullptr);
+    ++served[entry->share];
+    queue_.Finished(entry->share);
+  }
+  EXPECT_GE(served[1], 9);
+  EXPECT_GE(served[2], 9);
+}
+
+TEST_F(QueueTest, DevicesTakeOnlyWhatMayRunOnThem) {
+  Push(0, 1, 0b10);  // 1: device 1
+  Push(0, 1, 0b01);  // 2: device 0
+  Push(0, 1, 0b11);  // 3: either
+  EXPECT_EQ(Pop(0), 2u);
+  EXPECT_EQ(Pop(0), 3u);
+  EXPECT_EQ(Pop(0), 0u);
+  EXPECT_EQ(Pop(1), 1u);
+}
+
+TEST_F(QueueTest, WhatIsTakenOutIsGone) {
+  QueueEntry& first = Push(0, 1);
+  QueueEntry& middle = Push(0, 1);
+  QueueEntry& last = Push(0, 1);
+  queue_.Remove(middle);
+  EXPECT_FALSE(middle.queued);
+  EXPECT_EQ(queue_.size(), 2u);
+  EXPECT_EQ(queue_.Ahead(last), 1u);
+  queue_.Remove(first);
+  EXPECT_EQ(Pop(), last.sequence);
+  EXPECT_EQ(Pop(), 0u);
+  queue_.Push(middle);  // may come back
+  EXPECT_EQ(Pop(), middle.sequence);
+}
+
+TEST_F(QueueTest, AHeadWithoutRoomIsPassedButNotForEver) {
+  QueueEntry& big = Push(0, 1);
+  const auto small_only = [&](const QueueEntry& entry) { return &entry != &big; };
+  for (std::uint32_t i = 0; i < JobQueue::kMaxOvertaken; ++i) {
+    Push(0, 2);
+    ASSERT_NE(queue_.Pop(0, /*hold=*/true, small_only), nullptr) << i;
+    queue_.Finished(2);
+  }
+  Push(0, 2);
+  EXPECT_EQ(queue_.Pop(0, /*hold=*/true, small_only), nullptr) << "the device is held for the one that waited so long";
+  EXPECT_NE(queue_.Pop(0, /*hold=*/false, small_only), nullptr) << "waiting would not help where nothing runs";
+  queue_.Finished(2);
+  EXPECT_EQ(queue_.Pop(0, true, Always), &big);
+}
+
+TEST_F(QueueTest, SmallerJobsOfTheSameLineDoNotPass) {
+  QueueEntry& big = Push(0, 1);
+  Push(0, 1);
+  EXPECT_EQ(queue_.Pop(0, false, [&](const QueueEntry& entry) { return &entry != &big; }), nullptr);
+}
+
+TEST_F(QueueTest, IsBounded) {
+  JobQueue small(2);
+  QueueEntry a, b;
+  a.devices = b.devices = 1;
+  small.Push(a);
+  EXPECT_FALSE(small.full());
+  small.Push(b);
+  EXPECT_TRUE(small.full());
+  small.Remove(a);
+  EXPECT_FALSE(small.full());
+  small.Remove(b);
+}
+
+TEST_F(QueueTest, PositionsCountPriorityAndArrival) {
+  QueueEntry& low = Push(-1, 1);
+  QueueEntry& first = Push(0, 1);
+  QueueEntry& second = Push(0, 2);
+  QueueEntry& high = Push(9, 2);
+  EXPECT_EQ(queue_.Ahead(high), 0u);
+  EXPECT_EQ(queue_.Ahead(first), 1u);
+  EXPECT_EQ(queue_.Ahead(second), 2u);
+  EXPECT_EQ(queue_.Ahead(low), 3u);
+  EXPECT_EQ(queue_.Positions().size(), 4u);
+}
+
+// Against a plain list and the three rules, spelled out the slow way.
+TEST_F(QueueTest, AgreesWithTheRulesOnRandomTraffic) {
+  std::mt19937 random(20240611);
+  std::list<QueueEntry*> waiting;
+  std::map<std::uint64_t, int> running;
+  std::vector<std::uint64_t> started;
+  for (int step = 0; step < 20'000; ++step) {
+    const unsigned what = random() % 10;
+    if (what < 5 && !queue_.full()) {
+      waiting.push_back(&Push(static_cast<int>(random() % 3), random() % 4, 1 + random() % 3));
+    } else if (what < 6 && !waiting.empty()) {
+      auto at = waiting.begin();
+      std::advance(at, random() % waiting.size());
+      queue_.Remove(**at);
+      waiting.erase(at);
+    } else if (what < 8 && !started.empty()) {
+      const std::size_t at = random() % started.size();
+      queue_.Finished(started[at]);
+      --running[started[at]];
+      started.erase(started.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      const unsigned device = random() % 2;
+      QueueEntry* popped = queue_.Pop(device, false, Always);
+      std::list<QueueEntry*> candidates;
+      for (QueueEntry* entry : waiting) {
+        if (entry->devices >> device & 1) candidates.push_back(entry);
+      }
+      ASSERT_EQ(popped == nullptr, candidates.empty());
+      if (popped == nullptr) continue;
+      for (const QueueEntry* other : candidates) {
+        ASSERT_LE(other->priority, popped->priority);
+        if (other->priority < popped->priority) continue;
+        ASSERT_GE(running[other->share], running[popped->share]);
+        if (other->share == popped->share) {
+          ASSERT_GE(other->sequence, popped->sequence);
+        }
+      }
+      waiting.remove(popped);
+      ++running[popped->share];
+      started.push_back(popped->share);
+    }
+    ASSERT_EQ(queue_.size(), waiting.size());
+  }
+}
+
+}  // namespace
+}  // namespace hotplate::core
