@@ -19,6 +19,8 @@ struct Range {
 };
 
 Range PossibleCounts(Real c_real, Real c_imaginary, Real c_error, std::int64_t max_iterations) {
+  // Exact in float64 too: |z| is 2 after one step, and that is not below 2.
+  if (c_real == -2 && c_imaginary == 0) return {1, 1};
   const Real c = std::hypot(c_real, c_imaginary);
   Real x = 0, y = 0, strayed = 0;
   Range range{-1, max_iterations};

@@ -1,0 +1,88 @@
+// How a kernel's work is shared out: every element once, whatever the number of threads and of lanes at work.
+#include "kernels/cpu/cpu_context.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace hotplate {
+namespace {
+
+TEST(CpuContextTest, ParallelForCoversEveryElementOnce) {
+  for (const int threads : {1, 2, 5}) {
+    ThreadBudget budget(threads, 1);
+    for (const std::size_t count : {0, 1, 63, 64, 1024, 1025, 5000, 4096 * threads, 100'003}) {
+      hotplate_control control{};
+      std::vector<int> touched(count);
+      CpuContext(budget, control).ParallelFor(count, 50, [&](std::size_t begin, std::size_t end) {
+        EXPECT_EQ(begin % CpuContext::kRangeUnit, 0u);
+        for (std::size_t i = begin; i < end; ++i) ++touched[i];
+      });
+      EXPECT_EQ(touched, std::vector<int>(count, 1)) << threads << " threads";
+    }
+  }
+}
+
+TEST(CpuContextTest, ShortRangesStayOnTheCallingThread) {
+  ThreadBudget budget(4, 1);
+  hotplate_control control{};
+  CpuContext context(budget, control);
+  const std::thread::id self = std::this_thread::get_id();
+  context.ParallelFor(99, 100, [&](std::size_t begin, std::size_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), self);
+    EXPECT_EQ(end - begin, 99u);
+  });
+  EXPECT_EQ(context.threads_used(), 1);
+}
+
+TEST(CpuContextTest, ChunksAreDoneOnceAndProgressEndsAtOne) {
+  ThreadBudget budget(3, 1);
+  hotplate_control control{};
+  CpuContext context(budget, control);
+  std::vector<int> touched(1000);
+  EXPECT_TRUE(context.ParallelChunks(1000, 7, [&](std::size_t begin, std::size_t end) {
+    EXPECT_LE(end - begin, 7u);
+    for (std::size_t i = begin; i < end; ++i) ++touched[i];
+  }));
+  EXPECT_EQ(touched, std::vector<int>(1000, 1));
+  EXPECT_EQ(std::atomic_ref(control.progress).load(), 1'000'000u);
+  EXPECT_TRUE(context.ParallelChunks(0, 7, [](std::size_t, std::size_t) { FAIL(); }));
+}
+
+TEST(CpuContextTest, NoChunkBeginsAfterACancel) {
+  ThreadBudget budget(3, 1);
+  hotplate_control control{};
+  CpuContext context(budget, control);
+  std::atomic<int> chunks{0};
+  EXPECT_FALSE(context.ParallelChunks(1'000'000, 1, [&](std::size_t, std::size_t) {
+    if (++chunks == 10) std::atomic_ref(control.cancel).store(1, std::memory_order_relaxed);
+  }));
+  EXPECT_GE(chunks, 10);
+  EXPECT_LE(chunks, 10 + 3) << "the chunks that had begun, and no more";
+}
+
+TEST(CpuContextTest, LanesShareTheWorkers) {
+  ThreadBudget budget(4, 2);
+  std::vector<std::thread> lanes;
+  std::atomic<int> wrong{0};
+  for (int lane = 0; lane < 3; ++lane) {
+    lanes.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        hotplate_control control{};
+        CpuContext context(budget, control);
+        std::atomic<std::size_t> sum{0};
+        context.ParallelChunks(100, 1, [&](std::size_t begin, std::size_t) { sum += begin; });
+        if (sum != 4950 || context.threads_used() < 2) ++wrong;
+      }
+    });
+  }
+  for (std::thread& lane : lanes) lane.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(budget.Take(), 4) << "everything was given back";
+}
+
+}  // namespace
+}  // namespace hotplate
