@@ -37,24 +37,34 @@ std::string FlopRate(double rate) {
 
 std::string Span(nanoseconds span) {
   const double ns = static_cast<double>(span.count());
+  if (ns <= 0) return "0 s";
   if (ns < 1e3) return Printf("%.0f ns", ns);
   if (ns < 99.5e3) return Printf("%.0f µs", ns / 1e3);
   if (ns < 9.95e6) return Printf("%.1f ms", ns / 1e6);
   if (ns < 999.5e6) return Printf("%.0f ms", ns / 1e6);
   if (ns < 99.95e9) return Printf("%.1f s", ns / 1e9);
-  const auto seconds = std::chrono::round<std::chrono::seconds>(span).count();
-  if (seconds < 3600)
-    return Printf("%lld m %02lld s", static_cast<long long>(seconds / 60), static_cast<long long>(seconds % 60));
-  return Printf("%lld h %02lld m", static_cast<long long>(seconds / 3600), static_cast<long long>(seconds % 3600 / 60));
+  const long long seconds = std::chrono::round<std::chrono::seconds>(span).count();
+  const bool hours = seconds >= 3600;
+  const long long large = hours ? seconds / 3600 : seconds / 60, small = hours ? seconds % 3600 / 60 : seconds % 60;
+  const std::string text = Printf(hours ? "%lld h" : "%lld m", large);
+  return small == 0 ? text : text + Printf(hours ? " %02lld m" : " %02lld s", small);
 }
 
 std::string Percent(double share) { return Printf("%.0f %%", share * 100); }
 
+// The shortest text that reads back as the same value; "1e6", not "1e+06".
 template <typename T>
 static std::string Shortest(T value) {
   std::array<char, 40> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
-  return std::string(text.data(), end.ptr);
+  std::string number(text.data(), end.ptr);
+  if (const std::size_t exponent = number.find('e'); exponent != std::string::npos) {
+    std::size_t digit = exponent + 1;
+    if (number[digit] == '+') number.erase(digit, 1);
+    if (number[digit] == '-') ++digit;
+    while (number[digit] == '0' && digit + 1 < number.size()) number.erase(digit, 1);
+  }
+  return number;
 }
 
 std::string Number(double value) { return Shortest(value); }

@@ -16,7 +16,10 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
   if (client.ok()) {
     const auto described = client->Describe(kernel);
     // A daemon that cannot be asked does not keep us from telling what is wrong with the words.
-    if (described.ok() || ExitCodeOf(described.status()) == kExitInvalid) return described;
+    if (described.ok()) return described;
+    if (ExitCodeOf(described.status()) == kExitInvalid)
+      return absl::Status(described.status().code(),
+                          std::string(described.status().message()) + " All: hotplate kernels");
     client = described.status();
   }
   return FindKernel(EmbeddedKernels(), kernel);
@@ -127,10 +130,10 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     }
   }
   text += scalars.Text();
-  call.output.Answer([&] { return text; }, [&] { return ResultJson(result, paths); }, essentials);
+  call.output.Answer([&] { return text; }, [&] { return ResultJson(result, names, paths); }, essentials);
   if (call.output.talkative()) {
     call.console.out.flush();
-    call.console.err << ReceiptText(result.receipt, result.timings);
+    call.console.err << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
     call.console.err.flush();
   }
   return absl::OkStatus();

@@ -23,11 +23,19 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
         break;
       case InputArgument::Kind::kFile: {
         auto opened = NpyFile::Open(argument.text);
-        if (const NpyError* error = std::get_if<NpyError>(&opened))
-          errors +=
-              (errors.empty() ? "" : "\n") + ("input " + argument.name + ": " + argument.text + ": " + error->message);
-        else
-          inputs.files_.push_back({argument.name, argument.text, std::move(std::get<NpyFile>(opened)), nullptr});
+        if (const NpyError* error = std::get_if<NpyError>(&opened)) {
+          errors += errors.empty() ? "" : "\n";
+          errors += "input " + argument.name + ": " + argument.text + ": " + error->message;
+          break;
+        }
+        NpyFile& npy = std::get<NpyFile>(opened);
+        const std::size_t bytes = *ByteSize(npy.signature());  // the header was refused if it had none
+        auto buffer = HostBuffer::Allocate(bytes);
+        if (!buffer)
+          return absl::ResourceExhaustedError(argument.text + ": this machine has no memory for " +
+                                              Bytes(static_cast<double>(bytes)) +
+                                              "; if the daemon can read the file, say path:" + argument.text);
+        inputs.files_.push_back({argument.name, argument.text, std::move(npy), std::move(buffer)});
         break;
       }
     }
@@ -37,31 +45,20 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
 }
 
 absl::Status JobInputs::Load() {
-  for (File& file : files_) {
-    const auto bytes = ByteSize(file.npy.signature());
-    if (!bytes) return absl::InvalidArgumentError(file.path + ": more bytes than can be counted");
-    file.buffer = HostBuffer::Allocate(*bytes);
-    if (!file.buffer)
-      return absl::ResourceExhaustedError(file.path + ": this machine has no memory for " +
-                                          Bytes(static_cast<double>(*bytes)) +
-                                          "; if the daemon can read the file, say path:" + file.path);
+  for (File& file : files_)
     if (const auto error = file.npy.Read(file.buffer->bytes())) return FileError(file.path, *error);
-  }
   return absl::OkStatus();
 }
 
 std::map<std::string, client::Input> JobInputs::Inputs() const {
   std::map<std::string, client::Input> inputs = remote_;
-  for (const File& file : files_)
-    inputs[file.name] =
-        client::ArrayView{file.npy.signature(), file.buffer ? std::span<const std::byte>(file.buffer->bytes())
-                                                            : std::span<const std::byte>()};
+  for (const File& file : files_) inputs[file.name] = client::ArrayView{file.npy.signature(), file.buffer->bytes()};
   return inputs;
 }
 
 std::uint64_t JobInputs::bytes() const {
   std::uint64_t sum = 0;
-  for (const File& file : files_) sum += ByteSize(file.npy.signature()).value_or(0);
+  for (const File& file : files_) sum += file.buffer->size();
   return sum;
 }
 

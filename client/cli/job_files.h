@@ -19,14 +19,15 @@ absl::Status FileError(const std::string& path, const NpyError& error);
 
 class JobInputs {
  public:
-  // Opens every .npy file and checks its header and length. Names every file that will not do.
+  // Opens every .npy file and checks its header and length. Names every file that will not do. RESOURCE_EXHAUSTED where
+  // this machine has no memory for the elements; the memory is only reserved here.
   static absl::StatusOr<JobInputs> Open(const std::vector<InputArgument>& arguments);
 
-  // Reads the files' elements. RESOURCE_EXHAUSTED where this machine has no memory for them.
+  // Reads the files' elements.
   absl::Status Load();
 
-  // What the client library takes. Before Load the views have a signature and no bytes: enough for Check. The views
-  // are of this object's memory.
+  // What the client library takes: views of this object's memory. Before Load only their signatures mean something:
+  // enough for Check, which sends no more.
   std::map<std::string, client::Input> Inputs() const;
 
   // Bytes of the files' elements, all together.

@@ -1,5 +1,6 @@
 #include "client/cli/job_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "client/cli/elements.h"
@@ -64,6 +65,7 @@ std::string JobPage(const v1::Job& job) {
   table.Indent(2);
   std::vector<std::string> params;
   for (const auto& [name, value] : job.params()) params.push_back(name + " = " + Text(value));
+  std::sort(params.begin(), params.end());  // the map has no order of its own
   if (!params.empty()) table.Row({"params", Join(params, ", ")});
   if (!job.device().empty()) table.Row({"device", job.device()});
   table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
@@ -75,7 +77,7 @@ std::string JobPage(const v1::Job& job) {
   if (job.has_end_time()) table.Row({"ended", Clock(job.end_time())});
   page += table.Text();
   if (!job.error().message().empty()) page += "  error      " + Printable(job.error().message()) + "\n";
-  if (job.has_receipt()) page += "receipt  " + ReceiptText(job.receipt(), std::nullopt);
+  if (job.has_receipt()) page += "receipt  " + ReceiptText(job.receipt(), job.state());
   return page;
 }
 
@@ -89,11 +91,12 @@ std::string OutputJson(const std::string& name, const client::OutputArray& outpu
   return json.Json();
 }
 
-std::string ResultJson(const client::JobResult& result, const std::map<std::string, std::string>& paths) {
+std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,
+                       const std::map<std::string, std::string>& paths) {
   std::vector<std::string> outputs;
-  for (const auto& [name, output] : result.outputs) {
+  for (const std::string& name : names) {
     const auto path = paths.find(name);
-    outputs.push_back(OutputJson(name, output, path == paths.end() ? "" : path->second));
+    outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second));
   }
   const auto text = [](auto number) { return std::to_string(static_cast<std::int64_t>(number)); };
   const std::string client = JsonObject()

@@ -20,8 +20,10 @@ std::string JobPage(const v1::Job& job);
 // Output of a finished job in JSON: {"name", "signature", and "value", "path" or "arrayId"}.
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path);
 
-// {"jobId", "state", "outputs": […], "receipt", "client"}; paths by output's name.
-std::string ResultJson(const client::JobResult& result, const std::map<std::string, std::string>& paths);
+// {"jobId", "state", "outputs": […], "receipt", "client"}: outputs in the order of `names`, which are all in the
+// result; paths by output's name.
+std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,
+                       const std::map<std::string, std::string>& paths);
 
 // An end that is no result, in JSON: {"jobId", "state", "error", "receipt"}.
 std::string EndJson(const std::string& job_id, const v1::JobEnd& end);

@@ -49,30 +49,24 @@ std::vector<png_byte> Palette() {
 }
 
 std::vector<std::uint8_t> ColourByRank(const std::vector<double>& values) {
-  // Ranks come from at most this many equal bins between the smallest and the largest value: exact for counts.
-  constexpr std::size_t kMostBins = 1 << 16;
-  const auto [smallest, largest] = std::minmax_element(values.begin(), values.end());
-  const double low = *smallest, range = *largest - *smallest;
+  // The values at which the colours change, from a sample in even steps: a colour more or less is not seen.
+  constexpr std::size_t kSample = 1 << 18;
+  const double largest = *std::max_element(values.begin(), values.end());
+  std::vector<double> sample;
+  const std::size_t step = std::max<std::size_t>(1, values.size() / kSample);
+  for (std::size_t i = 0; i < values.size(); i += step)
+    if (values[i] < largest) sample.push_back(values[i]);
+  std::sort(sample.begin(), sample.end());
+  std::vector<double> bounds;
+  for (std::size_t i = 1; i < kColours && !sample.empty(); ++i) bounds.push_back(sample[i * sample.size() / kColours]);
+
   std::vector<std::uint8_t> pixels(values.size(), 0);
-  if (range <= 0) return pixels;
-  const std::size_t bins = static_cast<std::size_t>(std::min<double>(range, kMostBins - 1)) + 1;
-  const auto bin_of = [&](double value) {
-    return static_cast<std::size_t>((value - low) / range * static_cast<double>(bins - 1) + 0.5);
-  };
-  std::vector<std::size_t> below(bins + 1, 0);
-  std::size_t below_largest = 0;
-  for (const double value : values)
-    if (value < *largest) {
-      ++below[std::min(bin_of(value) + 1, bins)];
-      ++below_largest;
-    }
-  for (std::size_t i = 1; i <= bins; ++i) below[i] += below[i - 1];
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double share =
-        static_cast<double>(below[std::min(bin_of(values[i]), bins)]) / static_cast<double>(below_largest);
+  if (sample.empty() && *std::min_element(values.begin(), values.end()) == largest) return pixels;
+  for (std::size_t i = 0; i < values.size(); ++i)
     pixels[i] =
-        values[i] == *largest ? kLargest : static_cast<std::uint8_t>(std::min(share * kColours, kColours - 1.0));
-  }
+        values[i] == largest
+            ? kLargest
+            : static_cast<std::uint8_t>(std::lower_bound(bounds.begin(), bounds.end(), values[i]) - bounds.begin());
   return pixels;
 }
 

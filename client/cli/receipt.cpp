@@ -18,12 +18,18 @@ std::string Moved(std::uint64_t bytes, nanoseconds span) {
   return text;
 }
 
-std::string KernelNote(const v1::Receipt& receipt) {
+std::string KernelNote(const v1::Receipt& receipt, v1::JobState state) {
   std::vector<std::string> notes;
-  if (receipt.has_flop_per_second()) notes.push_back(FlopRate(receipt.flop_per_second()));
-  if (receipt.has_bytes_per_second()) notes.push_back(ByteRate(receipt.bytes_per_second()));
-  if (receipt.has_share_of_peak())
-    notes.push_back(Percent(receipt.share_of_peak()) + " of this device's measured peak");
+  if (state == v1::COMPLETED) {
+    // The rate that says something: arithmetic where there is much of it per byte, else bandwidth, between them both.
+    const double intensity = receipt.has_flop() && receipt.bytes_moved() > 0
+                                 ? receipt.flop() / static_cast<double>(receipt.bytes_moved())
+                                 : 1;
+    if (receipt.has_flop_per_second() && intensity >= 0.2) notes.push_back(FlopRate(receipt.flop_per_second()));
+    if (receipt.has_bytes_per_second() && intensity <= 50) notes.push_back(ByteRate(receipt.bytes_per_second()));
+    if (receipt.has_share_of_peak())
+      notes.push_back(Percent(receipt.share_of_peak()) + " of this device's measured peak");
+  }
   if (receipt.cold()) notes.push_back("cold");
   return Join(notes, " · ");
 }
@@ -50,7 +56,8 @@ std::string Conditions(const v1::Receipt& receipt) {
 
 }  // namespace
 
-std::string ReceiptText(const v1::Receipt& receipt, const std::optional<client::ClientTimings>& client) {
+std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
+                        const std::optional<client::ClientTimings>& client) {
   std::string where = "job " + receipt.job_id() + "  " + receipt.kernel() + " on " + receipt.device();
   if (!receipt.device_name().empty()) where += " (" + receipt.device_name();
   if (receipt.threads() > 0)
@@ -67,7 +74,7 @@ std::string ReceiptText(const v1::Receipt& receipt, const std::optional<client::
   if (receipt.has_host_to_device_ns()) table.Row({"h→d", Ns(receipt.host_to_device_ns())});
   if (receipt.has_compile_ns())
     table.Row({"compile", Ns(receipt.compile_ns()), receipt.compile_cache_hit() ? "cache hit" : "cache miss"});
-  if (receipt.has_kernel_ns()) table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt)});
+  if (receipt.has_kernel_ns()) table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt, state)});
   if (receipt.has_device_to_host_ns()) table.Row({"d→h", Ns(receipt.device_to_host_ns())});
   if (client && client->bytes_down > 0)
     table.Row({"download", Span(client->download), Moved(client->bytes_down, client->download)});

@@ -35,8 +35,8 @@ std::string JobName(const std::string& id) { return id.empty() ? "the job" : "jo
 // The end of a job that did not complete: for scripts on standard output, and for people its receipt.
 void ReportEnd(const Invocation& call, const std::string& job_id, const v1::JobEnd& end) {
   call.output.Answer([] { return std::string(); }, [&] { return EndJson(job_id, end); }, "");
-  if (call.output.talkative() && end.result().has_receipt())
-    call.console.err << ReceiptText(end.result().receipt(), std::nullopt);
+  if (call.output.talkative() && end.result().has_receipt() && end.state() != v1::CANCELLED)
+    call.console.err << ReceiptText(end.result().receipt(), end.state());
 }
 
 absl::Status Run(const Invocation& call) {
@@ -77,8 +77,13 @@ absl::Status Run(const Invocation& call) {
   if (end) ReportEnd(call, job_id, *end);
   if (interrupt.interrupted()) {
     const auto after = Steady::now().time_since_epoch() - Steady::duration(interrupted_at.load());
-    return WithExitCode(absl::CancelledError(JobName(job_id) + " cancelled after " + Span(after) + NotWritten(*files)),
-                        kExitInterrupted);
+    const v1::KernelSpec& kernel = job->plan.kernel;
+    const std::string bound = kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
+                                  ? " (bound for this kernel: " + std::to_string(kernel.cancel_bound_ms()) + " ms)"
+                                  : "";
+    return WithExitCode(
+        absl::CancelledError(JobName(job_id) + " cancelled after " + Span(after) + bound + NotWritten(*files)),
+        kExitInterrupted);
   }
   if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
     return WithExitCode(absl::CancelledError(JobName(job_id) + " was cancelled" + NotWritten(*files)), kExitCancelled);

@@ -46,7 +46,7 @@ absl::Status Watch(const Invocation& call) {
   progress.Clear();
   if (!end.ok()) return end.status();
   if (call.output.talkative() && end->result().has_receipt())
-    call.console.err << ReceiptText(end->result().receipt(), std::nullopt);
+    call.console.err << ReceiptText(end->result().receipt(), end->state());
   return client::FromJobEnd(*end, id);
 }
 

@@ -28,6 +28,9 @@ TEST(Format, SpansHaveTheDigitsThatMatter) {
   EXPECT_EQ(Span(milliseconds(2500)), "2.5 s");
   EXPECT_EQ(Span(seconds(200)), "3 m 20 s");
   EXPECT_EQ(Span(seconds(7500)), "2 h 05 m");
+  EXPECT_EQ(Span(std::chrono::minutes(15)), "15 m");
+  EXPECT_EQ(Span(hours(8)), "8 h");
+  EXPECT_EQ(Span(nanoseconds(0)), "0 s");
 }
 
 TEST(Format, ParseSpanIsTheInverseAndRefusesTheRest) {
@@ -38,6 +41,17 @@ TEST(Format, ParseSpanIsTheInverseAndRefusesTheRest) {
   EXPECT_EQ(ParseSpan("7"), seconds(7));
   for (const char* bad : {"", "s", "-1s", "1x", "1 s", "1h 5", "nan", "inf", "1e9h", "9999999999h", "5m3"})
     EXPECT_EQ(ParseSpan(bad), std::nullopt) << bad;
+}
+
+TEST(Format, NumbersReadBackAsThemselves) {
+  EXPECT_EQ(Number(1.67), "1.67");
+  EXPECT_EQ(Number(1e6), "1e6");
+  EXPECT_EQ(Number(-1e-7), "-1e-7");
+  EXPECT_EQ(Number(1e300), "1e300");
+  EXPECT_EQ(Number(1e-10), "1e-10");
+  EXPECT_EQ(Number32(0.1f), "0.1");
+  for (const double value : {1e100, 5e-324, 1.7976931348623157e308, -2.5e-9})
+    EXPECT_EQ(ParseNumber(Number(value)), value);
 }
 
 TEST(Format, ParseInteger) {
