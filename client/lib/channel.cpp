@@ -1,11 +1,13 @@
 #include "client/lib/channel.h"
 
 #include <arpa/inet.h>
+#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -63,6 +65,14 @@ grpc::ChannelArguments Arguments(const ConnectOptions& options) {
   return arguments;
 }
 
+// gRPC writes what goes wrong to standard error, in words for its authors, into the middle of a program's output. The
+// statuses say the same; who wants both sets GRPC_VERBOSITY.
+void QuietTransport() {
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+    gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+  }
+}
+
 }  // namespace
 
 std::string TargetOf(const v1::EndpointRecord& record) {
@@ -84,6 +94,7 @@ std::string TargetOf(const v1::EndpointRecord& record) {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const v1::EndpointRecord& record,
                                                            const ConnectOptions& options) {
+  QuietTransport();
   grpc::ChannelArguments arguments = Arguments(options);
   const std::string target = TargetOf(record);
   if (record.certificate_pem().empty()) {

@@ -20,8 +20,8 @@ bool CouldNotConnect(const std::string& message) { return Contains(message, "fai
 
 // The peer spoke, and was not the one that the certificate names.
 bool IsAnotherPeer(const std::string& message) {
-  return Contains(message, "CERTIFICATE_VERIFY_FAILED") || Contains(message, "WRONG_VERSION_NUMBER") ||
-         Contains(message, "Peer name hotplate is not in peer certificate");
+  return Contains(message, "certificate verify failed") || Contains(message, "CERTIFICATE_VERIFY_FAILED") ||
+         Contains(message, "wrong version number") || Contains(message, "not in peer certificate");
 }
 
 // "…: Connection refused" -> "Connection refused": the rest of gRPC's sentence is for its authors.

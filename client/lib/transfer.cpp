@@ -15,17 +15,19 @@ namespace {
 class Attempt {
  public:
   Attempt(const Connection& connection, const std::string& method, const TransferRules& rules)
-      : connection_(connection), cancel_(rules.stop, context_) {
-    connection.Authorize(context_);
-    if (rules.until) context_.set_deadline(OnSystemClock(*rules.until));
+      : connection_(connection),
+        context_(std::make_unique<grpc::ClientContext>()),
+        cancel_(std::make_unique<CancelOnStop>(rules.stop, *context_)) {
+    connection.Authorize(*context_);
+    if (rules.until) context_->set_deadline(OnSystemClock(*rules.until));
     // A first chunk rides in the same write as the headers.
-    context_.set_initial_metadata_corked(true);
-    stream_ = connection.generic().PrepareCall(&context_, method, &queue_);
+    context_->set_initial_metadata_corked(true);
+    stream_ = connection.generic().PrepareCall(context_.get(), method, &queue_);
     stream_->StartCall(nullptr);
   }
 
   ~Attempt() {
-    context_.TryCancel();
+    EndCall();
     queue_.Shutdown();
     void* tag;
     bool ok;
@@ -49,7 +51,7 @@ class Attempt {
     const auto status = queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + connection_.options().deadline));
     if (status == grpc::CompletionQueue::GOT_EVENT) return ok;
     stalled_ = true;
-    context_.TryCancel();
+    context_->TryCancel();
     queue_.Next(&tag, &ok);
     return false;
   }
@@ -63,23 +65,32 @@ class Attempt {
     return absl::DeadlineExceededError("the transfer stood still for " + std::to_string(seconds.count()) + " ms");
   }
 
-  // Until gRPC has let go of memory that is not its own. After a call that ended well that is at once. After one that
-  // broke, the bytes may still be in the connection's hands, which lets go within kSilenceBound; meanwhile this thread
-  // keeps it going.
+  // Until gRPC has let go of memory that is not its own; the last thing to be done. After a call that ended well that
+  // is at once. After one that broke, bytes may still be in the connection's hands, which lets go when they are written
+  // or within kSilenceBound; meanwhile this thread keeps the connection going.
   void AwaitReturn(const Borrowed& borrowed) {
-    if (!borrowed.any()) return;
-    context_.TryCancel();
+    // What was not sent belongs to the call.
+    EndCall();
     while (borrowed.any()) {
       void* tag;
       bool ok;
-      queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + std::chrono::milliseconds(2)));
+      queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + std::chrono::milliseconds(1)));
     }
   }
 
  private:
+  // With no operation under way.
+  void EndCall() {
+    if (!context_) return;
+    context_->TryCancel();
+    cancel_.reset();
+    stream_.reset();
+    context_.reset();
+  }
+
   const Connection& connection_;
-  grpc::ClientContext context_;
-  const CancelOnStop cancel_;
+  std::unique_ptr<grpc::ClientContext> context_;
+  std::unique_ptr<CancelOnStop> cancel_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   bool stalled_ = false;

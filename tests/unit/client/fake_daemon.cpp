@@ -273,6 +273,7 @@ struct FakeDaemon::ArraysService : v1::Arrays::Service {
           return {grpc::StatusCode::FAILED_PRECONDITION, "the offset is not where the array stands"};
         }
       }
+      if (daemon.arrays_.count(id) == 0) return {grpc::StatusCode::NOT_FOUND, "array " + id + " was freed"};
       StoredArray& stored = daemon.arrays_[id];
       stored.data += request.data();
       received += request.data().size();
@@ -281,6 +282,7 @@ struct FakeDaemon::ArraysService : v1::Arrays::Service {
       if (breaks && received >= daemon.break_after) return Broken();
     }
     const std::lock_guard lock(daemon.mutex_);
+    if (daemon.arrays_.count(id) == 0) return {grpc::StatusCode::NOT_FOUND, "array " + id + " was freed"};
     StoredArray& stored = daemon.arrays_[id];
     if (stored.data.size() == stored.array.bytes()) stored.array.set_state(v1::ARRAY_STATE_READY);
     *response->mutable_array() = stored.array;
@@ -453,6 +455,10 @@ v1::JobEnd FakeDaemon::Compute(const v1::JobSpec& job) {
       data = input.inline_().data();
     } else {
       const std::lock_guard lock(mutex_);
+      if (arrays_.count(input.array_id()) == 0) {
+        end.mutable_result()->mutable_outputs()->RemoveLast();
+        continue;
+      }
       const StoredArray& stored = arrays_[input.array_id()];
       *output.mutable_signature() = stored.array.signature();
       data = stored.data;

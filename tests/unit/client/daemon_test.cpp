@@ -1,0 +1,173 @@
+// The library and its example against a real daemon.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "client/lib/client.h"
+#include "tests/unit/client/daemon_process.h"
+
+namespace hotplate::client {
+namespace {
+
+using testing::DaemonProcess;
+using testing::Eventually;
+using ::testing::HasSubstr;
+
+class DaemonTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(daemon_.serving()) << daemon_.Log();
+    client_ = Client::Connect({.server = "local", .directory = daemon_.directory()});
+    ASSERT_TRUE(client_.ok()) << client_.status();
+  }
+  // A job that takes long on any machine, and is chunked.
+  static JobOptions Endless() {
+    JobOptions options;
+    options.params["resolution"] = std::int64_t{8000};
+    options.params["max_iterations"] = std::int64_t{1'000'000};
+    return options;
+  }
+  bool AnyRunning() {
+    v1::ListJobsRequest request;
+    request.set_active_only(true);
+    const auto jobs = client_->Jobs(request);
+    return jobs.ok() && !jobs->empty() && jobs->front().state() == v1::RUNNING;
+  }
+
+  DaemonProcess daemon_;
+  absl::StatusOr<Client> client_ = absl::UnavailableError("not yet");
+};
+
+TEST_F(DaemonTest, RunsTheExample) {
+  setenv("HOTPLATE_DIR", daemon_.directory().c_str(), 1);
+  const int status = std::system(HOTPLATE_BIN_DIR "/hotplate_morning");
+  unsetenv("HOTPLATE_DIR");
+  EXPECT_EQ(status, 0) << daemon_.Log();
+}
+
+TEST_F(DaemonTest, LargeArraysGoThroughAndAreFreed) {
+  std::vector<float> x(5'000'000);
+  std::iota(x.begin(), x.end(), -2'500'000.0f);
+  const auto result = client_->Run("selu", {{"x", View(x, {5'000'000})}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto y = result->Output<float>("y");
+  ASSERT_EQ(y.size(), x.size());
+  EXPECT_FLOAT_EQ(y[4'999'999], 1.05f * x[4'999'999]);
+  EXPECT_FLOAT_EQ(y[0], -1.05f * 1.67f);
+  EXPECT_EQ(result->timings.bytes_up, x.size() * sizeof(float));
+  EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
+}
+
+TEST_F(DaemonTest, ArraysComeBackAsTheyWentUp) {
+  std::vector<std::int64_t> values(3'000'001);
+  std::iota(values.begin(), values.end(), 0);
+  const auto array = client_->Put(View(values, {3'000'001}), "A");
+  ASSERT_TRUE(array.ok()) << array.status();
+  const auto back = client_->Get("A");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), values.size() * 8), 0);
+  const std::vector<float> nothing;
+  const auto empty = client_->Put(View(nothing, {0, 7}), "E");
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_EQ(client_->Get("E")->signature.shape, (Shape{0, 7}));
+  EXPECT_TRUE(client_->Free("A").ok());
+  EXPECT_EQ(client_->Get("A").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(DaemonTest, ManyThreadsAndFutures) {
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const std::vector<float> a = {float(t)}, b = {float(i)};
+        const auto result = client_->Run("vector_add", {{"a", View(a, {1})}, {"b", View(b, {1})}});
+        if (result.ok() && result->Output<float>("c")[0] == float(t + i)) ++good;
+      }
+    });
+  }
+  const std::vector<float> one = {1};
+  std::vector<std::future<absl::StatusOr<JobResult>>> futures;
+  for (int i = 0; i < 500; ++i) {
+    futures.push_back(client_->RunAsync("vector_add", {{"a", View(one, {1})}, {"b", View(one, {1})}}));
+  }
+  for (auto& future : futures) {
+    const auto result = future.get();
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->Output<float>("c")[0], 2.0f);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 200);
+}
+
+TEST_F(DaemonTest, CancellingARunningJob) {
+  Cancellation cancellation;
+  std::thread canceller([&] {
+    EXPECT_TRUE(Eventually([&] { return AnyRunning(); }));
+    cancellation.Cancel();
+  });
+  const absl::Status status = client_->Run("mandelbrot", {}, Endless(), &cancellation).status();
+  canceller.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  ASSERT_TRUE(EndOf(status).has_value()) << status;
+  EXPECT_EQ(EndOf(status)->state(), v1::CANCELLED);
+}
+
+TEST_F(DaemonTest, ATimeLimitEndsAJob) {
+  JobOptions options = Endless();
+  options.time_limit = std::chrono::milliseconds(100);
+  const absl::Status status = client_->Run("mandelbrot", {}, options).status();
+  ASSERT_TRUE(EndOf(status).has_value()) << status;
+  EXPECT_EQ(EndOf(status)->state(), v1::TIMEOUT);
+}
+
+TEST_F(DaemonTest, ADaemonThatIsKilledIsNoticedAndSaid) {
+  std::thread killer([&] {
+    EXPECT_TRUE(Eventually([&] { return AnyRunning(); }));
+    daemon_.End(SIGKILL);
+  });
+  const absl::Status status = client_->Run("mandelbrot", {}, Endless()).status();
+  killer.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.ToString(), HasSubstr("was under way"));
+  const absl::Status again = Client::Connect({.server = "local", .directory = daemon_.directory()}).status();
+  EXPECT_EQ(again.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(again.ToString(), HasSubstr("is gone"));
+}
+
+TEST_F(DaemonTest, DetachedJobsAreWatchedAndFetchedFromElsewhere) {
+  JobOptions options;
+  options.params["n"] = std::int64_t{500};
+  const auto id = client_->Submit("integrate2d", {}, options);
+  ASSERT_TRUE(id.ok()) << id.status();
+  auto other = Client::Connect({.server = "local", .directory = daemon_.directory()});
+  ASSERT_TRUE(other.ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto result = other->Wait(*id);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_NEAR(result->Output<double>("value")[0], 0.0, 1e-3);
+  }
+}
+
+TEST_F(DaemonTest, TheSameRequestIdWithAnotherPayloadIsRefused) {
+  const std::vector<float> one = {1}, two = {2};
+  JobOptions options;
+  options.request_id = "mine";
+  const auto run = [&](const std::vector<float>& a) {
+    return client_->Run("vector_add", {{"a", View(a, {1})}, {"b", View(one, {1})}}, options);
+  };
+  const auto first = run(one), again = run(one);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(first->job_id, again->job_id) << "the job ran once";
+  EXPECT_EQ(run(two).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+}  // namespace
+}  // namespace hotplate::client
