@@ -250,7 +250,7 @@ JobRequest Request(const std::string& kernel, const std::vector<float>& x) {
   JobRequest request;
   request.kernel = kernel;
   JobInput& input = request.inputs.emplace_back();
-  input.name = "x";
+  input.name = std::string("x");  // GCC 12 warns of assigning a literal here
   input.signature = {DType::kFloat32, {static_cast<std::int64_t>(x.size())}};
   input.source = Floats(x);
   return request;
