@@ -128,11 +128,15 @@ TEST_F(DaemonTest, ATimeLimitEndsAJob) {
 }
 
 TEST_F(DaemonTest, ADaemonThatIsKilledIsNoticedAndSaid) {
+  // The daemon tells of a job that takes longer after a moment; from then on its id is known.
+  std::atomic<bool> told{false};
+  JobOptions options = Endless();
+  options.on_update = [&](const v1::JobUpdate&) { told = true; };
   std::thread killer([&] {
-    EXPECT_TRUE(Eventually([&] { return AnyRunning(); }));
+    EXPECT_TRUE(Eventually([&] { return told.load(); }));
     daemon_.End(SIGKILL);
   });
-  const absl::Status status = client_->Run("mandelbrot", {}, Endless()).status();
+  const absl::Status status = client_->Run("mandelbrot", {}, options).status();
   killer.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(status.ToString(), HasSubstr("was under way"));
