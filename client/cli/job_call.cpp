@@ -60,7 +60,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
 absl::Status Settled(const absl::Status& status, client::Client& client) {
   if (status.ok() || client::EndOf(status) || !absl::IsUnavailable(status)) return status;
   if (client.Info().ok()) return WithExitCode(status, kExitTryLater);
-  return WithNextStep(status, "hotplate status · hotplate logs · hotplate up --local");
+  return WithNextStep(status, "what happened to it: hotplate logs");
 }
 
 absl::Status DryRun(const Invocation& call, PreparedJob& job) {

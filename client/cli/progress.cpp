@@ -25,9 +25,9 @@ std::string Bar(double fraction, int width) {
   return bar + std::string(static_cast<std::size_t>(width - drawn), ' ');
 }
 
-void Progress::Draw(const std::string& line, bool last) {
+void Progress::Draw(const std::string& line, bool last, bool now_please) {
   const Time now = std::chrono::steady_clock::now();
-  if (!last && drawn_ && now - drawn_at_ < kRedraw) return;
+  if (!last && !now_please && drawn_ && now - drawn_at_ < kRedraw) return;
   drawn_at_ = now;
   console_.err << "\r\033[K" << line;
   if (last) console_.err << "\n";
@@ -84,7 +84,7 @@ void Progress::Update(const v1::JobUpdate& update) {
     default:
       return;
   }
-  if (shown_ && !line.empty()) Draw(line, false);
+  if (shown_ && !line.empty()) Draw(line, false, update.has_state_change());
 }
 
 void Progress::Clear() {

@@ -30,7 +30,8 @@ class Progress {
   using Time = std::chrono::steady_clock::time_point;
 
   void Transfer(const char* what, std::uint64_t done, std::uint64_t total);
-  void Draw(const std::string& line, bool last);
+  // At most every 50 ms, but for a line that stays (`last`) or is news (`now_please`).
+  void Draw(const std::string& line, bool last, bool now_please = false);
 
   Console& console_;
   const bool shown_;

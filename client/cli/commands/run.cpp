@@ -30,6 +30,13 @@ std::string NotWritten(const JobOutputs& files) {
   return paths.empty() ? "" : "; " + Join(paths, ", ") + " not written";
 }
 
+// The same status, payloads and all, with more to its sentence.
+absl::Status Appended(const absl::Status& status, const std::string& more) {
+  absl::Status longer(status.code(), std::string(status.message()) + more);
+  status.ForEachPayload([&longer](absl::string_view key, const absl::Cord& value) { longer.SetPayload(key, value); });
+  return longer;
+}
+
 std::string JobName(const std::string& id) { return id.empty() ? "the job" : "job " + id; }
 
 // The end of a job that did not complete: for scripts on standard output, and for people its receipt.
@@ -93,7 +100,8 @@ absl::Status Run(const Invocation& call) {
                         kExitTimeout);
   if (ExitCodeOf(status) == kExitInvalid)
     return WithNextStep(status, "nothing was run · hotplate describe " + job->plan.kernel.name());
-  return Settled(status, job->client);
+  const absl::Status settled = Settled(status, job->client);
+  return Appended(settled, NotWritten(*files));
 }
 
 }  // namespace
