@@ -144,8 +144,8 @@ def compare(ours, peers, pairs):
     repetitions = max(1, min(200, int(10e6 / max(first, 1))))  # 10 ms a side, so that short kernels are not noise
     all_ours, all_peers, ratios = [], [], []
     for pair in range(pairs):
-        if pair > 2 and sum(all_ours) + sum(all_peers) > 3e9 / repetitions:
-            break  # 3 s for one row are enough
+        if pair > 2 and sum(all_ours) + sum(all_peers) > 2e9 / repetitions:
+            break  # 2 s for one row are enough
         sides = [(ours, all_ours), (peers, all_peers)]
         for side, times in sides if pair % 2 == 0 else reversed(sides):
             settle()
@@ -163,7 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--rows")
-    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--pairs", type=int, default=11)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
 
