@@ -59,11 +59,12 @@ std::string OfferedWords(Offer offer, const std::vector<std::string>& choices,
   return "";
 }
 
+// The names of its variables keep clear of zsh's special ones (words, options), since zsh runs it too.
 std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
   std::string script =
       "_hotplate() {\n"
-      "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" verb= kernel= i\n"
-      "  local words= options= values=\n"
+      "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" verb='' kernel='' i\n"
+      "  local offered_words='' offered_options='' offered_values=''\n"
       "  COMPREPLY=()\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case \"${COMP_WORDS[i]}\" in\n"
@@ -81,20 +82,20 @@ std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
       "  case \"$verb\" in\n";
   for (const Command& command : Commands()) {
     const Offer offer = command.positionals.empty() ? Offer::kNothing : command.positionals[0].offer;
-    script += "    " + command.name + ") options=\"" + Join(NamesOf(AllOptions(command)), " ") + "\"";
+    script += "    " + command.name + ") offered_options=\"" + Join(NamesOf(AllOptions(command)), " ") + "\"";
     const std::string words = OfferedWords(offer, {}, kernels);
     if (command.takes_kernel_parameters)
-      script += "; [ -z \"$kernel\" ] && words=\"" + words + "\"";
+      script += "; [ -z \"$kernel\" ] && offered_words=\"" + words + "\"";
     else if (!words.empty())
-      script += "; words=\"" + words + "\"";
+      script += "; offered_words=\"" + words + "\"";
     script += " ;;\n";
   }
   script += "  esac\n  case \"$verb:$kernel\" in\n";
   for (const v1::KernelSpec& kernel : kernels) {
     const std::vector<std::string> names = NamesOf(ParameterOptions(kernel));
     if (!names.empty())
-      script += "    run:" + kernel.name() + "|submit:" + kernel.name() + ") options=\"$options " + Join(names, " ") +
-                "\" ;;\n";
+      script += "    run:" + kernel.name() + "|submit:" + kernel.name() + ") offered_options=\"$offered_options " +
+                Join(names, " ") + "\" ;;\n";
   }
   script += "  esac\n  case \"$verb:$previous\" in\n";
   for (const Command& command : Commands())
@@ -103,23 +104,23 @@ std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
       if (words.empty()) continue;
       std::vector<std::string> patterns;
       for (const std::string& name : option.AllNames()) patterns.push_back(command.name + ":" + name);
-      script += "    " + Alternatives(patterns) + ") values=\"" + words + "\" ;;\n";
+      script += "    " + Alternatives(patterns) + ") offered_values=\"" + words + "\" ;;\n";
     }
-  script += "    *:--server) values=\"" + OfferedWords(Offer::kServer, {}, kernels) + "\" ;;\n";
+  script += "    *:--server) offered_values=\"" + OfferedWords(Offer::kServer, {}, kernels) + "\" ;;\n";
   script += "  esac\n  case \"$verb:$kernel:$previous\" in\n";
   for (const v1::KernelSpec& kernel : kernels)
     for (const OptionSpec& option : ParameterOptions(kernel))
       if (!option.choices.empty())
-        script += "    *:" + kernel.name() + ":" + option.AllNames()[0] + ") values=\"" + Join(option.choices, " ") +
-                  "\" ;;\n";
+        script += "    *:" + kernel.name() + ":" + option.AllNames()[0] + ") offered_values=\"" +
+                  Join(option.choices, " ") + "\" ;;\n";
   script +=
       "  esac\n"
-      "  if [ -n \"$values\" ]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$current\")\n"
+      "  if [ -n \"$offered_values\" ]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$offered_values\" -- \"$current\")\n"
       "  elif [[ \"$current\" == -* ]]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
-      "  elif [ -n \"$words\" ]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$offered_options\" -- \"$current\")\n"
+      "  elif [ -n \"$offered_words\" ]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$offered_words\" -- \"$current\")\n"
       "  else\n"
       "    compopt -o filenames 2>/dev/null\n"
       "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
