@@ -1,5 +1,6 @@
 #include "server/wire/chunk.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -136,6 +137,8 @@ absl::Status WriteChunk::Parse(const grpc::ByteBuffer& message) {
       return Malformed();
     }
   }
+  const auto strange = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  if (std::any_of(array_id_.begin(), array_id_.end(), strange)) return Malformed();  // no id or name has such bytes
   return absl::OkStatus();
 }
 

@@ -1,0 +1,193 @@
+#include "server/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "server/quantity.h"
+#include "tests/unit/service/temporary_folder.h"
+
+namespace hotplate::server {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ConfigTest : public testing::Test {
+ protected:
+  Surroundings Here() {
+    return {[this](const std::string& name) -> std::optional<std::string> {
+              const auto found = variables_.find(name);
+              if (found == variables_.end()) return std::nullopt;
+              return found->second;
+            },
+            folder_.path(), "/current"};
+  }
+  absl::StatusOr<std::variant<Config, Answer>> Read(const std::vector<std::string>& arguments) {
+    return ReadConfig(arguments, Here());
+  }
+  Config Good(const std::vector<std::string>& arguments) {
+    const auto result = Read(arguments);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    if (!result.ok() || !std::holds_alternative<Config>(*result)) return {};
+    return std::get<Config>(*result);
+  }
+  std::string Refusal(const std::vector<std::string>& arguments) {
+    const auto result = Read(arguments);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(result.status().message());
+  }
+
+  TemporaryFolder folder_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(ConfigTest, Defaults) {
+  const Config config = Good({});
+  EXPECT_EQ(config.name, "local");
+  EXPECT_EQ(config.directory, folder_.path() + "/.hotplate");
+  EXPECT_EQ(config.listen, "127.0.0.1");
+  EXPECT_EQ(config.port, 0);
+  EXPECT_FALSE(config.insecure);
+  EXPECT_EQ(config.drain_timeout, seconds(20));
+  EXPECT_EQ(config.idle_timeout, minutes(15));
+  EXPECT_THAT(config.path_roots, ElementsAre(folder_.path(), "/current"));
+}
+
+TEST_F(ConfigTest, FlagsWinOverVariablesOverFileOverDefaults) {
+  const std::string file = folder_.Write("c.toml", "lanes = 3\nqueue = 30\nmax_streams = 300\n");
+  variables_["HOTPLATE_QUEUE"] = "40";
+  variables_["HOTPLATE_MAX_STREAMS"] = "400";
+  const Config config = Good({"--config", file, "--max-streams", "500"});
+  EXPECT_EQ(config.lanes, 3);
+  EXPECT_EQ(config.queue, 40u);
+  EXPECT_EQ(config.max_streams, 500u);
+  EXPECT_EQ(config.max_sessions, Config().max_sessions);
+}
+
+TEST_F(ConfigTest, EveryKindOfValue) {
+  variables_["HOTPLATE_DIR"] = "/elsewhere";
+  const Config config = Good({"--inline-bytes", "256KiB", "--array-bytes=2GB", "--idle-timeout", "90s", "--insecure",
+                              "--device", "cpu", "--log-file", "x.log", "--path-root", "/a", "--path-root", "b"});
+  EXPECT_EQ(config.directory, "/elsewhere");
+  EXPECT_EQ(config.inline_bytes, 256u << 10);
+  EXPECT_EQ(config.array_bytes, 2'000'000'000u);
+  EXPECT_EQ(config.idle_timeout, seconds(90));
+  EXPECT_TRUE(config.insecure);
+  EXPECT_EQ(config.device, DeviceChoice::kCpu);
+  EXPECT_EQ(config.log_file, "/current/x.log");
+  EXPECT_THAT(config.path_roots, ElementsAre("/a", "/current/b"));
+}
+
+TEST_F(ConfigTest, ListsReplaceThoseOfWeakerSources) {
+  const std::string file = folder_.Write("c.toml", "path_root = [\"/file1\", \"/file2\"]\n");
+  EXPECT_THAT(Good({"--config", file}).path_roots, ElementsAre("/file1", "/file2"));
+  variables_["HOTPLATE_PATH_ROOT"] = "/env1:/env2:/env3";
+  EXPECT_THAT(Good({"--config", file}).path_roots, ElementsAre("/env1", "/env2", "/env3"));
+}
+
+TEST_F(ConfigTest, UnknownKeyNamesFileLineAndNearest) {
+  const std::string file = folder_.Write("c.toml", "lanes = 3\n\nmax_stream = 300\n");
+  EXPECT_THAT(Refusal({"--config", file}),
+              AllOf(HasSubstr(file + ":3"), HasSubstr("\"max_stream\""), HasSubstr("max_streams")));
+}
+
+TEST_F(ConfigTest, BadValuesNameTheirSourceAndValue) {
+  const std::string file = folder_.Write("c.toml", "# comment\nidle_timeout = \"soon\"\n");
+  EXPECT_THAT(Refusal({"--config", file}), AllOf(HasSubstr(file + ":2: idle_timeout"), HasSubstr("\"soon\"")));
+  EXPECT_THAT(Refusal({"--port", "70000"}), AllOf(HasSubstr("--port"), HasSubstr("\"70000\""), HasSubstr("65535")));
+  EXPECT_THAT(Refusal({"--lanes", "0"}), AllOf(HasSubstr("--lanes"), HasSubstr("1 to 64")));
+  variables_["HOTPLATE_ARRAY_BYTES"] = "lots";
+  EXPECT_THAT(Refusal({}), AllOf(HasSubstr("HOTPLATE_ARRAY_BYTES"), HasSubstr("\"lots\"")));
+}
+
+TEST_F(ConfigTest, ABadValueIsRefusedEvenWhereAStrongerSourceHidesIt) {
+  variables_["HOTPLATE_LANES"] = "many";
+  EXPECT_THAT(Refusal({"--lanes", "2"}), HasSubstr("HOTPLATE_LANES"));
+}
+
+TEST_F(ConfigTest, BadTomlNamesTheLine) {
+  const std::string file = folder_.Write("c.toml", "lanes = 3\nqueue = = 4\n");
+  EXPECT_THAT(Refusal({"--config", file}), HasSubstr(file + ":2"));
+  EXPECT_THAT(Refusal({"--config", file + ".absent"}), HasSubstr("no such file"));
+  const std::string typed = folder_.Write("t.toml", "lanes = 3.5\n");
+  EXPECT_THAT(Refusal({"--config", typed}), HasSubstr(typed + ":1"));
+}
+
+TEST_F(ConfigTest, UnknownFlag) { EXPECT_THAT(Refusal({"--prot", "1"}), HasSubstr("--prot")); }
+
+TEST_F(ConfigTest, PlaintextOnlyWhereNobodyElseListens) {
+  EXPECT_THAT(Refusal({"--insecure", "--listen", "0.0.0.0"}), HasSubstr("0.0.0.0"));
+  EXPECT_THAT(Refusal({"--insecure", "--listen", "10.0.0.1"}), HasSubstr("10.0.0.1"));
+  EXPECT_TRUE(Good({"--insecure", "--listen", "::1"}).insecure);
+  EXPECT_TRUE(Good({"--insecure", "--listen", "0.0.0.0", "--unix-socket", "/tmp/s"}).insecure);
+  EXPECT_THAT(Refusal({"--listen", "localhost"}), HasSubstr("localhost"));
+}
+
+TEST_F(ConfigTest, Contradictions) {
+  EXPECT_THAT(Refusal({"--require-cuda", "--device", "cpu"}), HasSubstr("require_cuda"));
+  EXPECT_THAT(Refusal({"--array-bytes", "1GiB", "--max-array-bytes", "2GiB"}), HasSubstr("max_array_bytes"));
+  EXPECT_THAT(Refusal({"--inline-bytes", "8MiB"}), HasSubstr("inline_bytes"));
+}
+
+TEST_F(ConfigTest, NamesThatWouldLeaveTheFolder) {
+  for (const char* name : {"", "../x", ".hidden", "a/b", "a b"})
+    EXPECT_THAT(Refusal({"--name", name}), HasSubstr("--name"));
+}
+
+TEST_F(ConfigTest, CheckConfigPrintsWhatItWouldReadBack) {
+  const auto result = Read({"--check-config", "--lanes", "5", "--inline-bytes", "3KiB", "--drain-timeout", "1500ms",
+                            "--path-root", "/data", "--insecure"});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  const std::string file = folder_.Write("again.toml", std::get<Answer>(*result).text);
+  const Config config = Good({"--config", file});
+  EXPECT_EQ(config.lanes, 5);
+  EXPECT_EQ(config.inline_bytes, 3u << 10);
+  EXPECT_EQ(config.drain_timeout, milliseconds(1500));
+  EXPECT_THAT(config.path_roots, ElementsAre("/data"));
+  EXPECT_TRUE(config.insecure);
+}
+
+TEST_F(ConfigTest, HelpHasAnExampleAndVersionAnswers) {
+  const auto help = Read({"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_THAT(std::get<Answer>(*help).text, AllOf(HasSubstr("Example:"), HasSubstr("--idle-timeout")));
+  const auto version = Read({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_THAT(std::get<Answer>(*version).text, HasSubstr(HOTPLATE_VERSION));
+}
+
+TEST(QuantityTest, Bytes) {
+  EXPECT_EQ(ParseBytes("0"), 0u);
+  EXPECT_EQ(ParseBytes("17"), 17u);
+  EXPECT_EQ(ParseBytes("64 MiB"), 64u << 20);
+  EXPECT_EQ(ParseBytes("3GB"), 3'000'000'000u);
+  for (const char* bad : {"", "MiB", "-1", "1.5GiB", "1 mib", "99999999999TiB", "18446744073709551616", "1MiBx"}) {
+    EXPECT_FALSE(ParseBytes(bad).has_value()) << bad;
+  }
+  for (const std::uint64_t bytes : {0ull, 1ull, 1000ull, 1024ull, 3ull << 20, 12345ull}) {
+    EXPECT_EQ(ParseBytes(FormatBytes(bytes)), bytes);
+  }
+}
+
+TEST(QuantityTest, Durations) {
+  EXPECT_EQ(ParseDuration("0"), seconds(0));
+  EXPECT_EQ(ParseDuration("1.5s"), milliseconds(1500));
+  EXPECT_EQ(ParseDuration("2h"), hours(2));
+  EXPECT_EQ(ParseDuration("1d"), hours(24));
+  for (const char* bad : {"", "s", "5", "-1s", "1e3s", "nans", "infs", "1 week", "99999999d", "1s2"}) {
+    EXPECT_FALSE(ParseDuration(bad).has_value()) << bad;
+  }
+  for (const auto duration : {milliseconds(0), milliseconds(1), milliseconds(1500), milliseconds(3'600'000)}) {
+    EXPECT_EQ(ParseDuration(FormatDuration(duration)), duration);
+  }
+}
+
+}  // namespace
+}  // namespace hotplate::server

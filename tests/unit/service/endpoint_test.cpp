@@ -1,0 +1,155 @@
+#include "server/endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "server/tls.h"
+#include "tests/unit/service/temporary_folder.h"
+
+namespace hotplate::server {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+unsigned Mode(const std::string& path) {
+  struct stat facts {};
+  EXPECT_EQ(lstat(path.c_str(), &facts), 0) << path;
+  return facts.st_mode & 07777;
+}
+
+v1::EndpointRecord Record(const std::string& generation) {
+  v1::EndpointRecord record;
+  record.set_schema_version(1);
+  record.set_name("local");
+  record.set_generation(generation);
+  record.set_token("secret");
+  return record;
+}
+
+class EndpointTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string directory_ = folder_.path() + "/hotplate";
+  const std::string record_ = directory_ + "/servers/local.json";
+};
+
+TEST_F(EndpointTest, PublishesPrivatelyAndPointsCurrentAtIt) {
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok()) << slot.status().ToString();
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_EQ(Mode(directory_), 0700u);
+  EXPECT_EQ(Mode(directory_ + "/servers"), 0700u);
+  EXPECT_EQ(Mode(record_), 0600u);
+  EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/local.json");
+  const auto read = ReadEndpointRecord(directory_ + "/current");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->generation(), "g1");
+  EXPECT_EQ(read->token(), "secret");
+  // Nothing unfinished is left behind.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_ + "/servers"), {}), 2);
+}
+
+TEST_F(EndpointTest, FieldNamesAreThoseOfTheProto) {
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok());
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  std::ifstream file(record_);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(text, HasSubstr("\"schema_version\": 1"));
+}
+
+TEST_F(EndpointTest, GoneAfterTheDaemon) {
+  {
+    auto slot = EndpointSlot::Claim(directory_, "local");
+    ASSERT_TRUE(slot.ok());
+    ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  }
+  EXPECT_FALSE(std::filesystem::exists(record_));
+  EXPECT_FALSE(std::filesystem::is_symlink(directory_ + "/current"));
+  EXPECT_TRUE(EndpointSlot::Claim(directory_, "local").ok());
+}
+
+TEST_F(EndpointTest, LeavesTheRecordOfASuccessorAlone) {
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok());
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  // As on a file system without locks: another daemon took the name meanwhile.
+  std::ofstream(record_) << R"({"schema_version": 1, "name": "local", "generation": "g2", "unknown_field": 3})";
+  slot->Withdraw();
+  const auto read = ReadEndpointRecord(record_);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->generation(), "g2");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory_ + "/current"));
+}
+
+TEST_F(EndpointTest, LeavesCurrentAloneWhereItNamesAnother) {
+  auto first = EndpointSlot::Claim(directory_, "local"), second = EndpointSlot::Claim(directory_, "other");
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE(first->Publish(Record("g1")).ok());
+  ASSERT_TRUE(second->Publish(Record("g2")).ok());
+  first->Withdraw();
+  EXPECT_FALSE(std::filesystem::exists(record_));
+  EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/other.json");
+}
+
+TEST_F(EndpointTest, OneDaemonPerName) {
+  const auto first = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(first.ok());
+  const auto second = EndpointSlot::Claim(directory_, "local");
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr("\"local\""), HasSubstr("pid " + std::to_string(getpid()))));
+  EXPECT_TRUE(EndpointSlot::Claim(directory_, "other").ok());
+}
+
+TEST_F(EndpointTest, RefusesAFolderThatOthersCanEnter) {
+  for (const mode_t mode : {0750, 0755, 0701, 0770}) {
+    std::filesystem::remove_all(directory_);
+    ASSERT_EQ(mkdir(directory_.c_str(), 0700), 0);
+    ASSERT_EQ(chmod(directory_.c_str(), mode), 0);
+    const auto slot = EndpointSlot::Claim(directory_, "local");
+    EXPECT_EQ(slot.status().code(), absl::StatusCode::kPermissionDenied) << std::oct << mode;
+    EXPECT_THAT(std::string(slot.status().message()), HasSubstr("chmod 700 " + directory_));
+  }
+}
+
+TEST_F(EndpointTest, RefusesAFileWhereAFolderShouldBe) {
+  folder_.Write("hotplate", "");
+  EXPECT_FALSE(EndpointSlot::Claim(directory_, "local").ok());
+}
+
+TEST(IdentityTest, CertificateIsSelfSignedForHotplate) {
+  const auto identity = MakeIdentity();
+  ASSERT_TRUE(identity.ok()) << identity.status().ToString();
+  BIO* bio = BIO_new_mem_buf(identity->certificate_pem.data(), static_cast<int>(identity->certificate_pem.size()));
+  X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
+  BIO_free(bio);
+  ASSERT_NE(certificate, nullptr);
+  EXPECT_EQ(X509_check_host(certificate, "hotplate", 0, 0, nullptr), 1);
+  EXPECT_EQ(X509_check_host(certificate, "localhost", 0, 0, nullptr), 0);
+  EXPECT_EQ(X509_verify(certificate, X509_get0_pubkey(certificate)), 1);
+  EXPECT_EQ(EVP_PKEY_get_id(X509_get0_pubkey(certificate)), EVP_PKEY_EC);
+  EXPECT_EQ(EVP_PKEY_get_bits(X509_get0_pubkey(certificate)), 256);
+  EXPECT_LT(X509_cmp_current_time(X509_get0_notBefore(certificate)), 0);
+  EXPECT_GT(X509_cmp_current_time(X509_get0_notAfter(certificate)), 0);
+  X509_free(certificate);
+  EXPECT_THAT(identity->key_pem, HasSubstr("BEGIN PRIVATE KEY"));
+}
+
+TEST(IdentityTest, SecretsAreLongAndDiffer) {
+  const auto first = RandomHex(32), second = RandomHex(32);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->size(), 64u);
+  EXPECT_NE(*first, *second);
+  EXPECT_EQ(first->find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hotplate::server

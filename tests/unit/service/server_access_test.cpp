@@ -1,0 +1,241 @@
+// Who gets in: tokens, scopes, certificates, plaintext on this machine only; and what everybody is told.
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/unit/service/test_server.h"
+
+namespace hotplate::server {
+namespace {
+
+using testing::HasSubstr;
+
+// A unary call of any method with any bytes.
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, const std::string& bytes,
+                     Call& call, std::string* answer = nullptr) {
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  const grpc::Slice slice(bytes);
+  const grpc::ByteBuffer request(&slice, 1);
+  const auto reader = stub.PrepareUnaryCall(call, method, request, &queue);
+  reader->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  reader->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  if (status.ok() && answer != nullptr) {
+    std::vector<grpc::Slice> slices;
+    if (response.Dump(&slices).ok()) {
+      for (const grpc::Slice& one : slices) answer->append(reinterpret_cast<const char*>(one.begin()), one.size());
+    }
+  }
+  return status;
+}
+
+constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
+constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+
+class AccessTest : public ServerTest, public testing::WithParamInterface<bool> {
+ protected:
+  AccessTest() : ServerTest(TestServer::OptionsWith(GetParam())) {}
+};
+INSTANTIATE_TEST_SUITE_P(Transport, AccessTest, testing::Bool(),
+                         [](const auto& param) { return param.param ? "Tls" : "Plaintext"; });
+
+TEST_P(AccessTest, NoServiceIsOutsideTheToken) {
+  const std::vector<std::string> methods = {
+      kHealth,
+      kReflection,
+      "/hotplate.v1.Catalogue/ListKernels",
+      "/hotplate.v1.Arrays/Create",
+      "/hotplate.v1.Arrays/Write",
+      "/hotplate.v1.Arrays/Read",
+      "/hotplate.v1.Jobs/Execute",
+      "/hotplate.v1.Jobs/Run",
+      "/hotplate.v1.Jobs/Watch",
+      "/hotplate.v1.Telemetry/Watch",
+      "/hotplate.v1.Server/Shutdown",
+      "/no.such.Service/Method",
+  };
+  for (const std::string& method : methods) {
+    for (const std::string& token : {std::string(), std::string(64, 'c'), std::string("a")}) {
+      Call call(token);
+      EXPECT_EQ(CallRaw(channel_, method, "", call).error_code(), grpc::StatusCode::UNAUTHENTICATED)
+          << method << " with token \"" << token << "\"";
+    }
+  }
+  EXPECT_FALSE(server_.control().shutdown_timeout.has_value());
+}
+
+TEST_P(AccessTest, HealthAndReflectionAnswerWithIt) {
+  Call call;
+  std::string answer;
+  const grpc::Status health = CallRaw(channel_, kHealth, "", call, &answer);
+  EXPECT_TRUE(health.ok()) << health.error_message();
+  EXPECT_EQ(answer, std::string("\x08\x01", 2));  // SERVING
+  server_.server().SetServing(false);
+  Call later;
+  answer.clear();
+  EXPECT_TRUE(CallRaw(channel_, kHealth, "", later, &answer).ok());
+  EXPECT_EQ(answer, std::string("\x08\x02", 2));  // NOT_SERVING
+  Call list;
+  answer.clear();
+  const grpc::Status reflection = CallRaw(channel_, kReflection, "\x3a\x01*", list, &answer);
+  EXPECT_TRUE(reflection.ok()) << reflection.error_message();
+  EXPECT_THAT(answer, testing::AllOf(HasSubstr("hotplate.v1.Jobs"), HasSubstr("hotplate.v1.Arrays")));
+}
+
+TEST_P(AccessTest, ATokenMayNoMoreThanItsScope) {
+  Call observe(TestServer::kWatcherToken);
+  v1::ListKernelsResponse kernels;
+  EXPECT_TRUE(catalogue_->ListKernels(observe, {}, &kernels).ok());
+  Call submit(TestServer::kWatcherToken);
+  v1::ExecuteJobRequest request;
+  *request.mutable_job() = TinyJob();
+  v1::ExecuteJobResponse response;
+  const grpc::Status status = jobs_->Execute(submit, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status.error_message(), HasSubstr("submit"));
+  Call admin(TestServer::kWatcherToken);
+  v1::ShutdownResponse shutdown;
+  EXPECT_EQ(daemon_->Shutdown(admin, {}, &shutdown).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  Call run(TestServer::kWatcherToken);
+  EXPECT_EQ(jobs_->Run(run)->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_P(AccessTest, CatalogueAndInfo) {
+  v1::ListKernelsResponse kernels;
+  ASSERT_TRUE(catalogue_->ListKernels(Call(), {}, &kernels).ok());
+  EXPECT_EQ(static_cast<std::size_t>(kernels.kernels_size()), BuiltinCatalog().specs().size());
+  EXPECT_EQ(kernels.generation(), "g1");
+  v1::DescribeKernelRequest request;
+  request.set_kernel("mandlebrot");
+  v1::DescribeKernelResponse described;
+  const grpc::Status status = catalogue_->DescribeKernel(Call(), request, &described);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("mandelbrot"));
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(daemon_->GetInfo(Call(), {}, &info).ok());
+  EXPECT_EQ(info.state(), v1::SERVING);
+  ASSERT_EQ(info.devices_size(), 1);
+  EXPECT_EQ(info.devices(0).id(), "cpu0");
+}
+
+TEST_P(AccessTest, DrainingRefusesJobsAndSaysSo) {
+  v1::DrainRequest drain;
+  drain.mutable_timeout()->set_seconds(3);
+  v1::DrainResponse drained;
+  ASSERT_TRUE(daemon_->Drain(Call(), drain, &drained).ok());
+  EXPECT_EQ(server_.control().drain_timeout, std::chrono::seconds(3));
+  v1::SubmitJobRequest request;
+  *request.mutable_job() = TinyJob();
+  v1::SubmitJobResponse response;
+  const grpc::Status status = jobs_->Submit(Call(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("draining"));
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_EQ(details.details_size(), 1);
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(daemon_->GetInfo(Call(), {}, &info).ok());
+  EXPECT_EQ(info.state(), v1::DRAINING);
+}
+
+class CertificateTest : public ServerTest {};
+
+TEST_F(CertificateTest, AnotherDaemonsCertificateIsRefusedByTheClient) {
+  const auto channel = server_.Channel(MakeIdentity().value().certificate_pem);
+  v1::GetServerInfoResponse info;
+  const grpc::Status status = v1::Server::NewStub(channel)->GetInfo(Call(), {}, &info);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(CertificateTest, PlaintextDoesNotReachATlsServer) {
+  const auto channel = grpc::CreateChannel(server_.target(), grpc::InsecureChannelCredentials());
+  v1::GetServerInfoResponse info;
+  EXPECT_EQ(v1::Server::NewStub(channel)->GetInfo(Call(), {}, &info).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(UnixSocketTest, ServesWithAndWithoutTls) {
+  for (const bool tls : {false, true}) {
+    const TemporaryFolder folder;
+    TestServer server(TestServer::OptionsWith(tls, folder.path() + "/socket"));
+    const auto stub = v1::Server::NewStub(server.Channel());
+    v1::GetServerInfoResponse info;
+    const grpc::Status status = stub->GetInfo(Call(), {}, &info);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(stub->GetInfo(Call(""), {}, &info).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  }
+}
+
+TEST(ListenTest, TwoServersDoNotShareAPort) {
+  TestServer first({});
+  ListenOptions options;
+  options.port = first.server().port();
+  options.identity = MakeIdentity().value();
+  core::Clock clock;
+  core::ArrayStore arrays({}, clock);
+  DeviceSet devices;
+  devices.devices.push_back(OpenCpuDevice({}));
+  core::Engine engine({}, BuiltinCatalog(), std::move(devices), arrays, clock);
+  ServiceContext::Parts parts{};
+  parts.engine = &engine;
+  const ServiceContext context(std::move(parts));
+  const auto second = GrpcServer::Start(context, std::make_shared<const Authenticator>(std::vector<Token>{}), options);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(options.port)));
+}
+
+class SmallMessagesTest : public ServerTest {
+ protected:
+  SmallMessagesTest() : ServerTest(TestServer::OptionsWith(true, "", 1 << 20)) {}
+};
+
+TEST_F(SmallMessagesTest, AMessageOverTheLimitIsRefusedAndTheServerGoesOn) {
+  v1::ExecuteJobRequest request;
+  *request.mutable_job() = TinyJob();
+  request.mutable_job()->set_device(std::string(2 << 20, 'd'));
+  v1::ExecuteJobResponse response;
+  EXPECT_EQ(jobs_->Execute(Call(), request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  *request.mutable_job() = TinyJob();
+  EXPECT_TRUE(jobs_->Execute(Call(), request, &response).ok());
+}
+
+class FewStreamsTest : public ServerTest {
+ protected:
+  static TestServer::Options Few() {
+    TestServer::Options options;
+    options.engine.max_streams = 2;
+    options.engine.max_sessions = 2;
+    return options;
+  }
+  FewStreamsTest() : ServerTest(Few()) {}
+};
+
+TEST_F(FewStreamsTest, StreamsAndSessionsHaveTheirLimit) {
+  Call first, second, third;
+  const auto one = jobs_->Run(first), two = jobs_->Run(second);
+  v1::RunJobsRequest request;
+  request.add_start()->set_tag(1);
+  v1::RunJobsResponse response;
+  ASSERT_TRUE(one->Write(request) && one->Read(&response));
+  ASSERT_TRUE(two->Write(request) && two->Read(&response));
+  const grpc::Status status = jobs_->Run(third)->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("2"));
+  one->WritesDone();
+  EXPECT_TRUE(one->Finish().ok());
+  Call fourth;
+  const auto again = jobs_->Run(fourth);
+  EXPECT_TRUE(again->Write(request) && again->Read(&response));
+  v1::GetServerInfoResponse info;
+  Call session2(TestServer::kToken, std::string(32, '2')), session3(TestServer::kToken, std::string(32, '3'));
+  EXPECT_TRUE(daemon_->GetInfo(session2, {}, &info).ok());
+  EXPECT_EQ(daemon_->GetInfo(session3, {}, &info).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+}  // namespace
+}  // namespace hotplate::server

@@ -1,0 +1,123 @@
+// A whole server in this process: engine on the CPU, services, TLS, on a free port of the loopback.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "hotplate/v1/arrays.grpc.pb.h"
+#include "hotplate/v1/catalogue.grpc.pb.h"
+#include "hotplate/v1/jobs.grpc.pb.h"
+#include "hotplate/v1/server.grpc.pb.h"
+#include "hotplate/v1/telemetry.grpc.pb.h"
+#include "server/service/grpc_server.h"
+#include "tests/unit/service/temporary_folder.h"
+
+namespace hotplate::server {
+
+class RecordedControl final : public DaemonControl {
+ public:
+  void RequestDrain(std::optional<core::nanoseconds> timeout, const std::string&) override {
+    draining_ = true;
+    drain_timeout = timeout;
+  }
+  void RequestShutdown(std::optional<core::nanoseconds> timeout, const std::string&) override {
+    draining_ = true;
+    shutdown_timeout = timeout;
+  }
+  bool draining() const override { return draining_; }
+
+  std::optional<core::nanoseconds> drain_timeout, shutdown_timeout;
+
+ private:
+  std::atomic<bool> draining_{false};
+};
+
+class TestServer {
+ public:
+  struct Options {
+    bool tls = true;
+    std::string unix_socket;
+    core::EngineOptions engine;
+    core::ArrayLimits arrays{.total_bytes = std::uint64_t{256} << 20, .array_bytes = std::uint64_t{64} << 20};
+    std::uint64_t message_bytes = std::uint64_t{8} << 20;
+  };
+  static Options OptionsWith(bool tls, const std::string& unix_socket = "",
+                             std::uint64_t message_bytes = std::uint64_t{8} << 20) {
+    Options options;
+    options.tls = tls;
+    options.unix_socket = unix_socket;
+    options.message_bytes = message_bytes;
+    return options;
+  }
+  explicit TestServer(Options options);
+  ~TestServer();
+
+  // Over the certificate that the server was made with, unless another is given.
+  std::shared_ptr<grpc::Channel> Channel(const std::string& certificate = "") const;
+  std::string target() const;
+
+  core::Engine& engine() { return *engine_; }
+  core::ArrayStore& arrays() { return arrays_; }
+  RecordedControl& control() { return control_; }
+  GrpcServer& server() { return *server_; }
+  const std::string& folder() const { return folder_.path(); }
+
+  static const std::string kToken, kWatcherToken, kSession;
+
+ private:
+  const Options options_;
+  TemporaryFolder folder_;  // the root of inputs by path
+  core::Clock clock_;
+  core::ArrayStore arrays_;
+  std::unique_ptr<core::Engine> engine_;
+  std::unique_ptr<core::TelemetrySampler> telemetry_;
+  RecordedControl control_;
+  std::optional<Identity> identity_;
+  std::shared_ptr<const Authenticator> authenticator_;
+  std::unique_ptr<ServiceContext> context_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+// A client's context with token, session and a deadline that only a hang reaches.
+class Call {
+ public:
+  explicit Call(const std::string& token = TestServer::kToken, const std::string& session = TestServer::kSession) {
+    if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
+    if (!session.empty()) context_.AddMetadata("hotplate-session", session);
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  }
+  operator grpc::ClientContext*() { return &context_; }
+  grpc::ClientContext* operator->() { return &context_; }
+
+ private:
+  grpc::ClientContext context_;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() : ServerTest(TestServer::Options{}) {}
+  explicit ServerTest(TestServer::Options options);
+
+  // A job that ends at once: vector_add of four float32.
+  static v1::JobSpec TinyJob();
+  // One that goes on until it is cancelled or a minute is over.
+  static v1::JobSpec LongJob();
+  // Checks the outputs of TinyJob.
+  static void ExpectTinyResult(const v1::JobResult& result);
+
+  v1::Job WaitFor(const std::string& job_id, const std::function<bool(const v1::Job&)>& condition);
+
+  TestServer server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Catalogue::Stub> catalogue_;
+  std::unique_ptr<v1::Arrays::Stub> arrays_;
+  std::unique_ptr<v1::Jobs::Stub> jobs_;
+  std::unique_ptr<v1::Telemetry::Stub> telemetry_;
+  std::unique_ptr<v1::Server::Stub> daemon_;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,153 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "kernels/status.h"
+#include "server/wire/catalogue.h"
+#include "server/wire/result.h"
+#include "server/wire/status.h"
+#include "server/wire/types.h"
+
+namespace hotplate::wire {
+namespace {
+
+using testing::HasSubstr;
+
+google::rpc::Status DetailsOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  EXPECT_TRUE(details.ParseFromString(status.error_details()));
+  return details;
+}
+
+TEST(WireStatusTest, CarriesCodeSentenceAndViolations) {
+  const grpc::Status status = ToGrpc(
+      Refused(absl::StatusCode::kInvalidArgument, {{"params.alpha", "alpha is NaN"}, {"inputs.x", "x is missing"}}));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("alpha is NaN"));
+  const google::rpc::Status details = DetailsOf(status);
+  EXPECT_EQ(details.code(), 3);
+  ASSERT_EQ(details.details_size(), 1);
+  google::rpc::BadRequest bad;
+  ASSERT_TRUE(details.details(0).UnpackTo(&bad));
+  ASSERT_EQ(bad.field_violations_size(), 2);
+  EXPECT_EQ(bad.field_violations(1).field(), "inputs.x");
+}
+
+TEST(WireStatusTest, SaysWhenToRetryOnlyWhereThatHelps) {
+  google::rpc::RetryInfo retry;
+  const google::rpc::Status full = DetailsOf(ToGrpc(absl::ResourceExhaustedError("the queue is full")));
+  ASSERT_EQ(full.details_size(), 1);
+  ASSERT_TRUE(full.details(0).UnpackTo(&retry));
+  EXPECT_GT(retry.retry_delay().seconds(), 0);
+  EXPECT_EQ(DetailsOf(ToGrpc(absl::NotFoundError("no job 7"))).details_size(), 0);
+}
+
+TEST(WireStatusTest, FitsInTrailingMetadataWhateverIsWrong) {
+  std::vector<FieldViolation> many;
+  for (int i = 0; i < 300; ++i) many.push_back({std::string(1000, 'f'), std::string(5000, 'd')});
+  const absl::Status status = Refused(absl::StatusCode::kInvalidArgument, many);
+  const grpc::Status wire = ToGrpc(status);
+  EXPECT_LT(wire.error_message().size() + wire.error_details().size() * 4 / 3, 7000u);
+  EXPECT_LE(ToJobError(status).violations_size(), 10);
+  EXPECT_THAT(ToJobError(status).violations(ToJobError(status).violations_size() - 1).description(),
+              HasSubstr("293 more"));
+}
+
+TEST(WireStatusTest, NeverCutsACharacterInTwo) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "é";
+  const v1::JobError error = ToJobError(absl::InternalError(ToAbsl("x" + text)));
+  v1::JobError parsed;
+  EXPECT_TRUE(parsed.ParseFromString(error.SerializeAsString()));
+  EXPECT_TRUE(error.message().ends_with("é..."));
+}
+
+TEST(WireTypesTest, TimesAndDurations) {
+  google::protobuf::Timestamp timestamp;
+  ToProto(core::WallTime(std::chrono::milliseconds(-1500)), timestamp);
+  EXPECT_EQ(timestamp.seconds(), -2);
+  EXPECT_EQ(timestamp.nanos(), 500'000'000);
+  google::protobuf::Duration duration;
+  ToProto(core::nanoseconds(1'500'000'001), duration);
+  EXPECT_EQ(duration.seconds(), 1);
+  EXPECT_EQ(duration.nanos(), 500'000'001);
+}
+
+ReceiptFacts Facts() {
+  ReceiptFacts facts;
+  DeviceInfo device;
+  device.id = "cpu0";
+  device.name = "Some CPU";
+  facts.devices["cpu0"] = device;
+  facts.versions.set_hotplate("0.1.0");
+  return facts;
+}
+
+core::JobEnd CompletedEnd() {
+  core::JobEnd end;
+  end.state = core::JobState::kCompleted;
+  const std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(8);
+  std::fill(buffer->bytes().begin(), buffer->bytes().end(), std::byte{1});
+  end.outputs.push_back({"y", {DType::kFloat32, {2}}, buffer, {}});
+  end.outputs.push_back({"z", {DType::kFloat32, {1000}}, nullptr, core::ArrayId("a3")});
+  core::JobReceipt receipt;
+  receipt.device = "cpu0";
+  receipt.queue = core::nanoseconds(10);
+  receipt.total = core::nanoseconds(100);
+  receipt.kernel = core::nanoseconds(50);
+  receipt.cost = {.flop = 200, .bytes = 400};
+  receipt.threads = 2;
+  end.receipt = receipt;
+  return end;
+}
+
+TEST(WireResultTest, EndWithOutputsAndReceipt) {
+  v1::JobEnd out;
+  ToProto(CompletedEnd(), core::JobId("7"), "selu", Facts(), out);
+  EXPECT_EQ(out.state(), v1::COMPLETED);
+  EXPECT_FALSE(out.has_error());
+  ASSERT_EQ(out.result().outputs_size(), 2);
+  EXPECT_EQ(out.result().outputs(0).inline_(), std::string(8, '\1'));
+  EXPECT_EQ(out.result().outputs(1).array_id(), "a3");
+  const v1::Receipt& receipt = out.result().receipt();
+  EXPECT_EQ(receipt.job_id(), "7");
+  EXPECT_EQ(receipt.kernel(), "selu");
+  EXPECT_EQ(receipt.device_name(), "Some CPU");
+  EXPECT_EQ(receipt.kernel_ns(), 50u);
+  EXPECT_DOUBLE_EQ(receipt.flop_per_second(), 200 / 50e-9);
+  EXPECT_DOUBLE_EQ(receipt.bytes_per_second(), 400 / 50e-9);
+  EXPECT_EQ(receipt.versions().hotplate(), "0.1.0");
+  // What was not measured is absent.
+  EXPECT_FALSE(receipt.has_host_to_device_ns());
+  EXPECT_FALSE(receipt.has_energy_joules());
+  EXPECT_FALSE(receipt.has_share_of_peak());
+}
+
+TEST(WireResultTest, AFailedEndHasItsErrorAndReceiptButNoOutputs) {
+  core::JobEnd end = CompletedEnd();
+  end.state = core::JobState::kFailed;
+  end.error = absl::InternalError("it broke");
+  v1::JobEnd out;
+  ToProto(end, core::JobId("7"), "selu", Facts(), out);
+  EXPECT_EQ(out.state(), v1::FAILED);
+  EXPECT_EQ(out.error().message(), "it broke");
+  EXPECT_EQ(out.result().outputs_size(), 0);
+  EXPECT_TRUE(out.result().has_receipt());
+}
+
+TEST(WireCatalogueTest, EverySpecOfTheCatalogueGoesOver) {
+  const v1::CatalogueFile file = ToCatalogueFile(BuiltinCatalog(), "1.2.3");
+  EXPECT_EQ(file.hotplate_version(), "1.2.3");
+  ASSERT_EQ(static_cast<std::size_t>(file.kernels_size()), BuiltinCatalog().specs().size());
+  for (int i = 0; i < file.kernels_size(); ++i) {
+    const KernelSpec& spec = BuiltinCatalog().specs()[static_cast<std::size_t>(i)];
+    EXPECT_EQ(file.kernels(i).name(), spec.name());
+    EXPECT_EQ(file.kernels(i).hash(), spec.Hash());
+    EXPECT_EQ(static_cast<std::size_t>(file.kernels(i).params_size()), spec.params().size());
+    EXPECT_EQ(static_cast<std::size_t>(file.kernels(i).inputs_size()), spec.inputs().size());
+  }
+}
+
+}  // namespace
+}  // namespace hotplate::wire
