@@ -421,6 +421,15 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer));
 }
 
+std::set<SessionId> ArrayStore::SessionsWithArrays() const {
+  std::set<SessionId> sessions;
+  std::scoped_lock lock(impl_->mutex);
+  for (const auto& [number, entry] : impl_->arrays) {
+    if (!entry->lease_end && !entry->array.owner.session.empty()) sessions.insert(entry->array.owner.session);
+  }
+  return sessions;
+}
+
 void ArrayStore::EndSession(const SessionId& session) {
   if (session.empty()) return;
   std::vector<std::shared_ptr<Entry>> gone;  // their memory goes after the lock

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,6 +90,8 @@ class ArrayStore {
   static absl::Status ValidateName(const std::string& name);
   absl::Status ValidateLease(nanoseconds lease) const;
 
+  // Those that own arrays without a lease.
+  std::set<SessionId> SessionsWithArrays() const;
   // Frees what the session owns; arrays with a lease stay.
   void EndSession(const SessionId& session);
   // Frees arrays whose lease or upload grace is over. Returns what it freed, for the log.

@@ -17,7 +17,7 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       table_({options_.result_retention, options_.retained_jobs, options_.retained_bytes}),
       queue_(options_.queued_jobs),
       sessions_(options_.max_sessions, options_.max_streams, options_.session_timeout),
-      observers_(mutex_),
+      observers_(mutex_, quiet_),
       idle_since_(clock.Now()) {
   for (const KernelSpec& spec : catalog_.specs()) spec_hashes_.emplace(&spec, spec.Hash());
   OpenLanes();
@@ -48,14 +48,10 @@ Engine::Impl::~Impl() {
 
 void Engine::Impl::Perform(Aftermath& after) {
   for (LaneState* lane : after.wake) lane->wake.notify_one();
-  for (const std::shared_ptr<Job>& job : after.tell) {
-    Tell(*job);
-    // Only ends are in this list: see End.
-    if (ends_to_tell_.fetch_sub(1) == 1 && draining_.load()) {
-      std::scoped_lock lock(mutex_);
-      quiet_.notify_all();
-    }
-  }
+  // Whoever hears of an end may at once ask for the memory and the names that the job had.
+  after.inputs.clear();
+  after.outputs.clear();
+  for (const std::shared_ptr<Job>& job : after.tell) Tell(*job);
   for (const std::shared_ptr<Job>& job : after.evicted) {
     // It may have been freed by its user already.
     for (const ArrayId& id : job->owned_arrays) arrays_.Free(job->owner, id.value()).IgnoreError();

@@ -120,7 +120,8 @@ class Engine {
                      std::shared_ptr<JobObserver> observer, std::uint64_t tag);
   // Lets `observer` hear of notices before (and after) it has jobs, until Unsubscribe.
   void Subscribe(std::shared_ptr<JobObserver> observer);
-  // No more calls to this observer begin after it returns, and none is under way but those that call this. The jobs
+  // No more calls to this observer begin after it returns, and none is under way but those that call this: so hold no
+  // lock that its calls take. The jobs
   // that were submitted with it, attached and not yet ended, are cancelled after the grace or now, or go on detached;
   // a job's own DisconnectPolicy comes first.
   enum class OnDisconnect { kCancelAfterGrace, kCancelNow, kDetach };

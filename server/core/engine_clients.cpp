@@ -43,8 +43,13 @@ void Engine::Impl::Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnD
 
 absl::Status Engine::Impl::TouchSession(const SessionId& session, int streams) {
   std::scoped_lock lock(mutex_);
-  const absl::StatusOr<std::shared_ptr<Session>> touched = sessions_.Touch(session, streams, clock_.Now());
+  const absl::StatusOr<std::shared_ptr<Session>> touched = Touch(session, streams);
   return streams < 0 ? absl::OkStatus() : touched.status();
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Engine::Impl::Touch(const SessionId& session, int streams) {
+  if (streams >= 0 && !sessions_.HasRoomFor(session)) sessions_.MakeRoom(arrays_.SessionsWithArrays());
+  return sessions_.Touch(session, streams, clock_.Now());
 }
 
 void Engine::Impl::EndSession(const SessionId& session) {

@@ -15,7 +15,7 @@ bool Engine::Impl::Drain(nanoseconds timeout, const std::string& reason) {
   std::unique_lock lock(mutex_);
   if (!draining_.load()) drain_reason_ = reason;
   draining_.store(true);
-  const auto quiet = [&] { return running_ == 0 && queue_.size() == 0 && ends_to_tell_.load() == 0; };
+  const auto quiet = [&] { return running_ == 0 && queue_.size() == 0 && observers_.KnowAll(); };
   // By the real clock: this is about leaving in time.
   if (quiet_.wait_for(lock, timeout, quiet)) return true;
 
@@ -32,13 +32,12 @@ bool Engine::Impl::Drain(nanoseconds timeout, const std::string& reason) {
   Perform(after);
   lock.lock();
   const auto only_uninterruptible = [&] {
-    if (queue_.size() != 0 || ends_to_tell_.load() != 0) return false;
-    for (const Job* job : ActiveJobs()) {
-      if (job->bound.call.spec->cancel_class() == CancelClass::kChunked) return false;
-    }
-    return true;
+    const std::vector<Job*> active = ActiveJobs();
+    return std::none_of(active.begin(), active.end(), [](const Job* job) {
+      return job->state == JobState::kPending || job->bound.call.spec->cancel_class() == CancelClass::kChunked;
+    });
   };
-  quiet_.wait_for(lock, bound + kCancelMargin, only_uninterruptible);
+  quiet_.wait_for(lock, bound + kCancelMargin, [&] { return only_uninterruptible() && observers_.KnowAll(); });
   return false;
 }
 

@@ -58,6 +58,9 @@ class Engine::Impl {
   ArrayStore& arrays() { return arrays_; }
 
  private:
+  // Under the lock. A new session takes the place of one that holds nothing where there are too many.
+  absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& session, int streams);
+
   struct DeviceState;
   struct LaneState {
     DeviceState* device = nullptr;
@@ -79,7 +82,7 @@ class Engine::Impl {
     std::vector<LaneState*> idle;  // the last to become so is the first to be called: its caches are warm
     std::uint32_t running = 0;
     std::uint64_t reserved_bytes = 0;  // extra_bytes of what runs
-    std::uint64_t free_bytes = 0;      // as the device last said
+    std::uint64_t free_bytes = 0;      // as the device last said, less what began since
     std::string lost;
     std::unordered_set<const KernelSpec*> warm;  // kernels that ran here
     nanoseconds busy{};                          // of all lanes, runs that are over
@@ -155,6 +158,7 @@ class Engine::Impl {
   JobTable table_;
   JobQueue queue_;
   SessionTable sessions_;
+  std::condition_variable lanes_opened_, quiet_, ticker_wake_;
   Observers observers_;
   std::vector<std::shared_ptr<Job>> untold_;
   std::vector<std::shared_ptr<Job>> in_grace_;
@@ -162,12 +166,9 @@ class Engine::Impl {
   SteadyTime idle_since_;
   std::string drain_reason_;
   bool stopping_ = false;
-  std::condition_variable lanes_opened_, quiet_, ticker_wake_;
 
   std::atomic<bool> draining_{false};  // set under mutex_
   std::atomic<bool> any_lost_{false};  // set under mutex_
-  // Ends that observers have not all heard of yet.
-  std::atomic<std::uint32_t> ends_to_tell_{0};
   std::thread ticker_;
 };
 

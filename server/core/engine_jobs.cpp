@@ -51,14 +51,11 @@ void Engine::Impl::End(Job& job, JobTransition transition, absl::Status error, s
   after.outputs.push_back(std::move(job.bound.outputs));
   job.bound.inputs.clear();
   job.bound.outputs.clear();
-  ends_to_tell_.fetch_add(1);
   after.tell.push_back(job.shared_from_this());
   table_.Ended(after.tell.back());
   while (std::shared_ptr<Job> old = table_.Evict(job.end_time)) after.evicted.push_back(std::move(old));
-  if (running_ == 0 && queue_.size() == 0) {
-    idle_since_ = job.end_time;
-    if (draining_.load()) quiet_.notify_all();
-  }
+  if (running_ == 0 && queue_.size() == 0) idle_since_ = job.end_time;
+  if (draining_.load()) quiet_.notify_all();
 }
 
 void Engine::Impl::RequestCancel(Job& job, const std::string& reason, Aftermath& after) {

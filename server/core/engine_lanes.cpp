@@ -113,7 +113,9 @@ bool Engine::Impl::Start(LaneState& lane, Job& job) {
   lane.current = &job;
   ++running_;
   ++device.running;
-  device.reserved_bytes += job.bound.NeedOf(device.index)->extra_bytes;
+  const std::uint64_t extra_bytes = job.bound.NeedOf(device.index)->extra_bytes;
+  device.reserved_bytes += extra_bytes;
+  device.free_bytes -= std::min(device.free_bytes, extra_bytes);
   if (device.running > 1) {
     for (const std::unique_ptr<LaneState>& other : device.lanes) {
       if (other->current != nullptr) other->current->device_shared = true;
@@ -151,6 +153,7 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
     --running_;
     --device.running;
     device.reserved_bytes -= need.extra_bytes;
+    device.free_bytes = std::min(device.free_bytes + need.extra_bytes, device.device->info().memory_bytes);
     device.busy += end_time - job.start_time;
     queue_.Finished(job.share);
     receipt.device_shared = job.device_shared;
@@ -174,7 +177,6 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
         if (error.ok()) transition = JobTransition::kComplete;
       }
     }
-    // Results of a job that did not complete go with `result`, after the lock.
     std::vector<JobOutputValue> outputs;
     if (transition == JobTransition::kComplete) outputs = std::move(result.outputs);
     End(job, transition, std::move(error), std::move(outputs), std::move(receipt), after);
@@ -184,6 +186,7 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
     // What ran here made room, perhaps for a job that another lane could take.
     if (queue_.size() > 1) CallLane(device, after);
   }
+  result.outputs.clear();  // of a job that did not complete; before anybody hears of its end
   Perform(after);
 }
 

@@ -152,7 +152,7 @@ absl::Status Engine::Impl::Enqueue(Job& job) {
   }
   if (job.devices == 0) return Refused(absl::StatusCode::kFailedPrecondition, {{"device", lost}});
   const SteadyTime now = clock_.Now();
-  absl::StatusOr<std::shared_ptr<Session>> session = sessions_.Touch(job.owner.session, 0, now);
+  absl::StatusOr<std::shared_ptr<Session>> session = Touch(job.owner.session, 0);
   if (!session.ok()) return session.status();
 
   job.session = *std::move(session);

@@ -52,6 +52,7 @@ std::shared_ptr<Subscriber> Observers::Close(const std::shared_ptr<JobObserver>&
     });
     lost(*job, owner);
   }
+  known_.notify_all();
   return subscriber;
 }
 
@@ -79,7 +80,17 @@ void Observers::Remove(Job& job, const std::shared_ptr<Subscription>& subscripti
   const bool another = std::any_of(job.subscriptions.begin(), job.subscriptions.end(),
                                    [&](const auto& one) { return one->subscriber == subscription->subscriber; });
   if (!another) subscriber.jobs.erase(&job);
+  known_.notify_all();
   if (subscriber.jobs.empty() && !subscriber.stays) subscribers_.erase(subscriber.observer.get());
+}
+
+bool Observers::KnowAll() const {
+  for (const auto& [observer, subscriber] : subscribers_) {
+    for (const Job* job : subscriber->jobs) {
+      if (job->end != nullptr) return false;
+    }
+  }
+  return true;
 }
 
 bool Observers::Tell(Job& job) {

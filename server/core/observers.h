@@ -44,7 +44,8 @@ struct Subscription {
 
 class Observers {
  public:
-  explicit Observers(std::mutex& mutex) : mutex_(mutex) {}
+  // `known` is notified whenever an observer has heard the last of its jobs.
+  Observers(std::mutex& mutex, std::condition_variable& known) : mutex_(mutex), known_(known) {}
 
   // With the mutex held.
   void Stay(std::shared_ptr<JobObserver> observer);
@@ -55,6 +56,9 @@ class Observers {
                                     absl::FunctionRef<void(Job& job, bool owner)> lost);
   // Until no other thread is in a call to it, but those that wait here themselves.
   void WaitUntilQuiet(std::unique_lock<std::mutex>& lock, Subscriber& subscriber);
+
+  // No observer has yet to hear of the end of a job that ended.
+  bool KnowAll() const;
 
   // Without the mutex; the caller keeps the job alive.
   // True if whoever submitted the job has now heard its end.
@@ -70,6 +74,7 @@ class Observers {
   void Remove(Job& job, const std::shared_ptr<Subscription>& subscription);
 
   std::mutex& mutex_;
+  std::condition_variable& known_;
   std::condition_variable left_;
   std::unordered_map<const JobObserver*, std::shared_ptr<Subscriber>> subscribers_;
 };

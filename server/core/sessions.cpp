@@ -12,7 +12,8 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Touch(const SessionId& id
     if (streams < 0) return absl::NotFoundError(absl::StrCat("no session ", id.value()));
     if (sessions_.size() >= max_sessions_) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the daemon has ", sessions_.size(), " sessions, its limit max-sessions; try again later"));
+          absl::StrCat("the daemon has ", sessions_.size(),
+                       " sessions with arrays, jobs or streams, its limit max-sessions; try again later"));
     }
   }
   if (streams > 0 && streams_ + static_cast<std::uint32_t>(streams) > max_streams_) {
@@ -43,6 +44,16 @@ bool SessionTable::End(const SessionId& id) {
   streams_ -= at->second->streams;
   sessions_.erase(at);
   return true;
+}
+
+bool SessionTable::MakeRoom(const std::set<SessionId>& holders) {
+  auto longest = sessions_.end();
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    const Session& session = *at->second;
+    if (session.streams > 0 || session.active_jobs > 0 || holders.contains(at->first)) continue;
+    if (longest == sessions_.end() || session.last_seen < longest->second->last_seen) longest = at;
+  }
+  return longest != sessions_.end() && End(SessionId(longest->first));
 }
 
 std::vector<SessionId> SessionTable::Silent(SteadyTime now) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,6 +31,11 @@ class SessionTable {
   absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& id, int streams, SteadyTime now);
   // Whoever still has a job of the session sees `ended`. False if it was not there.
   bool End(const SessionId& id);
+  bool HasRoomFor(const SessionId& id) const { return sessions_.size() < max_sessions_ || sessions_.contains(id); }
+  // Ends the session that was silent longest among those with no stream, no active job and no place in `holders`: it
+  // would notice nothing. Every command of a user's is a session, and most of them hold nothing once they are over.
+  // False if each one holds something.
+  bool MakeRoom(const std::set<SessionId>& holders);
   // Those without a stream, an active job or a sign of life for the timeout.
   std::vector<SessionId> Silent(SteadyTime now) const;
 

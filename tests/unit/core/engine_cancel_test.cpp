@@ -1,6 +1,7 @@
 // Jobs that are stopped: cancel, time limits, clients that go away, sessions, drain.
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "tests/unit/core/engine_fixture.h"
 
 namespace hotplate::core::testing {
@@ -239,6 +240,23 @@ TEST_F(EngineCancelTest, SessionAndStreamLimits) {
   EXPECT_TRUE(engine_->TouchSession(SessionId("2"), +1).ok());
   engine_->EndSession(SessionId("1"));
   EXPECT_TRUE(engine_->TouchSession(SessionId("3"), 0).ok());
+}
+
+TEST_F(EngineCancelTest, SessionsThatHoldNothingMakeRoom) {
+  options_.max_sessions = 4;
+  Start();
+  ASSERT_TRUE(engine_->TouchSession(SessionId("streams"), +1).ok());
+  ASSERT_TRUE(engine_->TouchSession(kAlice.session, 0).ok());
+  ASSERT_TRUE(store_->Create(kAlice, {DType::kFloat32, {1}}, "A", std::nullopt, false).ok());
+  Submit(Request("other"), 1, kBob);
+  for (int i = 0; i < 100; ++i) {
+    clock_.Advance(std::chrono::milliseconds(1));
+    EXPECT_TRUE(engine_->TouchSession(SessionId(absl::StrCat("command", i)), 0).ok()) << i;
+  }
+  EXPECT_TRUE(store_->Describe(kAlice, "A").ok());
+  ASSERT_TRUE(engine_->TouchSession(SessionId("command99"), +1).ok());
+  EXPECT_EQ(engine_->TouchSession(SessionId("one more"), 0).code(), absl::StatusCode::kResourceExhausted)
+      << "each of the four holds something";
 }
 
 TEST_F(EngineCancelTest, DrainWaitsForWhatRunsAndWaits) {
