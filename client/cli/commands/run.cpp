@@ -93,12 +93,12 @@ absl::Status Run(const Invocation& call) {
         kExitInterrupted);
   }
   if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
-    return WithExitCode(absl::CancelledError(JobName(job_id) + " was cancelled" + NotWritten(*files)), kExitCancelled);
+    return WithExitCode(Appended(status, NotWritten(*files)), kExitCancelled);
   if (absl::IsDeadlineExceeded(status) && options.deadline && (!end || end->state() != v1::TIMEOUT))
     return WithExitCode(absl::DeadlineExceededError("gave up after " + Span(*options.deadline) + " (--timeout); " +
                                                     JobName(job_id) + " was cancelled" + NotWritten(*files)),
                         kExitTimeout);
-  if (ExitCodeOf(status) == kExitInvalid)
+  if (absl::IsInvalidArgument(status))
     return WithNextStep(status, "nothing was run · hotplate describe " + job->plan.kernel.name());
   const absl::Status settled = Settled(status, job->client);
   return Appended(settled, NotWritten(*files));

@@ -24,7 +24,7 @@ absl::Status Submit(const Invocation& call) {
   const auto id = job->client.Submit(job->plan.kernel.name(), job->inputs.Inputs(), job->plan.options);
   progress.Clear();
   if (!id.ok()) {
-    if (ExitCodeOf(id.status()) == kExitInvalid)
+    if (absl::IsInvalidArgument(id.status()))
       return WithNextStep(id.status(), "nothing was queued · hotplate describe " + job->plan.kernel.name());
     return Settled(id.status(), job->client);
   }
