@@ -74,6 +74,8 @@ class UpdateStream : public Reactor,
     const std::shared_ptr<UpdateStream> last = std::move(self_);
     // Whatever way it ended, the engine forgets it.
     context_.engine().Unsubscribe(last, core::Engine::OnDisconnect::kCancelAfterGrace);
+    // Now, not with the last reference: a lane may hold that longer than the server lives.
+    ticket_.reset();
   }
 
  protected:
@@ -144,7 +146,7 @@ class UpdateStream : public Reactor,
   std::optional<absl::Status> close_;
   Response response_;
 
-  const StreamTicket ticket_;
+  std::optional<StreamTicket> ticket_;
   std::shared_ptr<UpdateStream> self_;
 };
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <thread>
+
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/unit/service/test_server.h"
@@ -213,6 +215,9 @@ class FewStreamsTest : public ServerTest {
     return options;
   }
   FewStreamsTest() : ServerTest(Few()) {}
+
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<std::unique_ptr<grpc::ClientReaderWriter<v1::RunJobsRequest, v1::RunJobsResponse>>> streams_;
 };
 
 TEST_F(FewStreamsTest, StreamsAndSessionsHaveTheirLimit) {
@@ -228,13 +233,21 @@ TEST_F(FewStreamsTest, StreamsAndSessionsHaveTheirLimit) {
   EXPECT_THAT(status.error_message(), HasSubstr("2"));
   one->WritesDone();
   EXPECT_TRUE(one->Finish().ok());
-  Call fourth;
-  const auto again = jobs_->Run(fourth);
-  EXPECT_TRUE(again->Write(request) && again->Read(&response));
+  // The place of the closed stream is free soon after, and a second session takes it.
+  const std::string second_session(32, '2');
+  bool open = false;
+  for (int i = 0; i < 6000 && !open; ++i) {
+    calls_.push_back(std::make_unique<Call>(TestServer::kToken, second_session));
+    streams_.push_back(jobs_->Run(*calls_.back()));
+    open = streams_.back()->Write(request) && streams_.back()->Read(&response);
+    if (!open) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(open);
   v1::GetServerInfoResponse info;
-  Call session2(TestServer::kToken, std::string(32, '2')), session3(TestServer::kToken, std::string(32, '3'));
-  EXPECT_TRUE(daemon_->GetInfo(session2, {}, &info).ok());
-  EXPECT_EQ(daemon_->GetInfo(session3, {}, &info).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  Call third_session(TestServer::kToken, std::string(32, '3'));
+  const grpc::Status full = daemon_->GetInfo(third_session, {}, &info);
+  EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(full.error_message(), HasSubstr("max-sessions"));
 }
 
 }  // namespace
