@@ -1,1 +1,37 @@
-# Filled by packaging
+# cmake --install: the programs, the CUDA plug-in beside the daemon that opens it, the catalogue file, and what
+# find_package(Hotplate) needs to build a client. tests/install builds one.
+include(CMakePackageConfigHelpers)
+
+# A root of its own: nothing called kernels/ or google/ lands among the system's headers.
+set(include_root ${CMAKE_INSTALL_INCLUDEDIR}/hotplate)
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Hotplate)
+set(HOTPLATE_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/hotplate)
+
+# hotplate itself is installed where it is made.
+install(TARGETS hotplated RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET hotplate_cuda_plugin)
+  install(TARGETS hotplate_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
+  DESTINATION ${HOTPLATE_INSTALL_DATADIR})
+install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Their headers need it, and whoever links one of them links this.
+target_compile_features(hotplate_array INTERFACE cxx_std_20)
+install(TARGETS hotplate_array hotplate_proto hotplate_client EXPORT HotplateTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${include_root})
+install(DIRECTORY kernels/array DESTINATION ${include_root}/kernels FILES_MATCHING PATTERN "*.h")
+install(FILES client/lib/client.h DESTINATION ${include_root}/client/lib)
+install(FILES client/lib/include/hotplate/client.h DESTINATION ${include_root}/hotplate)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/ DESTINATION ${include_root}
+  FILES_MATCHING PATTERN "*.pb.h" PATTERN CMakeFiles EXCLUDE)
+# For other languages and for grpcurl.
+install(DIRECTORY proto/hotplate proto/google DESTINATION ${HOTPLATE_INSTALL_DATADIR}/proto
+  FILES_MATCHING PATTERN "*.proto")
+
+install(EXPORT HotplateTargets NAMESPACE Hotplate:: DESTINATION ${config_folder})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/HotplateConfig.cmake.in
+  ${CMAKE_BINARY_DIR}/HotplateConfig.cmake INSTALL_DESTINATION ${config_folder} PATH_VARS HOTPLATE_INSTALL_DATADIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/HotplateConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/HotplateConfig.cmake ${CMAKE_BINARY_DIR}/HotplateConfigVersion.cmake
+  DESTINATION ${config_folder})

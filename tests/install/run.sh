@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# usage: run.sh CMAKE BUILD_FOLDER CXX [SANITIZER]
+# Installs what the folder holds, looks for what a user must find there, and builds a client that knows nothing but
+# find_package(Hotplate): without a daemon it must say how to start one, with the installed daemon it must get its sum.
+set -euo pipefail
+cmake=$1 build=$2 cxx=$3 sanitizer=${4:-}
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+daemon=
+finish() {
+  status=$?
+  trap - EXIT
+  if [ -n "$daemon" ]; then kill -KILL "$daemon" 2>/dev/null || true; wait "$daemon" 2>/dev/null || true; fi
+  [ $status -eq 0 ] || cat "$work"/*.log >&2 || true
+  rm -rf "$work"
+  exit $status
+}
+trap finish EXIT
+
+"$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
+# Moved: nothing may remember where it was installed to.
+mv "$work/prefix" "$work/moved"
+prefix=$work/moved
+
+for file in bin/hotplate bin/hotplated include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
+    include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/proto/hotplate/v1/jobs.proto; do
+  [ -s "$prefix/$file" ] || { echo "install_test: $file was not installed" >&2; exit 1; }
+done
+for plugin in "$build"/bin/libhotplate_cuda*.so; do
+  [ ! -e "$plugin" ] || [ -s "$prefix/bin/$(basename "$plugin")" ] ||
+    { echo "install_test: $(basename "$plugin") was not installed beside hotplated" >&2; exit 1; }
+done
+if grep -rlF -e "$build" -e "$root" --include='*.cmake' "$prefix/lib"; then
+  echo "install_test: the package above mentions the folder it was built in" >&2
+  exit 1
+fi
+"$prefix/bin/hotplate" --version
+"$prefix/bin/hotplated" --version
+
+flags=
+[ -z "$sanitizer" ] || flags=-fsanitize=$sanitizer
+"$cmake" -S "$here/client" -B "$work/client" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_CXX_FLAGS="$flags" >"$work/configure.log" 2>&1
+"$cmake" --build "$work/client" >"$work/build.log" 2>&1
+
+export HOTPLATE_DIR=$work/daemons
+unset HOTPLATE_SERVER
+if "$work/client/tiny" >"$work/nobody.log"; then
+  echo "install_test: the client found a daemon where none is" >&2
+  exit 1
+fi
+grep -q 'hotplate up --local' "$work/nobody.log" ||
+  { echo "install_test: without a daemon the client does not say how to start one" >&2; exit 1; }
+
+mkdir -m 700 "$HOTPLATE_DIR"
+"$prefix/bin/hotplated" --device cpu --log-file "$work/daemon.log" &
+daemon=$!
+for _ in $(seq 1200); do
+  [ ! -e "$HOTPLATE_DIR/servers/local.json" ] || break
+  kill -0 "$daemon" || { echo "install_test: the installed daemon ended by itself" >&2; exit 1; }
+  sleep 0.05
+done
+"$work/client/tiny"
+kill -TERM "$daemon"
+wait "$daemon"
+daemon=
+echo "install_test: ok"
