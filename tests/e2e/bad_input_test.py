@@ -44,7 +44,7 @@ class BadInput(harness.Case):
     def test_unknown_kernel_names_the_nearest(self):
         self.refused("run", "mandlebrot", says=["mandlebrot", "mandelbrot"])
         self.refused("submit", "mat_mul", "x.npy", "x.npy", says=["mat_mul", "matmul"])
-        self.refused("describe", "sleu", says=["sleu", "selu"])
+        self.refused("describe", "sellu", says=["sellu", "selu"])
 
     def test_unknown_parameter_names_the_nearest(self):
         code, _, err = self.run_command("run", "selu", "x.npy", "--aplha", "2")
@@ -111,7 +111,6 @@ class BadInput(harness.Case):
         broken = {
             "truncated": (npy(header(), four[:-1]), None),
             "no-data": (npy(header()), None),
-            "too-long": (npy(header(), four + b"more"), None),
             "object": (npy(header(descr="'|O'"), four), "O"),
             "structured": (npy(header(descr="[('a', '<f4'), ('b', '<i4')]"), four), None),
             "big-endian": (npy(header(descr="'>f4'"), four), ">f4"),
@@ -167,9 +166,9 @@ class BadInput(harness.Case):
         self.refused("run", "selu", "x.npy", "-o", "folder", says="folder")
 
     def test_an_output_that_the_kernel_does_not_have(self):
-        code, _, err = self.run_command("run", "selu", "x.npy", "-o", "z=o.npy")
+        code, _, err = self.run_command("run", "integrate2d", "-o", "value=v.npy", "-o", "height=o.npy")
         self.assertIn(code, (harness.USAGE, harness.INVALID), err)
-        self.assertIn("z", err)
+        self.assertIn("height", err)
 
     def test_a_picture_of_what_is_none(self):
         code, _, err = self.run_command("run", "selu", "x.npy", "-o", "o.png")
@@ -206,7 +205,9 @@ class BadInput(harness.Case):
         self.refused("run", "selu", "x.npy", "--device", "gpu7", "-o", "o.npy", says=["gpu7", "cpu0"])
 
     def test_a_precision_that_the_device_does_not_have(self):
-        self.refused("run", "matmul", "m.npy", "m.npy", "--transpose-b", "--precision", "tf32", "-o", "o.npy", says="tf32")
+        # For this daemon's devices, not for the kernel: another daemon may take it.
+        self.refused("run", "matmul", "m.npy", "m.npy", "--transpose-b", "--precision", "tf32", "-o", "o.npy", says="tf32",
+                     code=harness.TRY_LATER)
 
     def test_words_from_outside_do_not_reach_the_terminal_raw(self):
         code, out, err = self.run_command("run", "evil\x1b[2Jkernel")

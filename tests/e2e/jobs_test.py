@@ -67,7 +67,8 @@ class Jobs(harness.Case):
         time.sleep(0.2)  # nothing outside tells that the stream is open; too early an interrupt tests less, never fails
         watch.send_signal(signal.SIGINT)
         watch.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(watch.returncode, harness.INTERRUPTED)
+        # Nothing to tidy up, so the signal may end it: 130 for a shell in either case.
+        self.assertIn(watch.returncode, (harness.INTERRUPTED, -signal.SIGINT))
         self.assertEqual(self.job(job_id)["state"], "RUNNING")
         self.hotplate("cancel", job_id)
         self.wait_for_state(job_id, "CANCELLED")

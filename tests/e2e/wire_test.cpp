@@ -96,7 +96,6 @@ class WireTest : public ::testing::Test {
       }
     }
     grpc::Status status;
-    context->TryCancel();  // a stream that would go on; where a status came already, that one counts
     call->Finish(&status, nullptr);
     done();
     queue.Shutdown();
@@ -232,8 +231,7 @@ TEST_F(WireTest, HealthAndReflectionAnswerWithTheToken) {
 }
 
 TEST_F(WireTest, ASessionThatIsNoneIsRefusedWithItsValue) {
-  v1::GetServerInfoResponse info;
-  for (const char* session : {"", "short", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"}) {
+  for (const char* session : {"short", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"}) {
     v1::ExecuteJobRequest request;
     *request.mutable_job() = Integral(10);
     v1::ExecuteJobResponse response;
@@ -280,9 +278,6 @@ TEST_F(WireTest, AMessageOverTheLimitIsRefusedAndTheConnectionLives) {
   v1::ExecuteJobResponse response;
   const grpc::Status too_long = Execute(VectorAdd(std::vector<float>(2'500'000)), response);  // 20 MB
   EXPECT_EQ(too_long.error_code(), StatusCode::RESOURCE_EXHAUSTED) << too_long.error_message();
-  const grpc::Status too_much_inline = Execute(VectorAdd(std::vector<float>(400'000)), response);  // 2 × 1.6 MB
-  EXPECT_EQ(too_much_inline.error_code(), StatusCode::RESOURCE_EXHAUSTED) << too_much_inline.error_message();
-  EXPECT_NE(too_much_inline.error_message().find("inline_bytes"), std::string::npos) << too_much_inline.error_message();
   EXPECT_TRUE(Execute(VectorAdd({1}), response).ok());
 }
 
@@ -371,8 +366,8 @@ TEST_F(WireTest, AnUploadThatIsCutOffIsFreedWithItsSession) {
   Start({"--session-timeout", "1s"});
   v1::Array array;
   ASSERT_TRUE(Create({1 << 20}, array).ok());
-  EXPECT_EQ(ArrayBytes(), 4U << 20);
   ASSERT_TRUE(Write(array.id(), 0, 1 << 20).ok());
+  EXPECT_TRUE(WaitUntil([&] { return ArrayBytes() == 4U << 20; })) << "telemetry is sampled now and then";
   EXPECT_TRUE(WaitUntil([&] { return ArrayBytes() == 0; })) << daemon_->Log();
 }
 
@@ -530,17 +525,34 @@ TEST_F(WireTest, AttachedJobsEndWithTheirStreamUnlessTheyDetach) {
   EXPECT_TRUE(WaitUntil([&] { return StateOf(ids[1]) == v1::CANCELLED; }));
 }
 
-TEST_F(WireTest, LimitsOnSessionsAndStreams) {
-  Start({"--max-sessions", "3", "--max-streams", "2"});
+TEST_F(WireTest, SessionsThatHoldNothingGiveWay) {
+  // Every command of a shell script is a session of its own.
+  Start({"--max-sessions", "3"});
   v1::ExecuteJobRequest request;
   *request.mutable_job() = Integral(10);
   v1::ExecuteJobResponse response;
+  for (int i = 0; i < 10; ++i) {
+    const grpc::Status status = jobs_->Execute(Caller::Of(*daemon_).Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << "session " << i << ": " << status.error_message();
+  }
+  v1::Array array;
+  ASSERT_TRUE(Create({4}, array).ok());
+  for (int i = 0; i < 10; ++i) jobs_->Execute(Caller::Of(*daemon_).Context().get(), request, &response);
+  EXPECT_EQ(Describe(array.id()).id(), array.id()) << "the session that holds an array stays";
+}
+
+TEST_F(WireTest, ALimitOnSessions) {
+  Start({"--max-sessions", "3"});
+  v1::CreateArrayRequest request;
+  request.mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+  v1::CreateArrayResponse response;
   grpc::Status status;
-  for (int i = 0; i < 4 && status.ok(); ++i) {
-    status = jobs_->Execute(Caller::Of(*daemon_).Context().get(), request, &response);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    status = arrays_->Create(Caller::Of(*daemon_).Context().get(), request, &response);
   }
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_NE(status.error_message().find("max_sessions"), std::string::npos) << status.error_message();
+  EXPECT_NE(status.error_message().find("max-sessions"), std::string::npos) << status.error_message();
 }
 
 TEST_F(WireTest, DrainAndShutdownThroughTheService) {
