@@ -60,6 +60,8 @@ absl::StatusOr<DaemonProcess> DaemonProcess::Start(const std::string& program, c
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
+  // OpenBLAS's idle threads otherwise spin for milliseconds after each product, at the cost of every small job.
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   pid_t pid = 0;
   const int error = posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
