@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "client/lib/client.h"
@@ -54,7 +55,7 @@ TEST_P(ArraysTest, ComeBackAsTheyWentUp) {
     EXPECT_EQ(down, count * sizeof(float));
     EXPECT_EQ(back->signature, (Signature{DType::kFloat32, {static_cast<std::int64_t>(count)}}));
     ASSERT_EQ(back->buffer->size(), count * sizeof(float));
-    EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), count * sizeof(float)), 0);
+    EXPECT_TRUE(std::ranges::equal(back->buffer->bytes(), std::as_bytes(std::span(values))));
   }
 }
 

@@ -4,8 +4,9 @@
 #include <grpcpp/support/slice.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
 #include <random>
+#include <span>
 
 #include "hotplate/v1/arrays.pb.h"
 
@@ -43,7 +44,7 @@ TEST(ChunkCodecTest, WritesWhatTheGeneratedClassReads) {
       EXPECT_EQ(request.array_id(), "a17");
       EXPECT_EQ(request.offset(), offset);
       ASSERT_EQ(request.data().size(), size);
-      EXPECT_EQ(std::memcmp(request.data().data(), data.data(), size), 0);
+      EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(request.data())), data));
       EXPECT_FALSE(borrowed.any());
     }
   }

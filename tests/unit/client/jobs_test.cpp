@@ -49,6 +49,13 @@ TEST_F(JobsTest, ASmallJobRidesOnTheStream) {
   EXPECT_EQ(daemon_.request_ids().size(), 3u) << "each job has a request_id of its own";
 }
 
+TEST_F(JobsTest, AnInputMayBeEmpty) {
+  const std::vector<float> nothing;
+  const auto result = client_->Run("echo", {{"x", View(nothing, {0})}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outputs.at("x").signature.shape, (Shape{0}));
+}
+
 TEST_F(JobsTest, ExecuteIsOneCall) {
   ExpectSmall(client_->Execute("echo", Small()));
   EXPECT_EQ(daemon_.executes, 1);

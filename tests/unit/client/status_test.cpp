@@ -20,7 +20,9 @@ TEST(StatusTest, EveryCodeKeepsItsNumberAndSentence) {
     EXPECT_EQ(static_cast<int>(status.code()), code);
     EXPECT_EQ(status.message(), code == 0 ? "" : "why");
   }
-  EXPECT_EQ(FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(99), "why")).code(), absl::StatusCode::kUnknown);
+  v1::JobError newer;
+  newer.set_code(99);
+  EXPECT_EQ(FromJobError(newer).code(), absl::StatusCode::kUnknown);
 }
 
 TEST(StatusTest, ViolationsAndTheRetryHintComeThrough) {
