@@ -21,7 +21,7 @@ def machine():
     with open("/proc/meminfo", encoding="utf-8") as lines:
         facts["memory_kib"] = int(lines.readline().split()[1])
     with open("/proc/loadavg", encoding="utf-8") as line:
-        facts["load_before_report"] = float(line.read().split()[0])
+        facts["load"] = float(line.read().split()[0])
     return facts
 
 

@@ -26,6 +26,11 @@ for program in hotplate hotplated bench_peer_server bench_peer_client bench_rpc 
   }
 done
 
+read -r load _ </proc/loadavg
+if [ "${load%.*}" -ge 1 ]; then
+  echo "run.sh: the load is $load: what is measured now says little about a quiet machine" >&2
+fi
+
 work=$(mktemp -d)
 export HOTPLATE_DIR=$work/daemons
 unset HOTPLATE_SERVER
