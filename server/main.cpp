@@ -1,4 +1,5 @@
 // hotplated: reads its configuration and lives (daemon.h).
+#include <google/protobuf/stubs/logging.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "server/config.h"
 #include "server/control.h"
 #include "server/daemon.h"
@@ -23,10 +25,19 @@ void SecureProcess() {
   Control::BlockSignals();
 }
 
+// What the libraries do by default and a daemon does not want.
+void QuietLibraries() {
+  // Debian's absl looks for lock cycles at every lock of gRPC's: a few microseconds of each call.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // A client that sends text which is not UTF-8 gets an error; a line on standard error for each is no help.
+  google::protobuf::SetLogHandler(nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   SecureProcess();
+  QuietLibraries();
   const Surroundings surroundings = Surroundings::OfThisProcess();
   const auto config = ReadConfig(std::vector<std::string>(argv + 1, argv + argc), surroundings);
   if (!config.ok()) {
