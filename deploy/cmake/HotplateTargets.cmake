@@ -27,6 +27,8 @@ if(HOTPLATE_SANITIZER)
   add_compile_options(-fsanitize=${HOTPLATE_SANITIZER} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HOTPLATE_SANITIZER})
   target_compile_definitions(hotplate_settings INTERFACE HOTPLATE_SANITIZED)
+  # GCC warns falsely of these in instrumented code, as its manual says.
+  target_compile_options(hotplate_settings INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
 endif()
 
 # hotplate_library(NAME SOURCES … [LINK …]): a static library hotplate_NAME with the alias hotplate::NAME. What it may
