@@ -49,9 +49,12 @@ Control::~Control() {
 void Control::Leave(Wish wish) {
   {
     const std::lock_guard lock(mutex_);
-    if (static_cast<int>(wish.kind) < static_cast<int>(wish_.kind)) return;
-    wish_ = std::move(wish);
+    wishes_[wish.kind] = std::move(wish);
   }
+  Notify();
+}
+
+void Control::Notify() {
   const std::uint64_t one = 1;
   if (write(notes_, &one, sizeof one) < 0 && errno != EAGAIN) std::abort();  // cannot happen to an eventfd
 }
@@ -80,7 +83,10 @@ Control::Wish Control::Wait(core::nanoseconds patience) {
   std::uint64_t count = 0;
   if (read(notes_, &count, sizeof count) < 0) return {};
   const std::lock_guard lock(mutex_);
-  return std::exchange(wish_, {});
+  if (wishes_.empty()) return {};
+  const Wish first = std::move(wishes_.extract(wishes_.begin()).mapped());
+  if (!wishes_.empty()) Notify();
+  return first;
 }
 
 }  // namespace hotplate::server

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -26,7 +28,7 @@ class Control final : public DaemonControl {
   bool draining() const override { return draining_.load(std::memory_order_relaxed); }
 
   struct Wish {
-    enum class Kind { kNone, kDrain, kShutdown, kSignal, kFinished };
+    enum class Kind { kNone, kSignal, kShutdown, kDrain, kFinished };  // those before go first
     Kind kind = Kind::kNone;
     std::optional<core::nanoseconds> timeout;
     std::string reason;
@@ -41,12 +43,13 @@ class Control final : public DaemonControl {
  private:
   Control(int signals, int notes) : signals_(signals), notes_(notes) {}
   void Leave(Wish wish);
+  void Notify();
 
   const int signals_;  // signalfd
   const int notes_;    // eventfd, readable while there is a wish
   std::atomic<bool> draining_{false};
   std::mutex mutex_;
-  Wish wish_;  // guarded by mutex_; a stronger one replaces a weaker one
+  std::map<Wish::Kind, Wish> wishes_;  // guarded by mutex_; the newest of each kind
 };
 
 }  // namespace hotplate::server
