@@ -147,6 +147,43 @@ class Jobs(harness.Case):
         self.assertEqual(run.returncode, harness.CANCELLED)
 
 
+class OneLane(harness.Case):
+    """One job at a time, so that a job can be made to wait."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon("--lanes", "1")
+
+    def test_a_job_that_fails(self):
+        # Its input is whole when the job comes in, and cut while it waits: no check beforehand could have seen that.
+        file = self.folder / "cut.npy"
+        np.save(file, np.ones(1_000_000))
+        first = self.submit_long_job()
+        run = self.start("run", "vector_add", f"path:{file}", f"path:{file}", "-o", "sum.npy")
+        job_id = harness.wait_until(lambda: next((job["id"] for job in self.answer("jobs")["jobs"]
+                                                  if job["state"] == "PENDING"), None), "the job waits")
+        os.truncate(file, 1000)
+        self.hotplate("cancel", first)
+        out, err = run.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(run.returncode, harness.FAILED, out + err)
+        self.assertIn("1000", err)
+        self.assertFalse((self.folder / "sum.npy").exists())
+        self.assertEqual(self.job(job_id)["state"], "FAILED")
+        for verb in ("wait", "result", "watch"):
+            self.hotplate(verb, job_id, code=harness.FAILED)
+
+    def test_the_same_request_id(self):
+        ids = {self.answer("submit", "integrate2d", "--n", "50", "--request-id", "mine")["jobId"] for _ in range(3)}
+        self.assertEqual(len(ids), 1)
+        self.hotplate("submit", "integrate2d", "--n", "51", "--request-id", "mine", code=harness.INVALID, says="mine")
+
+    def test_a_dry_run_runs_nothing(self):
+        before = len(self.answer("jobs")["jobs"])
+        self.hotplate("run", *harness.LONG_JOB, "--dry-run", says="cpu0")
+        self.assertEqual(len(self.answer("jobs")["jobs"]), before)
+
+
 class Queue(harness.Case):
     def test_a_full_queue_says_to_come_later(self):
         self.start_daemon("--queue", "2", "--lanes", "1")

@@ -1,6 +1,7 @@
 """The main job: a user starts a daemon, runs every kernel on real files, looks at receipts, and stops it."""
 
 import os
+import pathlib
 import signal
 import stat
 import struct
@@ -190,6 +191,22 @@ class End(harness.Case):
             self.assertNotIn(token, text)
             self.assertNotIn("PRIVATE KEY", text)
         self.hotplate("status", code=harness.NO_DAEMON, says="up --local")
+
+    def test_no_secrets_in_logs_or_on_command_lines(self):
+        daemon = self.start_daemon("--log-level", "trace", name="chatty")
+        np.save(self.folder / "x.npy", np.ones(4, dtype=np.float32))
+        server = ("--server", "chatty")
+        self.hotplate(*server, "put", "x.npy", "--name", "X")
+        self.hotplate(*server, "run", "selu", "array:X", "-o", "y.npy")
+        self.hotplate(*server, "run", "nonsense", code=harness.INVALID)
+        record = self.record("chatty")
+        for place in ("cmdline", "environ"):
+            self.assertNotIn(record["token"].encode(), pathlib.Path(f"/proc/{daemon.pid}/{place}").read_bytes())
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        log = self.log("chatty")
+        self.assertIn("selu", log)
+        for secret in (record["token"], "PRIVATE KEY", "Bearer"):
+            self.assertNotIn(secret, log)
 
     def test_a_second_daemon_follows_the_first(self):
         for _ in range(2):
