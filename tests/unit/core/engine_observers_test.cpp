@@ -1,4 +1,5 @@
 // Who hears what: order, replays, progress, notices, leaving, and what is kept for later.
+#include <latch>
 #include <thread>
 
 #include "tests/unit/core/engine_fixture.h"
@@ -32,6 +33,41 @@ TEST_F(EngineObserversTest, LongJobsAreHeardOfBeforeTheyEnd) {
   EXPECT_TRUE(recorder_->AwaitState(1, JobState::kRunning));
   EXPECT_TRUE(recorder_->AwaitState(2, JobState::kPending));
   EXPECT_EQ(recorder_->ends(), 0u);
+}
+
+TEST_F(EngineObserversTest, AnEndWaitsForTheCallBeforeIt) {
+  Start();
+  Gate in_call;
+  recorder_->on_event = [&](const Recorder::Seen& seen) {
+    if (seen.event.state == JobState::kRunning) in_call.Enter();
+  };
+  const JobId id = Submit(Request("other"), 1);
+  ASSERT_TRUE(in_call.AwaitEntered(1));  // told by the ticker, since the job takes long
+  gate_.Open();
+  ASSERT_TRUE(Eventually([&] { return StateOf(id) == JobState::kCompleted; }));
+  std::atomic<bool> drained{false};
+  std::thread drainer([&] { drained = engine_->Drain(kPatience, "test"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(recorder_->ends(), 0u);
+  EXPECT_FALSE(drained) << "somebody has yet to hear of the end";
+  in_call.Open();
+  drainer.join();
+  EXPECT_TRUE(drained);
+  EXPECT_EQ(recorder_->ends(), 1u);
+}
+
+TEST_F(EngineObserversTest, WhoHearsOfAnEndMayHaveTheNameAtOnce) {
+  bodies_["copy"] = [](const Task&, TaskControl&) { return EndsWith(Outcome::Failed("as planned")); };
+  Start();
+  JobRequest request = Request("copy");
+  request.outputs = {{"y", true, "Y", std::nullopt}};
+  recorder_->on_event = [&](const Recorder::Seen& seen) {
+    if (seen.end == nullptr || seen.tag == 3) return;
+    const auto again = engine_->Submit(kAlice, request, recorder_, seen.tag + 1);
+    EXPECT_TRUE(again.ok()) << again.status();
+  };
+  Submit(request, 1);
+  EXPECT_NE(recorder_->AwaitEnd(3), nullptr);
 }
 
 TEST_F(EngineObserversTest, AWatcherGetsWhatHasBeenFromItsSequenceOn) {
@@ -167,17 +203,18 @@ TEST_F(EngineObserversTest, AnObserverMayLeaveFromItsOwnCall) {
 TEST_F(EngineObserversTest, TwoThreadsInCallsMayBothLeave) {
   AddDevice({.lanes = 2});
   Start();
-  Gate both;
-  recorder_->on_event = [&](const Recorder::Seen& seen) {
+  // Two threads are in the call when either leaves: neither may wait for the other for ever. Whoever submits also tells
+  // what happened meanwhile, so that it may be one of the two: each job has its own.
+  // A call may outlast the drain, and the body of this test, since nobody waits for the calls of an observer that left.
+  const auto both = std::make_shared<std::latch>(2);
+  recorder_->on_event = [this, both, engine = engine_.get()](const Recorder::Seen& seen) {
     if (seen.end == nullptr) return;
-    both.Enter();
-    engine_->Unsubscribe(recorder_, OnDisconnect::kDetach);
+    both->arrive_and_wait();
+    engine->Unsubscribe(recorder_, OnDisconnect::kDetach);
   };
-  Submit(Request("copy"), 1);
+  std::thread first([&] { Submit(Request("copy"), 1); });
   Submit(Request("copy"), 2);
-  // Their lanes are both in the call: neither may wait for the other for ever.
-  ASSERT_TRUE(both.AwaitEntered(2));
-  both.Open();
+  first.join();
   EXPECT_TRUE(engine_->Drain(kPatience, "test"));
 }
 

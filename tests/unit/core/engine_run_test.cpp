@@ -306,12 +306,11 @@ TEST_F(EngineRunTest, AJobWaitsUntilItsDeviceHasRoom) {
   AddDevice({.memory_bytes = 64 << 20});
   Start();
   fakes_[0]->free_bytes = 1 << 20;
-  ASSERT_TRUE(Eventually([&] {
-    // The engine looks at free memory while jobs wait, and else 10 times a second.
-    const auto report = engine_->Check(kAlice, Request("copy", std::vector<float>(kFloats)));
-    return report.ok() && report->devices[0].when == CheckReport::Fit::When::kLater;
-  }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // so that the engine has looked
+  const int asked = fakes_[0]->times_asked;
+  // With the second look that began since then, the first has arrived.
+  ASSERT_TRUE(Eventually([&] { return fakes_[0]->times_asked >= asked + 2; }));
+  EXPECT_EQ(engine_->Check(kAlice, Request("copy", std::vector<float>(kFloats)))->devices[0].when,
+            CheckReport::Fit::When::kLater);
   Submit(Request("copy", std::vector<float>(kFloats)), 1);
   Submit(Request("copy", {1}), 2, kBob);
   ASSERT_NE(recorder_->AwaitEnd(2), nullptr) << "a small job of another session passes";
@@ -319,6 +318,29 @@ TEST_F(EngineRunTest, AJobWaitsUntilItsDeviceHasRoom) {
   fakes_[0]->free_bytes = 64 << 20;
   ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
   EXPECT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCompleted);
+}
+
+TEST_F(EngineRunTest, RoomIsGivenBack) {
+  AddDevice({.memory_bytes = 10 << 20, .lanes = 2});
+  Start();
+  // Each needs 8 of 10 MiB: one after the other, and none is left waiting.
+  for (std::uint64_t tag = 1; tag <= 5; ++tag) Submit(Request("copy", std::vector<float>(1 << 20)), tag);
+  ASSERT_TRUE(recorder_->AwaitEnds(5));
+  for (std::uint64_t tag = 1; tag <= 5; ++tag) EXPECT_EQ(recorder_->AwaitEnd(tag)->state, JobState::kCompleted);
+}
+
+TEST_F(EngineRunTest, JobsThatDoNotFitTogetherDoNotRunTogether) {
+  bodies_["other"] = Uninterruptible();
+  AddDevice({.id = "gpu0", .backend = "cuda", .memory_bytes = 10 << 20, .lanes = 2, .host_memory = false});
+  Start();
+  Submit(Request("other", std::vector<float>(1 << 20)), 1);  // 8 of 10 MiB
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  Submit(Request("copy", std::vector<float>(1 << 20)), 2);
+  Submit(Request("copy", {1}), 3, kBob);
+  ASSERT_NE(recorder_->AwaitEnd(3), nullptr) << "what fits beside it passes";
+  EXPECT_EQ(engine_->Status().pending, 1u);
+  gate_.Open();
+  EXPECT_EQ(recorder_->AwaitEnd(2)->state, JobState::kCompleted);
 }
 
 TEST_F(EngineRunTest, DataDependentShapesAreCutToSize) {

@@ -73,10 +73,14 @@ class FakeDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override;
   absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override;
-  std::uint64_t FreeBytes() const override { return free_bytes; }
+  std::uint64_t FreeBytes() const override {
+    ++times_asked;
+    return free_bytes;
+  }
   DeviceMetrics Sample() override;
 
   std::atomic<std::uint64_t> free_bytes;
+  mutable std::atomic<int> times_asked{0};  // for free_bytes
 
  private:
   const FakeDeviceOptions options_;
