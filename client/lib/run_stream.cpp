@@ -52,7 +52,7 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
   Tag read{this, Kind::kRead}, write{this, Kind::kWrite}, finish{this, Kind::kFinish};
   // Operations under way.
   int operations = 0;
-  bool begun = false, writing = false, over = false, finished = false;
+  bool begun = false, writing = false, half_written = false, over = false, finished = false;
   // The daemon has answered on it: that it breaks says nothing against trying again at once.
   bool answered = false;
   // Keeps the call while gRPC has tags of it.
@@ -74,7 +74,7 @@ RunStream::~RunStream() {
   WakePoller();
   lock.unlock();
   if (background_.joinable()) background_.join();
-  wake_.reset();
+  // The alarm is not to be touched before its event has come out: gRPC 1.51 does not keep one that was let go of.
   queue_.Shutdown();
   void* tag;
   bool ok;
@@ -172,11 +172,17 @@ void RunStream::SetDeadline(Pending& job, Clock::time_point deadline) {
 
 // Sends what is to be sent, unless a write is under way: then it goes, all together, when that one is done.
 void RunStream::Flush(Lock& lock) {
-  if (closed_ || (wire_ && (wire_->writing || wire_->over))) return;
-  if (!wire_ && reopen_at_ && Clock::now() < *reopen_at_) return;
+  while (WriteBatch(lock)) {
+  }
+}
+
+// True when that write is over already, so that there may be another.
+bool RunStream::WriteBatch(Lock& lock) {
+  if (closed_ || (wire_ && (wire_->writing || wire_->over))) return false;
+  if (!wire_ && reopen_at_ && Clock::now() < *reopen_at_) return false;
   v1::RunJobsRequest request;
   const std::vector<PendingJob> starting = TakeBatch(request);
-  if (starting.empty() && request.cancel().empty()) return;
+  if (starting.empty() && request.cancel().empty()) return false;
   if (!wire_) OpenWire();
 
   const std::shared_ptr<Wire> wire = wire_;
@@ -191,6 +197,15 @@ void RunStream::Flush(Lock& lock) {
   for (std::size_t i = 0; i < starting.size(); ++i) request.mutable_start()->UnsafeArenaReleaseLast();
   if (first) wire->stream->Read(&wire->response, &wire->read);
   lock.lock();
+  return EndWrite(*wire);
+}
+
+// A write is over when its event has come and the thread that began it is back, in whichever order: true for the
+// second of them.
+bool RunStream::EndWrite(Wire& wire) {
+  if (!std::exchange(wire.half_written, !wire.half_written)) return false;
+  wire.writing = false;
+  return true;
 }
 
 // The jobs that the next message starts; the cancels go into it. A cancel never goes ahead of its job's start.
@@ -254,7 +269,7 @@ void RunStream::Poll(Lock& lock) {
   }
   Expire();
   if (reopen_at_ && Clock::now() >= *reopen_at_) reopen_at_.reset();
-  if (!wire_ && !reopen_at_) Flush(lock);
+  Flush(lock);
   polling_ = false;
 }
 
@@ -267,9 +282,8 @@ void RunStream::Handle(Lock& lock, void* tag, bool ok) {
       HandleRead(lock, wire, ok);
       break;
     case Wire::Kind::kWrite:
-      wire->writing = false;
-      // A write that failed is told by the read, which fails as well.
-      if (ok && wire == wire_) Flush(lock);
+      // One that failed is told by the read, which fails as well.
+      if (EndWrite(*wire)) Flush(lock);
       break;
     case Wire::Kind::kFinish:
       wire->finished = true;

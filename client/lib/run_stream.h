@@ -68,6 +68,8 @@ class RunStream {
   // Everything below expects the lock; those that take it by reference let go of it in between.
   void Flush(Lock& lock);
   std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request);
+  bool WriteBatch(Lock& lock);
+  bool EndWrite(Wire& wire);
   void OpenWire();
   void Poll(Lock& lock);
   void Handle(Lock& lock, void* tag, bool ok);
