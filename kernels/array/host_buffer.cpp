@@ -23,9 +23,13 @@ constexpr std::size_t kMappedFrom = kHugePage;
 
 // A mapping larger than the machine succeeds where overcommit is on, and kills the process when it is written.
 std::size_t PhysicalMemory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return std::numeric_limits<std::size_t>::max() / 4;
-  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page);
+  // Asked once: three system calls would be a tenth of a tiny job.
+  static const std::size_t bytes = [] {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page <= 0) return std::numeric_limits<std::size_t>::max() / 4;
+    return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page);
+  }();
+  return bytes;
 }
 
 std::size_t MappedLength(std::size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }

@@ -128,13 +128,13 @@ class ArrayStore::Impl {
     entry.array.lease_end = clock.WallNow() + std::chrono::duration_cast<WallTime::duration>(*lease);
   }
 
-  absl::Status TakenError(const Principal& owner, const std::string& name, std::uint64_t by) const {
+  static absl::Status TakenError(const std::string& name, std::uint64_t by) {
     if (by == 0) {
       return absl::AlreadyExistsError(
           absl::StrCat("the array name \"", name, "\" is promised to the output of a job that has not ended"));
     }
-    return absl::AlreadyExistsError(absl::StrCat("the array name \"", name, "\" of ", owner.token, " is taken by a", by,
-                                                 "; free that array or choose another name"));
+    return absl::AlreadyExistsError(absl::StrCat("the array name \"", name, "\" is taken by array a", by,
+                                                 "; free that one or choose another name"));
   }
 
   // What stands in the way of a new array; `replaced` gets the number of the array that has the name, if it may go.
@@ -142,7 +142,7 @@ class ArrayStore::Impl {
     if (name.empty()) return absl::OkStatus();
     const auto taken = names.find({owner.token, name});
     if (taken == names.end()) return absl::OkStatus();
-    if (!replace || taken->second == 0) return TakenError(owner, name, taken->second);
+    if (!replace || taken->second == 0) return TakenError(name, taken->second);
     replaced = taken->second;
     return absl::OkStatus();
   }
@@ -403,7 +403,7 @@ absl::StatusOr<ArrayStore::NameHold> ArrayStore::HoldName(const Principal& owner
   auto held = std::make_unique<NameHold::Held>(NameHold::Held{impl_.get(), {owner.token, name}});
   std::scoped_lock lock(impl_->mutex);
   const auto [at, is_new] = impl_->names.try_emplace(held->name, 0);
-  if (!is_new) return impl_->TakenError(owner, name, at->second);
+  if (!is_new) return Impl::TakenError(name, at->second);
   return NameHold(std::move(held));
 }
 

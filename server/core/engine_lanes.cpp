@@ -142,7 +142,8 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
   receipt.cold = cold;
   receipt.device = device.device->info().id;
   receipt.threads = result.report.threads;
-  receipt.cost = spec.CostOf(job.bound.call);
+  // Work that was broken off has no amount, and so no rate.
+  if (result.kind == RunResult::Kind::kCompleted) receipt.cost = spec.CostOf(job.bound.call);
   receipt.peak_bytes = need.peak_bytes;
   receipt.precision = job.bound.call.precision;
 

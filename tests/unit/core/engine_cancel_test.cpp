@@ -53,7 +53,8 @@ TEST_F(EngineCancelTest, ARunningJobIsCancelledWhenItsKernelSeesIt) {
   const auto end = recorder_->AwaitEnd(1);
   ASSERT_NE(end, nullptr);
   EXPECT_EQ(end->state, JobState::kCancelled);
-  EXPECT_TRUE(end->receipt.has_value());
+  ASSERT_TRUE(end->receipt.has_value());
+  EXPECT_EQ(end->receipt->cost.bytes, 0) << "work that was broken off has no amount";
   EXPECT_TRUE(Eventually([&] { return store_->bytes_held() == 0; }));
 }
 
