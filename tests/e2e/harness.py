@@ -17,6 +17,8 @@ import unittest
 BIN = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"])
 # Instrumented builds on a busy machine are slow.
 PATIENCE = 120
+# For commands alone: the daemon has no excuse.
+LEAKS = f"suppressions={pathlib.Path(__file__).with_name('lsan.supp')}:print_suppressions=0"
 
 OK, FAILED, USAGE, NO_DAEMON, INVALID, TRY_LATER, NOT_ALLOWED, TIMEOUT, CANCELLED = range(9)
 INTERRUPTED = 130
@@ -77,7 +79,8 @@ class Case(unittest.TestCase):
         """Starts `hotplate WORDS` without waiting for it."""
         process = subprocess.Popen(
             [str(BIN / "hotplate"), *map(str, words)], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment | options.pop("env", {}), **options)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=self.environment | {"LSAN_OPTIONS": LEAKS} | options.pop("env", {}), **options)
         self.processes.append(process)
         return process
 
