@@ -42,6 +42,8 @@ def kind_of(path):
         return "gRPC"
     if path.startswith(("google/", "hotplate/v1/")) or path.endswith(".pb.h"):
         return "protobuf"
+    if path == "hotplate/client.h":  # as installed; the example is written as a user would
+        return "client/lib"
     if path.startswith("absl/"):
         return "absl"
     if POSIX.fullmatch(path) or ("/" not in path and "." not in path):
