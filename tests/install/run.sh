@@ -40,7 +40,7 @@ fi
 
 flags=
 [ -z "$sanitizer" ] || flags=-fsanitize=$sanitizer
-"$cmake" -S "$here/client" -B "$work/client" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+"$cmake" -G Ninja -S "$here/client" -B "$work/client" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_CXX_FLAGS="$flags" >"$work/configure.log" 2>&1
 "$cmake" --build "$work/client" >"$work/build.log" 2>&1
 
