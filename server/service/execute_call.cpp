@@ -25,19 +25,24 @@ grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc
   if (!wire::NeedsFiles(request.job())) {
     execution->Run();
   } else if (!context.files().Post([execution] { execution->Run(); })) {
-    execution->Finish(
-        wire::ToGrpc(absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again")));
+    const absl::Status full = absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again");
+    if (execution->Close()) execution->Finish(wire::ToGrpc(full));
   }
   return execution.get();
 }
 
 ExecuteCall::ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
                          v1::ExecuteJobResponse& response)
-    : context_(context), who_(std::move(who)), request_(request), response_(response) {}
+    : context_(context),
+      who_(std::move(who)),
+      copy_(wire::NeedsFiles(request.job()) ? request.job() : v1::JobSpec()),
+      spec_(wire::NeedsFiles(request.job()) ? copy_ : request.job()),
+      kernel_(request.job().kernel()),
+      response_(response) {}
 
 absl::StatusOr<core::JobId> ExecuteCall::Submit() {
   absl::StatusOr<core::JobRequest> request =
-      wire::FromProto(request_.job(), context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+      wire::FromProto(spec_, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
   if (!request.ok()) return request.status();
   request->attached = true;
   return context_.engine().Submit(who_, *std::move(request), shared_from_this(), 0);
@@ -45,6 +50,7 @@ absl::StatusOr<core::JobId> ExecuteCall::Submit() {
 
 void ExecuteCall::Run() {
   const std::shared_ptr<ExecuteCall> alive = shared_from_this();
+  if (cancelled_.load()) return;  // while it waited for its files
   const absl::StatusOr<core::JobId> id = Submit();
   if (!id.ok()) {
     if (Close()) Finish(wire::ToGrpc(id.status()));
@@ -58,7 +64,7 @@ void ExecuteCall::OnEvent(const core::JobId& id, std::uint64_t, const core::JobE
                           const std::shared_ptr<const core::JobEnd>& end) {
   if (!end || !Close()) return;
   response_.set_job_id(id.value());
-  wire::ToProto(*end, id, request_.job().kernel(), context_.facts(), *response_.mutable_end());
+  wire::ToProto(*end, id, kernel_, context_.facts(), *response_.mutable_end());
   response_.set_generation(context_.generation());
   Finish(grpc::Status::OK);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "hotplate/v1/jobs.pb.h"
 #include "server/service/context.h"
@@ -36,7 +37,10 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
 
   const ServiceContext& context_;
   const core::Principal who_;
-  const v1::ExecuteJobRequest& request_;  // live until Finish
+  // The request lives until Finish, which a cancel may call while the files' thread still reads the job: then a copy.
+  const v1::JobSpec copy_;
+  const v1::JobSpec& spec_;
+  const std::string kernel_;
   v1::ExecuteJobResponse& response_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> cancelled_{false};

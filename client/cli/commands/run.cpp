@@ -88,9 +88,11 @@ absl::Status Run(const Invocation& call) {
     const std::string bound = kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
                                   ? " (bound for this kernel: " + std::to_string(kernel.cancel_bound_ms()) + " ms)"
                                   : "";
-    return WithExitCode(
-        absl::CancelledError(JobName(job_id) + " cancelled after " + Span(after) + bound + NotWritten(*files)),
-        kExitInterrupted);
+    // Only what the daemon confirmed is told as a fact.
+    const bool cancelled = end && end->state() == v1::CANCELLED;
+    const std::string told = cancelled ? JobName(job_id) + " cancelled after " + Span(after) + bound
+                                       : "interrupted: " + std::string(status.message());
+    return WithExitCode(absl::CancelledError(told + NotWritten(*files)), kExitInterrupted);
   }
   if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
     return WithExitCode(Appended(status, NotWritten(*files)), kExitCancelled);
