@@ -64,11 +64,11 @@ typedef struct hotplate_control {
 
 enum hotplate_outcome_code {
   HOTPLATE_OK = 0,
-  HOTPLATE_CANCELLED = 1,        /* saw control->cancel */
-  HOTPLATE_INVALID = 2,          /* the data are not acceptable (a matrix that is not positive definite) */
-  HOTPLATE_OUT_OF_MEMORY = 3,    /* of the device */
-  HOTPLATE_FAILED = 4,           /* the kernel's or a library's error; the device is as good as before */
-  HOTPLATE_DEVICE_LOST = 5       /* the device takes no more work */
+  HOTPLATE_CANCELLED = 1,     /* saw control->cancel */
+  HOTPLATE_INVALID = 2,       /* the data are not acceptable (a matrix that is not positive definite) */
+  HOTPLATE_OUT_OF_MEMORY = 3, /* of the device */
+  HOTPLATE_FAILED = 4,        /* the kernel's or a library's error; the device is as good as before */
+  HOTPLATE_DEVICE_LOST = 5    /* the device takes no more work */
 };
 
 typedef struct hotplate_outcome {

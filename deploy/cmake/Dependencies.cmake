@@ -15,7 +15,6 @@ pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
 if(HOTPLATE_TESTS)
   find_package(GTest REQUIRED)
-  find_package(benchmark REQUIRED)
 endif()
 
 find_program(PROTOC protoc REQUIRED)

@@ -18,7 +18,7 @@ BIN = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"])
 # Instrumented builds on a busy machine are slow.
 PATIENCE = 120
 # For commands alone: the daemon has no excuse.
-LEAKS = f"suppressions={pathlib.Path(__file__).with_name('lsan.supp')}:print_suppressions=0"
+LEAKS = f"suppressions={pathlib.Path(__file__).parents[1] / 'lsan.supp'}:print_suppressions=0"
 
 OK, FAILED, USAGE, NO_DAEMON, INVALID, TRY_LATER, NOT_ALLOWED, TIMEOUT, CANCELLED = range(9)
 INTERRUPTED = 130
