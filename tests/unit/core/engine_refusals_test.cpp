@@ -229,6 +229,7 @@ TEST_F(EngineRefusalsTest, ARequestIdMakesARetrySafe) {
   EXPECT_THAT(Fields(status), ElementsAre("request_id"));
   EXPECT_THAT(Text(status), AllOf(HasSubstr("r1"), HasSubstr("job 1")));
   EXPECT_NE(Submit(request, 3, kBob), id) << "another token's ids are its own";
+  ASSERT_NE(recorder_->AwaitEnd(3), nullptr);  // it counts in `runs`, which ends with this test
 
   request.request_id = std::string(65, 'r');
   EXPECT_EQ(Refusal(request).code(), absl::StatusCode::kInvalidArgument);
