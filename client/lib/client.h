@@ -144,6 +144,9 @@ struct JobResult {
 
 // The error of a job that began and did not complete carries its end: state, error, receipt where there is one.
 std::optional<v1::JobEnd> EndOf(const absl::Status& status);
+// The id of the job that an error is about, where the daemon has told it: always with an end, also in the errors of a
+// deadline, of a cancel that was not confirmed and of a lost connection if the id came before. Else empty.
+std::string JobIdOf(const absl::Status& status);
 // The fields that a refusal names.
 std::vector<v1::FieldViolation> Violations(const absl::Status& status);
 // How long to wait before another attempt, where the daemon said so.

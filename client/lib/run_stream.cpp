@@ -342,7 +342,7 @@ void RunStream::Deliver(Pending& job, const v1::JobUpdate& update) {
 }
 
 void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {
-  job.result = std::move(result);
+  job.result = result.ok() ? std::move(result) : AboutJob(result.status(), job.job_id);
   if (job.deadline) deadlines_.erase({*job.deadline, job.tag});
   Tell(job);
   pending_.erase(job.tag);

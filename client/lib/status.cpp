@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "client/lib/client.h"
 #include "google/rpc/error_details.pb.h"
@@ -13,6 +14,8 @@ namespace {
 constexpr char kBadRequest[] = "type.googleapis.com/google.rpc.BadRequest";
 constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
 constexpr char kJobEnd[] = "type.googleapis.com/hotplate.v1.JobEnd";
+// Ours alone, never on the wire: an id as it is.
+constexpr char kJobId[] = "hotplate.job_id";
 constexpr std::size_t kMaxDetails = 16;
 
 absl::string_view ToAbsl(const std::string& text) { return {text.data(), text.size()}; }
@@ -84,12 +87,22 @@ absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id) {
   if (error.message().empty()) error.set_message("job " + job_id + " ended " + v1::JobState_Name(end.state()));
   absl::Status status = FromJobError(error);
   SetPayload(status, kJobEnd, end);
+  return AboutJob(std::move(status), job_id);
+}
+
+absl::Status AboutJob(absl::Status status, const std::string& job_id) {
+  if (!status.ok() && !job_id.empty()) status.SetPayload(kJobId, absl::Cord(ToAbsl(job_id)));
   return status;
 }
 
 bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }
 
 std::optional<v1::JobEnd> EndOf(const absl::Status& status) { return Payload<v1::JobEnd>(status, kJobEnd); }
+
+std::string JobIdOf(const absl::Status& status) {
+  const auto cord = status.GetPayload(kJobId);
+  return cord.has_value() ? std::string(*cord) : std::string();
+}
 
 std::vector<v1::FieldViolation> Violations(const absl::Status& status) {
   std::vector<v1::FieldViolation> violations;

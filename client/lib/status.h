@@ -17,8 +17,11 @@ absl::Status FromGrpc(const grpc::Status& status);
 // A job that was refused, on a stream.
 absl::Status FromJobError(const v1::JobError& error);
 
-// OK for COMPLETED. Else the error of a job that began, carrying the end itself: EndOf(status).
+// OK for COMPLETED. Else the error of a job that began, carrying its id and the end itself: JobIdOf and EndOf.
 absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id);
+
+// The same error, carrying the id of the job that it is about: JobIdOf(status). As it is where no id is known.
+absl::Status AboutJob(absl::Status status, const std::string& job_id);
 
 // Worth another attempt of the same call: the connection broke or the daemon could not answer.
 bool IsConnectionLoss(const absl::Status& status);

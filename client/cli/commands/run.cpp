@@ -68,11 +68,7 @@ absl::Status Run(const Invocation& call) {
 
   Progress progress(call.console, call.output.talkative());
   client::JobOptions& options = job->plan.options;
-  std::string job_id;
-  options.on_update = [&](const v1::JobUpdate& update) {
-    if (!update.job_id().empty()) job_id = update.job_id();
-    progress.Update(update);
-  };
+  options.on_update = [&progress](const v1::JobUpdate& update) { progress.Update(update); };
   options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
   options.on_download = [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); };
   const auto result = job->client.Run(job->plan.kernel.name(), job->inputs.Inputs(), options, &cancellation);
@@ -80,6 +76,7 @@ absl::Status Run(const Invocation& call) {
   if (result.ok()) return Deliver(call, job->plan.kernel, job->plan.outputs, *files, *result);
 
   const absl::Status& status = result.status();
+  const std::string job_id = client::JobIdOf(status);
   const auto end = client::EndOf(status);
   if (end) ReportEnd(call, job_id, *end);
   if (interrupt.interrupted()) {

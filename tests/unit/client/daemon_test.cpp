@@ -117,6 +117,8 @@ TEST_F(DaemonTest, CancellingARunningJob) {
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
   ASSERT_TRUE(EndOf(status).has_value()) << status;
   EXPECT_EQ(EndOf(status)->state(), v1::CANCELLED);
+  // However early it ends: the daemon may have told of the job's end and of nothing before.
+  EXPECT_NE(JobIdOf(status), "");
 }
 
 TEST_F(DaemonTest, ATimeLimitEndsAJob) {
@@ -125,6 +127,11 @@ TEST_F(DaemonTest, ATimeLimitEndsAJob) {
   const absl::Status status = client_->Run("mandelbrot", {}, options).status();
   ASSERT_TRUE(EndOf(status).has_value()) << status;
   EXPECT_EQ(EndOf(status)->state(), v1::TIMEOUT);
+  EXPECT_NE(JobIdOf(status), "");
+  const absl::Status executed = client_->Execute("mandelbrot", {}, options).status();
+  ASSERT_TRUE(EndOf(executed).has_value()) << executed;
+  EXPECT_NE(JobIdOf(executed), "");
+  EXPECT_NE(JobIdOf(executed), JobIdOf(status));
 }
 
 TEST_F(DaemonTest, ADaemonThatIsKilledIsNoticedAndSaid) {

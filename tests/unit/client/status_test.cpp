@@ -80,6 +80,17 @@ TEST(StatusTest, TheEndOfAJobTravelsWithItsError) {
   ASSERT_TRUE(EndOf(status).has_value());
   EXPECT_EQ(EndOf(status)->state(), v1::FAILED);
   EXPECT_EQ(EndOf(status)->result().receipt().queue_ns(), 5u);
+  EXPECT_EQ(JobIdOf(status), "17");
+}
+
+TEST(StatusTest, TheIdOfAJobIsToldWhereItIsKnown) {
+  const absl::Status late = AboutJob(absl::DeadlineExceededError("too late"), "17");
+  EXPECT_EQ(JobIdOf(late), "17");
+  EXPECT_EQ(late.message(), "too late");
+  EXPECT_FALSE(EndOf(late).has_value());
+  EXPECT_EQ(JobIdOf(AboutJob(absl::DeadlineExceededError("too late"), "")), "");
+  EXPECT_TRUE(AboutJob(absl::OkStatus(), "17").ok());
+  EXPECT_EQ(JobIdOf(absl::OkStatus()), "");
 }
 
 TEST(StatusTest, AnEndWithoutAnErrorStillHasACode) {
