@@ -184,6 +184,7 @@ v1::GetServerInfoResponse Daemon::Info() const {
   info.set_node(NodeName());
   for (const std::string& note : engine_->device_notes()) info.add_device_notes(note);
   if (config_.idle_timeout.count() > 0) wire::ToProto(config_.idle_timeout, *info.mutable_idle_timeout());
+  wire::ToProto(config_.drain_timeout, *info.mutable_drain_timeout());
   return info;
 }
 
