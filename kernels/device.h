@@ -34,7 +34,8 @@ struct DeviceInfo {
   std::string compute_capability;
   std::string mode;
   std::string instruction_set;
-  bool host_memory = true;  // arrays are used where they lie; nothing is copied
+  std::string driver_version;  // of the device's driver: "580.65.06"
+  bool host_memory = true;     // arrays are used where they lie; nothing is copied
 };
 
 // Exact bytes that one call needs beside its inputs and outputs.
@@ -84,8 +85,18 @@ struct DeviceMetrics {
   std::optional<std::uint64_t> memory_used_bytes, memory_total_bytes;
   std::optional<double> power_watts, power_limit_watts, energy_joules, temperature_celsius;
   std::optional<std::uint32_t> sm_clock_mhz, memory_clock_mhz, processes;
-  std::vector<std::string> throttle_reasons;
+  // What holds the clocks down now, in words; a device that merely rests has none. Nothing where it cannot tell.
+  std::optional<std::vector<std::string>> throttle_reasons;
   std::optional<double> pcie_receive_bytes_per_second, pcie_transmit_bytes_per_second;
+
+  bool clocks_at_rest = false;                   // nothing runs: the clocks are not those of any job
+  std::optional<std::uint32_t> other_processes;  // of the processes, those that are not this one
+  // Counters that only grow: since the driver was loaded, and since the device was opened.
+  std::optional<std::uint64_t> power_throttled_ns, thermal_throttled_ns, ecc_errors, xid_errors;
+  std::optional<std::uint32_t> last_xid;
+  // Power, energy, clocks, temperature, throttling and errors are those of the whole GPU that this is a part of (MIG).
+  bool of_whole_gpu = false;
+  std::string lost;  // why the device can no longer be used; empty while it can
 };
 
 class Device {
@@ -97,7 +108,7 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Lane>> OpenLane() = 0;
   // Bytes that are free for jobs now. Thread-safe.
   virtual std::uint64_t FreeBytes() const = 0;
-  // May take milliseconds; called on the sampler's thread.
+  // May take milliseconds. Thread-safe: the sampler's thread calls it, and a lane's at the end of a long task.
   virtual DeviceMetrics Sample() = 0;
 };
 

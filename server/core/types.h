@@ -116,6 +116,19 @@ struct JobOutputValue {
   ArrayId array;
 };
 
+// In hotplate.v1.EnergyState's numbers.
+enum class EnergyState { kMeasured = 1, kBelowResolution, kNotMeasurable, kOfWholeGpu };
+
+// How the device was while a kernel ran. What could not be found out is absent.
+struct DeviceConditions {
+  EnergyState energy_state = EnergyState::kNotMeasurable;
+  std::optional<double> energy_joules, mean_watts, max_watts;
+  std::optional<std::uint32_t> sm_clock_mhz;
+  std::optional<bool> throttled, ecc_errors, xid_errors;
+  std::vector<std::string> throttle_reasons;
+  std::optional<std::uint32_t> other_processes;  // the most at one time
+};
+
 // Made by the engine when the job ends; durations are of the monotonic clock.
 struct JobReceipt {
   WallTime seal_time;
@@ -128,6 +141,7 @@ struct JobReceipt {
   Cost cost;
   std::uint64_t peak_bytes = 0;
   bool device_shared = false;  // another job ran on the device at the same time
+  DeviceConditions conditions;
   int precision = HOTPLATE_PRECISION_DEFAULT;
 };
 

@@ -53,6 +53,21 @@ void FillEnd(const core::JobEnd& end, const core::JobId& id, const std::string& 
   if (end.receipt) ToProto(*end.receipt, id, kernel, facts, *out.mutable_result()->mutable_receipt());
 }
 
+static_assert(static_cast<int>(core::EnergyState::kOfWholeGpu) == v1::ENERGY_OF_WHOLE_GPU);
+
+void FillConditions(const core::DeviceConditions& conditions, v1::Receipt& out) {
+  out.set_energy_state(static_cast<v1::EnergyState>(conditions.energy_state));
+  if (conditions.energy_joules) out.set_energy_joules(*conditions.energy_joules);
+  if (conditions.mean_watts) out.set_mean_watts(*conditions.mean_watts);
+  if (conditions.max_watts) out.set_max_watts(*conditions.max_watts);
+  if (conditions.sm_clock_mhz) out.set_sm_clock_mhz(*conditions.sm_clock_mhz);
+  if (conditions.throttled) out.set_throttled(*conditions.throttled);
+  for (const std::string& reason : conditions.throttle_reasons) out.add_throttle_reasons(reason);
+  if (conditions.ecc_errors) out.set_ecc_errors(*conditions.ecc_errors);
+  if (conditions.xid_errors) out.set_xid_errors(*conditions.xid_errors);
+  if (conditions.other_processes) out.set_other_processes(*conditions.other_processes);
+}
+
 }  // namespace
 
 void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::string& kernel,
@@ -85,7 +100,8 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
     if (seconds > 0) out.set_bytes_per_second(receipt.cost.bytes / seconds);
   }
   out.set_peak_bytes(receipt.peak_bytes);
-  out.set_device_shared(receipt.device_shared);
+  FillConditions(receipt.conditions, out);
+  out.set_device_shared(receipt.device_shared || receipt.conditions.other_processes.value_or(0) > 0);
   out.set_precision(NameOfPrecision(receipt.precision));
   *out.mutable_versions() = facts.versions;
 }
@@ -185,7 +201,8 @@ void ToProto(const core::TelemetrySample& sample, v1::TelemetrySample& out) {
     if (metrics.temperature_celsius) one.set_temperature_celsius(*metrics.temperature_celsius);
     if (metrics.sm_clock_mhz) one.set_sm_clock_mhz(*metrics.sm_clock_mhz);
     if (metrics.memory_clock_mhz) one.set_memory_clock_mhz(*metrics.memory_clock_mhz);
-    for (const std::string& reason : metrics.throttle_reasons) one.add_throttle_reasons(reason);
+    if (metrics.throttle_reasons)
+      one.mutable_throttle_reasons()->Add(metrics.throttle_reasons->begin(), metrics.throttle_reasons->end());
     if (metrics.processes) one.set_processes(*metrics.processes);
     if (metrics.pcie_receive_bytes_per_second) {
       one.set_pcie_receive_bytes_per_second(*metrics.pcie_receive_bytes_per_second);
@@ -194,6 +211,13 @@ void ToProto(const core::TelemetrySample& sample, v1::TelemetrySample& out) {
       one.set_pcie_transmit_bytes_per_second(*metrics.pcie_transmit_bytes_per_second);
     }
     one.set_jobs_running(device.jobs_running);
+    if (metrics.other_processes) one.set_other_processes(*metrics.other_processes);
+    if (metrics.power_throttled_ns) one.set_power_throttled_ns(*metrics.power_throttled_ns);
+    if (metrics.thermal_throttled_ns) one.set_thermal_throttled_ns(*metrics.thermal_throttled_ns);
+    if (metrics.ecc_errors) one.set_ecc_errors(*metrics.ecc_errors);
+    if (metrics.xid_errors) one.set_xid_errors(*metrics.xid_errors);
+    if (metrics.last_xid) one.set_last_xid(*metrics.last_xid);
+    one.set_of_whole_gpu(metrics.of_whole_gpu);
   }
   const core::DaemonMetrics& daemon = sample.daemon;
   v1::DaemonSample& out_daemon = *out.mutable_daemon();
