@@ -430,14 +430,15 @@ std::set<SessionId> ArrayStore::SessionsWithArrays() const {
   return sessions;
 }
 
-void ArrayStore::EndSession(const SessionId& session) {
-  if (session.empty()) return;
-  std::vector<std::shared_ptr<Entry>> gone;  // their memory goes after the lock
+std::vector<std::shared_ptr<const void>> ArrayStore::EndSession(const SessionId& session) {
+  std::vector<std::shared_ptr<const void>> gone;
+  if (session.empty()) return gone;
   std::scoped_lock lock(impl_->mutex);
   for (auto at = impl_->arrays.begin(); at != impl_->arrays.end();) {
     const auto [number, entry] = *at++;
     if (!entry->lease_end && entry->array.owner.session == session) gone.push_back(impl_->Forget(number));
   }
+  return gone;
 }
 
 std::vector<ArraySnapshot> ArrayStore::Expire() {

@@ -92,8 +92,9 @@ class ArrayStore {
 
   // Those that own arrays without a lease.
   std::set<SessionId> SessionsWithArrays() const;
-  // Frees what the session owns; arrays with a lease stay.
-  void EndSession(const SessionId& session);
+  // Frees what the session owns; arrays with a lease stay. The memory goes with what it returns, which a caller that
+  // holds a lock keeps until after it.
+  std::vector<std::shared_ptr<const void>> EndSession(const SessionId& session);
   // Frees arrays whose lease or upload grace is over. Returns what it freed, for the log.
   std::vector<ArraySnapshot> Expire();
 

@@ -18,7 +18,8 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       queue_(options_.queued_jobs),
       sessions_(options_.max_sessions, options_.max_streams, options_.session_timeout),
       observers_(mutex_, quiet_),
-      idle_since_(clock.Now()) {
+      idle_since_(clock.Now()),
+      last_use_(idle_since_.time_since_epoch().count()) {
   for (const KernelSpec& spec : catalog_.specs()) spec_hashes_.emplace(&spec, spec.Hash());
   OpenLanes();
   ticker_ = std::thread([this] { RunTicker(); });
@@ -92,6 +93,20 @@ absl::Status Engine::TouchSession(const SessionId& session, int streams) {
 }
 void Engine::EndSession(const SessionId& session) { impl_->EndSession(session); }
 bool Engine::Drain(nanoseconds timeout, const std::string& reason) { return impl_->Drain(timeout, reason); }
+bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) { return impl_->DrainIfIdle(limit, reason); }
+void Engine::ShortenDrain(nanoseconds timeout) { impl_->ShortenDrain(timeout); }
+
+Engine::Activity Engine::BeginActivity() {
+  impl_->BeginActivity();
+  return Activity(this);
+}
+void Engine::NoteUse() { impl_->NoteUse(); }
+Engine::Activity::Activity(Activity&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
+Engine::Activity::~Activity() {
+  if (engine_ != nullptr) engine_->impl_->EndActivity();
+}
+void Engine::Activity::Moved() const { engine_->NoteUse(); }
+
 void Engine::Announce(const std::string& text, std::optional<double> seconds_left) {
   impl_->Announce(text, seconds_left);
 }

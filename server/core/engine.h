@@ -81,7 +81,7 @@ struct EngineStatus {
   std::uint32_t pending = 0, running = 0;
   std::uint64_t ended = 0;
   bool draining = false;
-  nanoseconds idle{};  // since the last job ended; 0 while one runs or waits
+  nanoseconds idle{};  // since the last job or activity ended; 0 while one goes on
   struct DeviceStatus {
     std::string id;
     std::uint32_t running = 0;
@@ -137,11 +137,36 @@ class Engine {
   // Frees its arrays, cancels its attached jobs. Idle sessions without a stream end like this by themselves.
   void EndSession(const SessionId& session);
 
-  // No new jobs from now on (UNAVAILABLE, says so); returns when none runs or waits, or all have been cancelled
-  // after the timeout. True if every job ended by itself. A lane in an uninterruptible call is not waited for (but the
-  // destructor does wait for it: who cannot, leaves by std::_Exit while Status() still has running jobs). Not to be
-  // called by an observer.
+  // Something that is no job and yet use: an upload, a download, inputs by path that wait to be opened. While one
+  // lives the engine is not idle and Drain waits for it, but for one that has stalled: nothing Moved for kStalled.
+  // Must not outlive the engine.
+  class Activity {
+   public:
+    Activity(Activity&& other) noexcept;
+    Activity& operator=(Activity&&) = delete;
+    ~Activity();
+    void Moved() const;
+
+   private:
+    friend class Engine;
+    explicit Activity(Engine* engine) : engine_(engine) {}
+    Engine* engine_;
+  };
+  static constexpr nanoseconds kStalled = std::chrono::minutes(1);
+  Activity BeginActivity();
+  // A moment of use, without a duration.
+  void NoteUse();
+
+  // No new jobs from now on (UNAVAILABLE, says so); returns when none runs or waits and no activity goes on, or all
+  // have been cancelled after the timeout. True if every job ended by itself. A lane in an uninterruptible call is not
+  // waited for (but the destructor does wait for it: who cannot, leaves by std::_Exit while Status() still has running
+  // jobs). Not to be called by an observer.
   bool Drain(nanoseconds timeout, const std::string& reason);
+  // Takes no new jobs from now on if there was no use for `limit`; false, and nothing has changed, if there was. No job
+  // that was accepted is lost between the question and its consequence.
+  bool DrainIfIdle(nanoseconds limit, const std::string& reason);
+  // The drain under way, if there is one, ends after `timeout` from now at the latest. Never lengthens it.
+  void ShortenDrain(nanoseconds timeout);
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left);
 

@@ -11,17 +11,33 @@ constexpr nanoseconds kCancelMargin = std::chrono::seconds(1);
 
 }  // namespace
 
-bool Engine::Impl::Drain(nanoseconds timeout, const std::string& reason) {
-  std::unique_lock lock(mutex_);
+void Engine::Impl::RefuseJobs(const std::string& reason) {
   if (!draining_.load()) drain_reason_ = reason;
   draining_.store(true);
-  const auto quiet = [&] { return running_ == 0 && queue_.size() == 0 && observers_.KnowAll(); };
+}
+
+void Engine::Impl::LimitDrain(nanoseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  if (!drain_end_ || end < *drain_end_) drain_end_ = end;
+}
+
+bool Engine::Impl::Drain(nanoseconds timeout, const std::string& reason) {
+  std::unique_lock lock(mutex_);
+  RefuseJobs(reason);
   // By the real clock: this is about leaving in time.
-  if (quiet_.wait_for(lock, timeout, quiet)) return true;
+  LimitDrain(timeout);
+  for (;;) {
+    const bool quiet = running_ == 0 && queue_.size() == 0 && observers_.KnowAll() && !ActivityGoesOn(clock_.Now());
+    if (quiet) return true;
+    const auto end = *drain_end_;  // another thread may bring it forward
+    if (std::chrono::steady_clock::now() >= end) break;
+    quiet_.wait_until(lock, end);
+  }
 
   Aftermath after;
   nanoseconds bound{};
-  for (Job* job : ActiveJobs()) {
+  const std::vector<Job*> late = ActiveJobs();
+  for (Job* job : late) {
     const KernelSpec& spec = *job->bound.call.spec;
     if (job->state == JobState::kRunning && spec.cancel_class() == CancelClass::kChunked) {
       bound = std::max<nanoseconds>(bound, std::chrono::milliseconds(spec.cancel_bound_ms()));
@@ -38,7 +54,43 @@ bool Engine::Impl::Drain(nanoseconds timeout, const std::string& reason) {
     });
   };
   quiet_.wait_for(lock, bound + kCancelMargin, [&] { return only_uninterruptible() && observers_.KnowAll(); });
-  return false;
+  return late.empty();
+}
+
+bool Engine::Impl::DrainIfIdle(nanoseconds limit, const std::string& reason) {
+  std::scoped_lock lock(mutex_);
+  if (IdleFor(clock_.Now()) < limit) return false;
+  RefuseJobs(reason);
+  return true;
+}
+
+void Engine::Impl::ShortenDrain(nanoseconds timeout) {
+  {
+    std::scoped_lock lock(mutex_);
+    if (!draining_.load()) return;
+    LimitDrain(timeout);
+  }
+  quiet_.notify_all();
+}
+
+void Engine::Impl::BeginActivity() {
+  std::scoped_lock lock(mutex_);
+  ++activities_;
+  NoteUse();
+}
+
+void Engine::Impl::EndActivity() {
+  std::scoped_lock lock(mutex_);
+  --activities_;
+  NoteUse();
+  if (draining_.load()) quiet_.notify_all();
+}
+
+bool Engine::Impl::ActivityGoesOn(SteadyTime now) const { return activities_ > 0 && now - last_use() < kStalled; }
+
+nanoseconds Engine::Impl::IdleFor(SteadyTime now) const {
+  if (running_ > 0 || queue_.size() > 0 || ActivityGoesOn(now)) return nanoseconds::zero();
+  return std::max(now - std::max(idle_since_, last_use()), nanoseconds::zero());
 }
 
 EngineStatus Engine::Impl::Status() const {
@@ -49,7 +101,7 @@ EngineStatus Engine::Impl::Status() const {
   status.running = running_;
   status.ended = table_.ended_ever();
   status.draining = draining_.load();
-  status.idle = running_ == 0 && queue_.size() == 0 ? now - idle_since_ : nanoseconds::zero();
+  status.idle = IdleFor(now);
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     EngineStatus::DeviceStatus one;
     one.id = device->device->info().id;

@@ -7,10 +7,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -51,6 +51,11 @@ class Engine::Impl {
 
   // engine_drain.cpp
   bool Drain(nanoseconds timeout, const std::string& reason);
+  bool DrainIfIdle(nanoseconds limit, const std::string& reason);
+  void ShortenDrain(nanoseconds timeout);
+  void BeginActivity();
+  void EndActivity();
+  void NoteUse() { last_use_.store(clock_.Now().time_since_epoch().count(), std::memory_order_relaxed); }
   EngineStatus Status() const;
 
   const DeviceSet& device_set() const { return device_set_; }
@@ -68,8 +73,14 @@ class Engine::Impl {
     std::condition_variable wake;
     std::atomic<bool> called{false};  // to look at the queue; set under the mutex
 
-    // Guarded by the mutex.
+    // Of whoever has the lane: its own thread, or one that has borrowed it. Made and ended on its own thread.
+    std::unique_ptr<Lane> lane;
+    std::unique_ptr<TaskRunner> runner;
+
+    // Guarded by the mutex. A lane is in one of four places: among the device's idle ones, called (its thread is about
+    // to look at the queue), with its thread, or borrowed (its thread sleeps on).
     bool asleep = false;
+    bool borrowed = false;
     Job* current = nullptr;  // the table keeps it alive
   };
   struct DeviceState {
@@ -84,8 +95,8 @@ class Engine::Impl {
     std::uint64_t reserved_bytes = 0;  // extra_bytes of what runs
     std::uint64_t free_bytes = 0;      // as the device last said, less what began since
     std::string lost;
-    std::unordered_set<const KernelSpec*> warm;  // kernels that ran here
-    nanoseconds busy{};                          // of all lanes, runs that are over
+    std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and the first run is over
+    nanoseconds busy{};                                // of all lanes, runs that are over
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
   };
 
@@ -117,6 +128,13 @@ class Engine::Impl {
   absl::Status Enqueue(Job& job);
   absl::Status DrainingError() const;
 
+  // With the mutex held: engine_drain.cpp.
+  void RefuseJobs(const std::string& reason);
+  void LimitDrain(nanoseconds timeout);
+  bool ActivityGoesOn(SteadyTime now) const;
+  nanoseconds IdleFor(SteadyTime now) const;
+  SteadyTime last_use() const { return SteadyTime(nanoseconds(last_use_.load(std::memory_order_relaxed))); }
+
   // Without the mutex.
   std::vector<std::string> LostDevices() const;
   absl::Status CheckTime(const JobRequest& request) const;
@@ -133,9 +151,17 @@ class Engine::Impl {
   std::shared_ptr<Job> TakeJob(LaneState& lane, bool& cold);
   bool Fits(const DeviceState& device, const QueueEntry& entry) const;  // mutex held
   bool Start(LaneState& lane, Job& job);                                // mutex held; true if the kernel is cold
+  void RunJob(LaneState& lane, Job& job, bool cold);
   void Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result);
   absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);          // mutex held
   void LoseDevice(DeviceState& device, const std::string& reason, Aftermath& after);  // mutex held
+
+  // Tiny jobs on the thread that submits them: engine_inline.cpp.
+  static bool IsTiny(const Job& job);
+  // With the mutex held: an idle lane that this thread may run the job on now; the job, which was queued, is then
+  // RUNNING. Null if there is none, or others wait.
+  LaneState* BorrowLane(Job& job, bool& cold);
+  DeviceState* LeastBusy(std::uint64_t devices) const;  // of those with an idle lane; mutex held
 
   // engine_ticker.cpp
   void RunTicker();
@@ -163,12 +189,15 @@ class Engine::Impl {
   std::vector<std::shared_ptr<Job>> untold_;
   std::vector<std::shared_ptr<Job>> in_grace_;
   std::uint32_t running_ = 0;
-  SteadyTime idle_since_;
+  SteadyTime idle_since_;  // the end of the last job
+  std::uint32_t activities_ = 0;
   std::string drain_reason_;
+  std::optional<std::chrono::steady_clock::time_point> drain_end_;
   bool stopping_ = false;
 
-  std::atomic<bool> draining_{false};  // set under mutex_
-  std::atomic<bool> any_lost_{false};  // set under mutex_
+  std::atomic<bool> draining_{false};   // set under mutex_
+  std::atomic<bool> any_lost_{false};   // set under mutex_
+  std::atomic<std::int64_t> last_use_;  // when an activity last moved, by clock_
   std::thread ticker_;
 };
 

@@ -1,5 +1,6 @@
 // What happens by time: late events, progress, time limits, disconnect graces, expiries.
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
@@ -117,18 +118,24 @@ void Engine::Impl::SampleDevices(SteadyTime now, bool record_busy) {
 }
 
 void Engine::Impl::Expire() {
-  std::vector<SessionId> silent;
-  {
-    std::scoped_lock lock(mutex_);
-    silent = sessions_.Silent(clock_.Now());
-  }
   Aftermath after;
-  for (const SessionId& session : silent) {
-    Log(after, LogLevel::kInfo,
-        absl::StrCat("session ", session.value(), " was silent for ", DurationText(options_.session_timeout),
-                     " and is ended"));
-    EndSession(session);
+  const std::set<SessionId> holders = arrays_.SessionsWithArrays();
+  std::vector<std::vector<std::shared_ptr<const void>>> gone;
+  {
+    // Under one lock, so that a call that comes meanwhile is before the end of its session or after it. Silent ones
+    // have no jobs.
+    std::scoped_lock lock(mutex_);
+    const SteadyTime now = clock_.Now();
+    for (const SessionId& holder : holders) sessions_.Readmit(holder, now);
+    for (const SessionId& session : sessions_.Silent(now)) {
+      Log(after, LogLevel::kInfo,
+          absl::StrCat("session ", session.value(), " was silent for ", DurationText(options_.session_timeout),
+                       " and is ended"));
+      sessions_.End(session);
+      if (holders.contains(session)) gone.push_back(arrays_.EndSession(session));
+    }
   }
+  gone.clear();
   for (const ArraySnapshot& array : arrays_.Expire()) {
     Log(after, LogLevel::kInfo,
         absl::StrCat("array ", array.id.value(),

@@ -20,10 +20,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Touch(const SessionId& id
     return absl::ResourceExhaustedError(
         absl::StrCat("the daemon has ", streams_, " streams open, its limit max-streams; close some or try later"));
   }
-  if (at == sessions_.end()) {
-    at = sessions_.emplace(id, std::make_shared<Session>()).first;
-    at->second->share = next_share_++;
-  }
+  if (at == sessions_.end()) at = Insert(id);
   Session& session = *at->second;
   session.last_seen = now;
   if (streams >= 0) {
@@ -35,6 +32,16 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Touch(const SessionId& id
     streams_ -= closed;
   }
   return at->second;
+}
+
+SessionTable::Sessions::iterator SessionTable::Insert(const SessionId& id) {
+  const auto at = sessions_.emplace(id, std::make_shared<Session>()).first;
+  at->second->share = next_share_++;
+  return at;
+}
+
+void SessionTable::Readmit(const SessionId& id, SteadyTime now) {
+  if (!sessions_.contains(id)) Insert(id)->second->last_seen = now;
 }
 
 bool SessionTable::End(const SessionId& id) {

@@ -36,13 +36,19 @@ class SessionTable {
   // would notice nothing. Every command of a user's is a session, and most of them hold nothing once they are over.
   // False if each one holds something.
   bool MakeRoom(const std::set<SessionId>& holders);
+  // The session is there again if it is not: it may have given way after a call looked for it and before that call
+  // left something behind, which must end with a session like everything else. Beyond the limit if need be.
+  void Readmit(const SessionId& id, SteadyTime now);
   // Those without a stream, an active job or a sign of life for the timeout.
   std::vector<SessionId> Silent(SteadyTime now) const;
 
  private:
+  using Sessions = std::map<SessionId, std::shared_ptr<Session>>;
+  Sessions::iterator Insert(const SessionId& id);
+
   const std::uint32_t max_sessions_, max_streams_;
   const nanoseconds timeout_;
-  std::map<SessionId, std::shared_ptr<Session>> sessions_;
+  Sessions sessions_;
   std::uint32_t streams_ = 0;
   std::uint64_t next_share_ = 1;
 };
