@@ -4,6 +4,8 @@
 //   of
 //      the table, or finds no device leaves a note, and the next is tried.
 //   3. The first plug-in with a device that works is the one; the devices that do not work leave notes.
+//   4. NVML, where it is there, tells what CUDA does not: metrics, how a device is shared, and what is wrong with
+//      CUDA_VISIBLE_DEVICES.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -13,6 +15,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/nvml.h"
+#include "kernels/cuda/nvml_visible.h"
 #include "kernels/cuda/plugin_device.h"
 #include "kernels/cuda/plugin_library.h"
 #include "kernels/device.h"
@@ -68,7 +72,8 @@ std::vector<std::string> PluginsIn(const std::string& folder) {
 }
 
 // True if it gave at least one device.
-bool OpenDevicesOf(const std::string& path, const CudaOptions& options, const Catalog& catalog, DeviceSet& set) {
+bool OpenDevicesOf(const std::string& path, const CudaOptions& options, const Catalog& catalog, Nvml* nvml,
+                   DeviceSet& set) {
   const auto opened = PluginLibrary::Open(path, catalog, options.log);
   if (!opened.ok()) {
     set.notes.emplace_back(opened.status().message());
@@ -91,7 +96,7 @@ bool OpenDevicesOf(const std::string& path, const CudaOptions& options, const Ca
   }
   std::vector<std::unique_ptr<Device>> devices;
   for (int index = 0; index < count; ++index) {
-    auto device = OpenPluginDevice(library, index, options.lanes);
+    auto device = OpenPluginDevice(library, index, options.lanes, nvml);
     if (device.ok()) {
       devices.push_back(*std::move(device));
     } else {
@@ -122,8 +127,16 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
     set.notes.push_back(absl::StrCat("no CUDA devices: there is no plug-in (libhotplate_cuda<major>.so) in ", folder));
     return set;
   }
+  const absl::StatusOr<std::shared_ptr<Nvml>> nvml = Nvml::Open();
+  Nvml* const found = nvml.ok() ? nvml->get() : nullptr;
   for (const std::string& plugin : plugins) {
-    if (OpenDevicesOf(plugin, options, catalog, set)) break;
+    if (OpenDevicesOf(plugin, options, catalog, found, set)) break;
+  }
+  if (!nvml.ok() && !set.devices.empty()) set.notes.emplace_back(nvml.status().message());
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    const auto wrong =
+        WhatIsWrongWithVisibleDevices(visible, found != nullptr ? std::optional(found->Gpus()) : std::nullopt);
+    if (wrong) set.notes.push_back(*wrong);
   }
   return set;
 }

@@ -127,8 +127,8 @@ class PluginLane : public Lane {
 
 class PluginDevice : public Device {
  public:
-  PluginDevice(std::shared_ptr<OpenDevice> device, DeviceInfo info)
-      : device_(std::move(device)), info_(std::move(info)) {}
+  PluginDevice(std::shared_ptr<OpenDevice> device, std::unique_ptr<NvmlDevice> nvml, DeviceInfo info)
+      : device_(std::move(device)), nvml_(std::move(nvml)), info_(std::move(info)) {}
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -166,7 +166,9 @@ class PluginDevice : public Device {
   std::uint64_t FreeBytes() const override { return device_->table().free_bytes(device_->get()); }
 
   DeviceMetrics Sample() override {
-    DeviceMetrics metrics;
+    DeviceMetrics metrics = nvml_ != nullptr ? nvml_->Sample() : DeviceMetrics();
+    if (!metrics.lost.empty()) return metrics;
+    // CUDA's own figures of memory are the ones that admission goes by.
     hotplate_cuda_sample sample{};
     if (device_->table().sample(device_->get(), &sample) == 0) return metrics;
     metrics.memory_total_bytes = sample.memory_total_bytes;
@@ -176,13 +178,14 @@ class PluginDevice : public Device {
 
  private:
   const std::shared_ptr<OpenDevice> device_;
+  const std::unique_ptr<NvmlDevice> nvml_;  // may be null
   const DeviceInfo info_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library, int index,
-                                                         int lanes) {
+                                                         int lanes, Nvml* nvml) {
   hotplate_cuda_device_info plain{};
   hotplate_outcome outcome{};
   hotplate_cuda_device* const opened =
@@ -204,7 +207,13 @@ absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<P
   info.threads_per_lane = 1;
   info.compute_capability = absl::StrCat(plain.compute_major, ".", plain.compute_minor);
   info.host_memory = false;
-  return std::make_unique<PluginDevice>(std::move(device), std::move(info));
+  std::unique_ptr<NvmlDevice> found;
+  if (nvml != nullptr) {
+    info.driver_version = nvml->driver_version();
+    found = nvml->Find(info.uuid, info.pci_bus_id, info.mode == "MIG");
+    if (found != nullptr && !found->mode().empty()) info.mode = found->mode();
+  }
+  return std::make_unique<PluginDevice>(std::move(device), std::move(found), std::move(info));
 }
 
 }  // namespace hotplate

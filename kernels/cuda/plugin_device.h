@@ -4,14 +4,15 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "kernels/cuda/nvml.h"
 #include "kernels/cuda/plugin_library.h"
 #include "kernels/device.h"
 
 namespace hotplate {
 
 // The device with this index of the library's; `lanes` goes into its info. FAILED_PRECONDITION and one sentence if it
-// cannot be used.
+// cannot be used. `nvml` may be null: then its metrics are those that the plug-in knows.
 absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library, int index,
-                                                         int lanes);
+                                                         int lanes, Nvml* nvml);
 
 }  // namespace hotplate

@@ -27,6 +27,9 @@ class LoaderTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     options_.plugin_folder = folder_;
     options_.driver_library = HOTPLATE_FAKES "/driver.so";
+    setenv("HOTPLATE_NVML_LIBRARY", HOTPLATE_FAKES "/nvml.so", 1);
+    unsetenv("HOTPLATE_FAKE_NVML");
+    unsetenv("CUDA_VISIBLE_DEVICES");
     options_.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       lines_.push_back(line);

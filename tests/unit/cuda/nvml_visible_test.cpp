@@ -1,0 +1,67 @@
+// What is said of a CUDA_VISIBLE_DEVICES that hides GPUs from CUDA.
+#include "kernels/cuda/nvml_visible.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hotplate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::vector<NvmlGpu> kTwo = {{"GPU-11112222-0000-0000-0000-000000000001", {}},
+                                   {"GPU-11113333-0000-0000-0000-000000000002", {"MIG-aaaa", "MIG-abbb"}}};
+
+std::string Wrong(const std::string& text, const std::optional<std::vector<NvmlGpu>>& gpus = kTwo) {
+  return WhatIsWrongWithVisibleDevices(text, gpus).value_or("nothing");
+}
+
+TEST(VisibleDevices, NothingIsWrongWithWhatIsThere) {
+  for (const char* text : {"0", "1,0", " 0 , 1", "GPU-11112222-0000-0000-0000-000000000001", "GPU-11112,GPU-11113",
+                           "MIG-aaaa", "MIG-GPU-11113333-0000-0000-0000-000000000002/1/0"}) {
+    EXPECT_EQ(Wrong(text), "nothing") << text;
+  }
+}
+
+TEST(VisibleDevices, EmptyHidesEverything) {
+  EXPECT_THAT(Wrong(""), AllOf(HasSubstr("set and empty"), HasSubstr("there are GPU-11112222"), HasSubstr("--gpus")));
+  EXPECT_THAT(Wrong("  "), HasSubstr("set and empty"));
+  EXPECT_THAT(Wrong("NoDevFiles"), HasSubstr("is NoDevFiles, which hides every GPU"));
+  EXPECT_THAT(Wrong("-1"), HasSubstr("is -1, which hides every GPU"));
+  EXPECT_THAT(Wrong("", std::nullopt), AllOf(HasSubstr("set and empty"), Not(HasSubstr("there"))));
+  EXPECT_THAT(Wrong("", std::vector<NvmlGpu>{}), HasSubstr("lists no GPU"));
+}
+
+TEST(VisibleDevices, NonsenseIsNamed) {
+  EXPECT_THAT(Wrong("0,tesla"), AllOf(HasSubstr("has \"tesla\""), HasSubstr("no index, and no UUID")));
+  EXPECT_THAT(Wrong("0,,1"), HasSubstr("has \"\""));
+  EXPECT_THAT(Wrong("gpu-1111"), HasSubstr("has \"gpu-1111\""));
+  EXPECT_THAT(Wrong("\x1b[2Jx", std::nullopt), AllOf(HasSubstr("\\x1b"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(VisibleDevices, AnIndexThatIsNotThere) {
+  EXPECT_THAT(Wrong("0,2"), AllOf(HasSubstr("has \"2\""), HasSubstr("no GPU has that index")));
+  EXPECT_THAT(Wrong("99999999999999999999"), HasSubstr("no GPU has that index"));
+  EXPECT_EQ(Wrong("7", std::nullopt), "nothing");
+}
+
+TEST(VisibleDevices, AUuidThatIsNotThereOrNotClear) {
+  EXPECT_THAT(Wrong("GPU-9999"), AllOf(HasSubstr("no GPU has that UUID"), HasSubstr("MIG-abbb")));
+  EXPECT_THAT(Wrong("GPU-1111"), HasSubstr("it fits 2 of them"));
+  EXPECT_THAT(Wrong("MIG-cccc"), HasSubstr("no MIG instance has that UUID"));
+  EXPECT_THAT(Wrong("MIG-a"), HasSubstr("it fits 2 of them"));
+  EXPECT_EQ(Wrong("GPU-9999", std::nullopt), "nothing");
+}
+
+TEST(VisibleDevices, TheSameTwice) { EXPECT_THAT(Wrong("1,1"), HasSubstr("it stands there twice")); }
+
+TEST(VisibleDevices, ManyGpusAreNotAllNamed) {
+  std::vector<NvmlGpu> gpus;
+  for (int i = 0; i < 40; ++i) gpus.push_back({"GPU-" + std::to_string(100 + i), {}});
+  EXPECT_THAT(Wrong("77", gpus), AllOf(HasSubstr("GPU-115 and 24 more"), Not(HasSubstr("GPU-116"))));
+}
+
+}  // namespace
+}  // namespace hotplate
