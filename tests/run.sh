@@ -42,7 +42,6 @@ for preset in "${presets[@]}"; do
   # Benchmarks measure only what is not instrumented.
   leave_out=()
   [ "$preset" = release ] || leave_out=(-LE 'release_only')
-  [ "$preset" = tsan ] && leave_out=(-L 'tsan')
   ctest --preset "$preset" --parallel "$jobs" --test-output-size-passed 1000000 --test-output-size-failed 1000000 \
     --output-junit "$results/$preset.xml" "${leave_out[@]}" || broken=1
 done
