@@ -9,10 +9,13 @@
 #include <map>
 #include <set>
 
+#include "kernels/array/quoted.h"
 #include "kernels/spec.h"
 #include "kernels/status.h"
+#include "server/manual.h"
 #include "server/settings.h"
 #include "server/version.h"
+#include "server/wire/job.h"
 
 namespace hotplate::server {
 namespace {
@@ -123,18 +126,29 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
                    "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
   }
   if (config.require_cuda && config.device == DeviceChoice::kCpu) {
-    return Invalid("require_cuda with device \"cpu\" contradict each other; drop one of the two");
+    return Invalid("require-cuda with device \"cpu\" contradict each other; drop one of the two");
   }
   if (config.array_bytes != 0 && config.max_array_bytes > config.array_bytes) {
-    return Invalid("max_array_bytes is " + std::to_string(config.max_array_bytes) +
-                   ", more than array_bytes, which is " + std::to_string(config.array_bytes));
+    return Invalid("max-array-bytes is " + std::to_string(config.max_array_bytes) +
+                   ", more than array-bytes, which is " + std::to_string(config.array_bytes));
   }
   if (config.inline_bytes + (1 << 20) > config.message_bytes) {
-    return Invalid("inline_bytes is " + std::to_string(config.inline_bytes) +
-                   "; it must be at least 1MiB less than message_bytes, which is " +
+    return Invalid("inline-bytes is " + std::to_string(config.inline_bytes) +
+                   "; it must be at least 1MiB less than message-bytes, which is " +
                    std::to_string(config.message_bytes));
   }
   return absl::OkStatus();
+}
+
+// What is accepted and yet not what was meant, as comments of the TOML file.
+std::string RemarksOn(const Config& config) {
+  std::vector<std::string> missing;
+  wire::CanonicalRoots(config.path_roots, &missing);
+  std::string remarks;
+  for (const std::string& root : missing) {
+    remarks += "# path-root " + Quoted(root) + " is no folder that can be reached: no input by path comes from there\n";
+  }
+  return remarks;
 }
 
 // The flags of one command line, and the values they had.
@@ -147,6 +161,7 @@ class CommandLine {
                     "configuration file (default: ~/.config/hotplate/hotplated.toml, if it is there)")
         ->type_name("FILE");
     app_.add_flag("--check-config", check_, "print the effective configuration and end");
+    app_.add_flag("--man", manual_, "print the manual page (man -l -) and end");
     for (const Setting& setting : Settings()) {
       CLI::Option* option = setting.value.empty()
                                 ? app_.add_flag("--" + setting.flag, setting.help)
@@ -175,6 +190,7 @@ class CommandLine {
 
   const std::string& config_file() const { return config_file_; }
   bool check() const { return check_; }
+  bool manual() const { return manual_; }
 
   void Collect(std::vector<Given>& given) const {
     for (const auto& [setting, option] : options_) {
@@ -189,7 +205,7 @@ class CommandLine {
  private:
   CLI::App app_;
   std::string config_file_;
-  bool check_ = false;
+  bool check_ = false, manual_ = false;
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::pair<const Setting*, CLI::Option*>> options_;
 };
@@ -216,6 +232,7 @@ absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::s
   const absl::StatusOr<std::optional<Answer>> answer = command_line.Parse(arguments);
   if (!answer.ok()) return answer.status();
   if (*answer) return **answer;
+  if (command_line.manual()) return Answer{ManualPage()};
 
   std::string file = command_line.config_file();
   if (file.empty()) file = surroundings.environment("HOTPLATE_CONFIG").value_or("");
@@ -236,7 +253,7 @@ absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::s
     if (absl::Status status = ApplyAll(*source, config); !status.ok()) return status;
   }
   if (absl::Status status = Complete(surroundings, config); !status.ok()) return status;
-  if (command_line.check()) return Answer{ToToml(config)};
+  if (command_line.check()) return Answer{ToToml(config) + RemarksOn(config)};
   return config;
 }
 

@@ -42,6 +42,7 @@ struct Config {
   std::chrono::nanoseconds disconnect_grace = std::chrono::seconds(10);
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(20);
   std::chrono::nanoseconds idle_timeout = std::chrono::minutes(15);  // 0: never
+  std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
 
   std::vector<std::string> path_roots;  // inputs by path must lie below one of these
   std::string log_file;                 // empty: standard error

@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <thread>
 
+#include "kernels/array/quoted.h"
 #include "kernels/device.h"
 #include "kernels/status.h"
 #include "server/allocation.h"
@@ -15,6 +17,7 @@
 #include "server/devices.h"
 #include "server/endpoint.h"
 #include "server/log.h"
+#include "server/quantity.h"
 #include "server/service/grpc_server.h"
 #include "server/tls.h"
 #include "server/version.h"
@@ -77,8 +80,11 @@ class Daemon {
   absl::Status Publish(std::uint16_t port);
   ServiceContext::Parts Parts() const;
   v1::GetServerInfoResponse Info() const;
+  nanoseconds TimeoutOf(const Control::Wish& wish) const { return wish.timeout.value_or(config_.drain_timeout); }
   void Drain(nanoseconds timeout, const std::string& reason, bool leave);
-  void DrainUntilDone(nanoseconds timeout, const std::string& reason, bool leave);
+  void SayGoodbye();
+  Control::Wish ListenUntil(core::SteadyTime last, bool leaving);
+  void TellWhatIsDropped();
   [[noreturn]] void Leave();
 
   const Config& config_;
@@ -107,6 +113,7 @@ absl::Status Daemon::Start() {
   auto log = OpenLog(config_.log_file, config_.log_level);
   if (!log.ok()) return log.status();
   log_ = *std::move(log);
+  RouteGrpcLog(log_);
   auto control = Control::Create();
   if (!control.ok()) return control.status();
   control_ = *std::move(control);
@@ -195,7 +202,11 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.authenticator = authenticator_;
   parts.control = control_.get();
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
-  parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots);
+  std::vector<std::string> missing;
+  parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
+  for (const std::string& root : missing) {
+    log_->warn("path-root {} is no folder that can be reached: no input by path comes from there", Quoted(root));
+  }
   for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
   parts.info = Info();
   parts.facts.versions = parts.info.versions();
@@ -210,6 +221,7 @@ absl::Status Daemon::Listen() {
   options.unix_socket = config_.unix_socket;
   options.identity = identity_;
   options.message_bytes = config_.message_bytes;
+  options.keepalive = config_.keepalive;
   absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, options);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -249,59 +261,108 @@ absl::Status Daemon::Publish(std::uint16_t port) {
 }
 
 void Daemon::Serve() {
+  const std::string idle = "idle for " + FormatDuration(config_.idle_timeout) + ": no job, upload or download";
   for (;;) {
     const Control::Wish wish = control_->Wait(kTick);
     switch (wish.kind) {
       case Control::Wish::Kind::kSignal:
       case Control::Wish::Kind::kShutdown:
-        Drain(wish.timeout.value_or(config_.drain_timeout), wish.reason, true);
-        return;
+        return Drain(TimeoutOf(wish), wish.reason, true);
       case Control::Wish::Kind::kDrain:
-        Drain(wish.timeout.value_or(config_.drain_timeout), wish.reason, false);
+        Drain(TimeoutOf(wish), wish.reason, false);
         break;
       case Control::Wish::Kind::kFinished:
       case Control::Wish::Kind::kNone:
         break;
     }
-    const nanoseconds idle = engine_->Status().idle;
-    if (config_.idle_timeout.count() > 0 && idle >= config_.idle_timeout) {
-      return Drain(nanoseconds(0),
-                   "idle for " + std::to_string(std::chrono::duration_cast<seconds>(idle).count()) + " s", true);
+    if (config_.idle_timeout.count() > 0 && engine_->DrainIfIdle(config_.idle_timeout, idle)) {
+      return Drain(config_.drain_timeout, idle, true);
     }
   }
 }
 
-// Drains on another thread while this one listens: a second signal, or the very last moment, ends the process.
+// On another thread while this one listens: a second signal, or the very last moment, ends the process.
 void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave) {
   control_->StartDraining();
   server_->SetServing(false);
-  log_->info("draining: {}; jobs have {} s", reason,
-             static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()) / 1000);
-  std::thread drainer([=, this] { DrainUntilDone(timeout, reason, leave); });
-  const core::SteadyTime last_moment = clock_.Now() + timeout + kLastResort;
+  const auto announce = [this](nanoseconds left, const std::string& why) {
+    log_->info("draining: {}; jobs and transfers have {}", why, FormatDuration(left));
+    engine_->Announce("the daemon is draining: " + why, static_cast<double>(left.count()) * 1e-9);
+  };
+  announce(timeout, reason);
+  core::SteadyTime end = clock_.Now() + timeout;
+  std::thread drainer([=, this] {
+    const bool all_ended = engine_->Drain(timeout, reason);
+    log_->info("drained: {}", all_ended ? "every job ended by itself" : "jobs were cancelled");
+    control_->Finished();
+  });
   for (;;) {
-    const Control::Wish wish = control_->Wait(std::max<nanoseconds>(last_moment - clock_.Now(), nanoseconds(0)));
+    const Control::Wish wish = ListenUntil(end + kLastResort, leave);
     if (wish.kind == Control::Wish::Kind::kFinished) break;
-    if (wish.kind == Control::Wish::Kind::kSignal) {
+    // Somebody has less time than the drain was given, or more, which is not granted.
+    leave = leave || wish.kind != Control::Wish::Kind::kDrain;
+    if (const core::SteadyTime wished = clock_.Now() + TimeoutOf(wish); wished < end) {
+      end = wished;
+      announce(TimeoutOf(wish), wish.reason);
+      engine_->ShortenDrain(TimeoutOf(wish));
+    }
+  }
+  drainer.join();
+  if (leave) SayGoodbye();
+}
+
+void Daemon::SayGoodbye() {
+  std::thread goodbye([this] {
+    server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+    control_->Finished();
+  });
+  while (ListenUntil(clock_.Now() + kGoodbye + kLastResort, true).kind != Control::Wish::Kind::kFinished) {
+  }
+  goodbye.join();
+  Leave();
+}
+
+// The next wish. Leaves at once if `last` passes first, or if a signal comes to a daemon that is `leaving` already.
+Control::Wish Daemon::ListenUntil(core::SteadyTime last, bool leaving) {
+  for (;;) {
+    Control::Wish wish = control_->Wait(std::max<nanoseconds>(last - clock_.Now(), nanoseconds(0)));
+    if (leaving && wish.kind == Control::Wish::Kind::kSignal) {
       log_->warn("{} while draining: leaving at once", wish.reason);
       Leave();
     }
-    if (wish.kind == Control::Wish::Kind::kShutdown) leave = true;
-    if (clock_.Now() >= last_moment) {
+    if (wish.kind != Control::Wish::Kind::kNone) return wish;
+    if (clock_.Now() >= last) {
       log_->warn("something still runs after the drain timeout: leaving");
       Leave();
     }
   }
-  drainer.join();
-  if (leave) Leave();
 }
 
-void Daemon::DrainUntilDone(nanoseconds timeout, const std::string& reason, bool leave) {
-  engine_->Announce("the daemon is draining: " + reason, static_cast<double>(timeout.count()) * 1e-9);
-  const bool all_ended = engine_->Drain(timeout, reason);
-  log_->info("drained: {}", all_ended ? "every job ended by itself" : "jobs were cancelled");
-  if (leave) server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
-  control_->Finished();
+// One line for whoever looks for an array or a result later.
+void Daemon::TellWhatIsDropped() {
+  const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
+  constexpr std::size_t kMostNames = 20;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> names;
+  const std::vector<core::ArraySnapshot> arrays = arrays_->List(all);
+  for (const core::ArraySnapshot& array : arrays) {
+    bytes += array.bytes;
+    names.push_back(array.name.empty() ? array.id.value() : array.name);
+  }
+  const std::size_t array_count = names.size();
+  core::JobFilter filter;
+  filter.limit = std::numeric_limits<std::size_t>::max();
+  for (const core::JobSnapshot& job : engine_->List(all, filter)) {
+    if (job.detached && job.end && !job.end->outputs_dropped && !job.end->outputs.empty()) {
+      names.push_back("job " + job.id.value());
+    }
+  }
+  if (names.empty()) return;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) list += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kMostNames) list += ", ...";
+  log_->info("dropped with this daemon: {} arrays of {} together, the kept results of {} jobs ({})", array_count,
+             FormatBytes(bytes), names.size() - array_count, list);
 }
 
 // The record goes first, then the process, without waiting for a lane that may sit in a call which cannot be
@@ -309,6 +370,7 @@ void Daemon::DrainUntilDone(nanoseconds timeout, const std::string& reason, bool
 void Daemon::Leave() {
   slot_->Withdraw();
   if (!config_.unix_socket.empty()) unlink(config_.unix_socket.c_str());
+  TellWhatIsDropped();
   log_->info("stopped");
   log_->flush();
   std::_Exit(kExitOk);

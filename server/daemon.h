@@ -2,7 +2,8 @@
 //   1. Claims its name in HOTPLATE_DIR, makes certificate and token.
 //   2. Opens the devices, then the engine and the arrays over them.
 //   3. Listens, and only then publishes the endpoint record: whoever reads it can connect.
-//   4. Serves until a signal, a Shutdown, or the idle timeout.
+//   4. Serves until a signal, a Shutdown, or the idle timeout: so long without a job, an upload or a download. Whoever
+//      only looks on (top, watch, status) does not keep an allocation burning, and neither do held arrays and results.
 //   5. Tells its clients, drains within the timeout, withdraws the record, and leaves in any case.
 #pragma once
 

@@ -1,11 +1,31 @@
 #include "server/log.h"
 
+#include <grpc/support/log.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "kernels/status.h"
 
 namespace hotplate::server {
+namespace {
+
+// gRPC gives its log function no pointer of ours, so that the log must be found by itself.
+void TakeGrpcLine(gpr_log_func_args* line) {
+  const spdlog::level::level_enum level = line->severity == GPR_LOG_SEVERITY_ERROR  ? spdlog::level::err
+                                          : line->severity == GPR_LOG_SEVERITY_INFO ? spdlog::level::info
+                                                                                    : spdlog::level::debug;
+  spdlog::logger* log = spdlog::default_logger_raw();
+  if (log == nullptr || !log->should_log(level)) return;
+  const std::string_view file(line->file);
+  log->log(level, "grpc: {} ({}:{})", WithoutSecrets(line->message), file.substr(file.rfind('/') + 1), line->line);
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file, const std::string& level) {
   spdlog::sink_ptr sink;
@@ -25,6 +45,29 @@ absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file,
   log->set_formatter(
       std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc));
   return log;
+}
+
+void RouteGrpcLog(std::shared_ptr<spdlog::logger> log) {
+  spdlog::set_default_logger(std::move(log));
+  gpr_set_log_function(TakeGrpcLine);
+}
+
+std::string WithoutSecrets(std::string_view text) {
+  constexpr std::size_t kShortest = 32;
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t digits = 0;
+    while (at + digits < text.size() && std::isxdigit(static_cast<unsigned char>(text[at + digits])) != 0) ++digits;
+    if (digits >= kShortest) {
+      result += "[...]";
+    } else if (digits > 0) {
+      result += text.substr(at, digits);
+    } else {
+      result += std::iscntrl(static_cast<unsigned char>(text[at])) != 0 ? ' ' : text[at];
+    }
+    at += std::max<std::size_t>(digits, 1);
+  }
+  return result;
 }
 
 }  // namespace hotplate::server

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ void SecureProcess() {
   prctl(PR_SET_DUMPABLE, 0);  // no core files and no debugger: memory holds the token
 #endif
   Control::BlockSignals();
+  unsetenv("GRPC_TRACE");  // its traces show every header, the token among them
 }
 
 // What the libraries do by default and a daemon does not want.

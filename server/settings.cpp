@@ -71,13 +71,14 @@ Setting Bytes(std::string flag, std::string help, std::uint64_t Config::*member,
 }
 
 Setting Duration(std::string flag, std::string help, std::chrono::nanoseconds Config::*member,
-                 std::chrono::nanoseconds most) {
+                 std::chrono::nanoseconds most, std::chrono::nanoseconds least = {}) {
   return Row(
       std::move(flag), "TIME", std::move(help),
       [=](Config& config, const std::string& text) -> Complaint {
         const std::optional<std::chrono::nanoseconds> duration = ParseDuration(text);
-        if (!duration || *duration > most) {
-          return "a duration up to " + FormatDuration(most) + " with its unit, like 500ms, 20s, 15m or 2h";
+        if (!duration || *duration < least || *duration > most) {
+          return "a duration " + (least.count() > 0 ? "from " + FormatDuration(least) + " to " : "up to ") +
+                 FormatDuration(most) + " with its unit, like 500ms, 20s, 15m or 2h";
         }
         config.*member = *duration;
         return std::nullopt;
@@ -216,7 +217,14 @@ std::vector<Setting> MakeSettings() {
       Duration("disconnect-grace", "how long an attached job outlives its connection", &Config::disconnect_grace,
                hours(24)),
       Duration("drain-timeout", "how long jobs may go on after a request to stop", &Config::drain_timeout, hours(24)),
-      Duration("idle-timeout", "stop after this long without a job; 0: never", &Config::idle_timeout, hours(8784)),
+      Duration("idle-timeout",
+               "stop after this long without use: a job, an upload, a download; 0: never. Watching (hotplate top, "
+               "watch, status), arrays that are held and results that wait to be fetched are no use",
+               &Config::idle_timeout, hours(8784)),
+      Duration("keepalive",
+               "a connection that is silent this long must give a sign of life; without one within the same time (20s "
+               "at most) it ends, with its streams",
+               &Config::keepalive, hours(24), std::chrono::milliseconds(100)),
       PathRoots(),
       Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),

@@ -1,22 +1,71 @@
 #include "kernels/array/quoted.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace hotplate {
+namespace {
+
+constexpr std::size_t kLongest = 200, kHead = 60, kTail = 100;  // bytes of what is shown
+constexpr char kDigits[] = "0123456789abcdef";
+
+// Characters that a terminal obeys or does not show: further controls, zero-width and direction marks, separators.
+bool IsUnseen(std::uint32_t point) {
+  return point < 0xa0 || (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+         (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || (point >= 0xfff0 && point <= 0xffff) ||
+         point >= 0xe0000;
+}
+
+// How many bytes of `text` are one well-formed and visible UTF-8 character beyond ASCII; 0 if none.
+std::size_t VisibleLength(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const std::size_t length = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+  if (length == 0 || first >= 0xf5 || text.size() < length) return 0;
+  std::uint32_t point = first & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0) != 0x80) return 0;
+    point = point << 6 | (byte & 0x3fU);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = point >= 0xd800 && point < 0xe000;
+  return point < kLeast[length] || point > 0x10ffff || surrogate || IsUnseen(point) ? 0 : length;
+}
+
+// What the first character of `text` is shown as; takes it off.
+std::string TakeShown(std::string_view& text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  const bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+  const std::size_t length = plain ? 1 : byte >= 0x80 ? VisibleLength(text) : 0;
+  std::string shown =
+      length > 0 ? std::string(text.substr(0, length)) : std::string{'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+  text.remove_prefix(length > 0 ? length : 1);
+  return shown;
+}
+
+}  // namespace
 
 std::string Quoted(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string quoted = "\"";
-  for (const char character : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte < 0x20 || byte >= 0x7f || character == '"' || character == '\\') {
-      quoted += "\\x";
-      quoted += kDigits[byte >> 4];
-      quoted += kDigits[byte & 15];
-    } else {
-      quoted += character;
-    }
-  }
-  return quoted + (text.size() > kLongest ? "...\"" : "\"");
+  // Of a very long text only the ends are looked at.
+  const std::size_t size = text.size();
+  const bool vast = size > 8 * kLongest;
+  std::vector<std::string> shown;
+  const auto show = [&shown](std::string_view part) {
+    while (!part.empty()) shown.push_back(TakeShown(part));
+  };
+  show(vast ? text.substr(0, 4 * kLongest) : text);
+  if (vast) show(text.substr(size - 4 * kLongest));
+
+  std::string head, tail;
+  std::size_t first = 0, last = shown.size();
+  while (first < last && head.size() + shown[first].size() <= kLongest) head += shown[first++];
+  if (first == last && !vast) return '"' + head + '"';
+
+  head.clear();
+  first = 0;
+  while (head.size() + shown[first].size() <= kHead) head += shown[first++];
+  while (last > first && tail.size() + shown[last - 1].size() <= kTail) tail.insert(0, shown[--last]);
+  return '"' + head + "..." + tail + "\" (" + std::to_string(size) + " bytes)";
 }
 
 }  // namespace hotplate

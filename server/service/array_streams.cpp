@@ -2,10 +2,10 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include <optional>
-
 #include "hotplate/v1/arrays.pb.h"
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
+#include "server/service/refusal.h"
 #include "server/wire/chunk.h"
 #include "server/wire/status.h"
 #include "server/wire/types.h"
@@ -26,7 +26,11 @@ grpc::ByteBuffer ToBytes(const Message& message) {
 class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   WriteStream(const ServiceContext& context, core::Principal who, StreamTicket ticket, grpc::ByteBuffer* response)
-      : context_(context), who_(std::move(who)), ticket_(std::move(ticket)), response_(response) {
+      : context_(context),
+        activity_(context.engine().BeginActivity()),
+        who_(std::move(who)),
+        ticket_(std::move(ticket)),
+        response_(response) {
     StartRead(&message_);
   }
 
@@ -41,6 +45,8 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
  private:
   absl::Status TakeChunk() {
+    if (absl::Status status = context_.CheckSize(message_.Length()); !status.ok()) return status;
+    activity_.Moved();
     if (absl::Status status = chunk_.Parse(message_); !status.ok()) return status;
     message_.Clear();
     if (!writer_) {
@@ -51,8 +57,8 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       if (!writer.ok()) return writer.status();
       writer_ = *std::move(writer);
     } else if (!chunk_.array_id().empty() && chunk_.array_id() != array_id_) {
-      return InvalidField("array_id", "array_id changes from " + wire::Quoted(array_id_) + " to " +
-                                          wire::Quoted(chunk_.array_id()) + " within a stream");
+      return InvalidField("array_id", "array_id changes from " + Quoted(array_id_) + " to " +
+                                          Quoted(chunk_.array_id()) + " within a stream");
     }
     const std::span<std::byte> remaining = writer_->remaining();
     if (chunk_.data_size() > remaining.size()) {
@@ -78,6 +84,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   const ServiceContext& context_;
+  const core::Engine::Activity activity_;
   const core::Principal who_;
   const StreamTicket ticket_;
   grpc::ByteBuffer* const response_;
@@ -87,24 +94,21 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   std::unique_ptr<core::ArrayStore::Writer> writer_;
 };
 
-// A call that was refused before it began.
-class RefusedWrite final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
- public:
-  explicit RefusedWrite(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
-  void OnDone() override { delete this; }
-};
-
 class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  explicit ReadStream(const absl::Status& refusal) { Finish(wire::ToGrpc(refusal)); }
-
-  ReadStream(StreamTicket ticket, core::ArrayStore::Reader reader, std::uint64_t offset, std::uint64_t length)
-      : ticket_(std::move(ticket)), buffer_(std::move(reader.buffer)), offset_(offset), end_(offset + length) {
+  ReadStream(const ServiceContext& context, StreamTicket ticket, core::ArrayStore::Reader reader, std::uint64_t offset,
+             std::uint64_t length)
+      : activity_(context.engine().BeginActivity()),
+        ticket_(std::move(ticket)),
+        buffer_(std::move(reader.buffer)),
+        offset_(offset),
+        end_(offset + length) {
     Next();
   }
 
   void OnWriteDone(bool ok) override {
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+    activity_.Moved();
     Next();
   }
 
@@ -120,7 +124,8 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     StartWrite(&chunk_);
   }
 
-  const std::optional<StreamTicket> ticket_;
+  const core::Engine::Activity activity_;
+  const StreamTicket ticket_;
   const std::shared_ptr<const HostBuffer> buffer_;
   std::uint64_t offset_ = 0, end_ = 0;
   grpc::ByteBuffer chunk_;
@@ -146,7 +151,7 @@ absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
   if (!ticket.ok()) return ticket.status();
   const std::uint64_t length = request.length() == 0 ? size - request.offset() : request.length();
-  return new ReadStream(*std::move(ticket), *std::move(reader), request.offset(), length);
+  return new ReadStream(context, *std::move(ticket), *std::move(reader), request.offset(), length);
 }
 
 }  // namespace
@@ -155,9 +160,13 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* StartWriteStream(const ServiceContext
                                                             grpc::CallbackServerContext* call,
                                                             grpc::ByteBuffer* response) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
-  if (!who.ok()) return new RefusedWrite(who.status());
+  if (!who.ok()) return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(who.status());
+  // A daemon that drains runs no job on new data, and may leave with an upload half done; downloads go on.
+  if (absl::Status status = context.AcceptsJobs(); !status.ok()) {
+    return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(status);
+  }
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
-  if (!ticket.ok()) return new RefusedWrite(ticket.status());
+  if (!ticket.ok()) return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(ticket.status());
   return new WriteStream(context, *std::move(who), *std::move(ticket), response);
 }
 
@@ -165,7 +174,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadStream(const ServiceContext
                                                             grpc::CallbackServerContext* call,
                                                             const grpc::ByteBuffer* request) {
   const absl::StatusOr<ReadStream*> stream = OpenReadStream(context, call, request);
-  return stream.ok() ? *stream : new ReadStream(stream.status());
+  if (!stream.ok()) return new Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>(stream.status());
+  return *stream;
 }
 
 }  // namespace hotplate::server

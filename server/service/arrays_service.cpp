@@ -1,5 +1,6 @@
 #include "server/service/arrays_service.h"
 
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
 #include "server/service/array_streams.h"
 #include "server/service/unary.h"
@@ -29,7 +30,7 @@ grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* cal
         wire::FromProto(request->signature(), "signature", context_.bounds().max_array_bytes);
     if (!signature.ok()) return signature.status();
     if (request->name().size() > kLongestName) {
-      return InvalidField("name", "name is " + wire::Quoted(request->name()) + "; at most 128 bytes are possible");
+      return InvalidField("name", "name is " + Quoted(request->name()) + "; at most 128 bytes are possible");
     }
     std::optional<core::nanoseconds> lease;
     if (request->has_lease()) {

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/status.h"
+
 namespace hotplate::server {
 
 ServiceContext::ServiceContext(Parts parts) : parts_(std::move(parts)) {}
@@ -17,6 +20,23 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
 absl::Status ServiceContext::AcceptsJobs() const {
   if (!control().draining()) return absl::OkStatus();
   return absl::UnavailableError("the daemon is draining: it finishes what runs and takes no more jobs");
+}
+
+absl::Status ServiceContext::PostForFiles(std::uint64_t bytes, std::function<void()> task) const {
+  const auto activity = std::make_shared<core::Engine::Activity>(engine().BeginActivity());
+  return files_.Post(bytes, [activity, task = std::move(task)] { task(); });
+}
+
+absl::Status ServiceContext::CheckSize(std::uint64_t message_bytes) const {
+  const std::uint64_t limit = info().limits().message_bytes();
+  if (message_bytes <= limit) return absl::OkStatus();
+  return Refused(absl::StatusCode::kResourceExhausted,
+                 {{"message", absl::StrCat("the message has ", message_bytes,
+                                           " bytes; the daemon's limit message-bytes "
+                                           "is ",
+                                           limit,
+                                           ": send large inputs as arrays (Arrays.Create and Write, "
+                                           "hotplate put) or by path, or start it with a larger --message-bytes")}});
 }
 
 absl::StatusOr<StreamTicket> StreamTicket::Take(const ServiceContext& context, const core::SessionId& session) {

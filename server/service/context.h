@@ -9,6 +9,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,13 +56,20 @@ class ServiceContext {
   const wire::ReceiptFacts& facts() const { return parts_.facts; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   const std::string& generation() const { return parts_.info.generation(); }
-  FileThread& files() const { return files_; }
 
   // Who calls, if they may; touches their session (RESOURCE_EXHAUSTED: too many of them).
   absl::StatusOr<core::Principal> Admit(const grpc::CallbackServerContext& call, core::Scope needed) const;
 
   // UNAVAILABLE while the daemon drains.
   absl::Status AcceptsJobs() const;
+
+  // Lets `task` run on the files' thread; what it leaves behind is in the engine before the daemon counts as idle.
+  // `bytes`: what it holds. RESOURCE_EXHAUSTED names the limit, and it will not run, if too much waits there.
+  absl::Status PostForFiles(std::uint64_t bytes, std::function<void()> task) const;
+
+  // RESOURCE_EXHAUSTED, naming the limit and what to do instead, for a message over message-bytes.
+  absl::Status CheckSize(std::uint64_t message_bytes) const;
+  absl::Status CheckSize(const google::protobuf::Message& message) const { return CheckSize(message.ByteSizeLong()); }
 
  private:
   const Parts parts_;

@@ -2,30 +2,24 @@
 
 #include <utility>
 
+#include "server/service/refusal.h"
 #include "server/wire/status.h"
 
 namespace hotplate::server {
-namespace {
 
-class Refusal final : public grpc::ServerUnaryReactor {
- public:
-  explicit Refusal(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
-  void OnDone() override { delete this; }
-};
-
-}  // namespace
-
+using Refused = Refusal<grpc::ServerUnaryReactor>;
 grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
                                              const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
-  if (!who.ok()) return new Refusal(who.status());
-  if (absl::Status status = context.AcceptsJobs(); !status.ok()) return new Refusal(status);
+  if (!who.ok()) return new Refused(who.status());
+  if (absl::Status status = context.CheckSize(request); !status.ok()) return new Refused(status);
+  if (absl::Status status = context.AcceptsJobs(); !status.ok()) return new Refused(status);
   const auto execution = std::make_shared<ExecuteCall>(context, *std::move(who), request, response);
   execution->self_ = execution;
   if (!wire::NeedsFiles(request.job())) {
     execution->Run();
-  } else if (!context.files().Post([execution] { execution->Run(); })) {
-    const absl::Status full = absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again");
+  } else if (absl::Status full = context.PostForFiles(request.ByteSizeLong(), [execution] { execution->Run(); });
+             !full.ok()) {
     if (execution->Close()) execution->Finish(wire::ToGrpc(full));
   }
   return execution.get();

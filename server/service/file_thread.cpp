@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hotplate::server {
 
 FileThread::~FileThread() {
@@ -15,18 +17,30 @@ FileThread::~FileThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool FileThread::Post(std::function<void()> task) {
+absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
   {
     const std::lock_guard lock(mutex_);
-    if (tasks_.size() >= kLongestQueue) return false;
-    tasks_.push_back(std::move(task));
+    if (tasks_.size() >= kMostTasks) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(tasks_.size(),
+                       " jobs wait for their inputs by path to be opened, the daemon's limit for these; "
+                       "the file system may be slow or hang: try again later"));
+    }
+    if (bytes_ > 0 && bytes_ + bytes > kMostBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("jobs that wait for their inputs by path to be opened hold ", bytes_,
+                       " bytes, this one would add ", bytes, ", and the daemon's limit for these is ", kMostBytes,
+                       "; the file system may be slow or hang: try again later, or give the large inputs by path too"));
+    }
+    bytes_ += bytes;
+    tasks_.push_back({bytes, std::move(task)});
     if (!thread_.joinable()) {
       thread_ = std::thread([this] { Loop(); });
       pthread_setname_np(thread_.native_handle(), "files");
     }
   }
   wake_.notify_all();
-  return true;
+  return absl::OkStatus();
 }
 
 void FileThread::Loop() {
@@ -34,11 +48,13 @@ void FileThread::Loop() {
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    const std::function<void()> task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
-    task();
+    task.run();
+    task.run = nullptr;  // what it holds goes without the lock
     lock.lock();
+    bytes_ -= task.bytes;
   }
 }
 

@@ -3,30 +3,40 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 
+#include "absl/status/status.h"
+
 namespace hotplate::server {
 
 class FileThread {
  public:
-  static constexpr std::size_t kLongestQueue = 1024;
+  static constexpr std::size_t kMostTasks = 1024;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
   FileThread() = default;
   ~FileThread();
 
-  // False, and `task` will not run, if the queue is full.
-  bool Post(std::function<void()> task);
+  // RESOURCE_EXHAUSTED names the limit, and `task` will not run, if too many wait or they hold too much. `bytes`: what
+  // the task holds; one alone may be as large as it is.
+  absl::Status Post(std::uint64_t bytes, std::function<void()> task);
 
  private:
+  struct Task {
+    std::uint64_t bytes = 0;
+    std::function<void()> run;
+  };
   void Loop();
 
   std::mutex mutex_;
   // Guarded by mutex_.
   std::condition_variable wake_;
-  std::deque<std::function<void()>> tasks_;
+  std::deque<Task> tasks_;
+  std::uint64_t bytes_ = 0;  // of tasks_ and of the one that runs
   bool stop_ = false;
   std::thread thread_;
 };

@@ -17,8 +17,7 @@ namespace {
 constexpr int kLargestFrame = (1 << 24) - 1;  // HTTP/2's own limit
 constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead on one stream
 constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
-constexpr int kKeepaliveMs = 30'000;          // so that a peer that vanished is noticed
-constexpr int kKeepaliveTimeoutMs = 20'000;
+constexpr int kLongestKeepaliveTimeoutMs = 20'000;
 constexpr int kShortestClientPingMs = 10'000;
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options,
@@ -60,7 +59,7 @@ class Implementation final : public GrpcServer {
                                    static_cast<grpc::Service*>(&server_service_)}) {
       builder.RegisterService(service);
     }
-    builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes));
+    builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes + kRoomToRefuse));
     builder.SetMaxSendMessageSize(-1);
     // Reflection is the only service that needs threads of its own.
     builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
@@ -71,8 +70,11 @@ class Implementation final : public GrpcServer {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kLargestFrame);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookahead);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    const auto keepalive = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(options.keepalive).count());
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, std::min(keepalive, kLongestKeepaliveTimeoutMs));
+    // As many as it takes: a stream may have nothing to say for hours. By default gRPC stops after two.
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kShortestClientPingMs);
     server_ = builder.BuildAndStart();
     if (!server_) {

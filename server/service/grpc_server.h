@@ -19,8 +19,13 @@ struct ListenOptions {
   std::string unix_socket;            // instead of the two
   // None: plaintext. gRPC itself then refuses peers that are not on this machine.
   std::optional<Identity> identity;
+  // gRPC itself takes kRoomToRefuse more, so that the handlers can refuse by name what is over the limit.
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
+  // A connection that is silent this long is asked for a sign of life, and ended without one: a peer that vanished.
+  std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
 };
+
+inline constexpr std::uint64_t kRoomToRefuse = std::uint64_t{64} << 20;
 
 class GrpcServer {
  public:

@@ -33,8 +33,10 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
   const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
   if (!who.ok()) {
     reactor->Finish(wire::ToGrpc(who.status()));
-  } else if (!context.files().Post([=, who = *who] { reactor->Finish(wire::ToGrpc(answer(who))); })) {
-    reactor->Finish(wire::ToGrpc(absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again")));
+  } else if (absl::Status full = context.PostForFiles(spec.ByteSizeLong(),
+                                                      [=, who = *who] { reactor->Finish(wire::ToGrpc(answer(who))); });
+             !full.ok()) {
+    reactor->Finish(wire::ToGrpc(full));
   }
   return reactor;
 }
@@ -43,6 +45,7 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
 
 absl::Status JobsService::CheckJob(const core::Principal& who, const v1::JobSpec& spec,
                                    v1::CheckJobResponse& response) const {
+  if (absl::Status status = context_.CheckSize(spec); !status.ok()) return status;
   const absl::StatusOr<core::JobRequest> request =
       wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kAllowed, context_.arrays());
   if (!request.ok()) return request.status();
@@ -55,6 +58,7 @@ absl::Status JobsService::CheckJob(const core::Principal& who, const v1::JobSpec
 
 absl::Status JobsService::SubmitJob(const core::Principal& who, const v1::JobSpec& spec,
                                     v1::SubmitJobResponse& response) const {
+  if (absl::Status status = context_.CheckSize(spec); !status.ok()) return status;
   if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
   absl::StatusOr<core::JobRequest> request =
       wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());

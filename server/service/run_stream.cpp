@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/status.h"
+#include "server/service/refusal.h"
 #include "server/wire/types.h"
 
 namespace hotplate::server {
@@ -11,19 +12,13 @@ namespace {
 
 using Reactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
 
-class Refusal final : public Reactor {
- public:
-  explicit Refusal(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
-  void OnDone() override { delete this; }
-};
-
 }  // namespace
 
 Reactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
-  if (!who.ok()) return new Refusal(who.status());
+  if (!who.ok()) return new Refusal<Reactor>(who.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
-  if (!ticket.ok()) return new Refusal(ticket.status());
+  if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
   const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
   stream->StartRead(&stream->request_);
@@ -39,6 +34,10 @@ void RunStream::OnReadDone(bool ok) {
     reads_done_ = true;
     return CloseIfDone(lock);
   }
+  if (const absl::Status too_large = context_.CheckSize(request_); !too_large.ok()) {
+    for (const v1::RunJobsRequest::Start& start : request_.start()) Refuse(start.tag(), too_large);
+    request_.clear_start();
+  }
   for (const v1::RunJobsRequest::Start& start : request_.start()) {
     if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
       Refuse(start.tag(), status);
@@ -46,9 +45,8 @@ void RunStream::OnReadDone(bool ok) {
       StartJob(start.tag(), start.job());
     } else {
       auto later = [self = this->shared_from_this(), this, start] { StartJob(start.tag(), start.job()); };
-      if (!context_.files().Post(std::move(later))) {
-        Drop(start.tag(), absl::ResourceExhaustedError("too many inputs by path wait to be opened; try again"));
-      }
+      const absl::Status posted = context_.PostForFiles(start.ByteSizeLong(), std::move(later));
+      if (!posted.ok()) Drop(start.tag(), posted);
     }
   }
   for (std::uint64_t tag : request_.cancel()) CancelTag(tag);

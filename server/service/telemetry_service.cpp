@@ -4,9 +4,9 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "kernels/status.h"
+#include "server/service/refusal.h"
 #include "server/service/unary.h"
 #include "server/wire/types.h"
 
@@ -22,10 +22,8 @@ constexpr milliseconds kShortest{100}, kLongest{60'000}, kDefault{1'000};
 // Finish is called when neither an alarm nor a write is out.
 class TelemetryStream final : public Reactor {
  public:
-  explicit TelemetryStream(const absl::Status& refusal) { Finish(wire::ToGrpc(refusal)); }
-
   TelemetryStream(const ServiceContext& context, StreamTicket ticket, core::nanoseconds interval)
-      : context_(&context), ticket_(std::move(ticket)), interval_(interval) {
+      : context_(context), ticket_(std::move(ticket)), interval_(interval) {
     Tick(true);
   }
 
@@ -58,8 +56,8 @@ class TelemetryStream final : public Reactor {
     lock.unlock();
     if (!write) return;
     response_.Clear();
-    wire::ToProto(context_->telemetry().Newest(), *response_.mutable_sample());
-    response_.set_generation(context_->generation());
+    wire::ToProto(context_.telemetry().Newest(), *response_.mutable_sample());
+    response_.set_generation(context_.generation());
     StartWrite(&response_);
   }
 
@@ -74,9 +72,9 @@ class TelemetryStream final : public Reactor {
     Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
   }
 
-  const ServiceContext* const context_ = nullptr;
-  const std::optional<StreamTicket> ticket_;
-  const core::nanoseconds interval_{};
+  const ServiceContext& context_;
+  const StreamTicket ticket_;
+  const core::nanoseconds interval_;
   v1::WatchTelemetryResponse response_;  // belongs to whoever set writing_
 
   std::mutex mutex_;
@@ -126,7 +124,8 @@ grpc::ServerUnaryReactor* TelemetryService::Snapshot(grpc::CallbackServerContext
 grpc::ServerWriteReactor<v1::WatchTelemetryResponse>* TelemetryService::Watch(
     grpc::CallbackServerContext* call, const v1::WatchTelemetryRequest* request) {
   const absl::StatusOr<Reactor*> stream = Open(context_, call, *request);
-  return stream.ok() ? *stream : new TelemetryStream(stream.status());
+  if (!stream.ok()) return new Refusal<Reactor>(stream.status());
+  return *stream;
 }
 
 }  // namespace hotplate::server

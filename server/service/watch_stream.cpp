@@ -1,27 +1,23 @@
 #include "server/service/watch_stream.h"
 
+#include "server/service/refusal.h"
+
 namespace hotplate::server {
 namespace {
 
 using Reactor = grpc::ServerWriteReactor<v1::WatchJobResponse>;
-
-class Refusal final : public Reactor {
- public:
-  explicit Refusal(const absl::Status& status) { Finish(wire::ToGrpc(status)); }
-  void OnDone() override { delete this; }
-};
 
 }  // namespace
 
 Reactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
                             const v1::WatchJobRequest& request) {
   const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
-  if (!who.ok()) return new Refusal(who.status());
+  if (!who.ok()) return new Refusal<Reactor>(who.status());
   const core::JobId id(request.job_id().substr(0, 128));
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(*who, id);
-  if (!job.ok()) return new Refusal(job.status());
+  if (!job.ok()) return new Refusal<Reactor>(job.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
-  if (!ticket.ok()) return new Refusal(ticket.status());
+  if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
 
   const auto stream = std::make_shared<WatchStream>(context, *std::move(ticket), job->kernel);
   stream->Begin();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/hash/hash.h"
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
 #include "server/wire/path_input.h"
 #include "server/wire/types.h"
@@ -115,8 +116,8 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
       const std::optional<std::size_t> bytes = ByteSize(input.signature);
       if (!bytes || *bytes > bounds.max_array_bytes) {
         return Refused(absl::StatusCode::kResourceExhausted,
-                       {{field, field + ": " + from.path() + " holds " + ToString(input.signature) +
-                                    "; the limit max_array_bytes is " + std::to_string(bounds.max_array_bytes)}});
+                       {{field, field + ": " + Quoted(from.path()) + " holds " + ToString(input.signature) +
+                                    "; the limit max-array-bytes is " + std::to_string(bounds.max_array_bytes)}});
       }
       input.source = *std::move(file);
       return absl::OkStatus();

@@ -26,7 +26,8 @@ absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBou
 // Whether FromProto will touch the file system, and may therefore wait.
 bool NeedsFiles(const v1::JobSpec& spec);
 
-// The folders as the file system sees them (links resolved), those that exist.
-std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots);
+// The folders as the file system sees them (links resolved), those that exist. `missing` gets the others.
+std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots,
+                                        std::vector<std::string>* missing = nullptr);
 
 }  // namespace hotplate::wire

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <set>
 
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
 #include "server/wire/job.h"
 #include "server/wire/types.h"
@@ -47,12 +48,16 @@ absl::Status CannotOpen(const std::string& path, const std::string& field, int e
 
 }  // namespace
 
-std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots) {
+std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots, std::vector<std::string>* missing) {
   std::vector<std::string> result;
   for (const std::string& root : roots) {
     std::error_code error;
     const std::string canonical = std::filesystem::canonical(root, error).string();
-    if (!error && std::find(result.begin(), result.end(), canonical) == result.end()) result.push_back(canonical);
+    if (error || !std::filesystem::is_directory(canonical, error)) {
+      if (missing != nullptr) missing->push_back(root);
+    } else if (std::find(result.begin(), result.end(), canonical) == result.end()) {
+      result.push_back(canonical);
+    }
   }
   return result;
 }
@@ -73,8 +78,10 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
     std::string all;
     for (const std::string& root : roots) all += (all.empty() ? "" : ", ") + root;
     return Refused(absl::StatusCode::kPermissionDenied,
-                   {{field, field + ": " + Quoted(real) + " is outside the folders that the daemon may read (" + all +
-                                "); start it with --path-root"}});
+                   {{field, field + ": " + Quoted(real) +
+                                " is outside the folders that the daemon may read; start it with "
+                                "--path-root, which now names " +
+                                (all.empty() ? "none that exists" : all)}});
   }
   struct stat facts {};
   if (fstat(there.number(), &facts) != 0) return CannotOpen(path, field, errno);

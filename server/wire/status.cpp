@@ -14,7 +14,7 @@ namespace hotplate::wire {
 namespace {
 
 constexpr std::size_t kLongestMessage = 1024;
-constexpr std::size_t kLongestDescription = 240;
+constexpr std::size_t kLongestDescription = 320;
 constexpr std::size_t kLongestField = 64;
 constexpr std::size_t kMostViolations = 8;
 

@@ -1,6 +1,5 @@
 #include "server/wire/types.h"
 
-#include "absl/strings/str_cat.h"
 #include "kernels/status.h"
 
 namespace hotplate::wire {
@@ -10,15 +9,6 @@ constexpr std::int64_t kLongestSeconds = 10LL * 366 * 86'400;
 constexpr int kNanosPerSecond = 1'000'000'000;
 
 }  // namespace
-
-std::string Quoted(const std::string& text) {
-  constexpr std::size_t kLongest = 64;
-  const std::string_view all(text);
-  if (all.size() <= kLongest) return absl::StrCat("\"", ToAbsl(all), "\"");
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(all[end]) & 0xC0) == 0x80) --end;
-  return absl::StrCat("\"", ToAbsl(all.substr(0, end)), "...\" (", all.size(), " bytes)");
-}
 
 absl::StatusOr<Signature> FromProto(const v1::Signature& signature, const std::string& field, std::uint64_t limit) {
   const std::optional<DType> dtype = DTypeFromNumber(signature.dtype());
@@ -39,7 +29,7 @@ absl::StatusOr<Signature> FromProto(const v1::Signature& signature, const std::s
   if (*bytes > limit) {
     return Refused(absl::StatusCode::kResourceExhausted,
                    {{field, field + ": " + ToString(result) + " has " + std::to_string(*bytes) +
-                                " bytes; the limit max_array_bytes is " + std::to_string(limit)}});
+                                " bytes; the limit max-array-bytes is " + std::to_string(limit)}});
   }
   return result;
 }

@@ -25,7 +25,4 @@ absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Durat
 void ToProto(core::nanoseconds duration, google::protobuf::Duration& out);
 void ToProto(core::WallTime time, google::protobuf::Timestamp& out);
 
-// Text from outside, quoted, cut to a length that an error can carry.
-std::string Quoted(const std::string& text);
-
 }  // namespace hotplate::wire

@@ -12,9 +12,31 @@ TEST(QuotedTest, TurnsWhatATerminalWouldObeyIntoText) {
   EXPECT_EQ(Quoted(std::string_view("\0", 1)), "\"\\x00\"");
 }
 
+TEST(QuotedTest, ShowsLettersOfAllLanguages) {
+  EXPECT_EQ(Quoted("/proj/\u00e5sa/\u6570\u636e\U0001f600.npy"), "\"/proj/\u00e5sa/\u6570\u636e\U0001f600.npy\"");
+  EXPECT_EQ(Quoted("a\u202eb"), "\"a\\xe2\\x80\\xaeb\"") << "it would turn the line around";
+  EXPECT_EQ(Quoted("\xc2\x9b"), "\"\\xc2\\x9b\"") << "a control sequence's beginning";
+  EXPECT_EQ(Quoted("\xc0\xaf\xc3"), "\"\\xc0\\xaf\\xc3\"") << "not UTF-8";
+  EXPECT_EQ(Quoted("\xed\xa0\x80\xf5\x80"), "\"\\xed\\xa0\\x80\\xf5\\x80\"") << "not UTF-8";
+}
+
+TEST(QuotedTest, KeepsBothEndsOfALongText) {
+  const std::string whole(200, 'x');
+  EXPECT_EQ(Quoted(whole), "\"" + whole + "\"");
+  const std::string path = "/proj/" + std::string(300, 'd') + "/measurement-17/temperature.npy";
+  const std::string quoted = Quoted(path);
+  EXPECT_TRUE(quoted.starts_with("\"/proj/ddd")) << quoted;
+  EXPECT_NE(quoted.find("d/measurement-17/temperature.npy\" (337 bytes)"), std::string::npos) << quoted;
+  EXPECT_NE(quoted.find("d...d"), std::string::npos) << quoted;
+}
+
 TEST(QuotedTest, IsShort) {
-  EXPECT_EQ(Quoted(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");
-  EXPECT_EQ(Quoted(std::string(60, 'x')), "\"" + std::string(60, 'x') + "\"");
+  for (const std::string& text :
+       {std::string(10'000'000, 'x'), std::string(10'000'000, '\n'), std::string(1000, '\xc3')}) {
+    const std::string quoted = Quoted(text);
+    EXPECT_LE(quoted.size(), 190u) << quoted;
+    EXPECT_NE(quoted.find(std::to_string(text.size())), std::string::npos) << quoted;
+  }
 }
 
 }  // namespace

@@ -191,21 +191,6 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(options.port)));
 }
 
-class SmallMessagesTest : public ServerTest {
- protected:
-  SmallMessagesTest() : ServerTest(TestServer::OptionsWith(true, "", 1 << 20)) {}
-};
-
-TEST_F(SmallMessagesTest, AMessageOverTheLimitIsRefusedAndTheServerGoesOn) {
-  v1::ExecuteJobRequest request;
-  *request.mutable_job() = TinyJob();
-  request.mutable_job()->set_device(std::string(2 << 20, 'd'));
-  v1::ExecuteJobResponse response;
-  EXPECT_EQ(jobs_->Execute(Call(), request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  *request.mutable_job() = TinyJob();
-  EXPECT_TRUE(jobs_->Execute(Call(), request, &response).ok());
-}
-
 class FewStreamsTest : public ServerTest {
  protected:
   static TestServer::Options Few() {

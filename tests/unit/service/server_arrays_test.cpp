@@ -163,7 +163,7 @@ TEST_F(ArraysTest, SizesAreBoundedBeforeTheyAreUsed) {
   request.mutable_signature()->set_shape(0, std::int64_t{1} << 40);
   const grpc::Status status = create(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("max_array_bytes"));
+  EXPECT_THAT(status.error_message(), HasSubstr("max-array-bytes"));
   request.mutable_signature()->set_shape(0, 4);
   request.mutable_lease()->set_seconds(-5);
   EXPECT_EQ(create(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);

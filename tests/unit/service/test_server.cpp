@@ -129,6 +129,14 @@ v1::JobSpec ServerTest::LongJob() {
   return job;
 }
 
+bool ServerTest::Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 v1::Job ServerTest::WaitFor(const std::string& job_id, const std::function<bool(const v1::Job&)>& condition) {
   v1::GetJobRequest request;
   request.set_job_id(job_id);

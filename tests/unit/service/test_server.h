@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -64,6 +65,7 @@ class TestServer {
   core::ArrayStore& arrays() { return arrays_; }
   RecordedControl& control() { return control_; }
   GrpcServer& server() { return *server_; }
+  const ServiceContext& context() const { return *context_; }
   const std::string& folder() const { return folder_.path(); }
 
   static const std::string kToken, kWatcherToken, kSession;
@@ -109,6 +111,8 @@ class ServerTest : public testing::Test {
   // Checks the outputs of TinyJob.
   static void ExpectTinyResult(const v1::JobResult& result);
 
+  // Polls until `condition` holds, for at most a minute. False if it never did.
+  static bool Eventually(const std::function<bool()>& condition);
   v1::Job WaitFor(const std::string& job_id, const std::function<bool(const v1::Job&)>& condition);
 
   TestServer server_;

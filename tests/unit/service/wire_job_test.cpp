@@ -150,7 +150,7 @@ TEST_F(WireJobTest, SizesFromOutside) {
   signature.set_shape(0, std::numeric_limits<std::int64_t>::max());
   ExpectRefused("inputs.x", "overflows");
   signature.set_shape(0, 1 << 30);
-  ExpectRefused("inputs.x", "max_array_bytes is 1048576", absl::StatusCode::kResourceExhausted);
+  ExpectRefused("inputs.x", "max-array-bytes is 1048576", absl::StatusCode::kResourceExhausted);
   for (int i = 0; i < 8; ++i) signature.add_shape(1);
   ExpectRefused("inputs.x", "9 dimensions");
   signature.clear_shape();
@@ -264,7 +264,7 @@ TEST_F(PathInputTest, APipeDoesNotHoldUpTheDaemon) {
 
 TEST_F(PathInputTest, LargerThanTheLimit) {
   GivePath(WriteNpy("x.npy", (1 << 18) + 1));
-  ExpectRefused("inputs.x", "max_array_bytes", absl::StatusCode::kResourceExhausted);
+  ExpectRefused("inputs.x", "max-array-bytes", absl::StatusCode::kResourceExhausted);
 }
 
 TEST(CanonicalRootsTest, ResolvesLinksAndDropsWhatIsNotThere) {

@@ -1,0 +1,85 @@
+#include "server/manual.h"
+
+#include "server/settings.h"
+#include "server/version.h"
+
+namespace hotplate::server {
+namespace {
+
+// Hyphens, backslashes and leading dots that troff would take for its own.
+std::string Roff(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else if ((c == '.' || c == '\'') && (result.empty() || result.back() == '\n')) {
+      result += std::string("\\&") + c;
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string Item(const std::string& title, const std::string& text) {
+  return ".TP\n.B " + Roff(title) + "\n" + Roff(text) + ".\n";
+}
+
+std::string Shown(const Setting& setting) {
+  return "--" + setting.flag + (setting.value.empty() ? "" : " " + setting.value);
+}
+
+// The setting's help, its default, and its other two names.
+std::string Explained(const Setting& setting, const Config& defaults) {
+  std::string text = setting.help;
+  const std::vector<std::string> values = setting.repeatable ? std::vector<std::string>() : setting.show(defaults);
+  if (!values.empty() && !values[0].empty()) text += ". Default: " + values[0];
+  return text + ". Variable " + setting.variable + ", key " + setting.key;
+}
+
+}  // namespace
+
+std::string ManualPage() {
+  std::string page = ".TH HOTPLATED 1 \"\" \"Hotplate " + std::string(kVersion) +
+                     "\" \"User Commands\"\n"
+                     ".SH NAME\nhotplated \\- holds an allocation's devices, arrays and kernels ready for jobs\n"
+                     ".SH SYNOPSIS\n.B hotplated\n[\\fIOPTIONS\\fR]\n"
+                     ".SH DESCRIPTION\n" +
+                     Roff(
+                         "Opens the devices, listens with TLS, and publishes an endpoint record that hotplate(1) and "
+                         "the client library find it by. It serves until SIGTERM, SIGINT, hotplate down or the idle "
+                         "timeout; then it takes no more jobs, lets those that run end within the drain timeout, and "
+                         "leaves. A second signal makes it leave at once.\n") +
+                     ".PP\n" +
+                     Roff(
+                         "Each option is also a variable of the environment and a key of the configuration file. "
+                         "Options win over variables, variables over the file. Sizes: 64MiB, 2GB. Durations: 500ms, "
+                         "20s, 15m, 2h.\n") +
+                     ".SH OPTIONS\n";
+  const Config defaults;
+  for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting, defaults));
+  page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");
+  page += Item("--check-config", "print the effective configuration and end");
+  page += Item("--man", "print this page and end");
+  page += Item("--help", "list the options and end");
+  page += Item("--version", "print the version and end");
+  page += ".SH EXIT STATUS\n";
+  page += Item("0", "it served, and ended as it was told");
+  page += Item("2", "an option, a variable or the configuration file makes no sense");
+  page += Item("4", "it cannot start: no usable device, or the address is taken");
+  page += Item("5", "a daemon of this name runs already");
+  page += Item("6", "the folder of the records, or the log file, is not private or cannot be written");
+  return page +
+         ".SH ENVIRONMENT\n"
+         ".TP\n.B HOTPLATE_DIR\nWhere endpoint records are kept (default ~/.hotplate).\n"
+         ".SH FILES\n"
+         ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named.\n"
+         ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificate and token. Mode 0600.\n"
+         ".SH EXAMPLE\n.nf\n" +
+         Roff("  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n") +
+         ".fi\n.SH SEE ALSO\n.BR hotplate (1)\n";
+}
+
+}  // namespace hotplate::server
