@@ -1,7 +1,7 @@
 // The seam between the core and whatever runs kernels. The life of a task on a device:
 //   1. The core asks Device::Plan for the exact bytes that the bound call needs, and admits it when they fit.
-//   2. A lane (one thread, opened by Device::OpenLane on that thread) gets a Task: plain data only, so that a
-//      device may one day live in another process.
+//   2. A lane (opened by Device::OpenLane on a thread of its own) gets a Task: plain data only, so that a device may
+//      one day live in another process.
 //   3. Lane::Run copies inputs to the device where that is another memory, launches, waits, copies outputs back,
 //      and times each. It polls control.cancel between chunks and stores control.progress.
 //   4. The Report says how it ended. Nothing throws; after kDeviceLost the device takes no more work.
@@ -36,6 +36,9 @@ struct DeviceInfo {
   std::string instruction_set;
   std::string driver_version;  // of the device's driver: "580.65.06"
   bool host_memory = true;     // arrays are used where they lie; nothing is copied
+  // Its lanes run tasks on whatever thread calls them, and a tiny task costs little more than its arithmetic: worth
+  // running where it is asked for.
+  bool any_thread = false;
 };
 
 // Exact bytes that one call needs beside its inputs and outputs.
@@ -75,7 +78,8 @@ class TaskControl {
 class Lane {
  public:
   virtual ~Lane() = default;
-  // Returns when the task is over. Called on the thread that opened the lane.
+  // Returns when the task is over. One call at a time; on the thread that opened the lane, unless the device says
+  // that any will do. Made and destroyed on that thread in any case.
   virtual Report Run(const Task& task, TaskControl& control) = 0;
 };
 

@@ -116,6 +116,7 @@ class CpuDevice final : public Device {
     info_.name = cpu::ModelName();
     info_.instruction_set = cpu::InstructionSet();
     info_.lanes = std::max(1, options.lanes);
+    info_.any_thread = true;  // a lane is scratch and a share of the thread budget, neither bound to a thread
     info_.threads_per_lane = shared_->budget.share();
     info_.memory_bytes = options.memory_bytes > 0 ? options.memory_bytes : cpu::ReadMemory().total;
   }

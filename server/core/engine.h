@@ -2,14 +2,16 @@
 //   1. Submit binds the request to the kernel's spec, resolves its arrays, plans its memory and checks limits:
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
-//   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
+//   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt. A tiny
+//      job that finds the queue empty and a lane idle runs on that lane at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held.
 //      The end is told at once, on the thread that made it, and what has not been told before goes with it: so a
 //      tiny job is one burst of calls, closed by OnFlush. PENDING and RUNNING of a job that takes longer come from
 //      the ticker within a few hundredths of a second, and so does progress, which is not an event.
 //   5. The end (COMPLETED, FAILED, CANCELLED, TIMEOUT) is the last update. The job stays in the table for the
 //      retention time, so that a client that went away can fetch the result.
-// Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain.
+// Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain; Submit may compute for some tens of
+// microseconds.
 #pragma once
 
 #include <functional>
@@ -50,7 +52,7 @@ struct EngineOptions {
 
 // Told of one job's updates, or of many jobs'. Calls for one job come in order and one at a time, those for different
 // jobs may come at once from several threads; never under a lock of the engine, so that they may call it. They run on
-// lanes and the ticker and must not wait.
+// lanes, the ticker and inside Submit, and must not wait.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
@@ -110,8 +112,9 @@ class Engine {
   // The job's call, cost and where it fits; the same refusals as Submit. Inputs may be signatures alone.
   absl::StatusOr<CheckReport> Check(const Principal& who, const JobRequest& request);
 
-  // Queues a job, and subscribes `observer` (may be null) before its first event. A request_id seen before returns
-  // the first job's id (the observer is told its whole story); with another payload_hash: ALREADY_EXISTS.
+  // Queues a job, and subscribes `observer` (may be null) before its first event; a tiny job may have ended, and its
+  // observer been told so on this thread, when this returns. A request_id seen before returns the first job's id (the
+  // observer is told its whole story); with another payload_hash: ALREADY_EXISTS.
   absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
 

@@ -131,14 +131,17 @@ void Engine::Impl::CallLane(DeviceState& device, Aftermath& after) {
   if (lane->asleep) after.wake.push_back(lane);
 }
 
-void Engine::Impl::CallLanes(std::uint64_t devices, Aftermath& after) {
-  // The one with the fewest running jobs.
+Engine::Impl::DeviceState* Engine::Impl::LeastBusy(std::uint64_t devices) const {
   DeviceState* best = nullptr;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if ((devices >> device->index & 1) == 0 || device->idle.empty()) continue;
     if (best == nullptr || device->running < best->running) best = device.get();
   }
-  if (best != nullptr) CallLane(*best, after);
+  return best;
+}
+
+void Engine::Impl::CallLanes(std::uint64_t devices, Aftermath& after) {
+  if (DeviceState* device = LeastBusy(devices)) CallLane(*device, after);
 }
 
 void Engine::Impl::Tell(Job& job) {

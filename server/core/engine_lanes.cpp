@@ -1,6 +1,7 @@
 // Lanes: the threads that take jobs from the queue and run them.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
@@ -59,6 +60,8 @@ void Engine::Impl::RunLane(LaneState& state) {
     --device.lanes_opening;
     if (lane.ok()) {
       ++device.lanes_open;
+      state.lane = *std::move(lane);
+      state.runner = std::make_unique<TaskRunner>(arrays_, clock_, device.device->info());
     } else {
       Log(after, LogLevel::kWarning,
           absl::StrCat("a lane of ", device.device->info().id, " did not open: ", lane.status().message()));
@@ -71,13 +74,16 @@ void Engine::Impl::RunLane(LaneState& state) {
   Perform(after);
   if (!lane.ok()) return;
 
-  TaskRunner runner(arrays_, clock_, device.device->info());
   bool cold = false;
-  while (const std::shared_ptr<Job> job = TakeJob(state, cold)) {
-    const DeviceNeed need = *job->bound.NeedOf(device.index);
-    RunResult result = runner.Run(*job, spec_hashes_.at(job->bound.call.spec), need, **lane);
-    Finish(state, *job, need, cold, std::move(result));
-  }
+  while (const std::shared_ptr<Job> job = TakeJob(state, cold)) RunJob(state, *job, cold);
+  state.runner.reset();
+  state.lane.reset();
+}
+
+void Engine::Impl::RunJob(LaneState& lane, Job& job, bool cold) {
+  const DeviceNeed need = *job.bound.NeedOf(lane.device->index);
+  RunResult result = lane.runner->Run(job, spec_hashes_.at(job.bound.call.spec), need, *lane.lane);
+  Finish(lane, job, need, cold, std::move(result));
 }
 
 std::shared_ptr<Job> Engine::Impl::TakeJob(LaneState& lane, bool& cold) {
@@ -122,7 +128,7 @@ bool Engine::Impl::Start(LaneState& lane, Job& job) {
     }
   }
   Expect(job);
-  return device.warm.insert(job.bound.call.spec).second;
+  return device.warm.try_emplace(job.bound.call.spec, false).second;
 }
 
 void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result) {
@@ -151,6 +157,7 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
   {
     std::scoped_lock lock(mutex_);
     lane.current = nullptr;
+    if (cold) device.warm[&spec] = true;
     --running_;
     --device.running;
     device.reserved_bytes -= need.extra_bytes;
@@ -184,8 +191,11 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
     if (result.kind == Kind::kDeviceLost) {
       LoseDevice(device, absl::StrCat("job ", job.id.value(), ": ", result.error.message()), after);
     }
-    // What ran here made room, perhaps for a job that another lane could take.
-    if (queue_.size() > 1) CallLane(device, after);
+    const bool borrowed = std::exchange(lane.borrowed, false);
+    if (borrowed) device.idle.push_back(&lane);
+    // What ran here made room, perhaps for a job that another lane could take; this one looks for itself, unless its
+    // thread slept through the job.
+    if (queue_.size() > (borrowed ? 0 : 1) || (borrowed && !device.lost.empty())) CallLane(device, after);
   }
   result.outputs.clear();  // of a job that did not complete; before anybody hears of its end
   Perform(after);

@@ -64,17 +64,24 @@ namespace {
 
 class FakeLane final : public Lane {
  public:
-  explicit FakeLane(const std::map<std::string, KernelBody>& bodies)
-      : bodies_(bodies), thread_(std::this_thread::get_id()) {}
+  FakeLane(const std::map<std::string, KernelBody>& bodies, bool any_thread)
+      : bodies_(bodies), any_thread_(any_thread), thread_(std::this_thread::get_id()) {}
 
   Report Run(const Task& task, TaskControl& control) override {
-    if (thread_ != std::this_thread::get_id()) return EndsWith(Outcome::Failed("run on another thread"));
-    return bodies_.at(task.kernel)(task, control);
+    if (!any_thread_ && thread_ != std::this_thread::get_id()) {
+      return EndsWith(Outcome::Failed("run on another thread"));
+    }
+    if (busy_.exchange(true)) return EndsWith(Outcome::Failed("run twice at once"));
+    Report report = bodies_.at(task.kernel)(task, control);
+    busy_ = false;
+    return report;
   }
 
  private:
   const std::map<std::string, KernelBody>& bodies_;
+  const bool any_thread_;
   const std::thread::id thread_;
+  std::atomic<bool> busy_{false};
 };
 
 KernelSpec CopySpec(const std::string& name, bool chunked, bool two) {
@@ -103,6 +110,7 @@ FakeDevice::FakeDevice(FakeDeviceOptions options, std::map<std::string, KernelBo
   info_.memory_bytes = options_.memory_bytes;
   info_.lanes = options_.lanes;
   info_.host_memory = options_.host_memory;
+  info_.any_thread = options_.any_thread;
 }
 
 absl::StatusOr<MemoryPlan> FakeDevice::Plan(const BoundCall& call) const {
@@ -114,7 +122,7 @@ absl::StatusOr<MemoryPlan> FakeDevice::Plan(const BoundCall& call) const {
 
 absl::StatusOr<std::unique_ptr<Lane>> FakeDevice::OpenLane() {
   if (!options_.lanes_open) return absl::InternalError("the driver is not well");
-  return std::make_unique<FakeLane>(bodies_);
+  return std::make_unique<FakeLane>(bodies_, options_.any_thread);
 }
 
 DeviceMetrics FakeDevice::Sample() {

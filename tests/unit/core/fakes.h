@@ -62,6 +62,7 @@ struct FakeDeviceOptions {
   std::uint64_t scratch_bytes = 0;
   int lanes = 1;
   bool host_memory = true;
+  bool any_thread = false;
   bool lanes_open = true;
 };
 

@@ -1,0 +1,308 @@
+// Tiny jobs on the thread that submits them: when that happens, when not, and that nobody can tell the difference.
+#include <random>
+#include <thread>
+
+#include "tests/unit/core/engine_fixture.h"
+
+namespace hotplate::core::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class EngineInlineTest : public EngineTest {
+ protected:
+  // A device that lets any thread run, and has run "copy" and "loop" before.
+  void StartWarm(FakeDeviceOptions device = {}) {
+    for (const char* kernel : {"copy", "loop"}) {
+      const KernelBody body = bodies_[kernel];
+      bodies_[kernel] = [this, body](const Task& task, TaskControl& control) {
+        {
+          std::scoped_lock lock(mutex_);
+          ran_on_ = std::this_thread::get_id();
+        }
+        return body(task, control);
+      };
+    }
+    device.any_thread = true;
+    AddDevice(std::move(device));
+    Start();
+    for (const char* kernel : {"copy", "loop"}) {
+      auto warm_up = std::make_shared<Recorder>();
+      ASSERT_TRUE(engine_->Submit(kRoot, Request(kernel), warm_up, 0).ok());
+      ASSERT_NE(warm_up->AwaitEnd(0), nullptr);
+    }
+    ASSERT_TRUE(AllIdle());
+  }
+
+  // Lanes become idle a moment after their jobs have ended.
+  bool AllIdle() {
+    return Eventually([&] {
+      auto probe = std::make_shared<Recorder>();
+      EXPECT_TRUE(engine_->Submit(kRoot, Request("copy"), probe, 0).ok());
+      const bool at_once = probe->ends() == 1;
+      EXPECT_NE(probe->AwaitEnd(0), nullptr);
+      return at_once;
+    });
+  }
+
+  bool RanHere() {
+    std::scoped_lock lock(mutex_);
+    return ran_on_ == std::this_thread::get_id();
+  }
+
+  std::mutex mutex_;
+  std::thread::id ran_on_;
+};
+
+TEST_F(EngineInlineTest, ATinyJobEndsBeforeSubmitReturns) {
+  StartWarm();
+  const JobId id = Submit(Request("copy", {4, 5, 6}), 7);
+  EXPECT_TRUE(RanHere());
+  ASSERT_EQ(recorder_->ends(), 1u);
+  EXPECT_THAT(recorder_->states(7), ElementsAre(JobState::kPending, JobState::kRunning, JobState::kCompleted));
+  const std::shared_ptr<const JobEnd> end = recorder_->AwaitEnd(7);
+  EXPECT_THAT(ToFloats(*end->outputs[0].data), ElementsAre(4, 5, 6));
+  ASSERT_TRUE(end->receipt.has_value());
+  EXPECT_EQ(end->receipt->device, "cpu0");
+  EXPECT_FALSE(end->receipt->cold);
+  EXPECT_FALSE(end->receipt->device_shared);
+  EXPECT_EQ(end->receipt->cost.flop, 6);
+  EXPECT_EQ(StateOf(id), JobState::kCompleted);
+  EXPECT_EQ(engine_->Status().running, 0u);
+  EXPECT_EQ(engine_->Status().devices[0].running, 0u);
+}
+
+TEST_F(EngineInlineTest, TheLaneServesItsOwnThreadAgainAfterwards) {
+  StartWarm();
+  for (std::uint64_t tag = 0; tag < 10; ++tag) {
+    Submit(Request("copy"), 2 * tag);
+    Submit(Request("copy", std::vector<float>(100'000)), 2 * tag + 1);
+    ASSERT_NE(recorder_->AwaitEnd(2 * tag + 1), nullptr);
+  }
+  EXPECT_EQ(recorder_->ends(), 20u);
+}
+
+TEST_F(EngineInlineTest, AKernelThatIsColdIsTheLanesBusiness) {
+  AddDevice({.any_thread = true});
+  Start();
+  Submit(Request("copy"), 1);
+  const std::shared_ptr<const JobEnd> end = recorder_->AwaitEnd(1);
+  ASSERT_NE(end, nullptr);
+  EXPECT_TRUE(end->receipt->cold);
+}
+
+TEST_F(EngineInlineTest, ADeviceThatDoesNotSaySoKeepsToItsThreads) {
+  std::mutex mutex;
+  std::thread::id ran_on;
+  bodies_["copy"] = [&](const Task& task, TaskControl& control) {
+    std::scoped_lock lock(mutex);
+    ran_on = std::this_thread::get_id();
+    return CopyBody(task, control);
+  };
+  Start();
+  for (std::uint64_t tag = 0; tag < 5; ++tag) {
+    Submit(Request("copy"), tag);
+    ASSERT_NE(recorder_->AwaitEnd(tag), nullptr);
+    std::scoped_lock lock(mutex);
+    EXPECT_NE(ran_on, std::this_thread::get_id());
+  }
+}
+
+TEST_F(EngineInlineTest, AJobWithMuchToComputeOrToMoveIsTheLanesBusiness) {
+  StartWarm();
+  // By the fake's cost model 2 FLOP an element, and 4 bytes for each of input and output.
+  Submit(Request("copy", std::vector<float>(8'193)), 1);
+  ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
+  EXPECT_FALSE(RanHere());
+  ASSERT_TRUE(AllIdle());
+  Submit(Request("copy", std::vector<float>(8'000)), 2);
+  EXPECT_EQ(recorder_->ends(), 2u);
+  EXPECT_TRUE(RanHere());
+}
+
+TEST_F(EngineInlineTest, WithItsLaneTakenAJobIsQueuedAndDoesNotOvertake) {
+  bodies_["other"] = Uninterruptible();
+  StartWarm();
+  Submit(Request("other"), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  Submit(Request("copy"), 2);
+  Submit(Request("copy"), 3);
+  EXPECT_EQ(recorder_->ends(), 0u);
+  EXPECT_EQ(engine_->Status().pending, 2u);
+  gate_.Open();
+  ASSERT_TRUE(recorder_->AwaitEnds(3));
+  EXPECT_FALSE(RanHere());
+}
+
+TEST_F(EngineInlineTest, WithAnotherLaneIdleItRunsBesideALongJob) {
+  bodies_["other"] = Uninterruptible();
+  StartWarm({.lanes = 2});
+  Submit(Request("other"), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  ASSERT_TRUE(Eventually([&] {
+    Submit(Request("copy"), 2);
+    return RanHere();
+  }));
+  EXPECT_TRUE(recorder_->AwaitEnd(2)->receipt->device_shared);
+  gate_.Open();
+}
+
+// While the lane is borrowed its thread sleeps: whoever gives the lane back has to wake it for what came meanwhile.
+TEST_F(EngineInlineTest, JobsThatCameWhileTheLaneWasBorrowedAreSeenTo) {
+  bodies_["loop"] = Cancellable();
+  std::atomic<bool> wait{false};
+  const KernelBody cancellable = bodies_["loop"];
+  bodies_["loop"] = [&, cancellable](const Task& task, TaskControl& control) {
+    return wait ? cancellable(task, control) : CopyBody(task, control);
+  };
+  StartWarm();
+  wait = true;
+  std::thread borrower([&] { Submit(Request("loop"), 1); });
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  Submit(Request("copy"), 2);
+  Submit(Request("copy"), 3);
+  EXPECT_EQ(engine_->Status().pending, 2u);
+  EXPECT_EQ(engine_->Status().running, 1u);
+  gate_.Open();
+  borrower.join();
+  ASSERT_TRUE(recorder_->AwaitEnds(3));
+}
+
+TEST_F(EngineInlineTest, CancelTimeLimitAndSessionEndReachABorrowedLane) {
+  std::atomic<bool> wait{false};
+  const KernelBody cancellable = Cancellable();
+  bodies_["loop"] = [&, cancellable](const Task& task, TaskControl& control) {
+    return wait ? cancellable(task, control) : CopyBody(task, control);
+  };
+  StartWarm();
+  wait = true;
+  struct Case {
+    JobState end;
+    std::function<void(const JobId&)> act;
+  };
+  const std::vector<Case> cases = {
+      {JobState::kCancelled, [&](const JobId& id) { EXPECT_TRUE(engine_->Cancel(kAlice, id).ok()); }},
+      {JobState::kTimeout, [&](const JobId&) { clock_.Advance(std::chrono::seconds(2)); }},
+      {JobState::kCancelled, [&](const JobId&) { engine_->EndSession(kAlice.session); }},
+  };
+  int entered = 0;
+  std::uint64_t tag = 0;
+  for (const Case& one : cases) {
+    ASSERT_TRUE(AllIdle());
+    ++tag;
+    std::thread borrower([&] {
+      JobRequest request = Request("loop");
+      request.time_limit = std::chrono::seconds(1);
+      request.attached = true;
+      Submit(std::move(request), tag);
+    });
+    const bool began = gate_.AwaitEntered(++entered);
+    // Its observer hears that it runs although its thread is busy with it.
+    EXPECT_TRUE(recorder_->AwaitState(tag, JobState::kRunning));
+    const std::vector<JobSnapshot> active = engine_->List(kAlice, {.active_only = true});
+    EXPECT_EQ(active.size(), 1u);
+    if (!active.empty()) one.act(active[0].id);
+    borrower.join();
+    ASSERT_TRUE(began);
+    EXPECT_EQ(recorder_->AwaitEnd(tag)->state, one.end);
+  }
+}
+
+TEST_F(EngineInlineTest, ADeviceLostOnABorrowedLaneTakesNoMoreJobs) {
+  bodies_["loop"] = [count = std::make_shared<std::atomic<int>>(0)](const Task& task, TaskControl& control) {
+    return ++*count == 1 ? CopyBody(task, control) : EndsWith(Outcome::DeviceLost("it fell off the bus"));
+  };
+  StartWarm({.lanes = 2});
+  Submit(Request("loop"), 1);
+  EXPECT_EQ(recorder_->ends(), 1u);
+  EXPECT_EQ(recorder_->AwaitEnd(1)->state, JobState::kFailed);
+  EXPECT_EQ(Refusal(Request("copy")).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(EngineInlineTest, DrainWaitsForWhatRunsOnABorrowedLaneAndThenNothingBegins) {
+  std::atomic<bool> wait{false};
+  const KernelBody held = Uninterruptible();
+  bodies_["loop"] = [&, held](const Task& task, TaskControl& control) {
+    return wait ? held(task, control) : CopyBody(task, control);
+  };
+  StartWarm();
+  wait = true;
+  std::thread borrower([&] { Submit(Request("loop"), 1); });
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  std::atomic<bool> drained{false};
+  std::thread drain([&] {
+    EXPECT_TRUE(engine_->Drain(kPatience, "the test says so"));
+    EXPECT_EQ(recorder_->ends(), 1u);
+    drained = true;
+  });
+  ASSERT_TRUE(Eventually([&] { return engine_->Status().draining; }));
+  EXPECT_EQ(Refusal(Request("copy")).code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(drained);
+  gate_.Open();
+  borrower.join();
+  drain.join();
+}
+
+TEST_F(EngineInlineTest, AnObserverMaySubmitTheNextJobAndSoOn) {
+  StartWarm();
+  recorder_->on_event = [this](const Recorder::Seen& seen) {
+    if (seen.end != nullptr && seen.tag < 6) Submit(Request("copy"), seen.tag + 1);
+  };
+  Submit(Request("copy"), 1);
+  EXPECT_TRUE(recorder_->AwaitEnds(6));
+}
+
+TEST_F(EngineInlineTest, TheSameRequestTwiceRunsOnce) {
+  StartWarm();
+  JobRequest request = Request("copy");
+  request.request_id = "once";
+  const JobId first = Submit(request, 1);
+  EXPECT_EQ(Submit(request, 2), first);
+  EXPECT_EQ(recorder_->ends(), 2u) << "each is told";
+}
+
+// Lanes are borrowed, called and given back by many threads at once, beside jobs that are queued.
+TEST_F(EngineInlineTest, EveryJobEndsOnceWhoeverRunsIt) {
+  bodies_["other"] = [](const Task& task, TaskControl& control) {
+    std::this_thread::yield();
+    return CopyBody(task, control);
+  };
+  options_.lane_spin = std::chrono::microseconds(20);
+  StartWarm({.lanes = 2});
+  constexpr int kThreads = 4, kJobs = 1000;
+  std::atomic<int> here{0};
+  std::vector<std::shared_ptr<Recorder>> recorders;
+  for (int t = 0; t < kThreads; ++t) recorders.push_back(std::make_shared<Recorder>());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      const Principal who = t % 2 == 0 ? kAlice : kBob;
+      for (int i = 0; i < kJobs; ++i) {
+        const bool large = random() % 4 == 0;
+        JobRequest request = Request(random() % 3 == 0 ? "other" : "copy", std::vector<float>(large ? 10'000 : 3));
+        request.attached = random() % 2 == 0;
+        const std::size_t before = recorders[t]->ends();
+        const absl::StatusOr<JobId> id = engine_->Submit(who, std::move(request), recorders[t], i);
+        ASSERT_TRUE(id.ok()) << id.status();
+        here += recorders[t]->ends() > before ? 1 : 0;
+        if (random() % 7 == 0) engine_->Cancel(who, *id).IgnoreError();
+        // Now and then everything has ended, so that lanes are idle for the next ones.
+        if (random() % 8 != 0) continue;
+        ASSERT_TRUE(recorders[t]->AwaitEnds(static_cast<std::size_t>(i) + 1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(engine_->Drain(kPatience, "test"));
+  for (const auto& recorder : recorders) {
+    EXPECT_EQ(recorder->ends(), static_cast<std::size_t>(kJobs));
+    EXPECT_THAT(recorder->complaints(), IsEmpty());
+  }
+  EXPECT_GT(here, 0);
+  EXPECT_EQ(engine_->Status().running, 0u);
+}
+
+}  // namespace
+}  // namespace hotplate::core::testing
