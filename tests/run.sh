@@ -34,6 +34,11 @@ mkdir -p "$results"
 broken=0
 jobs=$(nproc)
 
+# Tests remove their folders; what one that was killed left behind goes with the run.
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/hotplate-tests-XXXXXX")
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+
 for preset in "${presets[@]}"; do
   step "Build $preset"
   cmake --preset "$preset" -DHOTPLATE_TESTS=ON
