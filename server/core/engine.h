@@ -174,6 +174,9 @@ class Engine {
   void Announce(const std::string& text, std::optional<double> seconds_left);
 
   EngineStatus Status() const;
+  // Asks the device how it is, which may take milliseconds, and remembers it for the receipts of jobs that run about
+  // now. A device that says that it is lost is lost from then on. For the sampler.
+  DeviceMetrics SampleDevice(std::size_t index);
   const std::vector<std::unique_ptr<Device>>& devices() const;
   const std::vector<std::string>& device_notes() const;
   const Catalog& catalog() const;

@@ -16,6 +16,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "server/core/binding.h"
+#include "server/core/device_history.h"
 #include "server/core/engine.h"
 #include "server/core/job.h"
 #include "server/core/job_state.h"
@@ -57,6 +58,8 @@ class Engine::Impl {
   void EndActivity();
   void NoteUse() { last_use_.store(clock_.Now().time_since_epoch().count(), std::memory_order_relaxed); }
   EngineStatus Status() const;
+  // engine_telemetry.cpp
+  DeviceMetrics SampleDevice(std::size_t index);
 
   const DeviceSet& device_set() const { return device_set_; }
   const Catalog& catalog() const { return catalog_; }
@@ -163,6 +166,9 @@ class Engine::Impl {
   LaneState* BorrowLane(Job& job, bool& cold);
   DeviceState* LeastBusy(std::uint64_t devices) const;  // of those with an idle lane; mutex held
 
+  // engine_telemetry.cpp
+  DeviceConditions ConditionsOf(const DeviceState& device, const RunResult& result, SteadyTime start, SteadyTime end);
+
   // engine_ticker.cpp
   void RunTicker();
   void Tick(SteadyTime now, Aftermath& after, std::vector<std::pair<std::shared_ptr<Job>, double>>& progress);
@@ -178,6 +184,7 @@ class Engine::Impl {
   const Binder binder_;
   std::unordered_map<const KernelSpec*, std::string> spec_hashes_;
   std::vector<std::unique_ptr<DeviceState>> devices_;  // in the set's order
+  DeviceHistory history_{device_set_.devices.size()};
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.

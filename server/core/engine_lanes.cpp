@@ -152,6 +152,7 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
   if (result.kind == RunResult::Kind::kCompleted) receipt.cost = spec.CostOf(job.bound.call);
   receipt.peak_bytes = need.peak_bytes;
   receipt.precision = job.bound.call.precision;
+  receipt.conditions = ConditionsOf(device, result, job.start_time, end_time);
 
   Aftermath after;
   {

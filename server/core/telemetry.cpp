@@ -102,12 +102,12 @@ class TelemetrySampler::Impl {
     sample.daemon.engine = engine_.Status();
     const auto& states = sample.daemon.engine.devices;
     for (std::size_t i = 0; i < engine_.devices().size(); ++i) {
-      Device& device = *engine_.devices()[i];
+      const Device& device = *engine_.devices()[i];
       DeviceSample one;
       one.device = device.info().id;
       one.jobs_running = states[i].running;
       // A device that is lost may not even answer.
-      if (states[i].lost.empty()) one.metrics = device.Sample();
+      if (states[i].lost.empty()) one.metrics = engine_.SampleDevice(i);
       sample.devices.push_back(std::move(one));
     }
     process_.Read(sample.daemon.resident_bytes, sample.daemon.threads);
