@@ -28,7 +28,7 @@ absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
   if (const absl::Status status = CheckViews(inputs); !status.ok()) return status;
   const Connection& c = *impl_->connection;
   v1::CheckJobRequest request;
-  *request.mutable_job() = SpecFor(kernel, options);
+  *request.mutable_job() = SpecFor(kernel, options, c.request_ids());
   AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
   v1::CheckJobResponse response;
   const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Check, request, response);

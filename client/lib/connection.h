@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "client/lib/client.h"
 #include "client/lib/endpoint.h"
+#include "client/lib/wire.h"
 #include "hotplate/v1/arrays.grpc.pb.h"
 #include "hotplate/v1/catalogue.grpc.pb.h"
 #include "hotplate/v1/jobs.grpc.pb.h"
@@ -102,6 +103,7 @@ class Connection {
   const FoundRecord& found() const { return found_; }
   const ConnectOptions& options() const { return options_; }
   const std::string& session() const { return options_.session; }
+  RequestIds& request_ids() const { return request_ids_; }
 
  private:
   void SetUp(grpc::ClientContext& context, const CallRules& rules) const;
@@ -118,6 +120,7 @@ class Connection {
   const std::unique_ptr<v1::Telemetry::Stub> telemetry_;
   const std::unique_ptr<v1::Server::Stub> server_;
   const std::unique_ptr<grpc::GenericStub> generic_;
+  mutable RequestIds request_ids_;
 };
 
 }  // namespace hotplate::client

@@ -128,7 +128,7 @@ absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
     if (!spec.ok()) FreeUploads();
     return spec;
   }
-  v1::JobSpec spec = SpecFor(kernel_, options_);
+  v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
   AddInputs(inputs_, ViewsAs::kInline, spec);
   return spec;
 }
@@ -151,7 +151,7 @@ std::vector<std::string> JobRun::LargeInputs() const {
 
 absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   v1::CheckJobRequest check;
-  *check.mutable_job() = SpecFor(kernel_, options_);
+  *check.mutable_job() = SpecFor(kernel_, options_, connection_.request_ids());
   const std::string request_id = check.job().request_id();
   AddInputs(inputs_, ViewsAs::kSignature, *check.mutable_job());
   v1::CheckJobResponse answer;
@@ -161,7 +161,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
 
   const Clock::time_point begin = Clock::now();
   const std::vector<std::string> large = LargeInputs();
-  v1::JobSpec spec = SpecFor(kernel_, options_);
+  v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
   spec.set_request_id(request_id);
   // One and the same memory for two inputs (x and x) goes up once.
   std::map<std::pair<const std::byte*, std::string>, std::string> there;

@@ -52,7 +52,7 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
   Tag read{this, Kind::kRead}, write{this, Kind::kWrite}, finish{this, Kind::kFinish};
   // Operations under way.
   int operations = 0;
-  bool begun = false, writing = false, half_written = false, over = false, finished = false;
+  bool begun = false, reading = false, writing = false, half_written = false, over = false, finished = false;
   // The daemon has answered on it: that it breaks says nothing against trying again at once.
   bool answered = false;
   // Keeps the call while gRPC has tags of it.
@@ -187,15 +187,13 @@ bool RunStream::WriteBatch(Lock& lock) {
 
   const std::shared_ptr<Wire> wire = wire_;
   wire->writing = true;
+  wire->begun = true;
   ++wire->operations;
-  const bool first = !std::exchange(wire->begun, true);
-  if (first) ++wire->operations;
   lock.unlock();
   // Lent, not copied: the message is in bytes when Write returns.
   for (const PendingJob& job : starting) request.mutable_start()->UnsafeArenaAddAllocated(job->start.get());
   wire->stream->Write(request, &wire->write);
   for (std::size_t i = 0; i < starting.size(); ++i) request.mutable_start()->UnsafeArenaReleaseLast();
-  if (first) wire->stream->Read(&wire->response, &wire->read);
   lock.lock();
   return EndWrite(*wire);
 }
@@ -255,7 +253,13 @@ void RunStream::Poll(Lock& lock) {
   polling_ = true;
   poll_until_ = NextTimer();
   const auto until = poll_until_ ? OnSystemClock(*poll_until_) : std::chrono::system_clock::time_point::max();
+  // Not sooner than somebody waits for it: asking for a message tells the daemon that there is room for one, and that
+  // goes out with the jobs of a write before it, or else in a packet of its own.
+  const std::shared_ptr<Wire> wire = wire_;
+  const bool read = wire && wire->begun && !wire->over && !std::exchange(wire->reading, true);
+  if (read) ++wire->operations;
   lock.unlock();
+  if (read) wire->stream->Read(&wire->response, &wire->read);
   void* tag = nullptr;
   bool ok = false;
   const auto status = queue_.AsyncNext(&tag, &ok, until);
@@ -299,44 +303,41 @@ void RunStream::Handle(Lock& lock, void* tag, bool ok) {
 }
 
 void RunStream::HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok) {
-  ++wire->operations;
+  wire->reading = false;
   if (!ok) {
     wire->over = true;
+    ++wire->operations;
     lock.unlock();
     wire->stream->Finish(&wire->status, &wire->finish);
     lock.lock();
     return;
   }
   wire->answered = true;
-  v1::RunJobsResponse response;
-  response.Swap(&wire->response);
-  lock.unlock();
-  wire->stream->Read(&wire->response, &wire->read);
-  lock.lock();
-  Dispatch(response);
+  Dispatch(wire->response);
+  wire->response.Clear();
 }
 
-void RunStream::Dispatch(const v1::RunJobsResponse& response) {
-  for (const v1::JobUpdate& update : response.updates()) {
+void RunStream::Dispatch(v1::RunJobsResponse& response) {
+  for (v1::JobUpdate& update : *response.mutable_updates()) {
     const auto found = pending_.find(update.tag());
     if (found != pending_.end()) {
-      Deliver(*PendingJob(found->second), update);
+      Deliver(*PendingJob(found->second), std::move(update));
     } else if (update.tag() == 0 && update.has_notice()) {
-      for (const auto& [tag, job] : pending_) Deliver(*job, update);
+      for (const auto& [tag, job] : pending_) Deliver(*job, v1::JobUpdate(update));
     }
   }
 }
 
-void RunStream::Deliver(Pending& job, const v1::JobUpdate& update) {
+void RunStream::Deliver(Pending& job, v1::JobUpdate&& update) {
   if (!update.job_id().empty()) job.job_id = update.job_id();
-  if (update.has_end()) return End(job, EndedJob{job.job_id, update.end()});
+  if (update.has_end()) return End(job, EndedJob{job.job_id, std::move(*update.mutable_end())});
   if (update.has_refused()) return End(job, FromJobError(update.refused()));
   // After a new start the daemon tells the story from its beginning.
   if (update.sequence() != 0 && update.sequence() <= job.last_sequence) return;
   job.last_sequence = std::max(job.last_sequence, update.sequence());
   job.breaks = 0;
   if (update.has_progress() && !job.mailbox.empty() && job.mailbox.back().has_progress()) job.mailbox.pop_back();
-  job.mailbox.push_back(update);
+  job.mailbox.push_back(std::move(update));
   if (job.mailbox.size() > kMaxMailbox) job.mailbox.pop_front();
   Tell(job);
 }

@@ -74,8 +74,8 @@ class RunStream {
   void Poll(Lock& lock);
   void Handle(Lock& lock, void* tag, bool ok);
   void HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok);
-  void Dispatch(const v1::RunJobsResponse& response);
-  void Deliver(Pending& job, const v1::JobUpdate& update);
+  void Dispatch(v1::RunJobsResponse& response);
+  void Deliver(Pending& job, v1::JobUpdate&& update);
   void End(Pending& job, absl::StatusOr<EndedJob> result);
   void Tell(Pending& job);
   void Lost(const grpc::Status& status);

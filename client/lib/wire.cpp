@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -88,7 +89,14 @@ absl::Status CheckViews(const std::map<std::string, Input>& inputs) {
   return absl::OkStatus();
 }
 
-v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options) {
+std::string RequestIds::Next() {
+  char number[17];
+  std::snprintf(number, sizeof number, "%016llx",
+                static_cast<unsigned long long>(next_.fetch_add(1, std::memory_order_relaxed)));
+  return prefix_ + number;
+}
+
+v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, RequestIds& request_ids) {
   v1::JobSpec spec;
   spec.set_kernel(kernel);
   for (const auto& [name, value] : options.params) ToWire(value, (*spec.mutable_params())[name]);
@@ -103,7 +111,7 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options) {
   spec.set_precision(options.precision);
   spec.set_priority(options.priority);
   if (options.time_limit) ToWire(*options.time_limit, *spec.mutable_time_limit());
-  spec.set_request_id(options.request_id.empty() ? RandomHex(16) : options.request_id);
+  spec.set_request_id(options.request_id.empty() ? request_ids.Next() : options.request_id);
   spec.set_disconnect_policy(options.detach_on_disconnect ? v1::DISCONNECT_POLICY_DETACH
                                                           : v1::DISCONNECT_POLICY_CANCEL);
   return spec;

@@ -1,6 +1,8 @@
 // Between the library's plain types and the protocol's messages.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -25,8 +27,19 @@ std::size_t HeldBytes(const std::map<std::string, Input>& inputs);
 // INVALID_ARGUMENT: an array whose bytes are not what its signature says.
 absl::Status CheckViews(const std::map<std::string, Input>& inputs);
 
+// Request ids that nobody else makes: one random number and a count. Asking the system for randomness for every job
+// would cost as much as building the rest of it. Thread-safe.
+class RequestIds {
+ public:
+  std::string Next();
+
+ private:
+  const std::string prefix_ = RandomHex(8);
+  std::atomic<std::uint64_t> next_{0};
+};
+
 // Everything of a job but its inputs.
-v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options);
+v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, RequestIds& request_ids);
 
 enum class ViewsAs { kInline, kSignature };
 

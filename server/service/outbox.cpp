@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::size_t kMostUpdates = 1024;
 constexpr std::size_t kMostInlineBytes = 1 << 20;
+constexpr std::size_t kOverfullBytes = 8 << 20;
+// Beside its texts and data.
+constexpr std::size_t kUpdateBytes = 512;
 
 }  // namespace
 
@@ -39,22 +42,33 @@ void Outbox::AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel
   urgent.kernel = std::move(kernel);
   urgent.sequence = sequence;
   urgent.end = std::move(end);
-  urgent_.push_back(std::move(urgent));
+  AddUrgent(std::move(urgent));
 }
 
 void Outbox::AddRefusal(std::uint64_t tag, absl::Status status) {
   Batch::Urgent urgent;
   urgent.tag = tag;
   urgent.refusal = std::move(status);
-  urgent_.push_back(std::move(urgent));
+  AddUrgent(std::move(urgent));
 }
 
 void Outbox::AddNotice(std::string text, std::optional<double> seconds_left) {
   Batch::Urgent urgent;
   urgent.notice = std::move(text);
   urgent.seconds_left = seconds_left;
+  AddUrgent(std::move(urgent));
+}
+
+std::size_t Outbox::Batch::Urgent::bytes() const {
+  return kUpdateBytes + (end ? wire::InlineBytes(*end) : 0) + notice.size() + refusal.message().size();
+}
+
+void Outbox::AddUrgent(Batch::Urgent urgent) {
+  urgent_bytes_ += urgent.bytes();
   urgent_.push_back(std::move(urgent));
 }
+
+bool Outbox::overfull() const { return urgent_bytes_ + patient_.size() * kUpdateBytes > kOverfullBytes; }
 
 Outbox::Batch Outbox::Take() {
   Batch batch;
@@ -66,6 +80,7 @@ Outbox::Batch Outbox::Take() {
   if (!patient_.empty()) return batch;
   std::size_t bytes = 0;
   while (!urgent_.empty() && batch.urgent_.size() < kMostUpdates && bytes < kMostInlineBytes) {
+    urgent_bytes_ -= urgent_.front().bytes();
     if (urgent_.front().end) bytes += wire::InlineBytes(*urgent_.front().end);
     batch.urgent_.push_back(std::move(urgent_.front()));
     urgent_.pop_front();

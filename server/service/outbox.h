@@ -31,6 +31,9 @@ class Outbox {
 
   bool empty() const { return urgent_.empty() && patient_.empty(); }
 
+  // Holds so much (8 MiB, roughly) that whoever fills it should wait: its reader is slow, or does not read at all.
+  bool overfull() const;
+
   // What goes into one message: moved out here under the lock, and turned into messages without it.
   class Batch {
    public:
@@ -47,6 +50,8 @@ class Outbox {
       absl::Status refusal;                     // not OK for a refusal
       std::string notice;
       std::optional<double> seconds_left;
+
+      std::size_t bytes() const;  // that it holds here and takes in a message, roughly
     };
     struct Patient {
       core::JobId id;
@@ -63,7 +68,10 @@ class Outbox {
   Batch::Patient& PatientOf(std::uint64_t tag, const core::JobId& id);
 
   const StatesBeforeEnd states_before_end_;
+  void AddUrgent(Batch::Urgent urgent);
+
   std::deque<Batch::Urgent> urgent_;
+  std::size_t urgent_bytes_ = 0;
   std::map<std::uint64_t, Batch::Patient> patient_;  // by tag
 };
 

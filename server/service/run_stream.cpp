@@ -1,5 +1,6 @@
 #include "server/service/run_stream.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,9 @@
 
 namespace hotplate::server {
 namespace {
+
+// The answers to so many jobs of one request go out together, where they are there by then.
+constexpr int kStartsTogether = 64;
 
 using Reactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
 
@@ -21,7 +25,7 @@ Reactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerCon
   if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
   const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
-  stream->StartRead(&stream->request_);
+  stream->StartRead(&*stream->request_);
   return stream.get();
 }
 
@@ -34,24 +38,39 @@ void RunStream::OnReadDone(bool ok) {
     reads_done_ = true;
     return CloseIfDone(lock);
   }
-  if (const absl::Status too_large = context_.CheckSize(request_); !too_large.ok()) {
-    for (const v1::RunJobsRequest::Start& start : request_.start()) Refuse(start.tag(), too_large);
-    request_.clear_start();
-  }
-  for (const v1::RunJobsRequest::Start& start : request_.start()) {
-    if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
-      Refuse(start.tag(), status);
-    } else if (!wire::NeedsFiles(start.job())) {
-      StartJob(start.tag(), start.job());
-    } else {
-      auto later = [self = this->shared_from_this(), this, start] { StartJob(start.tag(), start.job()); };
-      const absl::Status posted = context_.PostForFiles(start.ByteSizeLong(), std::move(later));
-      if (!posted.ok()) Drop(start.tag(), posted);
+  request_size_ = context_.CheckSize(*request_);
+  GoThroughRequest();
+}
+
+void RunStream::GoThroughRequest() {
+  while (next_start_ < request_->start_size()) {
+    const int until = std::min(next_start_ + kStartsTogether, request_->start_size());
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_ || !HasRoomLocked()) return;
+      held_ = until - next_start_ > 1;
     }
+    for (; next_start_ < until; ++next_start_) BeginJob(request_->start(next_start_));
+    std::unique_lock lock(mutex_);
+    if (std::exchange(held_, false)) Advance(lock);
   }
-  for (std::uint64_t tag : request_.cancel()) CancelTag(tag);
-  request_.Clear();
-  StartRead(&request_);
+  for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
+  next_start_ = 0;
+  StartRead(&request_.Renew());
+}
+
+void RunStream::BeginJob(const v1::RunJobsRequest::Start& start) {
+  if (!request_size_.ok()) {
+    Refuse(start.tag(), request_size_);
+  } else if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
+    Refuse(start.tag(), status);
+  } else if (!wire::NeedsFiles(start.job())) {
+    StartJob(start.tag(), start.job());
+  } else {
+    auto later = [self = this->shared_from_this(), this, start] { StartJob(start.tag(), start.job()); };
+    const absl::Status posted = context_.PostForFiles(start.ByteSizeLong(), std::move(later));
+    if (!posted.ok()) Drop(start.tag(), posted);
+  }
 }
 
 absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {

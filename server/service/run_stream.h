@@ -1,4 +1,5 @@
-// Jobs.Run: one bidirectional stream, many jobs in flight, each known by the client's tag.
+// Jobs.Run: one bidirectional stream, many jobs in flight, each known by the client's tag. A client that sends jobs and
+// does not read what becomes of them is not read from either, from a certain point on.
 #pragma once
 
 #include <map>
@@ -29,6 +30,12 @@ class RunStream final
 
   std::string EndedLocked(std::uint64_t tag) override;
 
+  void OnRoom() override { GoThroughRequest(); }
+
+  // Begins the jobs of request_, from next_start_ on, then reads the next request. Returns in between if the client has
+  // to read first; OnRoom goes on then. One thread at a time: no read is under way meanwhile.
+  void GoThroughRequest();
+  void BeginJob(const v1::RunJobsRequest::Start& start);
   // Begins a job or refuses it. May wait for files, if the spec needs them.
   void StartJob(std::uint64_t tag, const v1::JobSpec& spec);
   absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec);
@@ -39,7 +46,9 @@ class RunStream final
   void CloseIfDone(std::unique_lock<std::mutex>& lock);
 
   const core::Principal who_;
-  v1::RunJobsRequest request_;
+  ReusedMessage<v1::RunJobsRequest> request_;
+  int next_start_ = 0;
+  absl::Status request_size_;  // not OK for a request that is too large: each of its jobs is refused with it
   // Guarded by mutex_.
   std::map<std::uint64_t, Active> active_;
   bool reads_done_ = false;

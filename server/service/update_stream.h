@@ -15,6 +15,7 @@
 
 #include "server/service/context.h"
 #include "server/service/outbox.h"
+#include "server/service/reused_message.h"
 #include "server/wire/status.h"
 
 namespace hotplate::server {
@@ -60,9 +61,13 @@ class UpdateStream : public Reactor,
   void OnWriteDone(bool ok) final {
     std::unique_lock lock(mutex_);
     writing_ = false;
-    response_.Clear();
     if (!ok || broken_) return Break(lock);
+    const bool resume = starved_ && !outbox_.overfull();
+    if (resume) starved_ = false;
     Advance(lock);
+    if (!resume) return;
+    if (lock.owns_lock()) lock.unlock();
+    OnRoom();
   }
 
   void OnCancel() final {
@@ -80,17 +85,26 @@ class UpdateStream : public Reactor,
 
  protected:
   UpdateStream(const ServiceContext& context, StreamTicket ticket, Outbox::StatesBeforeEnd states_before_end)
-      : context_(context), outbox_(states_before_end), ticket_(std::move(ticket)) {
-    response_.set_generation(context.generation());
-  }
+      : context_(context), outbox_(states_before_end), ticket_(std::move(ticket)) {}
 
   // Called under the lock when a job ends: forgets it, and returns its kernel's name.
   virtual std::string EndedLocked(std::uint64_t tag) = 0;
+
+  // Called without the lock, once after HasRoomLocked said no.
+  virtual void OnRoom() {}
+
+  // False while the client takes less than it is sent: make no more updates then, until OnRoom. Under the lock.
+  bool HasRoomLocked() {
+    // Something is on its way then, or will be, and when it is gone OnWriteDone looks again.
+    starved_ = outbox_.overfull();
+    return !starved_;
+  }
 
   std::shared_ptr<core::JobObserver> observer() { return this->shared_from_this(); }
 
   void Refuse(std::uint64_t tag, const absl::Status& status) {
     std::unique_lock lock(mutex_);
+    if (closed_) return;
     outbox_.AddRefusal(tag, status);
     Advance(lock);
   }
@@ -108,13 +122,15 @@ class UpdateStream : public Reactor,
 
   // Lets gRPC do the next thing, if there is one to do now; releases the lock if so.
   void Advance(std::unique_lock<std::mutex>& lock) {
-    if (closed_ || writing_) return;
+    if (closed_ || writing_ || held_) return;
     if (!outbox_.empty()) {
       writing_ = true;
       const Outbox::Batch batch = outbox_.Take();
       lock.unlock();
-      batch.FillInto(*response_.mutable_updates(), context_.facts());
-      this->StartWrite(&response_);
+      Response& response = response_.Renew();
+      if (!std::exchange(told_generation_, true)) response.set_generation(context_.generation());
+      batch.FillInto(*response.mutable_updates(), context_.facts());
+      this->StartWrite(&response);
     } else if (close_ && outbox_.empty()) {
       closed_ = true;
       const absl::Status status = *close_;
@@ -126,6 +142,7 @@ class UpdateStream : public Reactor,
   const ServiceContext& context_;
   std::mutex mutex_;
   bool closed_ = false;  // Finish was called, or will be once the write is back; guarded by mutex_
+  bool held_ = false;    // nothing is to be written now: more is about to come; guarded by mutex_
 
  private:
   void Break(std::unique_lock<std::mutex>& lock) {
@@ -138,13 +155,15 @@ class UpdateStream : public Reactor,
     if (finish) this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
   }
 
-  // Guarded by mutex_, but response_, which belongs to whoever set writing_.
+  // Guarded by mutex_, but response_ and told_generation_, which belong to whoever set writing_.
   Outbox outbox_;
   bool writing_ = false;
+  bool starved_ = false;
   bool broken_ = false;
   bool finish_after_write_ = false;
   std::optional<absl::Status> close_;
-  Response response_;
+  ReusedMessage<Response> response_;
+  bool told_generation_ = false;
 
   std::optional<StreamTicket> ticket_;
   std::shared_ptr<UpdateStream> self_;

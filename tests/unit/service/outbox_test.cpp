@@ -75,6 +75,20 @@ TEST(OutboxTest, MessagesAreBounded) {
   EXPECT_THAT(sizes, testing::ElementsAre(3, 3, 3, 1));
 }
 
+TEST(OutboxTest, SaysWhenItHoldsTooMuchUntilEnoughIsTaken) {
+  Outbox outbox(Outbox::StatesBeforeEnd::kDropped);
+  EXPECT_FALSE(outbox.overfull());
+  for (std::uint64_t tag = 0; tag < 8; ++tag) outbox.AddEnd(tag, kJob, "selu", 3, End(1 << 20));
+  EXPECT_TRUE(outbox.overfull());
+  TakeAll(outbox);
+  EXPECT_FALSE(outbox.overfull());
+  while (!outbox.empty()) TakeAll(outbox);
+
+  std::uint64_t refusals = 0;
+  for (; !outbox.overfull() && refusals < 100'000; ++refusals) outbox.AddRefusal(refusals, absl::NotFoundError("no"));
+  EXPECT_LT(refusals, 20'000u) << "small ones count too";
+}
+
 TEST(OutboxTest, RefusalsAndNotices) {
   Outbox outbox(Outbox::StatesBeforeEnd::kDropped);
   outbox.AddRefusal(5, absl::InvalidArgumentError("no"));

@@ -261,6 +261,29 @@ TEST_F(RunTest, OneJob) {
   EXPECT_TRUE(stream_->Finish().ok());
 }
 
+// What such a client is owed would otherwise grow as long as it sends.
+TEST_F(RunTest, AClientThatDoesNotReadIsNotReadFromEither) {
+  v1::JobSpec picture;  // a MB of counts for a request of a few bytes
+  picture.set_kernel("mandelbrot");
+  (*picture.mutable_params())["max_iterations"].set_int_value(1);
+  (*picture.mutable_params())["resolution"].set_int_value(500);
+  constexpr std::uint64_t kPictures = 32, kCalls = 50;
+  for (std::uint64_t tag = 1; tag <= kPictures; ++tag) Start(tag, picture);
+  ASSERT_TRUE(Eventually([&] { return server_.engine().Status().ended == kPictures; }));
+  Start(100, TinyJob());
+  // Calls on the same connection, each with something to do for the same threads, give it every chance to begin.
+  for (std::uint64_t i = 0; i < kCalls; ++i) {
+    v1::ExecuteJobResponse response;
+    ASSERT_TRUE(Execute(TinyJob(), &response).ok());
+  }
+  EXPECT_EQ(server_.engine().Status().ended, kPictures + kCalls);
+  std::set<std::uint64_t> ended;
+  while (ended.size() <= kPictures) ended.insert(Next(IsEnd).tag());
+  EXPECT_TRUE(ended.count(100));
+  stream_->WritesDone();
+  EXPECT_TRUE(stream_->Finish().ok());
+}
+
 TEST_F(RunTest, ManyJobsInFlightEachEndsOnce) {
   constexpr std::uint64_t kJobs = 500;
   for (std::uint64_t first = 0; first < kJobs; first += 100) {
