@@ -230,7 +230,7 @@ TEST_F(NvmlTest, OthersAreUnknownWhereThisProcessGoesByAnotherNumber) {
 
 TEST_F(NvmlTest, TooManyProcessesToListAreNoNumber) {
   std::string many = "processes self";
-  for (int i = 1; i < 600; ++i) many += "," + std::to_string(4'000'000'000u + static_cast<unsigned>(i));
+  for (int i = 1; i < 600; ++i) many.append(",").append(std::to_string(4'000'000'000u + static_cast<unsigned>(i)));
   const auto device = OpenFirst(With(kEverything, "processes", many));
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->Sample().processes, std::nullopt);
