@@ -26,7 +26,6 @@ Backend OpenCpu() {
 Backend OpenCuda() {
   CudaOptions options;
   options.lanes = 1;
-  options.plugin_folder = HOTPLATE_BIN_DIR;
   static DeviceSet& found = *new DeviceSet(OpenCudaDevices(options, BuiltinCatalog()));
   if (!found.devices.empty()) return Use(*found.devices.front());
   Backend backend;

@@ -1,183 +1,59 @@
-// Times kernels through a lane of the CPU device, as the daemon runs them, on request: reads lines "NAME REPETITIONS"
-// from standard input and answers each with one line of that many kernel times in nanoseconds. A script can so
-// alternate it with its peers (compare.py). "list" answers with the names; "save NAME FOLDER" writes the inputs as
-// .npy, so that the peer works on the same data.
+// Times kernels through lanes of a device, as the daemon runs them, on request, so that a script can alternate it with
+// peers (pairs.py):
+//   usage: bench_kernels [--device cpu|cuda]
+// Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
+// answered by one line, a JSON value; {"error": …} if the row cannot be run here.
+//   list                          the device, and the rows with their cost
+//   kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own events)
+//   phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
+//   lanes ROW LANES N             N runs on each of LANES lanes at once, and the same work on one lane
+//   inputs ROW FOLDER             writes the row's inputs as .npy, so that a peer works on the same data
+//   outputs ROW FOLDER            runs it once and writes its outputs
+//   triad N                       CPU: N times of c = a + 3 b over 50 million floats, the bare peer of memory
 #include <omp.h>
 
 #include <chrono>
-#include <cstring>
+#include <functional>
 #include <iostream>
-#include <map>
-#include <memory>
-#include <random>
+#include <latch>
+#include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
-#include "kernels/array/npy.h"
-#include "kernels/device.h"
+#include "tests/bench/kernels/ready.h"
 
-namespace hotplate {
+namespace hotplate::bench {
 namespace {
 
-struct Benchmark {
-  std::string name;
-  std::string kernel;
-  std::map<std::string, ParamValue> params;
-  std::vector<Signature> inputs;
-  bool same_input = false;  // the second input is the first one
-};
+using std::chrono::steady_clock;
 
-std::vector<Benchmark> Benchmarks() {
-  const auto f32 = [](Shape shape) { return Signature{DType::kFloat32, std::move(shape)}; };
-  const auto f64 = [](Shape shape) { return Signature{DType::kFloat64, std::move(shape)}; };
-  const auto i32 = [](Shape shape) { return Signature{DType::kInt32, std::move(shape)}; };
-  const auto i64 = [](Shape shape) { return Signature{DType::kInt64, std::move(shape)}; };
-  constexpr std::int64_t kMillion = 1'000'000;
-  return {
-      {"vector_add_f32_4", "vector_add", {}, {f32({4}), f32({4})}},
-      {"vector_add_i32_4096", "vector_add", {}, {i32({4096}), i32({4096})}},
-      {"vector_add_f32_1e6", "vector_add", {}, {f32({kMillion}), f32({kMillion})}},
-      {"vector_add_f32_5e7", "vector_add", {}, {f32({50 * kMillion}), f32({50 * kMillion})}},
-      {"vector_add_f64_2e7", "vector_add", {}, {f64({20 * kMillion}), f64({20 * kMillion})}},
-      {"trig_identity_f32_1e7", "trig_identity", {}, {f32({10 * kMillion})}},
-      {"trig_identity_i64_1e7", "trig_identity", {}, {i64({10 * kMillion})}},
-      {"selu_f32_1e6", "selu", {}, {f32({kMillion})}},
-      {"selu_f32_1e7", "selu", {}, {f32({10 * kMillion})}},
-      {"selu_f64_1e7", "selu", {}, {f64({10 * kMillion})}},
-      {"integrate2d_4096", "integrate2d", {{"n", std::int64_t{4096}}}, {}},
-      {"mandelbrot_500", "mandelbrot", {{"resolution", std::int64_t{500}}, {"max_iterations", std::int64_t{200}}}, {}},
-      {"matmul_f32_100", "matmul", {}, {f32({100, 100}), f32({100, 100})}},
-      {"matmul_f32_1000", "matmul", {}, {f32({1000, 1000}), f32({1000, 1000})}},
-      {"matmul_f64_1000", "matmul", {}, {f64({1000, 1000}), f64({1000, 1000})}},
-      {"matmul_f32_3000", "matmul", {}, {f32({3000, 3000}), f32({3000, 3000})}},
-      {"matmul_f32_3000_own_transpose", "matmul", {{"transpose_b", true}}, {f32({3000, 3000})}, true},
-      {"matmul_f32_4000_by_vector", "matmul", {}, {f32({4000, 4000}), f32({4000, 1})}},
-  };
+constexpr int kExitNoDevice = 3;
+constexpr int kMostLanes = 16;
+
+// JSON of a text from outside.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return quoted + "\"";
 }
 
-std::shared_ptr<HostBuffer> RandomArray(const Signature& signature, std::mt19937_64& random) {
-  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(*ByteSize(signature));
-  const std::size_t count = *ElementCount(signature.shape);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double value = (static_cast<double>(random() >> 11) * 0x1p-53 - 0.5) * 20;
-    std::byte* element = buffer->data() + i * SizeOf(signature.dtype);
-    switch (signature.dtype) {
-      case DType::kFloat32:
-        *reinterpret_cast<float*>(element) = static_cast<float>(value);
-        break;
-      case DType::kFloat64:
-        *reinterpret_cast<double*>(element) = value;
-        break;
-      case DType::kInt32:
-        *reinterpret_cast<std::int32_t*>(element) = static_cast<std::int32_t>(value * 1000);
-        break;
-      default:
-        *reinterpret_cast<std::int64_t*>(element) = static_cast<std::int64_t>(value * 1000);
-    }
-  }
-  return buffer;
+std::string List(const std::vector<std::uint64_t>& numbers) {
+  std::string text = "[";
+  for (const std::uint64_t number : numbers) text += (text.size() == 1 ? "" : ", ") + std::to_string(number);
+  return text + "]";
 }
 
-// A call with its memory, ready to be run again and again.
-class Ready {
- public:
-  Ready(const Benchmark& benchmark, const Device& device) : spec_(**BuiltinCatalog().Find(benchmark.kernel)) {
-    std::map<std::string, Signature> signatures;
-    for (std::size_t i = 0; i < spec_.inputs().size(); ++i) {
-      signatures[spec_.inputs()[i].name] = benchmark.inputs[benchmark.same_input ? 0 : i];
-    }
-    call_ = spec_.Bind(benchmark.params, signatures, HOTPLATE_PRECISION_DEFAULT).value();
-    task_.scratch_bytes = device.Plan(call_).value().scratch_bytes;
+std::string Error(const absl::Status& status) { return "{\"error\": " + Quoted(std::string(status.message())) + "}"; }
 
-    std::mt19937_64 random(20'240'501);
-    for (std::size_t i = 0; i < call_.inputs.size(); ++i) {
-      buffers_.push_back(benchmark.same_input && i > 0 ? buffers_.front() : RandomArray(call_.inputs[i], random));
-      inputs_.push_back(Plain(spec_.inputs()[i].name, call_.inputs[i], *buffers_.back()));
-    }
-    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
-      buffers_.push_back(HostBuffer::Allocate(*ByteSize(call_.outputs[i])));
-      std::memset(buffers_.back()->data(), 0, buffers_.back()->size());
-      outputs_.push_back(Plain(spec_.outputs()[i].name, call_.outputs[i], *buffers_.back()));
-    }
-    for (std::size_t i = 0; i < call_.params.size(); ++i) {
-      const ParamValue& value = call_.params[i];
-      hotplate_param plain{};
-      plain.name = spec_.params()[i].name.c_str();
-      plain.type = static_cast<std::int32_t>(spec_.params()[i].type);
-      if (const auto* integer = std::get_if<std::int64_t>(&value)) plain.integer = *integer;
-      if (const auto* real = std::get_if<double>(&value)) plain.real = *real;
-      if (const auto* boolean = std::get_if<bool>(&value)) plain.integer = *boolean;
-      if (const auto* text = std::get_if<std::string>(&value)) plain.text = text->c_str();
-      params_.push_back(plain);
-    }
-    hash_ = spec_.Hash();
-    task_.kernel = spec_.name().c_str();
-    task_.spec_hash = hash_.c_str();
-    task_.call.params = params_.data();
-    task_.call.inputs = inputs_.data();
-    task_.call.outputs = outputs_.data();
-    task_.call.param_count = static_cast<std::int32_t>(params_.size());
-    task_.call.input_count = static_cast<std::int32_t>(inputs_.size());
-    task_.call.output_count = static_cast<std::int32_t>(outputs_.size());
-  }
-
-  // The kernel's time as the receipt has it; for `whole`, the time of the whole Lane::Run.
-  std::uint64_t Run(Lane& lane, bool whole) {
-    TaskControl control;
-    const auto start = std::chrono::steady_clock::now();
-    const Report report = lane.Run(task_, control);
-    const auto end = std::chrono::steady_clock::now();
-    if (!report.outcome.ok()) {
-      std::cerr << spec_.name() << ": " << report.outcome.message() << "\n";
-      std::exit(1);
-    }
-    return whole ? static_cast<std::uint64_t>((end - start).count()) : report.kernel_ns.value();
-  }
-
-  void Save(const std::string& folder) const {
-    for (const hotplate_array& array : inputs_) {
-      const Signature signature{static_cast<DType>(array.dtype), Shape(array.shape, array.shape + array.rank)};
-      std::variant<AtomicFile, NpyError> file = AtomicFile::Create(folder + "/" + array.name + ".npy");
-      if (auto* error = std::get_if<NpyError>(&file)) {
-        std::cerr << error->message << "\n";
-        std::exit(1);
-      }
-      const std::string header = NpyHeaderFor(signature);
-      AtomicFile& out = std::get<AtomicFile>(file);
-      out.Write(std::as_bytes(std::span(header)));
-      out.Write({static_cast<const std::byte*>(array.data), array.bytes});
-      out.Commit();
-    }
-  }
-
- private:
-  static hotplate_array Plain(const std::string& name, const Signature& signature, HostBuffer& buffer) {
-    hotplate_array plain{};
-    plain.name = name.c_str();
-    plain.dtype = static_cast<std::int32_t>(signature.dtype);
-    plain.rank = static_cast<std::int32_t>(signature.shape.size());
-    std::copy(signature.shape.begin(), signature.shape.end(), plain.shape);
-    plain.data = buffer.data();
-    plain.bytes = buffer.size();
-    return plain;
-  }
-
-  const KernelSpec& spec_;
-  BoundCall call_;
-  std::string hash_;
-  std::vector<std::shared_ptr<HostBuffer>> buffers_;
-  std::vector<hotplate_param> params_;
-  std::vector<hotplate_array> inputs_, outputs_;
-  Task task_;
-};
-
-// The bare peer for whatever is bound by memory: 50 million floats, c = a + s * b.
+// The bare peer for whatever is bound by memory.
 class Triad {
  public:
-  static constexpr std::size_t kCount = 50'000'000;
-
   Triad() {
     for (float*& array : arrays_) {
       buffers_.push_back(HostBuffer::Allocate(kCount * sizeof(float)));
@@ -189,77 +65,188 @@ class Triad {
   std::uint64_t Run() {
     const float *a = arrays_[0], *b = arrays_[1];
     float* c = arrays_[2];
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = steady_clock::now();
 #pragma omp parallel for simd
     for (std::size_t i = 0; i < kCount; ++i) c[i] = a[i] + 3.0f * b[i];
-    return static_cast<std::uint64_t>((std::chrono::steady_clock::now() - start).count());
+    return static_cast<std::uint64_t>((steady_clock::now() - start).count());
   }
 
  private:
+  static constexpr std::size_t kCount = 50'000'000;
   std::vector<std::shared_ptr<HostBuffer>> buffers_;
   float* arrays_[3];
 };
 
-int Serve() {
-  const std::unique_ptr<Device> device = OpenCpuDevice({.lanes = 1});
-  const std::unique_ptr<Lane> lane = device->OpenLane().value();
-  const std::vector<Benchmark> benchmarks = Benchmarks();
-  // One at a time is kept, beside the triad: the largest take half a gigabyte.
-  std::string ready_name;
-  std::unique_ptr<Ready> ready;
-  std::unique_ptr<Triad> triad;
+class Server {
+ public:
+  explicit Server(std::unique_ptr<Device> device)
+      : device_(std::move(device)), lane_(device_->OpenLane().value()), rows_(RowsFor(device_->info().backend)) {}
 
-  std::string line;
-  while (std::getline(std::cin, line)) {
+  std::string Answer(const std::string& line) {
     std::istringstream words(line);
-    std::string name, folder;
-    int repetitions = 1;
+    std::string verb, name, folder;
+    words >> verb;
+    if (verb == "list") return Describe();
+    if (verb == "triad") return Triads(Number(words));
     words >> name;
-    if (name == "list") {
-      std::cout << device->info().name << "\t" << device->info().instruction_set << "\t"
-                << device->info().threads_per_lane;
-      for (const Benchmark& benchmark : benchmarks) std::cout << "\t" << benchmark.name;
-      std::cout << std::endl;
-      continue;
+    const absl::Status made = MakeReady(name);
+    if (!made.ok()) return Error(made);
+    if (verb == "kernel" || verb == "phases") return Timed(Number(words), verb == "phases");
+    if (verb == "lanes") {
+      const int lanes = Number(words), each = Number(words);
+      return Overlap(std::min(lanes, kMostLanes), each);
     }
-    const bool save = name == "save";
-    if (save) {
-      words >> name >> folder;
-    } else {
-      words >> repetitions;
+    words >> folder;
+    if (verb == "inputs") {
+      const absl::Status saved = ready_->SaveInputs(folder);
+      return saved.ok() ? "{}" : Error(saved);
     }
-    if (name == "triad") {
-      if (triad == nullptr) triad = std::make_unique<Triad>();
-      for (int i = 0; i < repetitions; ++i) std::cout << (i == 0 ? "" : " ") << triad->Run();
-      std::cout << std::endl;
-      continue;
+    if (verb == "outputs") {
+      const absl::StatusOr<Times> ran = ready_->Run(*lane_);
+      const absl::Status saved = ran.ok() ? ready_->SaveOutputs(folder) : ran.status();
+      return saved.ok() ? "{}" : Error(saved);
     }
-    if (name != ready_name) {
-      ready = nullptr;
-      ready_name = name;
-      for (const Benchmark& benchmark : benchmarks) {
-        if (benchmark.name == name) ready = std::make_unique<Ready>(benchmark, *device);
-      }
-    }
-    if (ready == nullptr) {
-      std::cerr << "no benchmark \"" << name << "\"; \"list\" lists them\n";
-      return 2;
-    }
-    if (save) {
-      ready->Save(folder);
-      std::cout << "saved";
-    } else {
-      const bool tiny = name == "vector_add_f32_4";
-      for (int i = 0; i < repetitions; ++i) {
-        std::cout << (i == 0 ? "" : " ") << ready->Run(*lane, tiny);
-      }
-    }
-    std::cout << std::endl;
+    return Error(absl::InvalidArgumentError("no verb \"" + verb + "\""));
   }
+
+ private:
+  static int Number(std::istringstream& words) {
+    int number = 1;
+    words >> number;
+    return std::max(number, 1);
+  }
+
+  const Row* Find(const std::string& name) const {
+    for (const Row& row : rows_) {
+      if (row.name == name) return &row;
+    }
+    return nullptr;
+  }
+
+  // One at a time is kept: the largest take a gigabyte.
+  absl::Status MakeReady(const std::string& name) {
+    if (ready_ != nullptr && name == ready_name_) return absl::OkStatus();
+    const Row* row = Find(name);
+    if (row == nullptr) return absl::NotFoundError("no row \"" + name + "\"; \"list\" lists them");
+    ready_ = nullptr;
+    absl::StatusOr<std::unique_ptr<Ready>> made = Ready::Make(*row, *device_);
+    if (!made.ok()) return made.status();
+    ready_ = *std::move(made);
+    ready_name_ = name;
+    return absl::OkStatus();
+  }
+
+  std::string Describe() const {
+    const DeviceInfo& info = device_->info();
+    std::string text = "{\"device\": " + Quoted(info.name) + ", \"backend\": " + Quoted(info.backend) +
+                       ", \"uuid\": " + Quoted(info.uuid) + ", \"instruction_set\": " + Quoted(info.instruction_set) +
+                       ", \"compute_capability\": " + Quoted(info.compute_capability) +
+                       ", \"memory_bytes\": " + std::to_string(info.memory_bytes) +
+                       ", \"threads\": " + std::to_string(info.threads_per_lane) + ", \"rows\": [";
+    bool first = true;
+    for (const Row& row : rows_) {
+      text += first ? "" : ", ";
+      first = false;
+      text += "{\"name\": " + Quoted(row.name) + ", \"kernel\": " + Quoted(row.kernel) + "}";
+    }
+    return text + "]}";
+  }
+
+  std::string Timed(int repetitions, bool phases) {
+    std::vector<std::uint64_t> kernel, up, down, whole;
+    for (int i = 0; i < repetitions; ++i) {
+      const absl::StatusOr<Times> times = ready_->Run(*lane_);
+      if (!times.ok()) return Error(times.status());
+      kernel.push_back(times->kernel_ns);
+      up.push_back(times->host_to_device_ns);
+      down.push_back(times->device_to_host_ns);
+      whole.push_back(times->whole_ns);
+    }
+    if (!phases) return List(kernel);
+    const Cost cost = ready_->call().spec->CostOf(ready_->call());
+    std::ostringstream text;
+    text.precision(17);
+    text << "{\"kernel_ns\": " << List(kernel) << ", \"host_to_device_ns\": " << List(up)
+         << ", \"device_to_host_ns\": " << List(down) << ", \"whole_ns\": " << List(whole)
+         << ", \"flop\": " << cost.flop << ", \"bytes\": " << cost.bytes
+         << ", \"input_bytes\": " << ready_->call().InputBytes()
+         << ", \"output_bytes\": " << ready_->call().OutputBytes() << "}";
+    return text.str();
+  }
+
+  std::string Overlap(int lanes, int each) {
+    absl::Status failed;
+    std::mutex mutex;
+    std::latch start(lanes + 1);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < lanes; ++i) {
+      threads.emplace_back([&] {
+        absl::StatusOr<std::unique_ptr<Lane>> lane = device_->OpenLane();
+        absl::StatusOr<std::unique_ptr<Ready>> ready = Ready::Make(*Find(ready_name_), *device_);
+        absl::Status status = lane.ok() ? ready.status() : lane.status();
+        if (status.ok()) status = (*ready)->Run(**lane).status();  // warm
+        start.arrive_and_wait();
+        for (int run = 0; status.ok() && run < each; ++run) status = (*ready)->Run(**lane).status();
+        const std::scoped_lock lock(mutex);
+        if (!status.ok()) failed = status;
+      });
+    }
+    start.arrive_and_wait();
+    const auto begin = steady_clock::now();
+    for (std::thread& thread : threads) thread.join();
+    const auto parallel = (steady_clock::now() - begin).count();
+    if (!failed.ok()) return Error(failed);
+    const absl::Status warm = ready_->Run(*lane_).status();
+    const auto alone = steady_clock::now();
+    for (int run = 0; warm.ok() && run < lanes * each; ++run) {
+      if (const absl::Status status = ready_->Run(*lane_).status(); !status.ok()) return Error(status);
+    }
+    const auto serial = (steady_clock::now() - alone).count();
+    return "{\"lanes\": " + std::to_string(lanes) + ", \"runs\": " + std::to_string(lanes * each) +
+           ", \"together_ns\": " + std::to_string(parallel) + ", \"one_lane_ns\": " + std::to_string(serial) + "}";
+  }
+
+  std::string Triads(int repetitions) {
+    if (triad_ == nullptr) triad_ = std::make_unique<Triad>();
+    std::vector<std::uint64_t> times;
+    for (int i = 0; i < repetitions; ++i) times.push_back(triad_->Run());
+    return List(times);
+  }
+
+  const std::unique_ptr<Device> device_;
+  const std::unique_ptr<Lane> lane_;
+  const std::vector<Row> rows_;
+  std::string ready_name_;
+  std::unique_ptr<Ready> ready_;
+  std::unique_ptr<Triad> triad_;
+};
+
+int Serve(const std::string& backend) {
+  std::unique_ptr<Device> device;
+  if (backend == "cpu") {
+    device = OpenCpuDevice({.lanes = 1});
+  } else {
+    CudaOptions options;
+    options.lanes = kMostLanes;
+    DeviceSet found = OpenCudaDevices(options, BuiltinCatalog());
+    for (const std::string& note : found.notes) std::cerr << note << "\n";
+    if (found.devices.empty()) return kExitNoDevice;
+    device = std::move(found.devices.front());
+  }
+  Server server(std::move(device));
+  for (std::string line; std::getline(std::cin, line);) std::cout << server.Answer(line) << std::endl;
   return 0;
 }
 
 }  // namespace
-}  // namespace hotplate
+}  // namespace hotplate::bench
 
-int main() { return hotplate::Serve(); }
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return hotplate::bench::Serve("cpu");
+  if (words.size() == 2 && words[0] == "--device" && (words[1] == "cpu" || words[1] == "cuda")) {
+    return hotplate::bench::Serve(words[1]);
+  }
+  std::cerr << "usage: bench_kernels [--device cpu|cuda]\n";
+  return 2;
+}

@@ -11,36 +11,11 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 
 import numpy as np
 
-
-class Kernels:
-    """bench_kernels, answering on a pipe."""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        answer = self.ask("list").split("\t")
-        self.processor, self.instruction_set, self.threads, self.names = answer[0], answer[1], int(answer[2]), answer[3:]
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"compare.py: bench_kernels ended at '{line}' (exit {self.process.wait()})")
-        return answer.rstrip("\n")
-
-    def times(self, name, repetitions):
-        return [int(word) for word in self.ask(f"{name} {repetitions}").split()]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+from pairs import Kernels, compare, time_of
 
 
 def numpy_vector_add(a, b):
@@ -105,7 +80,7 @@ def numpy_matmul(a, b):
 
 def peer_of(name, kernels, folder):
     """A function that does the same in NumPy, on the same data."""
-    kernels.ask(f"save {name} {folder}")
+    kernels.ask(f"inputs {name} {folder}")
     arrays = {}
     for file in sorted(os.listdir(folder)):
         arrays[file[:-4]] = np.load(os.path.join(folder, file))
@@ -125,35 +100,6 @@ def peer_of(name, kernels, folder):
     return numpy_matmul(arrays["a"], arrays["b"])
 
 
-def time_of(function, repetitions):
-    times = []
-    for _ in range(repetitions):
-        start = time.perf_counter_ns()
-        function()
-        times.append(time.perf_counter_ns() - start)
-    return times
-
-
-def settle():
-    time.sleep(0.01)  # idle OpenMP threads of whoever ran before spin for some milliseconds
-
-
-def compare(ours, peers, pairs):
-    """Medians of both, and the median of the pairs' ratios. Both take a number of repetitions and return times."""
-    first = ours(1)[0] + peers(1)[0]  # warm up
-    repetitions = max(1, min(200, int(10e6 / max(first, 1))))  # 10 ms a side, so that short kernels are not noise
-    all_ours, all_peers, ratios = [], [], []
-    for pair in range(pairs):
-        if pair > 2 and sum(all_ours) + sum(all_peers) > 2e9 / repetitions:
-            break  # 2 s for one row are enough
-        sides = [(ours, all_ours), (peers, all_peers)]
-        for side, times in sides if pair % 2 == 0 else reversed(sides):
-            settle()
-            times.append(statistics.median(side(repetitions)))
-        ratios.append(all_peers[-1] / all_ours[-1])
-    return statistics.median(all_ours), statistics.median(all_peers), statistics.median(ratios), len(ratios)
-
-
 def row(name, ours, peers, ratio, peer_name, goal, pairs):
     return {"name": name, "measured": ours / 1e6, "unit": "ms", "peer": peers / 1e6, "peer_name": peer_name,
             "ratio": ratio, "goal": goal, "goal_of": "ratio", "at_least": True, "pairs": pairs}
@@ -167,8 +113,9 @@ def main():
     parser.add_argument("--only", default="")
     options = parser.parse_args()
 
-    kernels = Kernels(options.program)
-    print(f"{kernels.processor}, {kernels.instruction_set}, {kernels.threads} threads, NumPy {np.__version__}, "
+    kernels = Kernels([options.program])
+    facts = kernels.facts
+    print(f"{facts['device']}, {facts['instruction_set']}, {facts['threads']} threads, NumPy {np.__version__}, "
           f"load {os.getloadavg()[0]:.2f}")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -182,9 +129,9 @@ def main():
             rows.append(row(name, *found[:3], "NumPy", goal, found[3]))
     # Bound by memory: beside a triad over arrays of the same size.
     if options.only in "vector_add_f32_5e7":
-        found = compare(lambda n: kernels.times("vector_add_f32_5e7", n), lambda n: kernels.times("triad", n), options.pairs)
+        found = compare(lambda n: kernels.times("vector_add_f32_5e7", n), lambda n: kernels.ask(f"triad {n}"), options.pairs)
         rows.append(row("vector_add_f32_5e7 / triad", *found[:3], "OpenMP triad", 0.9, found[3]))
-    tiny = kernels.times("vector_add_f32_4", 20_000)
+    tiny = kernels.ask("phases vector_add_f32_4 20000")["whole_ns"]
     kernels.close()
 
     width = max(len(one["name"]) for one in rows)

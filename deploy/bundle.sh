@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Packs a relocatable tree, hotplate-VERSION-linux-x86_64/, and the same as .tar.gz: copy it anywhere, nothing to install.
+# The command is fully static; the daemon and the test programs bring their libraries and their own loader along, so that
+# they run on another glibc than the one they were built with. CUDA's libraries stay the site's.
+#   usage: deploy/bundle.sh [OUTDIR]        OUTDIR: build/bundle by default
+# Needs a release build with the tests (cmake --preset release && cmake --build --preset release). HOTPLATE_BUILD names
+# another build folder. Refuses to write more than 60 MiB.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=${HOTPLATE_BUILD:-build/release}
+out=${1:-build/bundle}
+most=$((60 * 1024 * 1024))
+fail() { echo "bundle.sh: $*" >&2; exit 1; }
+
+[ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
+for needed in bin/hotplate bin/hotplated bin/conformance_test bin/bench_kernels bin/hotplate_case_files \
+    share/hotplate/catalogue.json share/man/man1/hotplate.1; do
+  [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
+done
+! ldd "$build/bin/hotplate" >/dev/null 2>&1 ||
+  fail "$build/bin/hotplate is not fully static: bundles are made from the release preset"
+
+version=$("$build/bin/hotplate" --version | awk '{ print $NF }')
+name=hotplate-$version-linux-x86_64
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+tree=$out/$name
+rm -rf "$tree" "$out/$name.tar.gz"
+libexec=$tree/libexec/hotplate
+doc=$tree/share/doc/hotplate
+mkdir -p "$tree/bin" "$libexec/programs" "$libexec/bin" "$libexec/lib" "$libexec/glibc" "$doc/licenses" \
+  "$tree/share/hotplate" "$tree/share/man/man1" "$tree/share/bash-completion/completions" \
+  "$tree/share/zsh/site-functions" "$tree/share/fish/vendor_completions.d" "$tree/tests/gpu/bench" "$tree/tests/e2e"
+
+# The programs, each started by the launcher of its name. bench_bare_* and the plug-ins only where nvcc was.
+programs=(hotplated conformance_test bench_kernels hotplate_case_files)
+for name_of in bench_bare_cuda bench_bare_matmul; do
+  [ ! -x "$build/bin/$name_of" ] || programs+=("$name_of")
+done
+install -m 755 "$build/bin/hotplate" "$tree/bin/hotplate"
+install -m 755 deploy/bundle/launch "$tree/bin/hotplated"
+plugins=()
+for plugin in "$build"/bin/libhotplate_cuda*.so; do
+  [ ! -e "$plugin" ] || { install -m 755 "$plugin" "$libexec/"; plugins+=("$(basename "$plugin")"); }
+done
+for plugin in "$build"/bin/faulting/libhotplate_cuda*.so; do
+  [ ! -e "$plugin" ] || install -D -m 755 "$plugin" "$libexec/faulting/$(basename "$plugin")"
+done
+loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
+for program in "${programs[@]}"; do
+  install -m 755 "$build/bin/$program" "$libexec/programs/$program"
+  # The loader under the program's name: that is what ps and nvidia-smi show, and where a daemon looks for plug-ins.
+  if [ "$program" = hotplated ]; then
+    install -m 755 "$loader" "$libexec/hotplated"
+  else
+    ln "$libexec/hotplated" "$libexec/$program"
+    ln -s ../../../bin/hotplated "$libexec/bin/$program"
+  fi
+done
+
+# Their libraries. All of glibc that a library of the site's may ask for: half of it from here and half from there
+# does not work. libgcc_s and libstdc++ for CUDA's and the driver's libraries.
+glibc=(libc.so.6 libm.so.6 libmvec.so.1 libdl.so.2 libpthread.so.0 librt.so.1 libresolv.so.2 libutil.so.1 libanl.so.1)
+libraries=()
+for library in "${glibc[@]}"; do
+  path=$(dirname "$loader")/$library
+  [ -e "$path" ] || fail "there is no $path"
+  install -m 755 "$path" "$libexec/glibc/$library"
+  libraries+=("$path")
+done
+while read -r library path; do
+  if [ -e "$libexec/glibc/$library" ] || [ -e "$libexec/lib/$library" ]; then continue; fi
+  case $library in libcu* | libnv*) continue ;; esac  # the site's
+  install -m 755 "$path" "$libexec/lib/$library"
+  libraries+=("$path")
+done < <({ for program in "${programs[@]}"; do ldd "$libexec/programs/$program"; done
+           for library in libstdc++.so.6 libgcc_s.so.1; do echo "$library => $(gcc -print-file-name=$library)"; done; } |
+         awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }')
+find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate \) -exec strip --strip-unneeded {} +
+
+# Data, documents, the kit.
+install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$tree/share/hotplate/"
+install -m 644 "$build/share/man/man1/hotplate.1" "$tree/share/man/man1/"
+"$build/bin/hotplate" completion bash >"$tree/share/bash-completion/completions/hotplate"
+"$build/bin/hotplate" completion zsh >"$tree/share/zsh/site-functions/_hotplate"
+"$build/bin/hotplate" completion fish >"$tree/share/fish/vendor_completions.d/hotplate.fish"
+install -m 644 README.md CHANGELOG.md CITATION.cff LICENSE "$doc/"
+install -m 755 tests/gpu/run "$tree/tests/gpu/"
+install -D -m 644 -t "$tree/tests/gpu/kit" tests/gpu/kit/*.py
+install -m 644 tests/bench/kernels/pairs.py "$tree/tests/gpu/bench/"
+install -m 644 tests/e2e/*.py "$tree/tests/e2e/"
+install -m 644 tests/lsan.supp "$tree/tests/"
+
+# The licence of every package that something packed comes from, libraries linked in among them.
+copyright_of() {
+  local package=$1
+  [ -s "/usr/share/doc/$package/copyright" ] || fail "there is no /usr/share/doc/$package/copyright"
+  cp -L "/usr/share/doc/$package/copyright" "$doc/licenses/$package.copyright"
+}
+package_of() {
+  local path
+  path=$(readlink -f "$1")
+  { dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}" 2>/dev/null || dpkg-query -S "/usr$path"; } |
+    head -n 1 | cut -d : -f 1
+}
+for path in "${libraries[@]}" "$loader"; do copyright_of "$(package_of "$path")"; done
+for library in $(pkg-config --static --libs-only-l grpc++ protobuf); do
+  archive=$(gcc -print-file-name="lib${library#-l}.a")
+  [ ! -e "$archive" ] || copyright_of "$(package_of "$archive")"
+done
+for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libgtest-dev; do
+  copyright_of $package
+done
+if [ ${#plugins[@]} -gt 0 ]; then
+  cat >"$doc/licenses/nvidia-cuda.txt" <<'TEXT'
+The plug-ins libhotplate_cuda*.so and the programs bench_bare_* contain NVIDIA's CUDA runtime library (cudart, static), which
+the End User License Agreement of the CUDA Toolkit, attachment A, allows to be redistributed with an application:
+https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed: cuBLASLt comes from the site's own CUDA.
+TEXT
+fi
+
+# What this is: the checksums are of the files as packed.
+revision=$(git describe --always --dirty 2>/dev/null || echo unknown)
+date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+printf '%s\n' "$version" >"$tree/VERSION"
+(cd "$tree" && find . -type f ! -name MANIFEST.json -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum) |
+  python3 -c '
+import json, sys
+version, revision, date, compiler, glibc, plugins = sys.argv[1:7]
+files = {path: digest for digest, path in (line.rstrip("\n").split("  ", 1) for line in sys.stdin)}
+print(json.dumps({"name": "hotplate", "version": version, "git_revision": revision, "date": date, "compiler": compiler,
+                  "glibc": glibc, "plugins": plugins.split(), "sha256": files}, indent=1))
+' "$version" "$revision" "$date" "$(c++ --version | head -n 1)" "$("$loader" --version | head -n 1)" "${plugins[*]:-}" \
+  >"$tree/MANIFEST.json"
+
+tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -9 >"$out/$name.tar.gz"
+size=$(stat -c %s "$out/$name.tar.gz")
+[ "$size" -le "$most" ] || fail "$out/$name.tar.gz has $size bytes, more than $most"
+printf '%s  %d.%d MiB, %s\n' "$out/$name.tar.gz" $((size >> 20)) $(((size & 1048575) * 10 >> 20)) "$revision"

@@ -1,0 +1,74 @@
+"""Two sides timed in turns: bench_kernels answering on a pipe, and a peer in Python.
+
+Standard library only.
+"""
+
+import json
+import statistics
+import subprocess
+import time
+
+
+class Refused(Exception):
+    """bench_kernels cannot run that row here, and says why."""
+
+
+class Kernels:
+    """bench_kernels: questions and answers, a line each."""
+
+    def __init__(self, command, env=None):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.facts = self.ask("list")
+        self.rows = self.facts["rows"]
+        self.names = [row["name"] for row in self.rows]
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            raise Refused(f"bench_kernels ended at '{line}' (exit {self.process.wait()})")
+        answer = json.loads(answer)
+        if isinstance(answer, dict) and "error" in answer:
+            raise Refused(answer["error"])
+        return answer
+
+    def times(self, name, repetitions):
+        return self.ask(f"kernel {name} {repetitions}")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def time_of(function, repetitions):
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter_ns()
+        function()
+        times.append(time.perf_counter_ns() - start)
+    return times
+
+
+def settle():
+    time.sleep(0.01)  # idle OpenMP threads of whoever ran before spin for some milliseconds
+
+
+def compare(ours, peers, pairs, seconds=2):
+    """Medians of both, and the median of the pairs' ratios. Both take a number of repetitions and return times."""
+    ours(1), peers(1)  # warm up
+    first = ours(1)[0] + peers(1)[0]
+    repetitions = max(1, min(200, int(10e6 / max(first, 1))))  # 10 ms a side, so that short kernels are not noise
+    all_ours, all_peers, ratios = [], [], []
+    for pair in range(pairs):
+        if pair > 2 and sum(all_ours) + sum(all_peers) > seconds * 1e9 / repetitions:
+            break  # enough for one row
+        sides = [(ours, all_ours), (peers, all_peers)]
+        for side, times in sides if pair % 2 == 0 else reversed(sides):
+            settle()
+            times.append(statistics.median(side(repetitions)))
+        ratios.append(all_peers[-1] / all_ours[-1])
+    return statistics.median(all_ours), statistics.median(all_peers), statistics.median(ratios), len(ratios)

@@ -1,0 +1,172 @@
+#include "tests/bench/kernels/rows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <set>
+
+namespace hotplate::bench {
+namespace {
+
+using conformance::TestArray;
+using Arrays = std::map<std::string, TestArray>;
+using Signatures = std::map<std::string, Signature>;
+
+constexpr std::int64_t kMillion = 1'000'000;
+
+// Numbers from -10 to 10 (integers: from -10000 to 10000), the same in every run; fast, since some rows take 1e8.
+void Fill(TestArray& array, std::uint64_t seed) {
+  conformance::WithType(array.signature().dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const double range = std::is_integral_v<T> ? 20'000 : 20;
+    std::uint64_t state = seed;
+    for (T& element : array.Elements<T>()) {
+      // SplitMix64: a few operations a number.
+      std::uint64_t mixed = state += 0x9e3779b97f4a7c15;
+      mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+      mixed ^= mixed >> 31;
+      element = static_cast<T>((static_cast<double>(mixed >> 11) * 0x1p-53 - 0.5) * range);
+    }
+  });
+}
+
+std::function<Arrays()> Random(Signatures signatures) {
+  return [signatures] {
+    Arrays arrays;
+    std::uint64_t seed = 20'240'501;
+    for (const auto& [name, signature] : signatures) {
+      TestArray array(signature);
+      Fill(array, seed++);
+      arrays.emplace(name, std::move(array));
+    }
+    return arrays;
+  };
+}
+
+Row Elementwise(const std::string& name, const std::string& kernel, DType dtype, std::int64_t count) {
+  const Signature one{dtype, {count}};
+  return {.name = name,
+          .kernel = kernel,
+          .inputs = Random(kernel == "vector_add" ? Signatures{{"a", one}, {"b", one}} : Signatures{{"x", one}})};
+}
+
+Row Product(const std::string& name, DType dtype, Shape a, Shape b, int precision = HOTPLATE_PRECISION_DEFAULT) {
+  return {.name = name,
+          .kernel = "matmul",
+          .precision = precision,
+          .inputs = Random({{"a", {dtype, a}}, {"b", {dtype, b}}})};
+}
+
+Row OwnTranspose(const std::string& name, std::int64_t n) {
+  return {.name = name,
+          .kernel = "matmul",
+          .params = {{"transpose_b", true}},
+          .inputs = Random({{"a", {DType::kFloat32, {n, n}}}}),
+          .same_as = {{"b", "a"}}};
+}
+
+Row Integral(const std::string& name, std::int64_t n, const std::string& variant) {
+  return {.name = name, .kernel = "integrate2d", .params = {{"n", n}, {"variant", variant}}, .inputs = Random({})};
+}
+
+Row Fractal(const std::string& name, std::int64_t resolution, std::int64_t iterations) {
+  return {.name = name,
+          .kernel = "mandelbrot",
+          .params = {{"resolution", resolution}, {"max_iterations", iterations}},
+          .inputs = Random({})};
+}
+
+std::vector<Row> CpuRows() {
+  using enum DType;
+  return {
+      Elementwise("vector_add_f32_4", "vector_add", kFloat32, 4),
+      Elementwise("vector_add_i32_4096", "vector_add", kInt32, 4096),
+      Elementwise("vector_add_f32_1e6", "vector_add", kFloat32, kMillion),
+      Elementwise("vector_add_f32_5e7", "vector_add", kFloat32, 50 * kMillion),
+      Elementwise("vector_add_f64_2e7", "vector_add", kFloat64, 20 * kMillion),
+      Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion),
+      Elementwise("trig_identity_i64_1e7", "trig_identity", kInt64, 10 * kMillion),
+      Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion),
+      Elementwise("selu_f32_1e7", "selu", kFloat32, 10 * kMillion),
+      Elementwise("selu_f64_1e7", "selu", kFloat64, 10 * kMillion),
+      Integral("integrate2d_4096", 4096, "fast"),
+      Fractal("mandelbrot_500", 500, 200),
+      Product("matmul_f32_100", kFloat32, {100, 100}, {100, 100}),
+      Product("matmul_f32_1000", kFloat32, {1000, 1000}, {1000, 1000}),
+      Product("matmul_f64_1000", kFloat64, {1000, 1000}, {1000, 1000}),
+      Product("matmul_f32_3000", kFloat32, {3000, 3000}, {3000, 3000}),
+      OwnTranspose("matmul_f32_3000_own_transpose", 3000),
+      Product("matmul_f32_4000_by_vector", kFloat32, {4000, 4000}, {4000, 1}),
+  };
+}
+
+// The courses' own sizes, and one of each kernel that fills a large GPU.
+std::vector<Row> CudaRows() {
+  using enum DType;
+  return {
+      Elementwise("vector_add_f32_4", "vector_add", kFloat32, 4),
+      Elementwise("vector_add_i32_4096", "vector_add", kInt32, 4096),
+      Elementwise("vector_add_f32_1e8", "vector_add", kFloat32, 100 * kMillion),
+      Elementwise("vector_add_f64_1e8", "vector_add", kFloat64, 100 * kMillion),
+      Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion),
+      Elementwise("trig_identity_f32_1e8", "trig_identity", kFloat32, 100 * kMillion),
+      Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion),
+      Elementwise("selu_f32_1e8", "selu", kFloat32, 100 * kMillion),
+      Integral("integrate2d_102400_naive", 102'400, "naive"),
+      Integral("integrate2d_102400_shared", 102'400, "shared"),
+      Integral("integrate2d_102400_fast", 102'400, "fast"),
+      Fractal("mandelbrot_2000", 2000, 200),
+      Fractal("mandelbrot_4000", 4000, 1000),
+      Product("matmul_f64_1000", kFloat64, {1000, 1000}, {1000, 1000}),
+      Product("matmul_f32_3000", kFloat32, {3000, 3000}, {3000, 3000}),
+      OwnTranspose("matmul_f32_3000_own_transpose", 3000),
+      Product("matmul_f32_8192", kFloat32, {8192, 8192}, {8192, 8192}),
+      Product("matmul_f64_4096", kFloat64, {4096, 4096}, {4096, 4096}),
+      Product("matmul_tf32_8192", kFloat32, {8192, 8192}, {8192, 8192}, HOTPLATE_PRECISION_TF32),
+      Product("matmul_bf16_8192", kFloat32, {8192, 8192}, {8192, 8192}, HOTPLATE_PRECISION_BF16),
+      Product("matmul_f16_8192", kFloat32, {8192, 8192}, {8192, 8192}, HOTPLATE_PRECISION_F16),
+  };
+}
+
+std::size_t BytesOf(const KernelSpec& spec, const conformance::Case& one, const Arrays& inputs) {
+  Signatures signatures;
+  for (const auto& [name, array] : inputs) signatures.emplace(name, array.signature());
+  for (const auto& [name, other] : one.same_as) signatures.emplace(name, inputs.at(other).signature());
+  const absl::StatusOr<BoundCall> call = spec.Bind(one.params, signatures, HOTPLATE_PRECISION_DEFAULT);
+  return call.ok() ? call->InputBytes() + call->OutputBytes() : 0;
+}
+
+Row LargestCase(const conformance::KernelSuite& suite) {
+  const KernelSpec& spec = *BuiltinCatalog().Find(suite.kernel).value();
+  std::vector<conformance::Case> cases = suite.cases();
+  const auto size = [&](const conformance::Case& one) {
+    std::mt19937_64 random(1);
+    return BytesOf(spec, one, one.inputs(random));
+  };
+  const conformance::Case largest =
+      *std::max_element(cases.begin(), cases.end(), [&](const auto& a, const auto& b) { return size(a) < size(b); });
+  return {.name = std::string(suite.kernel) + "_" + largest.name,
+          .kernel = suite.kernel,
+          .params = largest.params,
+          .inputs =
+              [largest] {
+                std::mt19937_64 random(20'240'501);
+                return largest.inputs(random);
+              },
+          .same_as = largest.same_as};
+}
+
+}  // namespace
+
+std::vector<Row> RowsFor(const std::string& backend) {
+  std::vector<Row> rows = backend == "cuda" ? CudaRows() : CpuRows();
+  std::set<std::string> have;
+  for (const Row& row : rows) have.insert(row.kernel);
+  for (const conformance::KernelSuite& suite : conformance::KernelSuites()) {
+    if (!have.contains(suite.kernel)) rows.push_back(LargestCase(suite));
+  }
+  return rows;
+}
+
+}  // namespace hotplate::bench

@@ -1,0 +1,27 @@
+// What is timed: a kernel's own rows at the sizes that matter for it, and for a kernel that has none, the largest case
+// of its conformance suite. A new kernel so has a row before anybody writes one.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/case.h"
+
+namespace hotplate::bench {
+
+struct Row {
+  std::string name;  // letters, digits and underscores
+  std::string kernel;
+  std::map<std::string, ParamValue> params = {};
+  int precision = HOTPLATE_PRECISION_DEFAULT;
+  std::function<std::map<std::string, conformance::TestArray>()> inputs;
+  // Inputs that are one and the same array: the second name shares the first one's memory.
+  std::map<std::string, std::string> same_as = {};
+};
+
+// For "cpu" or "cuda": a GPU's rows are larger, since what fits its caches says nothing of its memory.
+std::vector<Row> RowsFor(const std::string& backend);
+
+}  // namespace hotplate::bench

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Packs the bundle and uses it as somebody who has nothing else: unpacked in another folder of this machine, and with
+# --roots in fresh Debian 11 (glibc 2.31) and Debian 13 (2.41) roots. There: the version, a daemon up, a product that is
+# verified, the daemon down, the conformance suite on the CPU, and a driver's library of the machine opened by the daemon.
+#   usage: tests/bundle/run.sh [--roots] [BUILD_FOLDER]
+# --roots needs root, debootstrap and a network; without them it says so and exits with 77 (skipped).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+roots=no
+[ "${1:-}" != --roots ] || { roots=yes; shift; }
+build=${1:-build/release}
+
+work=$(mktemp -d)
+mounted=()
+finish() {
+  status=$?
+  trap - EXIT
+  for folder in "${mounted[@]}"; do umount -l -R "$folder" 2>/dev/null || true; done
+  rm -rf --one-file-system "$work"
+  exit $status
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+step() { printf '\n== %s\n' "$*"; }
+skip() { echo "bundle_test: SKIPPED: $*" >&2; exit 77; }
+
+if [ $roots = yes ]; then
+  [ "$(id -u)" = 0 ] || skip "chroot needs root"
+  command -v debootstrap >/dev/null || skip "no debootstrap (deploy/install-deps.sh --long installs it)"
+fi
+
+step "Pack"
+HOTPLATE_BUILD=$build deploy/bundle.sh "$work/packed"
+mkdir "$work/elsewhere"
+tar -C "$work/elsewhere" -xzf "$work"/packed/*.tar.gz
+tree=$(echo "$work"/elsewhere/hotplate-*)
+rm -rf "$work/packed"
+
+step "What is in it"
+(cd "$tree" && python3 -c '
+import hashlib, json, os
+manifest = json.load(open("MANIFEST.json"))
+found = {os.path.relpath(os.path.join(folder, name), ".") for folder, _, names in os.walk(".") for name in names
+         if not os.path.islink(os.path.join(folder, name))} - {"MANIFEST.json"}
+listed = set(manifest["sha256"])
+assert found == listed, f"not as the manifest says: {sorted(found ^ listed)}"
+for path, digest in manifest["sha256"].items():
+    assert hashlib.sha256(open(path, "rb").read()).hexdigest() == digest, f"{path} is not what the manifest says"
+assert manifest["version"] == open("VERSION").read().strip()
+print(len(listed), "files as the manifest says, revision", manifest["git_revision"])
+')
+# Nothing may remember where it was built: this folder is not there on another machine.
+if grep -rlF "$PWD/build" "$tree/bin" "$tree/tests" "$tree/share/hotplate" "$tree/MANIFEST.json"; then
+  echo "bundle_test: the files above mention the folder they were built in" >&2
+  exit 1
+fi
+
+# Runs inside the root, or right here: everything through the bundle's own files.
+cat >"$work/use.sh" <<'USE'
+set -eu
+tree=$1 depth=$2
+export HOTPLATE_DIR=$(mktemp -d) LC_ALL=C
+unset HOTPLATE_SERVER HOTPLATE_BIN_DIR LD_LIBRARY_PATH
+PATH=$tree/bin:$PATH
+"$tree/bin/hotplate" --version
+"$tree/bin/hotplated" --version
+ln -s "$tree/bin/hotplated" "$HOTPLATE_DIR/link" && "$HOTPLATE_DIR/link" --version >/dev/null
+files=$HOTPLATE_DIR/files
+mkdir "$files"
+"$tree/libexec/hotplate/bin/hotplate_case_files" write matmul float32_n1000 "$files" >/dev/null
+hotplate up --local -- --device "$3"
+hotplate run matmul "$files/a.npy" "$files/b.npy" -o "$files/c.npy"
+"$tree/libexec/hotplate/bin/hotplate_case_files" verify matmul float32_n1000 "$files"
+hotplate devices --json >"$files/devices.json"
+hotplate down
+if [ "$depth" = whole ]; then
+  "$tree/libexec/hotplate/bin/conformance_test" --gtest_brief=1 --gtest_filter='*_cpu*'
+fi
+# A library of this machine's, opened from inside: with each way by which a driver can be found. It needs the threads'
+# and the loader's libraries of old, as NVIDIA's does.
+if [ -n "$4" ]; then
+  LD_LIBRARY_PATH=$4 LD_PRELOAD=/nonexistent.so hotplate up --local
+  hotplate devices --json >"$files/devices.json"
+  hotplate down
+  grep -q 'cannot be opened: libcuda.so.1: cannot open' "$files/devices.json" &&
+    { cat "$files/devices.json"; echo "the driver in LD_LIBRARY_PATH was not found" >&2; exit 1; }
+  echo "with a driver's library: $(sed 's/.*"notes":/"notes":/' "$files/devices.json")"
+fi
+rm -rf "$HOTPLATE_DIR"
+USE
+driver=$work/driver
+mkdir "$driver"
+printf 'int cuInit(unsigned flags) { (void)flags; return 100; }\n' >"$work/driver.c"
+cc -shared -fPIC -Wl,--no-as-needed -Wl,-soname,libcuda.so.1 -o "$driver/libcuda.so.1" "$work/driver.c" \
+  -l:libpthread.so.0 -l:libdl.so.2 -l:librt.so.1 -lm
+
+step "From another folder of this machine"
+sh "$work/use.sh" "$tree" brief auto "$driver"
+[ $roots = yes ] || { echo "bundle_test: ok"; exit 0; }
+
+for suite in bullseye trixie; do
+  step "In a fresh Debian root: $suite"
+  root=$work/$suite
+  debootstrap --variant=minbase "$suite" "$root" >"$work/$suite.log" 2>&1 || {
+    tail -n 5 "$work/$suite.log" >&2
+    skip "debootstrap $suite failed: is there a network?"
+  }
+  for folder in proc dev; do
+    mount --rbind "/$folder" "$root/$folder"
+    mount --make-rslave "$root/$folder"
+    mounted+=("$root/$folder")
+  done
+  cp -a "$tree" "$driver" "$work/use.sh" "$root/opt/"
+  chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin sh -c \
+    'ldd --version | head -n 1; cp -a /opt/driver/libcuda.so.1 /usr/lib/ && ldconfig
+     exec sh /opt/use.sh /opt/hotplate-* whole cpu /opt/driver'
+  # Found in the root's own cache too, without a word in the environment.
+  # shellcheck disable=SC2016  # expanded inside the root
+  chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin sh -c \
+    'cd /opt/hotplate-* && export HOTPLATE_DIR=$(mktemp -d) && bin/hotplate up --local && bin/hotplate devices && bin/hotplate down' |
+    tee "$work/cache.txt"
+  if grep -q 'libcuda.so.1: cannot open' "$work/cache.txt"; then
+    echo "bundle_test: the driver in $suite's ld.so.cache was not found" >&2
+    exit 1
+  fi
+  for folder in proc dev; do umount -l -R "$root/$folder"; done
+  mounted=()
+done
+echo "bundle_test: ok in Debian 11 and 13 roots"

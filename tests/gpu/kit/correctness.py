@@ -1,0 +1,216 @@
+"""Is it right? The environment, the conformance suite, compute-sanitizer, the daemon and its command line."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import glob
+import sys
+
+from .daemon import Daemon
+from .place import cuda_library_folders, find_cublaslt
+from .results import Failed, NotRun
+
+
+# environment
+
+def environment_checks(_kit):
+    return ["environment", "device", "CUDA's libraries"]
+
+
+def nvidia_smi(kit):
+    """{field: text} of the first device, or why there is none."""
+    program = shutil.which("nvidia-smi")
+    if not program:
+        return None, "no nvidia-smi in PATH"
+    fields = ["name", "uuid", "driver_version", "memory.total", "pci.bus_id", "compute_mode", "power.limit", "clocks.max.sm"]
+    code, out, err = kit.command([program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"], timeout=20)
+    if code != 0 or not out.strip():
+        return None, f"nvidia-smi: exit {code}: {(out + err).strip()[:200]}"
+    found = dict(zip(fields, (word.strip() for word in out.splitlines()[0].split(","))))
+    found["count"] = len(out.strip().splitlines())
+    version = re.search(r"CUDA Version:\s*([\d.]+)", kit.command([program], timeout=20)[1])
+    found["cuda"] = version.group(1) if version else None
+    return found, ""
+
+
+def environment(kit):
+    with kit.check("environment") as facts:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        with open("/proc/meminfo", encoding="utf-8") as lines:
+            memory = int(lines.readline().split()[1]) * 1024
+        machine = {"system": platform.platform(), "glibc": "-".join(platform.libc_ver()), "python": sys.version.split()[0],
+                   "processor": names[0] if names else platform.machine(), "processors": len(os.sched_getaffinity(0)),
+                   "memory_bytes": memory, "load": os.getloadavg()[0]}
+        smi, why = nvidia_smi(kit)
+        facts |= machine | {"nvidia_smi": smi or why}
+        kit.learn(machine=machine, nvidia_smi=smi)
+        if smi:
+            kit.learn(driver=smi["driver_version"], cuda=smi["cuda"])
+
+    library_folder = None
+    with kit.check("CUDA's libraries") as facts:
+        facts["folders"] = [f"{origin}: {folder}" for origin, folder in cuda_library_folders(kit.options["python"])]
+        majors = kit.place.cuda_majors()
+        if not majors:
+            raise NotRun("no CUDA plug-in was built")
+        found = find_cublaslt(majors, kit.options["python"])
+        if not found:
+            raise NotRun(f"no libcublasLt.so.{majors[0]} in HOTPLATE_CUDA_LIBRARY_PATH, CUDA_HOME, LD_LIBRARY_PATH, "
+                         "/usr/local/cuda*, Python's site-packages or the system's folders")
+        facts["origin"], facts["folder"] = found
+        library_folder = found[1]
+        if found[0] != "system":
+            kit.learn(cuda_library_folder=library_folder)
+            kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"] = library_folder
+            known = kit.environment.get("LD_LIBRARY_PATH")
+            kit.environment["LD_LIBRARY_PATH"] = f"{known}:{library_folder}" if known else library_folder
+
+    with kit.check("device") as facts:
+        words = ["--require-cuda"] if kit.device == "cuda" else []
+        try:
+            with Daemon(kit, *words) as daemon:
+                devices = daemon.devices()
+                status = daemon.answer("status")
+        except Failed as why:
+            if kit.device != "cuda":
+                raise
+            kit.learn(no_device=str(why))
+            raise NotRun(str(why)) from why
+        facts["devices"] = devices
+        facts["versions"] = status.get("info", status).get("versions")
+        kit.learn(device=devices[0])
+
+
+# conformance
+
+def conformance_checks(kit):
+    return [f"conformance of {name}" for name in kit.place.kernel_names()] + ["conformance of cancelling"]
+
+
+def kernel_of(test, kernels, backend):
+    """The kernel whose test this is: names are KERNEL_BACKEND_CASE."""
+    return next((name for name in sorted(kernels, key=len, reverse=True) if test.startswith(f"{name}_{backend}")), None)
+
+
+def conformance(kit):
+    kernels, backend = kit.place.kernel_names(), kit.device
+    kit.environment["HOTPLATE_REQUIRE_CUDA"] = "1" if backend == "cuda" else "0"
+    words = kit.place.program("conformance_test") + [f"--gtest_filter=*_{backend}_*:*_{backend}"]
+    code, out, err = kit.command(words, timeout=200)
+    tests = re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:, where.*)? \(\d+ ms\)$", out, re.MULTILINE)
+    groups = {name: [] for name in kernels + [None]}
+    for status, test in tests:
+        group = None if "Cancellation" in test else kernel_of(test.rsplit("/", 1)[1], kernels, backend)
+        groups[group].append((status, test.rsplit("/", 1)[1] if group else test))
+    ended = "" if code in (0, 1) else f"; conformance_test ended with {code}: {err.strip()[-300:]}"
+    for name, found in groups.items():
+        with kit.check(f"conformance of {name or 'cancelling'}") as facts:
+            wrong = [test for status, test in found if status != "OK"]
+            facts["tests"], facts["wrong"] = len(found), wrong
+            if wrong or not found or ended:
+                raise Failed(f"{len(wrong)} of {len(found)} tests failed{': ' if wrong else ''}{', '.join(wrong[:5])}{ended}")
+
+
+# compute-sanitizer
+
+TOOLS = ("memcheck", "racecheck", "initcheck")
+
+
+def sanitizer_checks(_kit):
+    return [f"compute-sanitizer {tool}" for tool in TOOLS]
+
+
+def find_sanitizer():
+    places = [shutil.which("compute-sanitizer")]
+    for toolkit in [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=True)]:
+        places += [f"{toolkit}/bin/compute-sanitizer", f"{toolkit}/compute-sanitizer/compute-sanitizer",
+                   f"{toolkit}/extras/compute-sanitizer/compute-sanitizer"]
+    return next((place for place in places if place and os.access(place, os.X_OK)), None)
+
+
+def reports_of(text):
+    """(errors it counts, those in kernels of ours, the first report): the libraries' own kernels are not ours to mend."""
+    counted = [int(number) for number in re.findall(r"ERROR SUMMARY: (\d+) error", text)]
+    counted += [int(number) for number in re.findall(r"RACECHECK SUMMARY: (\d+) hazard", text)]
+    ours = re.findall(r"^=+ +(?:at|Host Frame:|and) .*hotplate::.*$", text, re.MULTILINE)
+    first = re.search(r"^=+ (?!COMPUTE-SANITIZER)(?:Invalid|Uninit|Error|Race|Warning|Program).*$", text, re.MULTILINE)
+    return (max(counted) if counted else None), ours, (first.group(0).strip("= ") if first else "")
+
+
+def sanitizer(kit):
+    program = find_sanitizer()
+    filters = []
+    for tool in TOOLS:
+        with kit.check(f"compute-sanitizer {tool}") as facts:
+            if not program:
+                raise NotRun("no compute-sanitizer in PATH, CUDA_HOME or /usr/local/cuda*")
+            if not filters:  # the same tests for each: small ones, of every kernel
+                for kernel in kit.place.kernel_names():
+                    filters += [f"*/{kernel}_cuda_{case}" for case in kit.cases(kernel, 5, 1 << 20)]
+            facts["tests"], facts["program"] = filters, program
+            last = ""
+            for command, more in kit.place.loader_command("conformance_test"):
+                words = [program, "--tool", tool, "--error-exitcode", "86", "--print-limit", "5", *command,
+                         f"--gtest_filter={':'.join(filters)}"]
+                code, out, err = kit.command(words, env=kit.environment | {"HOTPLATE_REQUIRE_CUDA": "1"} | more, timeout=60)
+                text = out + err
+                errors, ours, first = reports_of(text)
+                passed = len(re.findall(r"^\[ +OK +\] .* ms\)$", out, re.MULTILINE))
+                facts["errors"], facts["passed"] = errors, passed
+                if passed == 0 or errors is None:  # the tool did not get hold of the program: try the next way
+                    last = text.strip()[-300:]
+                    continue
+                if ours or (errors and not first) or code not in (0, 86):
+                    raise Failed(f"{errors} errors, exit {code}: {first} {ours[0].strip('= ') if ours else text.strip()[-200:]}")
+                if errors:
+                    facts["note"] = f"{errors} reports, none of them in a kernel of ours: {first}"
+                break
+            else:
+                raise NotRun(f"compute-sanitizer did not instrument the tests: {last}")
+
+
+# end to end
+
+def end_to_end_checks(kit):
+    return ["up, status, down"] + [f"{name} from files" for name in kit.place.kernel_names()] + ["refusal of bad input"]
+
+
+def end_to_end(kit):
+    with kit.check("up, status, down"):
+        environment = kit.environment | {"HOTPLATE_DIR": f"{kit.folder}/up"}
+        hotplate = kit.place.program("hotplate")
+        for words in (["up", "--local", "--", "--device", kit.device], ["status", "--json"], ["down"]):
+            code, out, err = kit.command(hotplate + words, env=environment, timeout=90)
+            if code != 0:
+                raise Failed(f"hotplate {' '.join(words)}: exit {code}: {(err or out).strip()}")
+    with Daemon(kit) as daemon:
+        device = daemon.devices()[0]
+        for kernel in kit.place.kernel_names():
+            with kit.check(f"{kernel} from files") as facts:
+                cases = kit.cases(kernel, 2 if kit.quick else 4)
+                errors = []
+                for case in cases:
+                    receipt, error = kit.run_case(daemon, kernel, case)
+                    errors.append(error)
+                    check_receipt(receipt, kernel, device)
+                facts["cases"], facts["largest_error_in_bounds"], facts["receipt"] = cases, max(errors, default=0), receipt
+        with kit.check("refusal of bad input"):
+            kernel = kit.place.kernel_names()[0]
+            code, _, err = daemon.run("run", kernel, "--device", "gpu77")
+            if code not in (2, 4, 5) or "gpu77" not in err:
+                raise Failed(f"--device gpu77: exit {code}: {err.strip()}")
+
+
+def check_receipt(receipt, kernel, device):
+    """The receipt names the device that ran it, and has its times."""
+    wanted = {"kernel": kernel, "device": device["id"], "deviceName": device["name"], "deviceUuid": device["uuid"]}
+    for field, value in wanted.items():
+        if receipt.get(field) != value:
+            raise Failed(f"the receipt's {field} is {receipt.get(field)!r}, not {value!r}")
+    needed = ["kernelNs", "totalNs"] + (["deviceToHostNs"] if device["backend"] == "cuda" else [])
+    for field in needed:
+        if int(receipt.get(field) or 0) <= 0:
+            raise Failed(f"the receipt has no {field}: {json.dumps(receipt)[:300]}")

@@ -1,0 +1,337 @@
+"""One GPU library beside bench_kernels, in turns, on the same data; prints a JSON line a row. Run by peers.py:
+
+usage: peer.py cupy|torch|jax|numba SECONDS FOLDER BENCH_KERNELS [ARGUMENTS]
+
+Kernel times on both sides: ours by the receipt's clock, the peer's by its own events (JAX: by waiting, over many calls).
+Needs NumPy beside the library.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench")]
+from pairs import Kernels, Refused, compare  # noqa: E402
+
+EDGES = {"x_min": -2.0, "x_max": 0.5, "y_min": -1.25, "y_max": 1.25}
+
+
+def sizes(row):
+    """The numbers in a row's name: mandelbrot_2000 runs 200 iterations, mandelbrot_4000 runs 1000."""
+    name = row["name"]
+    number = next((int(word) for word in name.split("_") if word.isdigit() and int(word) >= 100), 0)
+    return number, 1000 if number >= 4000 else 200
+
+
+class Cupy:
+    def __init__(self):
+        import cupy
+        self.cp = cupy
+        alpha, scale = 1.67, 1.05
+        self.selu = cupy.ElementwiseKernel("T x", "T y", f"y = T({scale}) * (x > 0 ? x : T({alpha}) * expm1(x))", "peer_selu")
+        self.trig = cupy.ElementwiseKernel("T x", "T y", "T c = cos(x), s = sin(x); y = c * c + s * s", "peer_trig")
+
+    def put(self, array):
+        return self.cp.asarray(array)
+
+    def get(self, value):
+        return self.cp.asnumpy(value)
+
+    def times(self, run):
+        def measured(count):
+            found = []
+            for _ in range(count):
+                begin, end = self.cp.cuda.Event(), self.cp.cuda.Event()
+                begin.record()
+                run()
+                end.record()
+                end.synchronize()
+                found.append(self.cp.cuda.get_elapsed_time(begin, end) * 1e6)
+            return found
+        return measured
+
+    def versions(self, row, arrays):
+        cp, kernel, name = self.cp, row["kernel"], row["name"]
+        if kernel == "vector_add":
+            out = cp.empty_like(arrays["a"])
+            yield "cupy", lambda: cp.add(arrays["a"], arrays["b"], out=out)
+        elif kernel in ("selu", "trig_identity") and arrays["x"].dtype.kind == "f":
+            out = cp.empty_like(arrays["x"])
+            function = self.selu if kernel == "selu" else self.trig
+            yield "cupy: one fused kernel", lambda: function(arrays["x"], out)
+        elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
+            yield "cupy", lambda: cp.matmul(arrays["a"], arrays["b"])
+        elif name == "mandelbrot_2000":
+            yield "cupy: masks", lambda: self.mandelbrot(*sizes(row))
+
+    def mandelbrot(self, resolution, iterations):
+        """As the course does it: whole arrays, a mask of those still inside."""
+        cp = self.cp
+        x = cp.linspace(EDGES["x_min"], EDGES["x_max"], resolution)
+        y = cp.linspace(EDGES["y_min"], EDGES["y_max"], resolution)
+        c = x[None, :] + 1j * y[:, None]
+        z, counts = cp.zeros_like(c), cp.zeros(c.shape, dtype=cp.int32)
+        for _ in range(iterations):
+            inside = cp.abs(z) < 2
+            counts[inside] += 1
+            z[inside] = z[inside] ** 2 + c[inside]
+        return counts
+
+
+class Torch:
+    def __init__(self):
+        import torch
+        self.torch = torch
+        self.compiled = {}
+
+    def put(self, array):
+        return self.torch.from_numpy(array).cuda()
+
+    def get(self, value):
+        return value.cpu().float().numpy() if value.dtype in (self.torch.bfloat16, self.torch.float16) else value.cpu().numpy()
+
+    def times(self, run):
+        def measured(count):
+            found = []
+            for _ in range(count):
+                begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                run()
+                end.record()
+                end.synchronize()
+                found.append(begin.elapsed_time(end) * 1e6)
+            return found
+        return measured
+
+    def versions(self, row, arrays):
+        torch, kernel, name = self.torch, row["kernel"], row["name"]
+        torch.backends.cuda.matmul.allow_tf32 = "_tf32_" in name
+        if kernel == "vector_add":
+            out = torch.empty_like(arrays["a"])
+            yield "torch", lambda: torch.add(arrays["a"], arrays["b"], out=out)
+        elif kernel == "selu" and arrays["x"].is_floating_point():
+            x = arrays["x"]
+            yield "torch", lambda: 1.05 * torch.nn.functional.elu(x, 1.67)
+        elif kernel == "trig_identity" and arrays["x"].is_floating_point():
+            x = arrays["x"]
+            yield "torch", lambda: torch.cos(x) ** 2 + torch.sin(x) ** 2
+        elif kernel == "matmul":
+            a, b = arrays["a"], arrays["b"]
+            half = torch.bfloat16 if "_bf16_" in name else torch.float16 if "_f16_" in name else None
+            if half is not None:
+                a, b = a.to(half), b.to(half)  # not timed: the peer may start from its own type
+            yield "torch", lambda: torch.matmul(a, b)
+
+
+class Jax:
+    def __init__(self):
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        self.jax = jax
+        if jax.default_backend() == "cpu":
+            raise RuntimeError("JAX sees no GPU")
+
+    def put(self, array):
+        return self.jax.device_put(array)
+
+    def get(self, value):
+        return np.asarray(value)
+
+    def times(self, run):
+        def measured(count):
+            inner = 10  # waiting costs some microseconds: shared by ten
+            found = []
+            for _ in range(count):
+                began = time.perf_counter_ns()
+                for _ in range(inner):
+                    value = run()
+                value.block_until_ready()
+                found.append((time.perf_counter_ns() - began) / inner)
+            return found
+        return measured
+
+    def versions(self, row, arrays):
+        jnp, kernel, name = self.jax.numpy, row["kernel"], row["name"]
+        jit = self.jax.jit
+        if kernel == "vector_add":
+            function = jit(lambda a, b: a + b)
+            yield "jax: jit", lambda: function(arrays["a"], arrays["b"])
+        elif kernel == "selu" and arrays["x"].dtype.kind == "f":
+            function = jit(lambda x: 1.05 * jnp.where(x > 0, x, 1.67 * jnp.expm1(x)))
+            yield "jax: jit", lambda: function(arrays["x"])
+        elif kernel == "trig_identity" and arrays["x"].dtype.kind == "f":
+            function = jit(lambda x: jnp.cos(x) ** 2 + jnp.sin(x) ** 2)
+            yield "jax: jit", lambda: function(arrays["x"])
+        elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
+            function = jit(lambda a, b: jnp.matmul(a, b, precision="highest"))
+            yield "jax: jit", lambda: function(arrays["a"], arrays["b"])
+
+
+class Numba:
+    def __init__(self):
+        from numba import cuda
+        self.cuda = cuda
+        if not cuda.is_available():
+            raise RuntimeError("numba.cuda sees no GPU")
+        self.make()
+
+    def make(self):
+        import math
+        from numba import float32
+        cuda = self.cuda
+
+        @cuda.jit
+        def add(a, b, c):
+            i = cuda.grid(1)
+            if i < c.size:
+                c[i] = a[i] + b[i]
+
+        @cuda.jit
+        def integrate(partial, n):
+            # One thread an x, a loop over y, float32 sums; the block adds up in shared memory, 16 threads each.
+            shared = cuda.shared.array(16, float32)
+            i = cuda.grid(1)
+            h = float32(math.pi) / float32(n)
+            total = float32(0)
+            if i < n:
+                x = (float32(i) + float32(0.5)) * h
+                for j in range(n):
+                    y = (float32(j) + float32(0.5)) * h
+                    total += math.sin(x + y)
+            shared[cuda.threadIdx.x] = total
+            cuda.syncthreads()
+            step = 8
+            while step > 0:
+                if cuda.threadIdx.x < step:
+                    shared[cuda.threadIdx.x] += shared[cuda.threadIdx.x + step]
+                cuda.syncthreads()
+                step //= 2
+            if cuda.threadIdx.x == 0:
+                partial[cuda.blockIdx.x] = shared[0] * h * h
+
+        @cuda.jit
+        def mandelbrot(counts, x_min, x_max, y_min, y_max, iterations):
+            column, row = cuda.grid(2)
+            resolution = counts.shape[0]
+            if row < resolution and column < resolution:
+                c_x = x_min + (x_max - x_min) * column / (resolution - 1)
+                c_y = y_min + (y_max - y_min) * row / (resolution - 1)
+                z_x = z_y = 0.0
+                count = 0
+                while count < iterations and z_x * z_x + z_y * z_y < 4:
+                    z_x, z_y = z_x * z_x - z_y * z_y + c_x, 2 * z_x * z_y + c_y
+                    count += 1
+                counts[row, column] = count
+
+        self.add, self.integrate, self.mandelbrot = add, integrate, mandelbrot
+
+    def put(self, array):
+        return self.cuda.to_device(array)
+
+    def get(self, value):
+        return value.copy_to_host() if hasattr(value, "copy_to_host") else value
+
+    def times(self, run):
+        def measured(count):
+            found = []
+            for _ in range(count):
+                begin, end = self.cuda.event(), self.cuda.event()
+                begin.record()
+                run()
+                end.record()
+                end.synchronize()
+                found.append(begin.elapsed_time(end) * 1e6)
+            return found
+        return measured
+
+    def versions(self, row, arrays):
+        cuda, kernel, name = self.cuda, row["kernel"], row["name"]
+        if kernel == "vector_add":
+            out = cuda.device_array_like(arrays["a"])
+            blocks = (out.size + 255) // 256
+
+            def add():
+                self.add[blocks, 256](arrays["a"], arrays["b"], out)
+                return out
+            yield "numba", add
+        elif name == "integrate2d_102400_fast":
+            n = sizes(row)[0]
+            partial = cuda.device_array((n + 15) // 16, np.float32)
+
+            def integrate():
+                self.integrate[(n + 15) // 16, 16](partial, n)
+                return partial
+            yield "numba: shared memory, 16 threads", integrate
+        elif kernel == "mandelbrot":
+            resolution, iterations = sizes(row)
+            counts = cuda.device_array((resolution, resolution), np.int32)
+            blocks = ((resolution + 15) // 16, (resolution + 15) // 16)
+
+            def mandelbrot():
+                self.mandelbrot[blocks, (16, 16)](counts, EDGES["x_min"], EDGES["x_max"], EDGES["y_min"], EDGES["y_max"], iterations)
+                return counts
+            yield "numba", mandelbrot
+
+
+def differ(row, ours, theirs):
+    """(difference, tolerance) in the row's own measure: counts by the share of points, the rest by the norm."""
+    if row["kernel"] == "mandelbrot":
+        return float(np.mean(ours != theirs)), 1e-2  # points on the boundary fall either way
+    if row["kernel"] == "integrate2d":
+        # Float32 sums over 1e10 terms on their side; the integral is 0.
+        return abs(float(np.sum(theirs, dtype=np.float64)) - float(ours)), 1.0
+    low = any(f"_{one}_" in row["name"] for one in ("tf32", "bf16", "f16"))
+    scale = float(np.linalg.norm(ours.astype(np.float64).ravel())) or 1.0
+    return float(np.linalg.norm((ours.astype(np.float64) - theirs).ravel())) / scale, 2e-2 if low else 1e-5
+
+
+def one_row(peer, kernels, row, folder, seconds):
+    for old in folder.glob("*.npy"):
+        old.unlink()
+    kernels.ask(f"inputs {row['name']} {folder}")
+    arrays = {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
+    if "own_transpose" in row["name"]:
+        arrays["b"] = np.ascontiguousarray(arrays["a"].T)
+    arrays = {name: peer.put(array) for name, array in arrays.items()}
+    versions = list(peer.versions(row, arrays))
+    if not versions:
+        return
+    for old in folder.glob("*.npy"):
+        old.unlink()
+    kernels.ask(f"outputs {row['name']} {folder}")
+    files = sorted(folder.glob("*.npy"))
+    ours = np.load(folder / "value.npy" if row["kernel"] == "integrate2d" else files[0])
+    for name, run in versions:
+        difference, tolerance = differ(row, ours, peer.get(run()))
+        measured = peer.times(run)
+        our_ns, peer_ns, _, pairs = compare(lambda n: kernels.times(row["name"], min(n, 10)),
+                                            lambda n, measured=measured: measured(min(n, 10)), 7, seconds)
+        print(json.dumps({"row": row["name"], "peer": name, "ours_ns": our_ns, "peer_ns": peer_ns, "pairs": pairs,
+                          "difference": difference, "tolerance": tolerance,
+                          "same": bool(difference <= tolerance)}), flush=True)
+
+
+def main():
+    library, seconds, folder, bench = sys.argv[1], float(sys.argv[2]), pathlib.Path(sys.argv[3]) / "peer", sys.argv[4:]
+    folder.mkdir(exist_ok=True)
+    end = time.monotonic() + seconds
+    peer = {"cupy": Cupy, "torch": Torch, "jax": Jax, "numba": Numba}[library]()
+    kernels = Kernels(bench)
+    for row in kernels.rows:
+        if time.monotonic() > end:
+            print(json.dumps({"row": row["name"], "error": f"no time left of {seconds:.0f} s"}), flush=True)
+            continue
+        try:
+            one_row(peer, kernels, row, folder, 1)
+        except (Refused, MemoryError, RuntimeError, ValueError, TypeError) as why:
+            print(json.dumps({"row": row["name"], "error": f"{type(why).__name__}: {why}"[:300]}), flush=True)
+    kernels.close()
+
+
+main()

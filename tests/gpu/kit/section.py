@@ -1,0 +1,111 @@
+"""One section while it runs, in a process of its own. Every check is written down when it ends, so that a crash of a later
+one loses nothing."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import traceback
+
+from .place import Place
+from .results import FAIL, NOT_RUN, PASS, Failed, NotRun
+
+
+class Kit:
+    """What a section works with: the programs, the device, a folder, and where results go."""
+
+    def __init__(self, options, facts, results_file):
+        self.place = Place()
+        self.options = options
+        self.device = options["device"]
+        self.quick = options["quick"]
+        self.facts = facts
+        self.results_file = pathlib.Path(results_file)
+        self.recorded = {}
+        self.folder = tempfile.mkdtemp(prefix="hotplate-kit-", dir=options["work"])
+        self.environment = {key: value for key, value in os.environ.items()
+                            if key not in ("HOTPLATE_DIR", "HOTPLATE_SERVER", "HOTPLATE_BIN_DIR", "HOTPLATE_REQUIRE_CUDA")}
+        self.environment |= {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+        library_folder = facts.get("cuda_library_folder")
+        if library_folder:
+            self.environment.setdefault("HOTPLATE_CUDA_LIBRARY_PATH", library_folder)
+            known = self.environment.get("LD_LIBRARY_PATH")
+            self.environment["LD_LIBRARY_PATH"] = f"{known}:{library_folder}" if known else library_folder
+
+    def write(self, line):
+        with open(self.results_file, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def record(self, name, status, reason="", **facts):
+        self.recorded[name] = status
+        self.write({"check": {"name": name, "status": status, "reason": reason, "facts": facts}})
+
+    def learn(self, **facts):
+        """Facts for the sections after this one."""
+        self.facts.update(facts)
+        self.write({"facts": facts})
+
+    @contextlib.contextmanager
+    def check(self, name):
+        """A check; what the body puts into the dict it gets is kept as facts."""
+        facts = {}
+        status, reason = PASS, ""
+        try:
+            yield facts
+        except NotRun as why:
+            status, reason = NOT_RUN, str(why)
+        except Failed as why:
+            status, reason = FAIL, str(why)
+        except Exception as why:  # a defect of the kit is a failure, not a silence
+            status, reason = FAIL, f"{type(why).__name__}: {why}"
+            traceback.print_exc()
+        self.record(name, status, reason, **facts)
+
+    def figure(self, name, measured, unit, goal=None, at_least=True, **facts):
+        """A measured figure. Goals are for GPUs: on the CPU back-end none is judged."""
+        if self.device != "cuda":
+            goal = None
+        met = goal is None or (measured >= goal if at_least else measured <= goal)
+        reason = "" if met else "missed its goal"
+        self.record(name, PASS if met else FAIL, reason, measured=measured, unit=unit, goal=goal, at_least=at_least, **facts)
+
+    def needs_cuda(self, what="it"):
+        if self.device != "cuda":
+            raise NotRun(f"{what} needs a GPU; this run is on the CPU back-end")
+
+    def command(self, words, env=None, timeout=60, stdin=None):
+        """(exit code, standard output, standard error)."""
+        try:
+            done = subprocess.run(words, env=env or self.environment, cwd=self.folder, input=stdin, timeout=timeout,
+                                  stdin=subprocess.DEVNULL if stdin is None else None, capture_output=True, check=False)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{' '.join(words)[:200]} did not end within {timeout} s") from late
+        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+    def cases(self, kernel, most, largest=64 << 20):
+        """Up to `most` cases of the kernel's suite with data in them, from small to large."""
+        code, out, err = self.command(self.place.program("hotplate_case_files") + ["list"], timeout=120)
+        if code != 0:
+            raise Failed(f"hotplate_case_files list: exit {code}: {err.strip()}")
+        cases = [json.loads(line) for line in out.splitlines()]
+        cases = sorted((one for one in cases if one["kernel"] == kernel and 0 < one["bytes"] <= largest),
+                       key=lambda one: one["bytes"])
+        if len(cases) <= most:
+            return [one["case"] for one in cases]
+        return [cases[round(i * (len(cases) - 1) / (most - 1))]["case"] for i in range(most)]
+
+    def run_case(self, daemon, kernel, case, *more):
+        """Runs a case of the suite through the command line, has the verifier judge the files, returns the receipt."""
+        folder = tempfile.mkdtemp(prefix=f"{kernel}-", dir=self.folder)
+        files = self.place.program("hotplate_case_files")
+        code, out, err = self.command(files + ["write", kernel, case, folder])
+        if code != 0:
+            raise Failed(f"writing the inputs of {kernel} {case}: {err.strip()}")
+        answer = daemon.answer("run", kernel, *json.loads(out), *more)
+        code, out, err = self.command(files + ["verify", kernel, case, folder])
+        if code != 0:
+            raise Failed(f"{kernel} {case}: wrong result: {err.strip()}")
+        subprocess.run(["rm", "-rf", folder], check=False)
+        return answer["receipt"], float(out)

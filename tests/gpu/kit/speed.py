@@ -1,0 +1,224 @@
+"""How fast is it? The device's own ceilings by bare CUDA, kernels as shares of them, and what lies around a kernel."""
+
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+from .daemon import Daemon
+from .place import HERE
+from .results import Failed, NotRun
+
+sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench")]  # the repository's place, the bundle's
+from pairs import Kernels, Refused  # noqa: E402  (found only now)
+
+# A row counts as bound by memory if its data do not fit the device's caches, by this factor.
+BEYOND_CACHES = 4
+
+
+def bench(kit):
+    command = kit.place.program("bench_kernels")
+    if not command:
+        raise NotRun("bench_kernels was not built")
+    return Kernels(command + ["--device", kit.device], env=kit.environment)
+
+
+def rows_of(kit, pick):
+    """Names of the bench's rows, from the catalogue's own: the first row for which pick(row) is true."""
+    kernels = bench(kit)
+    try:
+        return [row["name"] for row in kernels.rows if pick(row)]
+    finally:
+        kernels.close()
+
+
+# ceilings
+
+def ceilings_checks(_kit):
+    return ["copy bandwidth", "matrix rate"]
+
+
+def ceilings(kit):
+    found = {}
+    for name, program, mode in (("copy bandwidth", "bench_bare_cuda", "copy"), ("matrix rate", "bench_bare_matmul", "rate")):
+        with kit.check(name) as facts:
+            command = kit.place.program(program)
+            if not command:
+                raise NotRun(f"{program} was not built")
+            code, out, err = kit.command(command + [mode], timeout=60)
+            if code != 0:
+                raise Failed(f"{program} {mode}: exit {code}: {err.strip()}")
+            found |= json.loads(out)
+            facts |= json.loads(out)
+    if found:
+        kit.learn(ceilings=found)
+
+
+# kernels
+
+def kernels_checks(kit):
+    return [f"{name}: rows" for name in kit.place.kernel_names()]
+
+
+def floor_ns(kit, name, phases):
+    """(the shortest time in which the device could do it, by what it is bound), or None without measured ceilings."""
+    limits = kit.facts.get("ceilings") or {}
+    if "device_copy_gb_per_s" not in limits:
+        return None, None
+    precision = next((one for one in ("tf32", "bf16", "f16", "f64") if f"_{one}_" in name), "f32")
+    rate = limits.get(f"{precision}_tflop_per_s") or 0
+    by_memory = phases["bytes"] / limits["device_copy_gb_per_s"]
+    by_rate = phases["flop"] / (rate * 1e3) if rate else 0
+    return max(by_memory, by_rate), "memory" if by_memory >= by_rate else "arithmetic"
+
+
+def kernels(kit):
+    limits = kit.facts.get("ceilings") or {}
+    try:
+        bench_kernels = bench(kit)
+    except (Refused, NotRun) as why:
+        for name in kernels_checks(kit):
+            with kit.check(name):
+                raise Failed(str(why))
+        return
+    times = {}
+    for kernel in kit.place.kernel_names():
+        with kit.check(f"{kernel}: rows") as facts:
+            rows = [row["name"] for row in bench_kernels.rows if row["kernel"] == kernel]
+            if not rows:
+                raise Failed("bench_kernels has no row of it")
+            facts["rows"] = rows
+            refused = {}
+            for name in rows[:2] if kit.quick else rows:
+                try:
+                    first = bench_kernels.ask(f"phases {name} 3")
+                    repetitions = max(3, min(25, int(1.5e9 / max(first["whole_ns"]))))
+                    phases = bench_kernels.ask(f"phases {name} {repetitions}")
+                except Refused as why:
+                    refused[name] = str(why)
+                    continue
+                median = {key: statistics.median(phases[key]) for key in phases if key.endswith("_ns")}
+                times[name] = median | {key: phases[key] for key in ("flop", "bytes", "input_bytes", "output_bytes")}
+                floor, bound = floor_ns(kit, name, phases)
+                facts_of_row = {"row": name, "repetitions": repetitions, **times[name], "bound_by": bound}
+                if floor is None or median["kernel_ns"] == 0:
+                    kit.figure(f"{name}: kernel", median["kernel_ns"] / 1e6, "ms", **facts_of_row)
+                    continue
+                beyond = phases["bytes"] > BEYOND_CACHES * limits.get("l2_bytes", 0)
+                goal = 0.92 if bound == "memory" and beyond else None
+                kit.figure(f"{name}: share of the ceiling ({bound})", floor / median["kernel_ns"], "x", goal,
+                           **facts_of_row)
+            if refused:
+                facts["refused"] = refused
+                if len(refused) == len(rows):
+                    raise Failed(f"no row ran: {refused}")
+    bench_kernels.close()
+    kit.learn(kernel_times=times)
+
+
+# around a kernel
+
+def around_checks(_kit):
+    return ["staging", "idle between jobs", "lane overlap", "start", "end to end"]
+
+
+def around(kit):
+    limits = kit.facts.get("ceilings") or {}
+    try:
+        kernels = bench(kit)
+    except (Refused, NotRun) as why:
+        for name in around_checks(kit):
+            with kit.check(name):
+                raise Failed(str(why))
+        return
+    times = kit.facts.get("kernel_times") or {}
+
+    with kit.check("staging") as facts:
+        kit.needs_cuda("staging")
+        sized = [(one["input_bytes"], name) for name, one in times.items() if one["host_to_device_ns"] > 0]
+        if not sized or "host_to_device_gb_per_s" not in limits:
+            raise NotRun("no ceiling or no row with inputs was measured before this")
+        name = max(sized)[1]
+        for part, size in (("host_to_device", "input_bytes"), ("device_to_host", "output_bytes")):
+            rate = times[name][size] / times[name][f"{part}_ns"]
+            kit.figure(f"staging {part}: share of a pinned copy", rate / limits[f"{part}_gb_per_s"], "x", 0.9, row=name,
+                       gb_per_s=rate)
+        facts["row"] = name
+
+    with kit.check("idle between jobs") as facts:
+        smallest = min((row for row in kernels.rows if row["kernel"] == "vector_add"), key=lambda row: len(row["name"]))["name"]
+        kernels.ask(f"phases {smallest} 200")
+        phases = kernels.ask(f"phases {smallest} 2000")
+        idle = [whole - kernel - up - down for whole, kernel, up, down in zip(
+            phases["whole_ns"], phases["kernel_ns"], phases["host_to_device_ns"], phases["device_to_host_ns"])]
+        facts["row"] = smallest
+        kit.figure("idle between runs on one lane, kernel and copies taken off", statistics.median(idle) / 1e3, "us", 10,
+                   at_least=False, row=smallest)
+
+    with kit.check("lane overlap") as facts:
+        name = max((row["name"] for row in kernels.rows if row["kernel"] == "trig_identity"), key=lambda one: "f32_1e7" in one)
+        answer = kernels.ask(f"lanes {name} {2 if kit.device == 'cpu' else 4} {2 if kit.quick else 8}")
+        facts |= answer
+        kit.figure("one lane's time over that of several, same work", answer["one_lane_ns"] / answer["together_ns"], "x",
+                   row=name)
+    kernels.close()
+
+    with kit.check("start") as facts:
+        kit.needs_cuda("a context")
+        ours, library, bare = [], [], []
+        commands = [(ours, kit.place.program("bench_kernels") + ["--device", "cuda"])]
+        for times_of, program in ((library, "bench_bare_matmul"), (bare, "bench_bare_cuda")):
+            command = kit.place.program(program)
+            if not command:
+                raise NotRun(f"{program} was not built")
+            commands.append((times_of, command + ["context"]))
+        for turn in range(6):
+            for times_of, command in commands:
+                began = time.monotonic()
+                code, _, err = kit.command(command, stdin=b"", timeout=60)
+                if code != 0:
+                    raise Failed(f"{command[0]}: exit {code}: {err.strip()[:300]}")
+                if turn > 0:  # the first one reads files from disk
+                    times_of.append((time.monotonic() - began) * 1e3)
+        facts |= {"ours_ms": ours, "bare_with_library_ms": library, "bare_ms": bare}
+        kit.figure("plug-in and first context over a bare program with the same library",
+                   statistics.median(ours) / statistics.median(library), "x", 1.2, at_least=False,
+                   bare_without_library_ms=statistics.median(bare))
+
+    with kit.check("end to end") as facts:
+        end_to_end_times(kit, facts)
+
+
+def end_to_end_times(kit, facts):
+    """`hotplate run` from start to exit on .npy files of the course's sizes: first call and median of the next."""
+    wanted = {"trig_identity": "f32_1e7", "selu": "f32_1e6", "matmul": "f32_3000", "integrate2d": "", "mandelbrot": ""}
+    arguments = {"integrate2d": ["--n", "102400" if kit.device == "cuda" else "4096"], "mandelbrot": ["--resolution", "2000"]}
+    kernels = bench(kit)
+    with Daemon(kit) as daemon:
+        for kernel in kit.place.kernel_names():
+            rows = [row["name"] for row in kernels.rows if row["kernel"] == kernel and wanted.get(kernel, "4096") in row["name"]]
+            if not rows:
+                continue
+            folder = pathlib.Path(kit.folder) / f"times-{kernel}"
+            folder.mkdir()
+            kernels.ask(f"inputs {rows[0]} {folder}")
+            files = [str(folder / name) for name in sorted(os.listdir(folder))]
+            whole, receipts = [], []
+            for _ in range(3 if kit.quick else 6):
+                began = time.monotonic()
+                answer = daemon.answer("run", kernel, *files, *arguments.get(kernel, []), "--output", stays(kit, kernel))
+                whole.append((time.monotonic() - began) * 1e3)
+                receipts.append(answer["receipt"])
+                daemon.hotplate("free", "end-to-end")
+            kit.figure(f"hotplate run {kernel}", statistics.median(whole[1:]), "ms", first_ms=whole[0], row=rows[0],
+                       arguments=arguments.get(kernel, []), receipt=receipts[-1])
+            facts[kernel] = statistics.median(whole[1:])
+    kernels.close()
+
+
+def stays(kit, kernel):
+    """One output stays on the daemon: its way back to a file is measured as the download elsewhere."""
+    spec = next(one for one in kit.place.kernels if one["name"] == kernel)
+    return f"{spec['outputs'][0]['name']}=array:end-to-end"
