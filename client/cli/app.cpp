@@ -9,13 +9,18 @@
 namespace hotplate::cli {
 namespace {
 
-absl::Status UnknownCommand(const std::string& word) {
-  std::vector<std::string> names;
-  for (const Command& command : Commands()) names.push_back(command.name);
-  const std::vector<std::string> nearest = Nearest(word, names);
-  return WithNextStep(
-      UsageError("no command \"" + word + "\"" + (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", "))),
-      "all commands: hotplate help");
+// What was written, if it could be.
+absl::Status Flushed(Console& console) {
+  console.out.flush();
+  if (console.out) return absl::OkStatus();
+  return WithExitCode(absl::DataLossError("standard output cannot be written to"), kExitFailed);
+}
+
+int Print(Console& console, const std::string& text) {
+  console.out << text;
+  const absl::Status status = Flushed(console);
+  Report(console, status);
+  return ExitCodeOf(status);
 }
 
 // A command that takes a kernel's parameters cannot be parsed before the kernel is known; what all commands have in
@@ -42,24 +47,24 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
   if (!arguments.ok()) return arguments.status();
   if (arguments->Flag("help")) {
     console.out << HelpFor(command, words);
-    return absl::OkStatus();
+    return Flushed(console);
   }
   if (!command.takes_kernel_parameters) {
     std::vector<std::string> positionals = arguments->words();
     if (command.rest.empty()) positionals.insert(positionals.end(), arguments->rest().begin(), arguments->rest().end());
     if (const absl::Status status = CheckPositionals(command.positionals, positionals); !status.ok()) return status;
   }
-  const auto settings =
+  auto settings =
       ResolveSettings({.directory = arguments->Text("directory"), .server = arguments->Text("server")}, environment);
+  if (!settings.ok() && command.works_anywhere) settings = Settings{};
   if (!settings.ok()) return settings.status();
   const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
                           : arguments->Flag("quiet") ? OutputForm::kQuiet
                                                      : OutputForm::kPeople;
   const auto output = MakeOutput(form, console);
   const absl::Status status = command.run({command, words, *arguments, *settings, environment, console, *output});
-  console.out.flush();
-  if (status.ok() && !console.out) return absl::DataLossError("standard output cannot be written to");
-  return status;
+  const absl::Status flushed = Flushed(console);
+  return status.ok() ? flushed : status;
 }
 
 }  // namespace
@@ -76,14 +81,8 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
   const std::size_t verb = FirstWord(CommonOptions(), words);
   if (verb == words.size()) {
     for (const std::string& word : words) {
-      if (word == "--version" || word == "-V") {
-        console.out << "hotplate " << kVersion << "\n";
-        return kExitOk;
-      }
-      if (word == "--help" || word == "-h") {
-        console.out << HelpOverview();
-        return kExitOk;
-      }
+      if (word == "--version" || word == "-V") return Print(console, "hotplate " + std::string(kVersion) + "\n");
+      if (word == "--help" || word == "-h") return Print(console, HelpOverview());
     }
     if (!words.empty()) {
       Report(console,

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "client/cli/ending.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
@@ -19,19 +21,21 @@ std::vector<std::string> Split(const std::string& text, char at) {
   return parts;
 }
 
+// Insertions, deletions, replacements, and swaps of two neighbours (optimal string alignment).
 std::size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j < above.size(); ++j) above[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+      const std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, above[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = std::exchange(above, row);
   }
-  return row.back();
+  return above.back();
 }
 
 absl::Status UnknownOption(const std::string& word, const std::vector<OptionSpec>& options) {
@@ -40,7 +44,7 @@ absl::Status UnknownOption(const std::string& word, const std::vector<OptionSpec
   for (const OptionSpec& option : options)
     for (const std::string& known : option.AllNames()) names.push_back(known);
   const std::vector<std::string> nearest = Nearest(name, names);
-  return UsageError("no option \"" + name + "\"" + (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")));
+  return UsageError("no option " + Quoted(name) + (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")));
 }
 
 }  // namespace
@@ -127,6 +131,9 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
       parsers.emplace_back(option.LongName(), parser);
     }
     app.parse(std::vector<std::string>(std::make_reverse_iterator(dashes), words.rend()));  // CLI11 pops from the back
+  } catch (const CLI::ArgumentMismatch& error) {  // "--limit: 1 required …": none of our options takes two
+    const std::string text = error.what();
+    return UsageError(text.substr(0, text.find(':')) + ": its value is missing");
   } catch (const CLI::ParseError& error) {
     return UsageError(error.what());
   }
@@ -148,7 +155,7 @@ absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, co
     maximum += positional.maximum;
   }
   if (static_cast<int>(words.size()) > maximum)
-    return UsageError("\"" + words[static_cast<std::size_t>(maximum)] + "\" is one word too many");
+    return UsageError(Quoted(words[static_cast<std::size_t>(maximum)]) + " is one word too many");
   return absl::OkStatus();
 }
 

@@ -45,6 +45,8 @@ struct Command {
   std::string rest = {};
   // The first word names a kernel, whose parameters are further options: the command parses its words itself.
   bool takes_kernel_parameters = false;
+  // It has an answer where no place to look for a daemon is known either; its settings are empty then.
+  bool works_anywhere = false;
   absl::Status (*run)(const Invocation&) = nullptr;
 };
 

@@ -1,5 +1,7 @@
 #include "client/cli/commands.h"
 
+#include "kernels/array/quoted.h"
+
 namespace hotplate::cli {
 
 const std::vector<Command>& Commands() {
@@ -16,6 +18,15 @@ const Command* FindCommand(const std::string& name) {
   for (const Command& command : Commands())
     if (command.name == name) return &command;
   return nullptr;
+}
+
+absl::Status UnknownCommand(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.push_back(command.name);
+  const std::vector<std::string> nearest = Nearest(word, names);
+  const std::string hint = nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
+  return WithNextStep(WithExitCode(absl::InvalidArgumentError("no command " + Quoted(word) + hint), kExitUsage),
+                      "all commands: hotplate help");
 }
 
 const std::vector<OptionSpec>& CommonOptions() {

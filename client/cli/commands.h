@@ -11,6 +11,9 @@ const std::vector<Command>& Commands();
 // Null if there is none.
 const Command* FindCommand(const std::string& name);
 
+// A usage error with the nearest names.
+absl::Status UnknownCommand(const std::string& word);
+
 Command UpCommand();
 Command DownCommand();
 Command StatusCommand();

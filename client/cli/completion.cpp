@@ -149,7 +149,9 @@ std::string ZshCompletion(const std::vector<v1::KernelSpec>& kernels) {
   }
   return "#compdef hotplate\n# zsh completion for hotplate: eval \"$(hotplate completion zsh)\", after compinit\n"
          "autoload -U +X bashcompinit && bashcompinit\n" +
-         body;
+         body +
+         // In a folder of $fpath the file is the body of _hotplate, and runs first when something is to be completed.
+         "if [ \"${funcstack[1]-}\" = _hotplate ]; then _bash_complete -F _hotplate; fi\n";
 }
 
 std::string FishCompletion(const std::vector<v1::KernelSpec>& kernels) {

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -17,13 +18,16 @@ Console StandardConsole() {
   console.err_terminal = isatty(STDERR_FILENO) == 1;
   console.out_colour = colour && console.out_terminal;
   console.err_colour = colour && console.err_terminal;
+  console.width = SizeOfTerminal().columns;
+  return console;
+}
+
+TerminalSize SizeOfTerminal() {
   winsize size{};
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO})
-    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-      console.width = size.ws_col;
-      break;
-    }
-  return console;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0)
+      return {size.ws_col, size.ws_row};
+  return {};
 }
 
 std::string Paint(bool colour, Tone tone, const std::string& text) {
@@ -46,16 +50,51 @@ std::string Paint(bool colour, Tone tone, const std::string& text) {
   return std::string("\033[") + code + "m" + text + "\033[0m";
 }
 
+namespace {
+
+bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+// Behind the escape sequence of ours that begins at `i`: they end with a letter.
+std::size_t EndOfEscape(const std::string& text, std::size_t i) {
+  while (i < text.size() && text[i] != 'm') ++i;
+  return std::min(i + 1, text.size());
+}
+
+}  // namespace
+
 int DisplayWidth(const std::string& text) {
   int width = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\033') {  // an escape sequence of ours: up to its final letter
-      while (i < text.size() && text[i] != 'm') ++i;
-      continue;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '\033') {
+      i = EndOfEscape(text, i);
+    } else if (BeginsCharacter(text[i++])) {
+      ++width;
     }
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++width;  // not a continuation byte
   }
   return width;
+}
+
+std::string Clipped(const std::string& text, TerminalSize size) {
+  std::string clipped;
+  int column = 0, line = 0;
+  for (std::size_t i = 0; i < text.size() && line < size.lines;) {
+    if (text[i] == '\033') {
+      const std::size_t end = EndOfEscape(text, i);
+      clipped.append(text, i, end - i);
+      i = end;
+      continue;
+    }
+    const char c = text[i++];
+    if (c == '\n') {
+      ++line;
+      column = 0;
+      clipped += c;
+    } else {
+      if (BeginsCharacter(c)) ++column;
+      if (column <= size.columns) clipped += c;
+    }
+  }
+  return clipped;
 }
 
 std::string Printable(const std::string& text) {

@@ -20,11 +20,21 @@ struct Console {
 // The process's own streams.
 Console StandardConsole();
 
+struct TerminalSize {
+  int columns = 80;
+  int lines = 24;
+};
+// Of the terminal that standard output, or else standard error, goes to; it changes when a window does.
+TerminalSize SizeOfTerminal();
+
 enum class Tone { kGood, kBad, kBold, kDim };
 std::string Paint(bool colour, Tone tone, const std::string& text);
 
 // Columns that `text` takes on a terminal: code points, without escape sequences.
 int DisplayWidth(const std::string& text);
+
+// As much of `text` as fits: lines cut to `columns`, and no more than `lines` of them. Escape sequences stay.
+std::string Clipped(const std::string& text, TerminalSize size);
 
 // `text` without what a terminal would obey: control characters and escapes become "?". For words from outside.
 std::string Printable(const std::string& text);

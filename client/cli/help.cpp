@@ -24,7 +24,7 @@ struct ExitMeaning {
 };
 constexpr ExitMeaning kExitMeanings[] = {
     {kExitOk, "all went well"},
-    {kExitFailed, "the job FAILED"},
+    {kExitFailed, "the job FAILED, or what it gave could not be written"},
     {kExitUsage, "the command line makes no sense"},
     {kExitNoDaemon, "no daemon, or the connection was lost"},
     {kExitInvalid, "refused as invalid"},

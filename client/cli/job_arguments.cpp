@@ -171,6 +171,18 @@ std::vector<OptionSpec> SharedJobOptions() {
 
 }  // namespace
 
+const std::vector<PositionalSpec>& JobPositionals() {
+  static const std::vector<PositionalSpec> positionals = {
+      {.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel},
+      {.name = "INPUT",
+       .help = "the kernel's inputs, in its order",
+       .minimum = 0,
+       .maximum = kAnyNumber,
+       .offer = Offer::kFile},
+  };
+  return positionals;
+}
+
 std::vector<OptionSpec> JobOptionsOfRun() {
   std::vector<OptionSpec> options = SharedJobOptions();
   options.push_back(

@@ -35,7 +35,8 @@ struct JobPlan {
   bool dry_run = false;
 };
 
-// Options of run and submit that are not the kernel's.
+// What run and submit take: the kernel and its inputs, and options that are not the kernel's.
+const std::vector<PositionalSpec>& JobPositionals();
 std::vector<OptionSpec> JobOptionsOfRun();
 std::vector<OptionSpec> JobOptionsOfSubmit();
 

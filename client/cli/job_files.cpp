@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "client/cli/ending.h"
 #include "client/cli/picture.h"
 
 namespace hotplate::cli {
@@ -9,6 +10,15 @@ namespace hotplate::cli {
 absl::Status FileError(const std::string& path, const NpyError& error) {
   return absl::InvalidArgumentError(path + ": " + error.message);
 }
+
+namespace {
+
+// The job has run: nothing was refused.
+absl::Status WriteError(const std::string& path, const NpyError& error) {
+  return WithExitCode(absl::DataLossError(path + ": " + error.message), kExitFailed);
+}
+
+}  // namespace
 
 absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& arguments) {
   JobInputs inputs;
@@ -95,8 +105,8 @@ absl::Status JobOutputs::Write(const std::string& output, const hotplate::Signat
   if (!file.picture) return WriteNpy(file.file, file.path, signature, elements);
   const auto picture = EncodePicture(signature, elements);
   if (!picture.ok()) return absl::InvalidArgumentError(file.path + ": " + std::string(picture.status().message()));
-  if (const auto error = file.file.Write(std::as_bytes(std::span(*picture)))) return FileError(file.path, *error);
-  if (const auto error = file.file.Commit()) return FileError(file.path, *error);
+  if (const auto error = file.file.Write(std::as_bytes(std::span(*picture)))) return WriteError(file.path, *error);
+  if (const auto error = file.file.Commit()) return WriteError(file.path, *error);
   return absl::OkStatus();
 }
 
@@ -121,9 +131,9 @@ bool JobOutputs::HasPicture() const {
 absl::Status WriteNpy(AtomicFile& file, const std::string& path, const hotplate::Signature& signature,
                       std::span<const std::byte> elements) {
   const std::string header = NpyHeaderFor(signature);
-  if (const auto error = file.Write(std::as_bytes(std::span(header)))) return FileError(path, *error);
-  if (const auto error = file.Write(elements)) return FileError(path, *error);
-  if (const auto error = file.Commit()) return FileError(path, *error);
+  if (const auto error = file.Write(std::as_bytes(std::span(header)))) return WriteError(path, *error);
+  if (const auto error = file.Write(elements)) return WriteError(path, *error);
+  if (const auto error = file.Commit()) return WriteError(path, *error);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "client/cli/json.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -16,10 +17,39 @@ std::string ToJson(const google::protobuf::Message& message) {
   return json;
 }
 
+namespace {
+
+// The length of the UTF-8 character that begins at `i`; 0 if none does.
+std::size_t Utf8Length(const std::string& text, std::size_t i) {
+  const auto at = [&text](std::size_t index) {
+    return index < text.size() ? static_cast<unsigned char>(text[index]) : 0u;
+  };
+  const unsigned first = at(i), second = at(i + 1);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
+  for (std::size_t k = 1; k < length; ++k)
+    if ((at(i + k) & 0xC0) != 0x80) return 0;
+  // Too long a form, a surrogate, or beyond the last character.
+  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
+      (first == 0xF4 && second > 0x8F))
+    return 0;
+  return length;
+}
+
+}  // namespace
+
 std::string JsonText(const std::string& text) {
   std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const std::size_t length = Utf8Length(text, i);
+    if (length == 0) {
+      json += "\\ufffd";  // a file's name may be any bytes
+    } else if (c == '"' || c == '\\') {
       json += '\\';
       json += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
@@ -27,8 +57,9 @@ std::string JsonText(const std::string& text) {
       std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
       json += escape.data();
     } else {
-      json += c;
+      json.append(text, i, length);
     }
+    i += std::max<std::size_t>(length, 1);
   }
   return json + "\"";
 }

@@ -1,9 +1,9 @@
 #include "client/cli/records.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -16,14 +16,6 @@
 namespace hotplate::cli {
 
 namespace fs = std::filesystem;
-
-bool IsServerName(const std::string& name) {
-  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  });
-}
 
 std::string RecordPath(const Settings& settings, const std::string& name) {
   return name.find('/') != std::string::npos ? name : settings.directory + "/servers/" + name + ".json";
@@ -52,7 +44,7 @@ std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::
 
 absl::Status SetCurrent(const Settings& settings, const std::string& name) {
   std::error_code error;
-  if (!IsServerName(name) || !fs::exists(RecordPath(settings, name), error)) {
+  if (!client::IsServerName(name) || !fs::exists(RecordPath(settings, name), error)) {
     const std::vector<std::string> names = ServerNames(settings);
     return absl::NotFoundError("no daemon \"" + name + "\" in " + settings.directory + "/servers" +
                                (names.empty() ? "; none is there at all" : ". There are: " + Join(names, ", ")));
@@ -75,6 +67,13 @@ bool ProcessExists(int pid) {
   const std::size_t name_end = line.rfind(')');  // the state is the field behind the name, which may hold anything
   return name_end == std::string::npos || name_end + 2 >= line.size() ||
          (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
+}
+
+Presence PresenceByRecord(const std::string& record_path, const std::string& generation) {
+  struct stat info;
+  if (stat(record_path.c_str(), &info) != 0) return errno == ENOENT ? Presence::kGone : Presence::kUnknown;
+  const auto found = client::ReadRecord(record_path);
+  return found.ok() && found->record.generation() != generation ? Presence::kGone : Presence::kUnknown;
 }
 
 std::string HostName() {

@@ -12,9 +12,6 @@
 
 namespace hotplate::cli {
 
-// A name that can be a file's: letters, digits, '.', '_', '-', not starting with a dot, at most 128 long.
-bool IsServerName(const std::string& name);
-
 std::string RecordPath(const Settings& settings, const std::string& name);
 std::string LogPath(const Settings& settings, const std::string& name);
 
@@ -33,6 +30,11 @@ absl::Status SetCurrent(const Settings& settings, const std::string& name);
 
 // False once the process has ended (a zombie has). True for a process of another user.
 bool ProcessExists(int pid);
+
+// What a record says of a daemon that does not answer, when nothing else can be seen from here: gone once its record is
+// removed or a successor's; unknown while it is there.
+enum class Presence { kThere, kGone, kUnknown };
+Presence PresenceByRecord(const std::string& record_path, const std::string& generation);
 
 // This host's name, to tell whether a record's process could be seen from here.
 std::string HostName();

@@ -15,7 +15,7 @@
 
 namespace hotplate::client {
 
-// Bytes of data in one message: the best of 0.5 to 4 MiB on loopback, and well under every limit of the daemon.
+// Bytes of data in one message: well under every limit that a daemon can have.
 inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 // Counts the pieces of the caller's memory that gRPC still refers to. Must outlive them.

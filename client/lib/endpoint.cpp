@@ -80,14 +80,6 @@ absl::StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
   }
 }
 
-bool IsServerName(const std::string& name) {
-  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  });
-}
-
 std::string Joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -163,6 +155,14 @@ absl::StatusOr<std::string> HotplateDirectory(const std::string& override_direct
   const std::string home = Environment("HOME");
   if (home.empty()) return absl::FailedPreconditionError("neither HOTPLATE_DIR nor HOME is set: set HOTPLATE_DIR");
   return home + "/.hotplate";
+}
+
+bool IsServerName(const std::string& name) {
+  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
 }
 
 std::vector<std::string> ListRecords(const std::string& directory) {

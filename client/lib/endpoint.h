@@ -33,6 +33,9 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std
 // has the chmod that mends it). FAILED_PRECONDITION: the content is not a record of a known schema.
 absl::StatusOr<FoundRecord> ReadRecord(const std::string& path);
 
+// A name that can be a file's: letters, digits, '.', '_', '-', not starting with a dot, at most 128 long.
+bool IsServerName(const std::string& name);
+
 // The names of the records in the folder, sorted; empty where there are none.
 std::vector<std::string> ListRecords(const std::string& directory);
 

@@ -139,6 +139,27 @@ class Record(harness.Case):
         self.hotplate("run", "integrate2d", "--n", "10")
 
 
+class Places(harness.Case):
+    """Where `up` may put what it makes."""
+
+    def test_folders_that_are_missing_are_made_for_this_user_alone(self):
+        place = self.folder / "not" / "there" / "yet"
+        env = {"HOTPLATE_DIR": str(place)}
+        self.hotplate("up", "--local", env=env)
+        try:
+            for folder in (place, place.parent, place.parent.parent):
+                self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        finally:
+            self.hotplate("down", env=env)
+        self.assertFalse((place / "servers" / "local.json").exists())
+
+    def test_a_place_that_cannot_be_is_named(self):
+        (self.folder / "file").write_text("in the way")
+        for place in (self.folder / "file" / "below", self.folder / "file", "/" + "x" * 300):
+            self.hotplate("up", "--local", env={"HOTPLATE_DIR": str(place)}, code=harness.INVALID,
+                          says=("cannot be made", "HOTPLATE_DIR"))
+
+
 class Competition(harness.Case):
     def test_two_up_at_once_start_one_daemon(self):
         commands = [self.start("up", "--local") for _ in range(2)]

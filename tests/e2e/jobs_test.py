@@ -89,6 +89,18 @@ class Jobs(harness.Case):
         self.hotplate("wait", job_id, code=harness.TIMEOUT)
         self.assertEqual(self.job(job_id)["state"], "TIMEOUT")
 
+    def test_timeout_of_the_whole_call_says_what_is_known(self):
+        known = self.known()
+        code, out, err = self.run_command("run", *harness.LONG_JOB, "--timeout", "1s", "-o", "value=v.npy")
+        self.assertEqual(code, harness.TIMEOUT, out + err)
+        self.assertIn("--timeout", err)
+        # Asked for; nobody waited to see whether it was.
+        self.assertIn("asked to cancel", err)
+        self.assertNotIn("was cancelled", err)
+        self.assertIn("v.npy not written", err)
+        harness.wait_until(lambda: all(job["state"] in harness.ENDED for job in self.answer("jobs")["jobs"]
+                                       if job["id"] not in known), "its job ended")
+
     def test_a_detached_job_from_other_processes(self):
         job_id = self.answer("submit", "selu", "x.npy", "--alpha", "2")["jobId"]
         self.hotplate("watch", job_id)

@@ -24,7 +24,9 @@ mv "$work/prefix" "$work/moved"
 prefix=$work/moved
 
 for file in bin/hotplate bin/hotplated include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
-    include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/proto/hotplate/v1/jobs.proto; do
+    include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/proto/hotplate/v1/jobs.proto \
+    share/man/man1/hotplate.1 share/man/man1/hotplated.1 share/bash-completion/completions/hotplate share/zsh/site-functions/_hotplate \
+    share/fish/vendor_completions.d/hotplate.fish; do
   [ -s "$prefix/$file" ] || { echo "install_test: $file was not installed" >&2; exit 1; }
 done
 for plugin in "$build"/bin/libhotplate_cuda*.so; do
@@ -35,6 +37,10 @@ if grep -rlF -e "$build" -e "$root" --include='*.cmake' "$prefix/lib"; then
   echo "install_test: the package above mentions the folder it was built in" >&2
   exit 1
 fi
+offered=$(bash -c "source '$prefix/share/bash-completion/completions/hotplate'
+  COMP_WORDS=(hotplate run mandelb); COMP_CWORD=2; _hotplate; echo \"\${COMPREPLY[*]}\"")
+[ "$offered" = mandelbrot ] ||
+  { echo "install_test: bash's completion offers \"$offered\" for: hotplate run mandelb" >&2; exit 1; }
 "$prefix/bin/hotplate" --version
 "$prefix/bin/hotplated" --version
 

@@ -32,6 +32,7 @@ Command CompletionCommand() {
               "fish: hotplate completion fish > ~/.config/fish/completions/hotplate.fish",
           .example = "eval \"$(hotplate completion bash)\"",
           .positionals = {{.name = "SHELL", .help = "bash, zsh or fish"}},
+          .works_anywhere = true,
           .run = Completion};
 }
 

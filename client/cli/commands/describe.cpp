@@ -23,6 +23,7 @@ Command DescribeCommand() {
           .details = "Works without a daemon; a daemon's own description wins where there is one.",
           .example = "hotplate describe selu",
           .positionals = {{.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel}},
+          .works_anywhere = true,
           .run = DescribeOne};
 }
 

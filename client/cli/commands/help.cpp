@@ -17,7 +17,7 @@ absl::Status Help(const Invocation& call) {
   }
   const std::string& name = call.arguments.words()[0];
   const Command* command = FindCommand(name);
-  if (!command) return UsageError("no command \"" + name + "\" to help with");
+  if (!command) return UnknownCommand(name);
   const std::vector<std::string> rest(call.arguments.words().begin() + 1, call.arguments.words().end());
   call.console.out << HelpFor(*command, rest);
   return absl::OkStatus();
@@ -33,6 +33,7 @@ Command HelpCommand() {
           .positionals = {{.name = "COMMAND", .help = "which command", .minimum = 0, .offer = Offer::kCommand},
                           {.name = "KERNEL", .help = "for run and submit", .minimum = 0, .offer = Offer::kKernel}},
           .options = {{.names = "--man", .value = "", .help = "the manual page, for man -l -"}},
+          .works_anywhere = true,
           .run = Help};
 }
 

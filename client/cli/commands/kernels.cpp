@@ -50,6 +50,7 @@ Command KernelsCommand() {
           .details = "Works without a daemon; a daemon's own list wins where there is one.",
           .example = "hotplate kernels",
           .options = {{.names = "--markdown", .value = "", .help = "a table for a page in Markdown"}},
+          .works_anywhere = true,
           .run = Kernels};
 }
 

@@ -17,7 +17,9 @@ std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
   file.seekg(0, std::ios::end);
   std::streamoff at = file.tellg();
   constexpr std::streamoff kBlock = 65'536;
-  std::int64_t found = -1;  // the newline at the very end closes the last line
+  char last = '\0';
+  if (at > 0) file.seekg(at - 1).get(last);
+  std::int64_t found = last == '\n' ? -1 : 0;  // a newline at the very end closes the last line
   while (at > 0) {
     const std::streamoff begin = std::max<std::streamoff>(0, at - kBlock);
     std::string block(static_cast<std::size_t>(at - begin), '\0');
@@ -42,6 +44,11 @@ absl::Status Logs(const Invocation& call) {
   if (!file) return WithNextStep(absl::NotFoundError("no log at " + path), "start a daemon: hotplate up --local");
   std::streamoff at = TailStart(file, lines->value_or(50));
   std::vector<char> block(65'536);
+  std::string begun;  // of a line that has not come to its end
+  const auto print = [&call](const std::string& line) {
+    call.output.Answer([&] { return line + "\n"; }, [&] { return JsonObject().Text("line", line).Json(); },
+                       line + "\n");
+  };
   for (;;) {
     std::error_code error;
     if (const auto size = std::filesystem::file_size(path, error); !error && static_cast<std::streamoff>(size) < at) {
@@ -51,13 +58,16 @@ absl::Status Logs(const Invocation& call) {
     file.clear();
     file.seekg(at);
     while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
-      call.console.out.write(block.data(), file.gcount());
+      begun.append(block.data(), static_cast<std::size_t>(file.gcount()));
       at += file.gcount();
+      for (std::size_t end; (end = begun.find('\n')) != std::string::npos; begun.erase(0, end + 1))
+        print(begun.substr(0, end));
     }
-    call.console.out.flush();
-    if (!call.arguments.Flag("follow") || !call.console.out) return absl::OkStatus();
+    if (!call.arguments.Flag("follow") || !call.console.out) break;
     poll(nullptr, 0, 200);
   }
+  if (!begun.empty()) print(begun);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -66,6 +76,7 @@ Command LogsCommand() {
   return {.name = "logs",
           .group = Group::kDaemon,
           .summary = "show the daemon's log, also after it has ended",
+          .details = "With --json one object a line.",
           .example = "hotplate logs -f",
           .options = {{.names = "-f,--follow", .value = "", .help = "go on with what is written"},
                       {.names = "-n,--lines", .value = "N", .help = "how many of the last lines (default 50)"}},

@@ -46,12 +46,7 @@ Command SubmitCommand() {
           .details =
               "Inputs and parameters are given as to run. The result waits on the daemon: hotplate result JOB -o FILE.",
           .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
-          .positionals = {{.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel},
-                          {.name = "INPUT",
-                           .help = "the kernel's inputs, in its order",
-                           .minimum = 0,
-                           .maximum = kAnyNumber,
-                           .offer = Offer::kFile}},
+          .positionals = JobPositionals(),
           .options = JobOptionsOfSubmit(),
           .takes_kernel_parameters = true,
           .run = Submit};

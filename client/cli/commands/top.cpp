@@ -157,7 +157,9 @@ absl::Status Top(const Invocation& call) {
     if (screen && !once) {
       // Line by line over what stood there, then nothing below: without the flicker of clearing first.
       std::string text = "\033[H";
-      for (const char c : Draw(*picture, call.console.out_colour))
+      TerminalSize room = SizeOfTerminal();
+      room.lines = std::max(1, room.lines - 2);  // for the last two
+      for (const char c : Clipped(Draw(*picture, call.console.out_colour), room))
         text += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
       call.console.out << text << "\033[K\nCtrl-C ends this\033[K\033[J" << std::flush;
     } else {

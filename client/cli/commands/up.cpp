@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -11,6 +12,7 @@
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
 #include "client/lib/endpoint.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
@@ -21,10 +23,55 @@ using Steady = std::chrono::steady_clock;
 constexpr int kAnotherDaemonRuns = 5;
 constexpr std::chrono::milliseconds kPoll(5);
 
+// Flags of hotplated's that up gives itself, or that have it do something else than serve.
+struct ReservedFlag {
+  const char* name;
+  const char* instead;
+};
+constexpr ReservedFlag kReserved[] = {
+    {"--name", "up itself has it, before the --: hotplate up --local --name NAME"},
+    {"--directory", "up itself has it, before the --: hotplate up --local --directory DIR"},
+    {"--log-file", "hotplate logs finds the log where up puts it, in $HOTPLATE_DIR/logs"},
+    {"--check-config", "it starts no daemon: hotplated --check-config"},
+    {"--help", "it starts no daemon: hotplated --help"},
+    {"-h", "it starts no daemon: hotplated --help"},
+    {"--version", "it starts no daemon: hotplated --version"},
+};
+
+absl::Status CheckDaemonOptions(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    for (const ReservedFlag& flag : kReserved)
+      if (word.substr(0, word.find('=')) == flag.name)
+        return UsageError(word + " cannot stand behind the --: " + flag.instead);
+  return absl::OkStatus();
+}
+
+absl::Status CannotBeMade(const std::string& path, int error) {
+  const std::string message =
+      path + " cannot be made: " + std::strerror(error) + "; choose another place with HOTPLATE_DIR";
+  switch (error) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::InvalidArgumentError(message);
+  }
+}
+
+// With its parents, as far as they are missing: all for this user alone.
 absl::Status MakePrivateFolder(const std::string& path) {
+  if (path.size() >= PATH_MAX) return CannotBeMade(path, ENAMETOOLONG);
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) return S_ISDIR(info.st_mode) ? absl::OkStatus() : CannotBeMade(path, ENOTDIR);
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (parent != path && !parent.empty())
+    if (const absl::Status status = MakePrivateFolder(parent); !status.ok()) return status;
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  const std::string why = std::strerror(errno);
-  return absl::PermissionDeniedError(path + " cannot be made: " + why + "; choose another place with HOTPLATE_DIR");
+  return CannotBeMade(path, errno);
 }
 
 // What the daemon of this name says of itself, if one answers. No attempt where the record's process is gone.
@@ -82,10 +129,9 @@ class LocalStart {
       }
       if (const auto code = process->Ended()) {
         if (*code != kAnotherDaemonRuns)
-          return WithExitCode(
-              absl::UnavailableError("hotplated ended with code " + std::to_string(*code) + " before it was ready:\n" +
-                                     LogTail(log_, log_start, 8) + "\nlog: " + log_),
-              *code == kExitUsage ? kExitUsage : kExitNoDaemon);
+          return WithExitCode(absl::UnavailableError("hotplated ended with code " + std::to_string(*code) +
+                                                     " before it was ready" + Why(LogTail(log_, log_start, 8))),
+                              *code == kExitUsage ? kExitUsage : kExitNoDaemon);
         return WaitForTheOther(LogTail(log_, log_start, 3));
       }
       poll(nullptr, 0, static_cast<int>(kPoll.count()));
@@ -93,6 +139,12 @@ class LocalStart {
     return absl::DeadlineExceededError(name_ + " (pid " + std::to_string(process->pid()) +
                                        ") is not ready yet; it goes on starting\n" + "log: " + log_ +
                                        " · hotplate status · hotplate logs -f");
+  }
+
+  std::string Why(const std::string& its_words) const {
+    if (!its_words.empty()) return ":\n" + its_words + "\nlog: " + log_;
+    return ", and said nothing in its log " + log_ +
+           "\nis there room on that disk? else start it by hand: hotplated --name " + name_;
   }
 
   // Another daemon of this name is starting, or serving, or ending.
@@ -147,8 +199,9 @@ absl::Status Up(const Invocation& call) {
   if (!call.arguments.Flag("local"))
     return UsageError("say where: --local starts a daemon on this machine (inside an allocation: on its node)");
   const std::string name = call.arguments.Text("name").value_or(call.environment("HOTPLATE_NAME").value_or("local"));
-  if (!IsServerName(name))
-    return UsageError("--name: \"" + name + "\" cannot be a daemon's name; use letters, digits, '.', '_' and '-'");
+  if (!client::IsServerName(name))
+    return UsageError("--name: " + Quoted(name) + " cannot be a daemon's name; use letters, digits, '.', '_' and '-'");
+  if (const absl::Status status = CheckDaemonOptions(call.arguments.rest()); !status.ok()) return status;
   const auto timeout = call.arguments.Duration("timeout");
   if (!timeout.ok()) return timeout.status();
   return LocalStart(call, name, timeout->value_or(std::chrono::seconds(30))).Run();

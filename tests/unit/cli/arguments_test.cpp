@@ -63,7 +63,11 @@ TEST(Arguments, UnknownOptionsNameTheNearest) {
 }
 
 TEST(Arguments, AMissingValueIsAUsageError) {
-  EXPECT_TRUE(IsUsageError(ParseArguments(SomeOptions(), {"--time-limit"}).status()));
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--time-limit"}, {"-o"}}) {
+    const absl::Status status = ParseArguments(SomeOptions(), words).status();
+    EXPECT_TRUE(IsUsageError(status));
+    EXPECT_THAT(std::string(status.message()), testing::EndsWith(": its value is missing"));
+  }
 }
 
 TEST(Arguments, TypedValuesNameWhatIsWrong) {
@@ -91,6 +95,8 @@ TEST(Arguments, Positionals) {
 TEST(Nearest, ByEditDistanceAndByBeginning) {
   const std::vector<std::string> kernels = {"mandelbrot", "matmul", "selu", "vector_add"};
   EXPECT_THAT(Nearest("mandlebrot", kernels), ElementsAre("mandelbrot"));
+  EXPECT_THAT(Nearest("sleu", kernels), ElementsAre("selu")) << "a swap of two neighbours is one edit";
+  EXPECT_THAT(Nearest("seul", kernels), ElementsAre("selu"));
   EXPECT_THAT(Nearest("vec", kernels), ElementsAre("vector_add"));
   EXPECT_THAT(Nearest("zzzzzz", kernels), ElementsAre());
   EXPECT_THAT(Nearest(std::string(100'000, 'm'), kernels), ElementsAre());

@@ -131,6 +131,10 @@ TEST_F(CommandTest, UsageErrors) {
                                              {"jobs", "--limit", "0"},
                                              {"up"},
                                              {"up", "--local", "--name", "../x"},
+                                             {"up", "--local", "--", "--name", "x"},
+                                             {"up", "--local", "--", "--threads", "2", "--directory=/tmp"},
+                                             {"up", "--local", "--", "--log-file", "x.log"},
+                                             {"up", "--local", "--", "--help"},
                                              {"completion", "tcsh"},
                                              {"run"},
                                              {"jobs", "--frobnicate"},
@@ -141,6 +145,46 @@ TEST_F(CommandTest, UsageErrors) {
     EXPECT_EQ(ran.out, "");
     EXPECT_THAT(ran.err, HasSubstr("hotplate")) << "the next step";
   }
+}
+
+TEST_F(CommandTest, WithoutAPlaceForDaemonsTheCatalogueIsThereAndTheRestSaysWhatToSet) {
+  const auto nowhere = [](const std::vector<std::string>& words) {
+    std::ostringstream out, err;
+    const int exit = RunHotplate(words, {out, err}, [](const std::string&) { return std::nullopt; });
+    return Ran{exit, out.str(), err.str()};
+  };
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"completion", "bash"}, {"help", "run"}})
+    EXPECT_EQ(nowhere(words).exit, 0) << nowhere(words).err;
+  EXPECT_EQ(nowhere({"status"}).exit, kExitUsage);
+  EXPECT_THAT(nowhere({"status"}).err, HasSubstr("HOTPLATE_DIR"));
+}
+
+TEST_F(CommandTest, WhatCannotBePrintedIsToldWithExitCodeOne) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--version"}, {"--help"}, {"run", "--help"}, {"completion", "zsh"}}) {
+    std::ostringstream out, err;
+    out.setstate(std::ios::badbit);
+    EXPECT_EQ(RunHotplate(words, {out, err}, [](const std::string&) { return std::nullopt; }), kExitFailed);
+    EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written to"));
+  }
+}
+
+TEST_F(CommandTest, LogsInJsonAreOneObjectALine) {
+  WriteFile("hotplate/logs/local.log", "first \"line\"\nsecond \xff\nno end");
+  EXPECT_EQ(Hotplate({"logs", "--json", "-n", "2"}).out, "{\"line\":\"second \\ufffd\"}\n{\"line\":\"no end\"}\n");
+  EXPECT_EQ(Hotplate({"logs", "-n", "1"}).out, "no end\n");
+  EXPECT_EQ(Hotplate({"logs"}).out, "first \"line\"\nsecond \xff\nno end\n");
+}
+
+TEST_F(CommandTest, ANearMissIsOneSwapOfNeighbours) {
+  EXPECT_THAT(Hotplate({"describe", "sleu"}).err, HasSubstr("Nearest: selu"));
+  EXPECT_THAT(Hotplate({"run", "sleu"}).err, HasSubstr("Nearest: selu"));
+  EXPECT_THAT(Hotplate({"lgos"}).err, AllOf(HasSubstr("Nearest: logs"), HasSubstr("all commands: hotplate help")));
+  EXPECT_EQ(Hotplate({"help", "lgos"}).err, Hotplate({"lgos"}).err);
+  EXPECT_LT(Hotplate({std::string(3000, 'n')}).err.size(), 500u);
+  EXPECT_THAT(Hotplate({"jobs", "--jsno"}).err, HasSubstr("Nearest: --json"));
+  EXPECT_THAT(Hotplate({"run", "integrate2d", "--variatn", "fast"}).err, HasSubstr("Nearest: --variant"));
 }
 
 TEST_F(CommandTest, OptionsMayStandBeforeTheVerb) {

@@ -77,5 +77,25 @@ TEST_F(SettingsTest, UseMovesTheCurrentLink) {
   EXPECT_EQ(ServerName({.directory = folder_, .server = "asked"}), "asked");
 }
 
+TEST_F(SettingsTest, ARecordTellsWhetherASilentDaemonIsGone) {
+  const std::string path = Path("servers/far.json");
+  EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kGone) << "it took its record away";
+  const auto write = [&](const std::string& generation) {
+    WriteFile("servers/far.json",
+              "{\"schema_version\": 1, \"name\": \"far\", \"token\": \"" + std::string(64, 'a') +
+                  "\", \"endpoints\": [{\"address\": \"127.0.0.1\", \"port\": 1}], \"generation\": \"" + generation +
+                  "\"}");
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
+    std::filesystem::permissions(Path("servers"), std::filesystem::perms(0700));
+  };
+  write("first");
+  EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kUnknown);
+  write("second");
+  EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kGone) << "a successor's";
+  WriteFile("servers/far.json", "half a rec");
+  EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kUnknown) << "nothing can be said";
+  EXPECT_EQ(PresenceByRecord(path + "/below", "first"), Presence::kUnknown);
+}
+
 }  // namespace
 }  // namespace hotplate::cli

@@ -32,6 +32,13 @@ TEST(Table, ColoursTakeNoColumns) {
   EXPECT_EQ(Paint(false, Tone::kGood, "✓"), "✓");
 }
 
+TEST(Clipped, CutsToTheTerminalAndKeepsEscapes) {
+  EXPECT_EQ(Clipped("h→d µs\nab\nc\n", {.columns = 3, .lines = 2}), "h→d\nab\n");
+  EXPECT_EQ(Clipped("abc", {.columns = 3, .lines = 1}), "abc");
+  EXPECT_EQ(Clipped(Paint(true, Tone::kBold, "local") + " x", {.columns = 2, .lines = 1}),
+            Paint(true, Tone::kBold, "lo"));
+}
+
 TEST(Table, MarkdownEscapesBars) {
   Table table({"K", "TYPE"});
   table.AlignRight(1);

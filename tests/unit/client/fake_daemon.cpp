@@ -225,7 +225,8 @@ struct FakeDaemon::JobsService : v1::Jobs::Service {
     }
     state.set_sequence(1);
     state.mutable_state_change()->set_state(v1::RUNNING);
-    if (job.kernel() == "hold" || job.kernel() == "stubborn") {
+    if (job.kernel() == "quiet") response.mutable_updates()->RemoveLast();
+    if (job.kernel() == "hold" || job.kernel() == "stubborn" || job.kernel() == "quiet") {
       held[start.tag()] = job.kernel();
       const std::lock_guard lock(daemon.mutex_);
       daemon.running_.insert(job.request_id());

@@ -206,14 +206,19 @@ TEST_F(JobsTest, ABrokenStreamTakesNoOtherJobAlong) {
 
 TEST_F(JobsTest, ADaemonThatDiesIsNoticedAndSaid) {
   auto held = client_->RunAsync("hold", Small());
+  // Once an update has come, the job's id is known.
+  std::atomic<bool> told{false};
+  JobOptions options;
+  options.on_update = [&](const v1::JobUpdate&) { told = true; };
   std::thread killer([&] {
-    EXPECT_TRUE(Eventually([&] { return daemon_.running().size() == 2; }));
+    EXPECT_TRUE(Eventually([&] { return told && daemon_.running().size() == 2; }));
     daemon_.Stop();
   });
-  const absl::Status status = client_->Run("hold", Small()).status();
+  const absl::Status status = client_->Run("hold", Small(), options).status();
   killer.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(status.ToString(), HasSubstr("was under way"));
+  EXPECT_NE(JobIdOf(status), "");
   EXPECT_EQ(held.get().status().code(), absl::StatusCode::kUnavailable);
 }
 
@@ -232,6 +237,18 @@ TEST_F(JobsTest, CancellingEndsTheJobAndTellsItsEnd) {
   EXPECT_EQ(client_->Run("echo", Small(), {}, &cancellation).status().code(), absl::StatusCode::kCancelled)
       << "a cancellation that has been used starts nothing";
   EXPECT_EQ(daemon_.jobs_started, 1);
+}
+
+TEST_F(JobsTest, TheEndOfAJobThatNothingWasToldOfHasItsId) {
+  Cancellation cancellation;
+  std::thread canceller([&] {
+    EXPECT_TRUE(Eventually([&] { return !daemon_.running().empty(); }));
+    cancellation.Cancel();
+  });
+  const absl::Status status = client_->Run("quiet", Small(), {}, &cancellation).status();
+  canceller.join();
+  ASSERT_TRUE(EndOf(status).has_value()) << status;
+  EXPECT_EQ(JobIdOf(status).rfind("j", 0), 0u) << JobIdOf(status);
 }
 
 TEST_F(JobsTest, ExecuteCanBeCancelled) {
