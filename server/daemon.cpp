@@ -179,6 +179,7 @@ v1::GetServerInfoResponse Daemon::Info() const {
   limits.set_message_bytes(config_.message_bytes);
   limits.set_inline_bytes(config_.inline_bytes);
   limits.set_array_bytes(arrays_->limits().total_bytes);
+  limits.set_max_array_bytes(arrays_->limits().array_bytes);
   limits.set_queued_jobs(config_.queue);
   limits.set_open_streams(config_.max_streams);
   limits.set_sessions(config_.max_sessions);

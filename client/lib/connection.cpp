@@ -78,6 +78,13 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
                                       ": nothing was sent to it. The record is of another start of the daemon, or "
                                       "somebody else listens there; look with: hotplate status");
   }
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+      status.error_message().rfind("Received message larger than max", 0) == 0) {
+    // So large that the daemon's gRPC did not even read it to say so by name.
+    return absl::ResourceExhaustedError(status.error_message() +
+                                        ": the message is over the daemon's limit message-bytes; send large inputs as "
+                                        "arrays (hotplate put) or by path, or start it with a larger --message-bytes");
+  }
   return FromGrpc(status);
 }
 

@@ -168,7 +168,8 @@ class Engine {
   // Takes no new jobs from now on if there was no use for `limit`; false, and nothing has changed, if there was. No job
   // that was accepted is lost between the question and its consequence.
   bool DrainIfIdle(nanoseconds limit, const std::string& reason);
-  // The drain under way, if there is one, ends after `timeout` from now at the latest. Never lengthens it.
+  // The drain that is under way, or about to begin on another thread, ends after `timeout` from now at the latest. Never
+  // lengthens it.
   void ShortenDrain(nanoseconds timeout);
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left);

@@ -67,7 +67,6 @@ bool Engine::Impl::DrainIfIdle(nanoseconds limit, const std::string& reason) {
 void Engine::Impl::ShortenDrain(nanoseconds timeout) {
   {
     std::scoped_lock lock(mutex_);
-    if (!draining_.load()) return;
     LimitDrain(timeout);
   }
   quiet_.notify_all();

@@ -5,6 +5,9 @@ import fcntl
 import os
 import signal
 import socket
+import time
+
+import numpy as np
 
 import harness
 
@@ -218,6 +221,45 @@ class SuddenDeath(harness.Case):
             self.assertEqual(command.returncode, harness.NO_DAEMON, out + err)
 
 
+class SilentPeer(harness.Case):
+    """A client that is there and says nothing any more, as behind a network that is gone."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon("--keepalive", "500ms", "--disconnect-grace", "100ms", "--lanes", "1")
+
+    def run_of(self, state, job=harness.LONG_JOB):
+        before = {job["id"] for job in self.answer("jobs")["jobs"]}
+        run = self.start("run", *job)
+
+        def found():
+            return [job["id"] for job in self.answer("jobs")["jobs"] if job["id"] not in before and job["state"] == state]
+        return run, harness.wait_until(found, f"a job was {state}")[0]
+
+    def expect_cancelled(self, run, job_id):
+        os.kill(run.pid, signal.SIGSTOP)
+        try:
+            job = self.wait_for_state(job_id, "CANCELLED")
+        finally:
+            os.kill(run.pid, signal.SIGCONT)
+        self.assertIn("client", job["error"]["message"])
+        out, err = run.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(run.returncode, harness.OK, out + err)
+
+    def test_its_job_is_cancelled_in_the_middle(self):
+        self.expect_cancelled(*self.run_of("RUNNING"))
+
+    def test_also_after_a_long_time_without_a_word(self):
+        self.addCleanup(self.hotplate, "cancel", self.submit_long_job())  # the one lane is taken
+        run, job_id = self.run_of("PENDING")
+        # Several keepalives during which there is nothing to send: the stream stays, and is watched over all the same.
+        silence = time.monotonic() + 4
+        harness.wait_until(lambda: time.monotonic() > silence, "time passed")
+        self.assertEqual(self.job(job_id)["state"], "PENDING")
+        self.expect_cancelled(run, job_id)
+
+
 class Flags(harness.Case):
     def test_insecure_is_for_loopback_only(self):
         daemon = self.start_daemon("--insecure", "--listen", "0.0.0.0", ready=False)
@@ -277,6 +319,46 @@ class Flags(harness.Case):
         daemon = self.start_daemon("--idle-timeout", "1s", name="idle")
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
         self.assertFalse(self.record_path("idle").exists())
+
+
+    def test_looking_on_keeps_no_daemon_alive(self):
+        daemon = self.start_daemon("--idle-timeout", "2s", name="watched")
+        top = self.start("--server", "watched", "top", "--json")
+        self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
+        self.assertIn("idle for 2s", self.log("watched"))
+        top.kill()
+
+    def test_what_goes_with_a_daemon_is_named(self):
+        daemon = self.start_daemon(name="holder")
+        np.save(self.folder / "x.npy", np.zeros(4, np.float32))
+        self.hotplate("--server", "holder", "put", "x.npy", "--name", "temperatures")
+        job_id = self.answer("--server", "holder", "submit", "integrate2d", "--n", "10")["jobId"]
+        self.hotplate("--server", "holder", "wait", job_id)
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        dropped = [line for line in self.log("holder").splitlines() if "dropped with this daemon" in line]
+        self.assertEqual(len(dropped), 1, self.log("holder"))
+        for text in ("1 arrays of 16 together", "the kept results of 1 jobs", "temperatures", f"job {job_id}"):
+            self.assertIn(text, dropped[0])
+
+    def test_a_path_root_that_is_not_there_is_named(self):
+        daemon = self.start_daemon("--path-root", "/no/such/folder-17", name="rootless")
+        self.assertRegex(self.log("rootless"), 'warning path-root "/no/such/folder-17"')
+        self.assertEqual(self.stop_daemon(daemon), 0)
+
+    def test_what_grpc_has_to_say_goes_to_the_log(self):
+        daemon = self.start_daemon(name="scanned")
+        address = ("127.0.0.1", self.record("scanned")["endpoints"][0]["port"])
+        with socket.create_connection(address, timeout=10) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        harness.wait_until(lambda: " error grpc: " in self.log("scanned"), "gRPC complained into the log")
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        self.assertEqual(daemon.stdout.read(), "")
+
+    def test_the_manual_page(self):
+        daemon = self.start_daemon("--man", ready=False)
+        out, _ = daemon.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(daemon.returncode, 0)
+        self.assertTrue(out.startswith(".TH HOTPLATED 1"), out[:80])
 
 
 class ManyClients(harness.Case):

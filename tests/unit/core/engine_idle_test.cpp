@@ -107,13 +107,23 @@ TEST_F(EngineIdleTest, ADrainIsShortenedAndNeverLengthened) {
   Start();
   Submit(Request("loop"), 1);
   ASSERT_TRUE(gate_.AwaitEntered(1));
-  engine_->ShortenDrain(nanoseconds::zero());
-  EXPECT_FALSE(engine_->Status().draining) << "nothing to shorten";
   std::thread drainer([&] { EXPECT_FALSE(engine_->Drain(std::chrono::hours(10), "test")); });
   EXPECT_TRUE(Eventually([&] { return engine_->Status().draining; }));
   engine_->ShortenDrain(nanoseconds::zero());
   engine_->ShortenDrain(std::chrono::hours(10));
   drainer.join();
+  EXPECT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCancelled);
+}
+
+// Who drains does so on a thread that may not have come to it yet.
+TEST_F(EngineIdleTest, ADrainIsShortenedBeforeItBegins) {
+  bodies_["loop"] = Cancellable();
+  Start();
+  Submit(Request("loop"), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  engine_->ShortenDrain(nanoseconds::zero());
+  EXPECT_FALSE(engine_->Status().draining);
+  EXPECT_FALSE(engine_->Drain(std::chrono::hours(10), "test"));
   EXPECT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCancelled);
 }
 

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "server/quantity.h"
+#include "server/settings.h"
 #include "tests/unit/service/temporary_folder.h"
 
 namespace hotplate::server {
@@ -18,6 +20,7 @@ using std::chrono::seconds;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class ConfigTest : public testing::Test {
  protected:
@@ -131,9 +134,9 @@ TEST_F(ConfigTest, PlaintextOnlyWhereNobodyElseListens) {
 }
 
 TEST_F(ConfigTest, Contradictions) {
-  EXPECT_THAT(Refusal({"--require-cuda", "--device", "cpu"}), HasSubstr("require_cuda"));
-  EXPECT_THAT(Refusal({"--array-bytes", "1GiB", "--max-array-bytes", "2GiB"}), HasSubstr("max_array_bytes"));
-  EXPECT_THAT(Refusal({"--inline-bytes", "8MiB"}), HasSubstr("inline_bytes"));
+  EXPECT_THAT(Refusal({"--require-cuda", "--device", "cpu"}), HasSubstr("require-cuda"));
+  EXPECT_THAT(Refusal({"--array-bytes", "1GiB", "--max-array-bytes", "2GiB"}), HasSubstr("max-array-bytes"));
+  EXPECT_THAT(Refusal({"--inline-bytes", "8MiB"}), HasSubstr("inline-bytes"));
 }
 
 TEST_F(ConfigTest, NamesThatWouldLeaveTheFolder) {
@@ -152,6 +155,31 @@ TEST_F(ConfigTest, CheckConfigPrintsWhatItWouldReadBack) {
   EXPECT_EQ(config.drain_timeout, milliseconds(1500));
   EXPECT_THAT(config.path_roots, ElementsAre("/data"));
   EXPECT_TRUE(config.insecure);
+}
+
+TEST_F(ConfigTest, CheckConfigRemarksOnRootsThatAreNotThere) {
+  const std::string there = folder_.path();
+  const auto result = Read({"--check-config", "--path-root", there, "--path-root", there + "/absent"});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_THAT(std::get<Answer>(*result).text, HasSubstr("\n# path-root \"" + there + "/absent\" is no folder"));
+  EXPECT_THAT(std::get<Answer>(*result).text, Not(HasSubstr("# path-root \"" + there + "\"")));
+}
+
+TEST_F(ConfigTest, KeepaliveHasBounds) {
+  EXPECT_EQ(Good({}).keepalive, seconds(30));
+  EXPECT_EQ(Good({"--keepalive", "500ms"}).keepalive, milliseconds(500));
+  EXPECT_THAT(Refusal({"--keepalive", "0"}), AllOf(HasSubstr("--keepalive"), HasSubstr("from 100ms to 1d")));
+}
+
+TEST_F(ConfigTest, TheManualPageHasEveryFlagOfTheHelp) {
+  const auto manual = Read({"--man"});
+  ASSERT_TRUE(manual.ok()) << manual.status().ToString();
+  std::string text = std::get<Answer>(*manual).text;
+  text.erase(std::remove(text.begin(), text.end(), '\\'), text.end());
+  for (const Setting& setting : Settings()) {
+    EXPECT_THAT(text, AllOf(HasSubstr(".B --" + setting.flag), HasSubstr(setting.variable), HasSubstr(setting.help)));
+  }
+  EXPECT_THAT(text, AllOf(HasSubstr("Default: 15m"), HasSubstr(".SH EXIT STATUS"), HasSubstr("hotplate (1)")));
 }
 
 TEST_F(ConfigTest, HelpHasAnExampleAndVersionAnswers) {

@@ -34,12 +34,14 @@ TEST(LogTest, GrpcsLinesComeAtTheirLevelAndWithoutSecrets) {
   const auto log = OpenLog(file, "info");
   ASSERT_TRUE(log.ok()) << log.status();
   RouteGrpcLog(*log);
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);
   testing::internal::CaptureStderr();
   gpr_log(GPR_ERROR, "Handshake failed, token %s", std::string(64, 'b').c_str());
   gpr_log_message("file.cc", 7, GPR_LOG_SEVERITY_INFO, "for information");
   gpr_log_message("file.cc", 8, GPR_LOG_SEVERITY_DEBUG, "of no interest");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());
   gpr_set_log_function(nullptr);  // gRPC's own again
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   spdlog::set_default_logger(nullptr);
   (*log)->flush();
   std::ifstream in(file);

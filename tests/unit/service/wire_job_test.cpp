@@ -255,6 +255,11 @@ TEST_F(PathInputTest, WhatIsNotAnArrayFile) {
   ExpectRefused("inputs.x", "text.npy");
 }
 
+TEST_F(PathInputTest, AnErrorNamesTheFileHoweverDeepItLies) {
+  GivePath(folder_.path() + "/" + std::string(150, 'd') + "/" + std::string(150, 'e') + "/measurement-17.npy");
+  ExpectRefused("inputs.x", "measurement-17.npy", absl::StatusCode::kNotFound);
+}
+
 TEST_F(PathInputTest, APipeDoesNotHoldUpTheDaemon) {
   const std::string pipe = folder_.path() + "/pipe.npy";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -272,7 +277,9 @@ TEST(CanonicalRootsTest, ResolvesLinksAndDropsWhatIsNotThere) {
   std::filesystem::create_directory(folder.path() + "/real");
   std::filesystem::create_symlink("real", folder.path() + "/link");
   const std::string real = std::filesystem::canonical(folder.path() + "/real").string();
-  EXPECT_THAT(CanonicalRoots({folder.path() + "/link", folder.path() + "/absent", real}), ElementsAre(real));
+  std::vector<std::string> missing;
+  EXPECT_THAT(CanonicalRoots({folder.path() + "/link", folder.path() + "/absent", real}, &missing), ElementsAre(real));
+  EXPECT_THAT(missing, ElementsAre(folder.path() + "/absent"));
 }
 
 }  // namespace
