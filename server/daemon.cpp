@@ -186,7 +186,11 @@ v1::GetServerInfoResponse Daemon::Info() const {
   wire::ToProto(config_.longest_lease, *limits.mutable_longest_lease());
   wire::ToProto(config_.result_retention, *limits.mutable_result_retention());
   for (const std::string& root : config_.path_roots) limits.add_path_roots(root);
-  for (const auto& device : engine_->devices()) wire::ToProto(device->info(), "", *info.add_devices());
+  for (const auto& device : engine_->devices()) {
+    wire::ToProto(device->info(), "", *info.add_devices());
+    // Of the node: all its GPUs have the same.
+    if (!device->info().driver_version.empty()) info.mutable_versions()->set_driver(device->info().driver_version);
+  }
   wire::ToProto(start_time_, *info.mutable_start_time());
   info.set_pid(static_cast<std::uint32_t>(getpid()));
   info.set_node(NodeName());

@@ -1,5 +1,6 @@
 #include "client/cli/receipt.h"
 
+#include <cmath>
 #include <vector>
 
 #include "client/cli/console.h"
@@ -34,23 +35,43 @@ std::string KernelNote(const v1::Receipt& receipt, v1::JobState state) {
   return Join(notes, " · ");
 }
 
+std::string Energy(const v1::Receipt& receipt) {
+  std::string watts;
+  if (receipt.has_mean_watts()) watts += ", " + std::to_string(std::lround(receipt.mean_watts())) + " W mean";
+  if (receipt.has_max_watts()) watts += ", " + std::to_string(std::lround(receipt.max_watts())) + " W at most";
+  switch (receipt.energy_state()) {
+    case v1::ENERGY_MEASURED:
+      return "energy " + Number(std::round(receipt.energy_joules() * 100) / 100) + " J" + watts;
+    case v1::ENERGY_BELOW_RESOLUTION:
+      return "energy below resolution (kernel under 200 ms)";
+    case v1::ENERGY_OF_WHOLE_GPU:
+      return "energy not measurable of a MIG instance";
+    default:
+      return "energy not measurable here" + watts;
+  }
+}
+
+// Whether the figures are this job's alone. Without a word on processes, only the daemon's own jobs are known.
+std::string Sharing(const v1::Receipt& receipt) {
+  if (receipt.other_processes() > 0) {
+    return "device shared with " + std::to_string(receipt.other_processes()) +
+           (receipt.other_processes() == 1 ? " other process" : " other processes");
+  }
+  if (receipt.device_shared()) return "device shared with other jobs";
+  return receipt.has_other_processes() ? "device not shared" : "no other job on it";
+}
+
 // Energy, clocks and what may have disturbed the measurement.
 std::string Conditions(const v1::Receipt& receipt) {
-  std::vector<std::string> notes;
-  if (receipt.has_energy_joules()) {
-    std::string energy =
-        "energy " + Number(static_cast<double>(static_cast<std::int64_t>(receipt.energy_joules() * 100)) / 100) + " J";
-    if (receipt.has_mean_watts()) energy += ", " + std::to_string(static_cast<int>(receipt.mean_watts())) + " W mean";
-    notes.push_back(energy);
-  } else {
-    notes.push_back("energy below resolution or not measurable here");
-  }
+  std::vector<std::string> notes = {Energy(receipt)};
   if (receipt.has_sm_clock_mhz()) notes.push_back(std::to_string(receipt.sm_clock_mhz()) + " MHz");
-  if (receipt.has_throttled()) notes.push_back(receipt.throttled() ? "THROTTLED" : "no throttling");
+  if (receipt.has_throttled()) {
+    const std::string why = Join({receipt.throttle_reasons().begin(), receipt.throttle_reasons().end()}, ", ");
+    notes.push_back(!receipt.throttled() ? "no throttling" : "THROTTLED" + (why.empty() ? "" : " (" + why + ")"));
+  }
   if (receipt.has_ecc_errors() && receipt.ecc_errors()) notes.push_back("ECC ERRORS");
   if (receipt.has_xid_errors() && receipt.xid_errors()) notes.push_back("XID ERRORS");
-  if (receipt.has_device_shared())
-    notes.push_back(receipt.device_shared() ? "device shared with other work" : "device not shared");
+  if (receipt.has_device_shared()) notes.push_back(Sharing(receipt));
   return Join(notes, " · ");
 }
 

@@ -1,17 +1,21 @@
 // hotplate devices: what the daemon runs kernels on.
 #include "client/cli/commands.h"
+#include "client/cli/device_text.h"
 #include "client/cli/json.h"
 #include "client/cli/table.h"
 
 namespace hotplate::cli {
 namespace {
 
-std::string Details(const v1::Device& device) {
+std::string Details(const v1::Device& device, const v1::TelemetrySample& newest) {
   std::vector<std::string> details;
   if (!device.instruction_set().empty()) details.push_back(device.instruction_set());
   if (!device.compute_capability().empty()) details.push_back("compute " + device.compute_capability());
   if (!device.mode().empty() && device.mode() != "default") details.push_back(device.mode());
   if (!device.pci_bus_id().empty()) details.push_back(device.pci_bus_id());
+  if (const v1::DeviceSample* sample = SampleOf(newest, device.id())) {
+    for (const std::string& word : DeviceWords(*sample)) details.push_back(word);
+  }
   if (!device.lost().empty()) details.push_back("LOST: " + device.lost());
   return Join(details, ", ");
 }
@@ -21,6 +25,10 @@ absl::Status Devices(const Invocation& call) {
   if (!client.ok()) return client.status();
   const auto info = client->Info();
   if (!info.ok()) return info.status();
+  const auto telemetry = client->Telemetry();
+  if (!telemetry.ok()) return telemetry.status();
+  v1::TelemetrySample newest;
+  if (!telemetry->samples().empty()) newest = *telemetry->samples().rbegin();
   Table table({"ID", "BACK-END", "NAME", "MEMORY", "LANES", "THREADS", "DETAILS"});
   table.AlignRight(3).AlignRight(4).AlignRight(5);
   std::string ids;
@@ -30,7 +38,8 @@ absl::Status Devices(const Invocation& call) {
     json.push_back(ToJson(device));
     table.Row({device.id(), device.backend(), device.name(), Bytes(static_cast<double>(device.memory_bytes())),
                std::to_string(device.lanes()),
-               device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-", Details(device)});
+               device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-",
+               Details(device, newest)});
   }
   std::string text = table.Text();
   for (const std::string& note : info->device_notes()) {
@@ -38,7 +47,13 @@ absl::Status Devices(const Invocation& call) {
     text += "  " + Printable(note) + "\n";
   }
   call.output.Answer([&] { return text; },
-                     [&] { return JsonObject().Raw("devices", JsonArray(json)).Raw("notes", JsonArray(notes)).Json(); },
+                     [&] {
+                       return JsonObject()
+                           .Raw("devices", JsonArray(json))
+                           .Raw("notes", JsonArray(notes))
+                           .Raw("sample", ToJson(newest))
+                           .Json();
+                     },
                      ids);
   return absl::OkStatus();
 }

@@ -52,6 +52,39 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
       "device_sm_clock_hertz", "gauge", "Clock of the multiprocessors.", [](D d) { return d.has_sm_clock_mhz(); },
       [](D d) { return d.sm_clock_mhz() * 1e6; });
   all(
+      "device_memory_clock_hertz", "gauge", "Clock of the memory.", [](D d) { return d.has_memory_clock_mhz(); },
+      [](D d) { return d.memory_clock_mhz() * 1e6; });
+  all(
+      "device_power_limit_watts", "gauge", "Power that it may draw.", [](D d) { return d.has_power_limit_watts(); },
+      [](D d) { return d.power_limit_watts(); });
+  all(
+      "device_throttled_by_power_seconds_total", "counter", "Time at clocks held down by the power limit.",
+      [](D d) { return d.has_power_throttled_ns(); },
+      [](D d) { return static_cast<double>(d.power_throttled_ns()) * 1e-9; });
+  all(
+      "device_throttled_by_heat_seconds_total", "counter", "Time at clocks held down by heat.",
+      [](D d) { return d.has_thermal_throttled_ns(); },
+      [](D d) { return static_cast<double>(d.thermal_throttled_ns()) * 1e-9; });
+  all(
+      "device_ecc_errors_total", "counter", "Uncorrected memory errors since the driver was loaded.",
+      [](D d) { return d.has_ecc_errors(); }, [](D d) { return d.ecc_errors(); });
+  all(
+      "device_xid_errors_total", "counter", "Critical errors that the driver told of since the daemon's start.",
+      [](D d) { return d.has_xid_errors(); }, [](D d) { return d.xid_errors(); });
+  all(
+      "device_processes", "gauge", "Processes that compute on the device, the daemon included.",
+      [](D d) { return d.has_processes(); }, [](D d) { return d.processes(); });
+  all(
+      "device_other_processes", "gauge", "Processes that compute on the device, without the daemon.",
+      [](D d) { return d.has_other_processes(); }, [](D d) { return d.other_processes(); });
+  all(
+      "device_pcie_receive_bytes_per_second", "gauge", "PCIe traffic to the device.",
+      [](D d) { return d.has_pcie_receive_bytes_per_second(); }, [](D d) { return d.pcie_receive_bytes_per_second(); });
+  all(
+      "device_pcie_transmit_bytes_per_second", "gauge", "PCIe traffic from the device.",
+      [](D d) { return d.has_pcie_transmit_bytes_per_second(); },
+      [](D d) { return d.pcie_transmit_bytes_per_second(); });
+  all(
       "device_jobs_running", "gauge", "Jobs that run on the device.", [](D) { return true; },
       [](D d) { return d.jobs_running(); });
 }

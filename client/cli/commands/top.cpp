@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "client/cli/commands.h"
+#include "client/cli/device_text.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
@@ -68,17 +69,8 @@ std::vector<std::string> DeviceRow(const Picture& picture, const v1::Device& dev
   row.push_back(sample->has_memory_used_bytes() ? "mem " + Bytes(static_cast<double>(sample->memory_used_bytes())) +
                                                       " of " + Bytes(static_cast<double>(sample->memory_total_bytes()))
                                                 : "");
-  std::vector<std::string> rest;
-  if (sample->has_power_watts())
-    rest.push_back(
-        std::to_string(static_cast<int>(sample->power_watts())) +
-        (sample->has_power_limit_watts() ? "/" + std::to_string(static_cast<int>(sample->power_limit_watts())) : "") +
-        " W");
-  if (sample->has_temperature_celsius())
-    rest.push_back(std::to_string(static_cast<int>(sample->temperature_celsius())) + " °C");
-  if (sample->has_sm_clock_mhz()) rest.push_back(std::to_string(sample->sm_clock_mhz()) + " MHz");
-  if (sample->throttle_reasons_size() > 0)
-    rest.push_back("THROTTLED: " + Join({sample->throttle_reasons().begin(), sample->throttle_reasons().end()}, ", "));
+  std::vector<std::string> rest = DeviceWords(*sample);
+  if (!device.mode().empty() && device.mode() != "default") rest.push_back(device.mode());
   if (!device.lost().empty()) rest.push_back("LOST: " + device.lost());
   row.push_back(Join(rest, "   "));
   return row;
@@ -121,9 +113,7 @@ std::string Draw(const Picture& picture, bool colour) {
   Table devices;
   for (const v1::Device& device : info.devices()) {
     const v1::DeviceSample* sample = nullptr;
-    if (newest)
-      for (const v1::DeviceSample& candidate : newest->devices())
-        if (candidate.device() == device.id()) sample = &candidate;
+    if (newest) sample = SampleOf(*newest, device.id());
     devices.Row(DeviceRow(picture, device, sample));
   }
   return text + devices.Text() + "\n" + JobRows(picture.jobs);

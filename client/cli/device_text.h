@@ -1,0 +1,17 @@
+// What a sample says of a device, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hotplate/v1/telemetry.pb.h"
+
+namespace hotplate::cli {
+
+// "412/700 W", "54 °C", "1980 MHz", "2 other processes", "THROTTLED: power cap", …: what it tells, in this order.
+std::vector<std::string> DeviceWords(const v1::DeviceSample& sample);
+
+// The sample of the device with this id; null if there is none.
+const v1::DeviceSample* SampleOf(const v1::TelemetrySample& sample, const std::string& device);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,119 @@
+// The receipt's last line, and what is said of a device: each figure only where there is one.
+#include "client/cli/receipt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/cli/device_text.h"
+
+namespace hotplate::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// The line without its indent.
+std::string Conditions(const v1::Receipt& receipt) {
+  std::string text = ReceiptText(receipt, v1::COMPLETED);
+  text.pop_back();
+  return text.substr(text.rfind('\n') + 3);
+}
+
+TEST(ReceiptTest, OnACpuLittleIsKnown) {
+  v1::Receipt receipt;
+  receipt.set_energy_state(v1::ENERGY_NOT_MEASURABLE);
+  receipt.set_device_shared(false);
+  EXPECT_EQ(Conditions(receipt), "energy not measurable here · no other job on it");
+  receipt.set_device_shared(true);
+  EXPECT_EQ(Conditions(receipt), "energy not measurable here · device shared with other jobs");
+}
+
+TEST(ReceiptTest, OfAShortKernelOnAGpu) {
+  v1::Receipt receipt;
+  receipt.set_energy_state(v1::ENERGY_BELOW_RESOLUTION);
+  receipt.set_sm_clock_mhz(1980);
+  receipt.set_throttled(false);
+  receipt.set_ecc_errors(false);
+  receipt.set_xid_errors(false);
+  receipt.set_other_processes(0);
+  receipt.set_device_shared(false);
+  EXPECT_EQ(Conditions(receipt),
+            "energy below resolution (kernel under 200 ms) · 1980 MHz · no throttling · device not shared");
+}
+
+TEST(ReceiptTest, OfALongKernelWithEverythingAgainstIt) {
+  v1::Receipt receipt;
+  receipt.set_energy_state(v1::ENERGY_MEASURED);
+  receipt.set_energy_joules(1234.5678);
+  receipt.set_mean_watts(411.5);
+  receipt.set_max_watts(699.6);
+  receipt.set_sm_clock_mhz(1410);
+  receipt.set_throttled(true);
+  receipt.add_throttle_reasons("power cap");
+  receipt.add_throttle_reasons("thermal");
+  receipt.set_ecc_errors(true);
+  receipt.set_xid_errors(true);
+  receipt.set_other_processes(2);
+  receipt.set_device_shared(true);
+  EXPECT_EQ(Conditions(receipt),
+            "energy 1234.57 J, 412 W mean, 700 W at most · 1410 MHz · THROTTLED (power cap, thermal) · ECC ERRORS · "
+            "XID ERRORS · device shared with 2 other processes");
+}
+
+TEST(ReceiptTest, OfAMigInstance) {
+  v1::Receipt receipt;
+  receipt.set_energy_state(v1::ENERGY_OF_WHOLE_GPU);
+  receipt.set_other_processes(1);
+  receipt.set_device_shared(true);
+  EXPECT_EQ(Conditions(receipt), "energy not measurable of a MIG instance · device shared with 1 other process");
+}
+
+TEST(ReceiptTest, OfAnOlderDaemon) {
+  v1::Receipt receipt;
+  EXPECT_EQ(Conditions(receipt), "energy not measurable here");
+}
+
+TEST(DeviceWordsTest, ACpuHasNone) {
+  v1::DeviceSample sample;
+  sample.set_utilisation(0.5);
+  EXPECT_THAT(DeviceWords(sample), IsEmpty());
+}
+
+TEST(DeviceWordsTest, AGpuHasThemAll) {
+  v1::DeviceSample sample;
+  sample.set_power_watts(411.6);
+  sample.set_power_limit_watts(700);
+  sample.set_temperature_celsius(54);
+  sample.set_sm_clock_mhz(1980);
+  sample.set_pcie_receive_bytes_per_second(1.2e9);
+  sample.set_pcie_transmit_bytes_per_second(3.4e6);
+  sample.set_processes(3);
+  sample.set_other_processes(2);
+  sample.add_throttle_reasons("power cap");
+  sample.add_throttle_reasons("thermal");
+  sample.set_ecc_errors(2);
+  sample.set_xid_errors(4);
+  sample.set_last_xid(31);
+  EXPECT_THAT(DeviceWords(sample),
+              ElementsAre("412/700 W", "54 °C", "1980 MHz", "PCIe in 1.2 GB/s", "out 3.4 MB/s", "2 other processes",
+                          "THROTTLED: power cap, thermal", "2 ECC ERRORS since the driver was loaded",
+                          "XID 31 (4 since the daemon's start)"));
+}
+
+TEST(DeviceWordsTest, ProcessesThatCannotBeToldApartAreCounted) {
+  v1::DeviceSample sample;
+  sample.set_processes(1);
+  EXPECT_THAT(DeviceWords(sample), ElementsAre("1 process"));
+  sample.set_other_processes(0);
+  EXPECT_THAT(DeviceWords(sample), IsEmpty());
+}
+
+TEST(DeviceWordsTest, OfAnInstanceThePowerIsTheWholeGpus) {
+  v1::DeviceSample sample;
+  sample.set_power_watts(300);
+  sample.set_of_whole_gpu(true);
+  EXPECT_THAT(DeviceWords(sample), ElementsAre("300 W (whole GPU)"));
+}
+
+}  // namespace
+}  // namespace hotplate::cli
