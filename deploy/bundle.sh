@@ -77,6 +77,19 @@ while read -r library path; do
 done < <({ for program in "${programs[@]}"; do ldd "$libexec/programs/$program"; done
            for library in libstdc++.so.6 libgcc_s.so.1; do echo "$library => $(gcc -print-file-name=$library)"; done; } |
          awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }')
+# No folder of this machine, nor an empty word, which means the current folder, in what is looked through for libraries.
+cat >"$out/rpath.cmake" <<'CMAKE'
+file(GLOB programs "${tree}/libexec/hotplate/programs/*")
+foreach(program IN LISTS programs)
+  file(RPATH_REMOVE FILE "${program}")
+endforeach()
+file(GLOB_RECURSE plugins "${tree}/libexec/hotplate/libhotplate_cuda*.so")
+foreach(plugin IN LISTS plugins)
+  file(RPATH_SET FILE "${plugin}" NEW_RPATH "\$ORIGIN")
+endforeach()
+CMAKE
+cmake -Dtree="$tree" -P "$out/rpath.cmake"
+rm "$out/rpath.cmake"
 find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate \) -exec strip --strip-unneeded {} +
 
 # Data, documents, the kit.

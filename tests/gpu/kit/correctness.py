@@ -77,8 +77,10 @@ def environment(kit):
         except Failed as why:
             if kit.device != "cuda":
                 raise
-            kit.learn(no_device=str(why))
-            raise NotRun(str(why)) from why
+            found = re.search(r"no usable CUDA device: (.*?)(?:; use --device cpu|$)", str(why), re.DOTALL)
+            reason = found.group(1) if found else str(why)
+            kit.learn(no_device=reason)
+            raise NotRun(reason) from why
         facts["devices"] = devices
         facts["versions"] = status.get("info", status).get("versions")
         kit.learn(device=devices[0])
