@@ -139,12 +139,13 @@ absl::Status Top(const Invocation& call) {
   InterruptWatch interrupt([&wake] { [[maybe_unused]] const ssize_t n = write(wake[1], "x", 1); });
   auto client = call.Connect();
   absl::Status status = client.status();
-  if (screen && !once && status.ok()) call.console.out << "\033[?1049h\033[?25l";
+  const bool live = screen && !once && status.ok();
+  if (live) call.console.out << "\033[?1049h\033[?25l";
   while (status.ok()) {
     const auto picture = Look(*client);
     status = picture.status();
     if (!status.ok()) break;
-    if (screen && !once) {
+    if (live) {
       // Line by line over what stood there, then nothing below: without the flicker of clearing first.
       std::string text = "\033[H";
       TerminalSize room = SizeOfTerminal();
@@ -159,7 +160,7 @@ absl::Status Top(const Invocation& call) {
     pollfd stop{wake[0], POLLIN, 0};
     if (poll(&stop, 1, static_cast<int>(wait.count())) > 0 || interrupt.interrupted()) break;
   }
-  if (screen && !once) call.console.out << "\033[?25h\033[?1049l" << std::flush;
+  if (live) call.console.out << "\033[?25h\033[?1049l" << std::flush;
   close(wake[0]);
   close(wake[1]);
   return status;
