@@ -14,11 +14,13 @@
 // pcie_rx. Units are NVML's. With FAKE_OLD_NVML it exports what a library of long ago did.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,6 +62,7 @@ struct Script {
   int init_error = 0;
   std::string driver = "580.65.06";
   std::vector<std::unique_ptr<OpaqueDevice>> gpus;
+  std::vector<std::unique_ptr<OpaqueDevice>> former;  // of scripts before: whoever has their handles may still ask
 };
 
 Script& TheScript() {
@@ -70,8 +73,7 @@ Script& TheScript() {
 int Read() {
   Script& script = TheScript();
   const std::lock_guard lock(script.mutex);
-  // Handles of the script before stay valid: whoever has them may still ask.
-  for (auto& gpu : script.gpus) static_cast<void>(gpu.release());
+  std::move(script.gpus.begin(), script.gpus.end(), std::back_inserter(script.former));
   script.gpus.clear();
   script.init_error = 0;
   const char* const path = std::getenv("HOTPLATE_FAKE_NVML");

@@ -124,6 +124,75 @@ TEST(WireResultTest, EndWithOutputsAndReceipt) {
   EXPECT_FALSE(receipt.has_share_of_peak());
 }
 
+TEST(WireResultTest, HowTheDeviceWasGoesOver) {
+  core::JobEnd end = CompletedEnd();
+  v1::JobEnd out;
+  ToProto(end, core::JobId("7"), "selu", Facts(), out);
+  EXPECT_EQ(out.result().receipt().energy_state(), v1::ENERGY_NOT_MEASURABLE);
+  EXPECT_FALSE(out.result().receipt().has_throttled());
+  EXPECT_FALSE(out.result().receipt().has_other_processes());
+  EXPECT_FALSE(out.result().receipt().device_shared());
+
+  core::DeviceConditions& conditions = end.receipt->conditions;
+  conditions.energy_state = core::EnergyState::kMeasured;
+  conditions.energy_joules = 120;
+  conditions.mean_watts = 400;
+  conditions.max_watts = 500;
+  conditions.sm_clock_mhz = 1980;
+  conditions.throttled = true;
+  conditions.throttle_reasons = {"power cap"};
+  conditions.ecc_errors = false;
+  conditions.xid_errors = true;
+  conditions.other_processes = 2;
+  out.Clear();
+  ToProto(end, core::JobId("7"), "selu", Facts(), out);
+  const v1::Receipt& receipt = out.result().receipt();
+  EXPECT_EQ(receipt.energy_state(), v1::ENERGY_MEASURED);
+  EXPECT_EQ(receipt.energy_joules(), 120);
+  EXPECT_EQ(receipt.mean_watts(), 400);
+  EXPECT_EQ(receipt.max_watts(), 500);
+  EXPECT_EQ(receipt.sm_clock_mhz(), 1980u);
+  EXPECT_TRUE(receipt.throttled());
+  ASSERT_EQ(receipt.throttle_reasons_size(), 1);
+  EXPECT_EQ(receipt.throttle_reasons(0), "power cap");
+  EXPECT_TRUE(receipt.has_ecc_errors());
+  EXPECT_FALSE(receipt.ecc_errors());
+  EXPECT_TRUE(receipt.xid_errors());
+  EXPECT_EQ(receipt.other_processes(), 2u);
+  EXPECT_TRUE(receipt.device_shared()) << "with processes of others";
+}
+
+TEST(WireResultTest, ASampleGoesOverWithoutWhatIsNotThere) {
+  core::TelemetrySample sample;
+  sample.devices.resize(2);
+  sample.devices[0].device = "cpu0";
+  DeviceMetrics& metrics = sample.devices[1].metrics;
+  metrics.throttle_reasons = {"thermal"};
+  metrics.other_processes = 0;
+  metrics.power_throttled_ns = 11;
+  metrics.thermal_throttled_ns = 12;
+  metrics.ecc_errors = 1;
+  metrics.xid_errors = 2;
+  metrics.last_xid = 79;
+  metrics.of_whole_gpu = true;
+  v1::TelemetrySample out;
+  ToProto(sample, out);
+  ASSERT_EQ(out.devices_size(), 2);
+  const v1::DeviceSample &cpu = out.devices(0), &gpu = out.devices(1);
+  EXPECT_FALSE(cpu.has_other_processes() || cpu.has_power_throttled_ns() || cpu.has_thermal_throttled_ns() ||
+               cpu.has_ecc_errors() || cpu.has_xid_errors() || cpu.has_last_xid() || cpu.of_whole_gpu());
+  ASSERT_EQ(gpu.throttle_reasons_size(), 1);
+  EXPECT_EQ(gpu.throttle_reasons(0), "thermal");
+  EXPECT_TRUE(gpu.has_other_processes());
+  EXPECT_EQ(gpu.other_processes(), 0u);
+  EXPECT_EQ(gpu.power_throttled_ns(), 11u);
+  EXPECT_EQ(gpu.thermal_throttled_ns(), 12u);
+  EXPECT_EQ(gpu.ecc_errors(), 1u);
+  EXPECT_EQ(gpu.xid_errors(), 2u);
+  EXPECT_EQ(gpu.last_xid(), 79u);
+  EXPECT_TRUE(gpu.of_whole_gpu());
+}
+
 TEST(WireResultTest, AFailedEndHasItsErrorAndReceiptButNoOutputs) {
   core::JobEnd end = CompletedEnd();
   end.state = core::JobState::kFailed;
