@@ -2,7 +2,7 @@
 # Installs the Debian packages that Hotplate is built, tested and measured with (Debian 12 or 13). Asks apt only for
 # what is missing, so a second run costs nothing and needs neither root nor network.
 #   usage: deploy/install-deps.sh [--long]
-#   --long  also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, other shells
+#   --long  also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, other shells, debootstrap
 set -euo pipefail
 
 packages=(
@@ -16,7 +16,7 @@ packages=(
 )
 for argument in "$@"; do
   case $argument in
-    --long) packages+=(clang clang-tidy clang-format libomp-dev shellcheck zsh fish) ;;
+    --long) packages+=(clang clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap) ;;
     *) echo "install-deps.sh: unknown argument '$argument' (there is --long)" >&2; exit 2 ;;
   esac
 done

@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and runs the tests: the release build, then the same under AddressSanitizer and
 # UndefinedBehaviorSanitizer. Ends with one line "N passed, N failed, N skipped", counted over all runs.
 #   usage: tests/run.sh [--long] [--skip-install] [--only PRESET]
-#   --long         also ThreadSanitizer, the fuzzers and the lint
+#   --long         also ThreadSanitizer, the fuzzers, the lint, and the bundle in Debian 11 and 13 roots
 #   --only PRESET  that build's tests and no other (release, asan, tsan)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -58,6 +58,14 @@ if [ $long = yes ]; then
     step "Fuzz"
     tests/fuzz/run.sh || broken=1
   fi
+fi
+
+if [ $long = yes ] && [[ " ${presets[*]} " == *" release "* ]]; then
+  step "Bundle in Debian 11 and 13 roots"
+  bundle=0
+  tests/bundle/run.sh --roots || bundle=$?
+  # 77: skipped, and it has said why.
+  [ $bundle = 0 ] || [ $bundle = 77 ] || broken=1
 fi
 
 step "Result"

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,25 @@ class KitTest(unittest.TestCase):
             self.assertEqual(check["status"], "pass", said)
         self.assertEqual(found["exit_status"], 1)
 
+    def test_a_kernel_that_faults_on_a_fake_driver(self):
+        """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""
+        real, tree = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]), self.folder / "tree"
+        fakes = real.parent / "tests/unit/cuda/fakes"
+        (tree / "bin/faulting").mkdir(parents=True)
+        for name in ("hotplate", "hotplated", "hotplate_case_files"):
+            shutil.copy(real / name, tree / "bin")  # the daemon looks for plug-ins beside itself
+        shutil.copytree(real.parent / "share", tree / "share")
+        for folder in ("bin", "bin/faulting"):
+            shutil.copy(fakes / "host_kernels.so", tree / folder / "libhotplate_cuda13.so")
+        environment = {"HOTPLATE_BIN_DIR": str(tree / "bin"), "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so"),
+                       "HOTPLATE_REQUIRE_CUDA": "1"}
+        broken = environment | {"FAKE_CUDA": "devices=1 breaking_kernel=vector_add"}
+        found, said = self.kit("--only", "sticky", env=broken)
+        self.assertEqual([check["status"] for check in section(found, "sticky")["checks"]], ["pass"] * 4, said)
+        # A kernel that does not fault is no proof.
+        found, said = self.kit("--only", "sticky", env=environment | {"FAKE_CUDA": "devices=1"}, code=1)
+        self.assertEqual([check["status"] for check in section(found, "sticky")["checks"][:3]], ["fail"] * 3, said)
+
     def test_a_budget_that_is_over_is_said(self):
         found, _ = self.kit("--device", "cpu", "--only", "cancel", "--budget", "1")
         self.assertIn("--budget", section(found, "cancel")["checks"][0]["reason"])
@@ -107,7 +127,9 @@ class VerifiedTest(unittest.TestCase):
             run = {"what": "hotplate gpu kit", "schema_version": 1, "back_end": "cuda", "only": [], "date": "2026-01-02T03:04:05",
                    "device": {"name": "A GPU"}, "driver": "1.2", "cuda": "13.0", "git_revision": "abc",
                    "counts": {"pass": 7, "fail": 1, "not_run": 2}, "sections": []}
-            others = {"cpu.json": run | {"back_end": "cpu"}, "bench.json": {"rows": []}, "gpu.json": run,
+            fake = run | {"date": "2027-01-01T00:00:00", "device": {"name": "NVIDIA Fake 90"}}
+            others = {"fake.json": fake, "undriven.json": run | {"driver": None, "device": {"name": "Another"}},
+                      "cpu.json": run | {"back_end": "cpu"}, "bench.json": {"rows": []}, "gpu.json": run,
                       "older.json": run | {"date": "2025-01-01T00:00:00", "git_revision": "older"}}
             for name, whole in others.items():
                 (pathlib.Path(folder) / name).write_text(json.dumps(whole), encoding="utf-8")
@@ -116,7 +138,8 @@ class VerifiedTest(unittest.TestCase):
             self.assertEqual(self.verified(*words).returncode, 0)
             text = readme.read_text(encoding="utf-8")
             self.assertIn("| A GPU | 1.2, 13.0 | [7, 1, 2](tests/bench/results/gpu.json) | not measured | abc, 2026-01-02 |", text)
-            self.assertNotIn("older", text)
+            for absent in ("older", "Fake", "Another"):
+                self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
             self.assertEqual(self.verified("--check", *words).returncode, 0)
 

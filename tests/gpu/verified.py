@@ -4,8 +4,8 @@
 usage: verified.py [--check] [--results DIR] [--readme FILE]
   --check  change nothing; exit status 1 if the README does not say what the files say
 
-A run counts if it was made on a GPU, of all sections, by a bundle of a clean revision or by the source tree. The newest of
-each device stands in the table. What failed or was not run is counted there, not left out.
+A run counts if it was made on a GPU with a driver, not on the tests' fake of one, and of all sections. The newest of each
+device stands in the table. What failed or was not run is counted there, not left out.
 """
 
 import argparse
@@ -27,7 +27,8 @@ def runs(folder):
             continue
         if whole["schema_version"] != SCHEMA_VERSION:
             raise SystemExit(f"verified.py: {path} has schema version {whole['schema_version']}, I know {SCHEMA_VERSION}")
-        if whole["back_end"] == "cuda" and whole["device"] and not whole["only"]:
+        real = whole["back_end"] == "cuda" and whole["device"] and whole["driver"] and "Fake" not in whole["device"]["name"]
+        if real and not whole["only"]:
             found.append((path.name, whole))
     return sorted(found, key=lambda one: one[1]["date"], reverse=True)
 

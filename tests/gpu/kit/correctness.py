@@ -84,6 +84,8 @@ def environment(kit):
         facts["devices"] = devices
         facts["versions"] = status.get("info", status).get("versions")
         kit.learn(device=devices[0])
+        if not kit.facts.get("driver") and (facts["versions"] or {}).get("driver"):
+            kit.learn(driver=facts["versions"]["driver"], cuda=facts["versions"].get("cuda"))
 
 
 # conformance

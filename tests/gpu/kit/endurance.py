@@ -90,7 +90,10 @@ def memory(kit):
         daemon = Daemon(kit, "--lanes", "1").__enter__()
         held = subprocess.Popen(holder + ["hold", str(700 << 20)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                 env=kit.environment)
-        facts["holder"] = json.loads(held.stdout.readline() or "{}")
+        said = held.stdout.readline()
+        if not said:
+            raise Failed(f"bench_bare_cuda hold ended with {held.wait(timeout=30)}")
+        facts["holder"] = json.loads(said)
         code, out, err = daemon.run("run", *big)
         facts["exit"], facts["said"] = code, (err or out).strip()[:400]
         if code != 5:
@@ -138,6 +141,7 @@ def soak(kit):
     seconds = 5 if kit.quick else 60
     with Daemon(kit, "--lanes", "3", "--result-retention", "1s") as daemon:
         work = [(kernel, case) for kernel in kit.place.kernel_names() for case in kit.cases(kernel, 3, 8 << 20)]
+        before = None
         with kit.check("soak") as facts:
             with concurrent.futures.ThreadPoolExecutor(4) as pool:  # everything once: pools and libraries are warm
                 list(pool.map(lambda one: kit.run_case(daemon, *one), work))
@@ -167,6 +171,8 @@ def soak(kit):
             if any(device.get("lost") for device in daemon.devices()):
                 raise Failed(f"a device was lost: {daemon.devices()}")
         with kit.check("memory after the soak") as facts:
+            if before is None:
+                raise NotRun("the soak did not begin")
             wait_until(lambda: daemon.metrics().get("hotplate_jobs_running") == 0, "the daemon was idle")
             slack = {"resident_bytes": 64 << 20, "device_memory_used_bytes": 64 << 20}
 
@@ -206,7 +212,7 @@ def sticky(kit):
     daemon = None
     with kit.check("a faulting kernel is named") as facts:
         daemon = Daemon(kit, name="faulting", command=faulting_command(kit)).__enter__()
-        case = kit.cases("vector_add", 2, 1 << 20)[0]
+        case = next(one for one in kit.cases("vector_add", 1000, 1 << 20) if "float32" in one)
         folder = f"{kit.folder}/fault"
         os.mkdir(folder)
         _, out, _ = kit.command(kit.place.program("hotplate_case_files") + ["write", "vector_add", case, folder])

@@ -90,8 +90,8 @@ def kernels(kit):
             if not rows:
                 raise Failed("bench_kernels has no row of it")
             facts["rows"] = rows
-            refused = {}
-            for name in rows[:2] if kit.quick else rows:
+            refused, tried = {}, rows[:2] if kit.quick else rows
+            for name in tried:
                 try:
                     first = bench_kernels.ask(f"phases {name} 3")
                     repetitions = max(3, min(25, int(1.5e9 / max(first["whole_ns"]))))
@@ -112,7 +112,7 @@ def kernels(kit):
                            **facts_of_row)
             if refused:
                 facts["refused"] = refused
-                if len(refused) == len(rows):
+                if len(refused) == len(tried):
                     raise Failed(f"no row ran: {refused}")
     bench_kernels.close()
     kit.learn(kernel_times=times)
@@ -195,27 +195,35 @@ def end_to_end_times(kit, facts):
     """`hotplate run` from start to exit on .npy files of the course's sizes: first call and median of the next."""
     wanted = {"trig_identity": "f32_1e7", "selu": "f32_1e6", "matmul": "f32_3000", "integrate2d": "", "mandelbrot": ""}
     arguments = {"integrate2d": ["--n", "102400" if kit.device == "cuda" else "4096"], "mandelbrot": ["--resolution", "2000"]}
-    kernels = bench(kit)
+    kernels, wrong = bench(kit), {}
     with Daemon(kit) as daemon:
         for kernel in kit.place.kernel_names():
-            rows = [row["name"] for row in kernels.rows if row["kernel"] == kernel and wanted.get(kernel, "4096") in row["name"]]
+            rows = [row["name"] for row in kernels.rows
+                    if row["kernel"] == kernel and wanted.get(kernel, "4096") in row["name"]]
             if not rows:
                 continue
             folder = pathlib.Path(kit.folder) / f"times-{kernel}"
             folder.mkdir()
-            kernels.ask(f"inputs {rows[0]} {folder}")
-            files = [str(folder / name) for name in sorted(os.listdir(folder))]
-            whole, receipts = [], []
-            for _ in range(3 if kit.quick else 6):
-                began = time.monotonic()
-                answer = daemon.answer("run", kernel, *files, *arguments.get(kernel, []), "--output", stays(kit, kernel))
-                whole.append((time.monotonic() - began) * 1e3)
-                receipts.append(answer["receipt"])
-                daemon.hotplate("free", "end-to-end")
+            try:
+                kernels.ask(f"inputs {rows[0]} {folder}")
+                files = [str(folder / name) for name in sorted(os.listdir(folder))]
+                words = ["run", kernel, *files, *arguments.get(kernel, []), "--output", stays(kit, kernel)]
+                whole, receipts = [], []
+                for _ in range(3 if kit.quick else 6):
+                    began = time.monotonic()
+                    answer = daemon.answer(*words)
+                    whole.append((time.monotonic() - began) * 1e3)
+                    receipts.append(answer["receipt"])
+                    daemon.hotplate("free", "end-to-end")
+            except (Failed, Refused) as why:
+                wrong[kernel] = str(why)
+                continue
             kit.figure(f"hotplate run {kernel}", statistics.median(whole[1:]), "ms", first_ms=whole[0], row=rows[0],
                        arguments=arguments.get(kernel, []), receipt=receipts[-1])
             facts[kernel] = statistics.median(whole[1:])
     kernels.close()
+    if wrong:
+        raise Failed(str(wrong))
 
 
 def stays(kit, kernel):
