@@ -2,12 +2,13 @@
 
 #include <sys/random.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 namespace hotplate::client {
 namespace {
+
+constexpr char kDigits[] = "0123456789abcdef";
 
 void ToWire(const ParamValue& value, v1::ParamValue& to) {
   struct Setter {
@@ -55,7 +56,6 @@ absl::StatusOr<Signature> FromWire(const v1::Signature& signature) {
 }
 
 std::string RandomHex(std::size_t bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
   unsigned char random[32];
   // Up to 256 bytes are never cut short once the generator is seeded, which it is long before any user's process.
   if (bytes > sizeof random || getrandom(random, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
@@ -90,10 +90,10 @@ absl::Status CheckViews(const std::map<std::string, Input>& inputs) {
 }
 
 std::string RequestIds::Next() {
-  char number[17];
-  std::snprintf(number, sizeof number, "%016llx",
-                static_cast<unsigned long long>(next_.fetch_add(1, std::memory_order_relaxed)));
-  return prefix_ + number;
+  std::string id = prefix_;
+  const std::uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
+  for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[number >> shift & 15];
+  return id;
 }
 
 v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, RequestIds& request_ids) {

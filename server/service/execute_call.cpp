@@ -15,14 +15,19 @@ grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc
   if (absl::Status status = context.CheckSize(request); !status.ok()) return new Refused(status);
   if (absl::Status status = context.AcceptsJobs(); !status.ok()) return new Refused(status);
   const auto execution = std::make_shared<ExecuteCall>(context, *std::move(who), request, response);
-  execution->self_ = execution;
   if (!wire::NeedsFiles(request.job())) {
     execution->Run();
   } else if (absl::Status full = context.PostForFiles(request.ByteSizeLong(), [execution] { execution->Run(); });
              !full.ok()) {
-    if (execution->Close()) execution->Finish(wire::ToGrpc(full));
+    execution->Answer(wire::ToGrpc(full));
   }
-  return execution.get();
+  execution->self_ = execution;
+  if (!execution->half_answered_.exchange(true)) return execution.get();
+  // Answered already, as tiny jobs are. gRPC's own reactor is done with on this thread, others on another one.
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  reactor->Finish(execution->status_);
+  execution->self_.reset();
+  return reactor;
 }
 
 ExecuteCall::ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
@@ -46,10 +51,7 @@ void ExecuteCall::Run() {
   const std::shared_ptr<ExecuteCall> alive = shared_from_this();
   if (cancelled_.load()) return;  // while it waited for its files
   const absl::StatusOr<core::JobId> id = Submit();
-  if (!id.ok()) {
-    if (Close()) Finish(wire::ToGrpc(id.status()));
-    return;
-  }
+  if (!id.ok()) return Answer(wire::ToGrpc(id.status()));
   // A client that went away before the engine had the job.
   if (cancelled_.load()) GiveUp();
 }
@@ -60,13 +62,22 @@ void ExecuteCall::OnEvent(const core::JobId& id, std::uint64_t, const core::JobE
   response_.set_job_id(id.value());
   wire::ToProto(*end, id, kernel_, context_.facts(), *response_.mutable_end());
   response_.set_generation(context_.generation());
-  Finish(grpc::Status::OK);
+  FinishOrLeaveIt(grpc::Status::OK);
+}
+
+void ExecuteCall::Answer(const grpc::Status& status) {
+  if (Close()) FinishOrLeaveIt(status);
+}
+
+void ExecuteCall::FinishOrLeaveIt(const grpc::Status& status) {
+  status_ = status;
+  if (half_answered_.exchange(true)) Finish(status_);
 }
 
 void ExecuteCall::OnCancel() {
   cancelled_.store(true);
   GiveUp();
-  if (Close()) Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+  Answer(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
 }
 
 void ExecuteCall::GiveUp() {

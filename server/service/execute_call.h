@@ -31,8 +31,11 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
  private:
   void Run();
   absl::StatusOr<core::JobId> Submit();
-  // True for the first caller, who then calls Finish.
+  // The first answer counts.
+  void Answer(const grpc::Status& status);
+  // True for the first caller, who then fills the response, if that is the answer, and calls FinishOrLeaveIt.
   bool Close();
+  void FinishOrLeaveIt(const grpc::Status& status);
   void GiveUp();
 
   const ServiceContext& context_;
@@ -43,6 +46,9 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
   const std::string kernel_;
   v1::ExecuteJobResponse& response_;
   std::atomic<bool> closed_{false};
+  grpc::Status status_;  // of the answer
+  // Set by Start when it returns and by the answer when it is there: whichever comes second finishes the call.
+  std::atomic<bool> half_answered_{false};
   std::atomic<bool> cancelled_{false};
   std::shared_ptr<ExecuteCall> self_;
 };
