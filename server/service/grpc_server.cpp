@@ -73,7 +73,7 @@ class Implementation final : public GrpcServer {
     const auto keepalive = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(options.keepalive).count());
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, std::min(keepalive, kLongestKeepaliveTimeoutMs));
-    // As many as it takes: a stream may have nothing to say for hours. By default gRPC stops after two.
+    // As many as it takes: a stream may have nothing to say for hours. By its documentation gRPC wants data after two.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kShortestClientPingMs);
     server_ = builder.BuildAndStart();

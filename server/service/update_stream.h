@@ -62,6 +62,7 @@ class UpdateStream : public Reactor,
     std::unique_lock lock(mutex_);
     writing_ = false;
     if (!ok || broken_) return Break(lock);
+    if (!outbox_.empty()) context_.engine().NoteUse();  // there is more, and a client that takes it
     const bool resume = starved_ && !outbox_.overfull();
     if (resume) starved_ = false;
     Advance(lock);

@@ -639,6 +639,8 @@ TEST_F(DrainTest, ALongerTimeoutChangesNothingAShorterOneDoes) {
   EXPECT_EQ(info.state(), v1::DRAINING);
   stream_->WritesDone();
   EXPECT_EQ(daemon_->Stop(), 0);
+  while (stream_->Read(&response)) {
+  }
   stream_->Finish();
 }
 
