@@ -87,6 +87,9 @@ class Lane {
 struct DeviceMetrics {
   std::optional<double> utilisation;  // 0 to 1
   std::optional<std::uint64_t> memory_used_bytes, memory_total_bytes;
+  // This process's own pool of device memory, of which jobs get theirs: what it holds, what jobs use of it, the most
+  // that they used; and the host memory that is pinned for copies.
+  std::optional<std::uint64_t> pool_reserved_bytes, pool_used_bytes, pool_peak_bytes, pinned_bytes, pinned_peak_bytes;
   std::optional<double> power_watts, power_limit_watts, energy_joules, temperature_celsius;
   std::optional<std::uint32_t> sm_clock_mhz, memory_clock_mhz, processes;
   // What holds the clocks down now, in words; a device that merely rests has none. Nothing where it cannot tell.
@@ -120,6 +123,8 @@ struct DeviceSet {
   std::vector<std::unique_ptr<Device>> devices;
   // Why something that was looked for is not used, one sentence each.
   std::vector<std::string> notes;
+  // What of this machine the devices were opened with (plug-in, libraries), one sentence each.
+  std::vector<std::string> sources;
 };
 
 struct CpuOptions {
@@ -137,6 +142,12 @@ struct CudaOptions {
   std::string plugin_folder;
   // The driver's library; empty: the environment's HOTPLATE_CUDA_DRIVER_LIBRARY, else libcuda.so.1.
   std::string driver_library;
+  // Indices of the driver's devices; empty: all. A note for each that is not there.
+  std::vector<int> indices;
+  // Threads that help the lanes of a device to copy, and host memory that may be pinned for them; of each device. A
+  // lane needs 8 MiB of it.
+  int copy_threads = 0;
+  std::uint64_t pinned_bytes = std::uint64_t{64} << 20;
   // Told of what a device has to say while it works (that it is lost), one line at a time, on any thread. May be empty.
   std::function<void(const std::string& line)> log;
 };

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "kernels/cuda/executor.h"
-#include "kernels/cuda/probe.h"
 
 namespace hotplate {
 namespace {
@@ -14,98 +14,166 @@ constexpr std::uint64_t kReservedBytes = std::uint64_t{256} << 20;
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-Outcome Attribute(int* value, cudaDeviceAttr attribute, int index, const char* what) {
-  return ToOutcome(cudaDeviceGetAttribute(value, attribute, index), what);
-}
+// How often the largest block is asked for: it is known to a 64th of what is free.
+constexpr int kProbes = 7;
 
-void FormatUuid(const cudaUUID_t& uuid, bool mig, char (&text)[64]) {
-  unsigned char b[16];
-  static_assert(sizeof b == sizeof uuid.bytes);
-  std::memcpy(b, uuid.bytes, sizeof b);
+void FormatUuid(const DriverUuid& uuid, bool mig, char (&text)[64]) {
+  const unsigned char* const b = uuid.bytes;
   std::snprintf(text, sizeof text, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
                 mig ? "MIG" : "GPU", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
                 b[13], b[14], b[15]);
 }
 
+// "2026-11-21T13:20:05Z"
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  char text[32];
+  if (gmtime_r(&now, &parts) == nullptr || std::strftime(text, sizeof text, "%FT%TZ", &parts) == 0) return "just now";
+  return text;
+}
+
+const char* PrecisionName(int precision) {
+  switch (precision) {
+    case HOTPLATE_PRECISION_TF32:
+      return "tf32";
+    case HOTPLATE_PRECISION_BF16:
+      return "bf16";
+    case HOTPLATE_PRECISION_F16:
+      return "f16";
+    default:
+      return "default";
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<DeviceExecutor> DeviceExecutor::Open(int index, hotplate_cuda_log log, void* user, Outcome& why) {
-  std::unique_ptr<DeviceExecutor> device(new DeviceExecutor(index, log, user));
+DeviceExecutor::DeviceExecutor(const hotplate_cuda_device_options& options, hotplate_cuda_log log, void* user)
+    : options_(options),
+      log_(log),
+      log_user_(user),
+      pinned_(driver_, options.pinned_bytes),
+      copy_threads_(options.copy_threads) {}
+
+std::unique_ptr<DeviceExecutor> DeviceExecutor::Open(const hotplate_cuda_device_options& options, hotplate_cuda_log log,
+                                                     void* user, Outcome& why) {
+  std::unique_ptr<DeviceExecutor> device(new DeviceExecutor(options, log, user));
   why = device->Initialise();
   if (!why.ok()) device.reset();
   return device;
 }
 
+DeviceExecutor::~DeviceExecutor() {
+  if (context_ == nullptr) return;
+  static_cast<void>(Enter());
+  pinned_.Clear();
+  pool_.reset();
+  static_cast<void>(driver_.cuDevicePrimaryCtxRelease(device_));
+}
+
 Outcome DeviceExecutor::Initialise() {
-  int compute_mode = 0, pools = 0, clock_khz = 0, ratio = 2;
-  if (const Outcome o = Attribute(&compute_mode, cudaDevAttrComputeMode, index_, "compute mode"); !o.ok()) return o;
-  if (compute_mode == cudaComputeModeProhibited) {
-    return Outcome::Failed("its compute mode is PROHIBITED (nvidia-smi -c 0 allows use)");
+  if (const Outcome o = Driver::Load(options_.driver_library, driver_); !o.ok()) return o;
+  if (const Outcome o = Describe(); !o.ok()) return o;
+  if (const Outcome o = MakeContext(); !o.ok()) return o;
+  return MakePool();
+}
+
+Outcome DeviceExecutor::Describe() {
+  if (const Outcome o = driver_.Check(driver_.cuDeviceGet(&device_, options_.index), "finding the device"); !o.ok()) {
+    return o;
   }
-  cudaDeviceProp properties{};
-  if (const Outcome o = ToOutcome(cudaGetDeviceProperties(&properties, index_), "properties"); !o.ok()) return o;
-  if (const Outcome o = Attribute(&pools, cudaDevAttrMemoryPoolsSupported, index_, "memory pools"); !o.ok()) return o;
-  if (pools == 0) return Outcome::Failed("its driver offers no memory pools (cudaMallocAsync)");
-  if (const Outcome o = Attribute(&clock_khz, cudaDevAttrClockRate, index_, "clock rate"); !o.ok()) return o;
+  int pools = 0, clock_khz = 0, ratio = 2;
+  const struct {
+    DriverAttribute attribute;
+    int* value;
+    const char* what;
+  } attributes[] = {
+      {kAttributeComputeMode, &compute_mode_, "reading the compute mode"},
+      {kAttributeMemoryPools, &pools, "asking for memory pools"},
+      {kAttributeClockKhz, &clock_khz, "reading the clock rate"},
+      {kAttributeSingleToDoubleRatio, &ratio, "reading the float64 performance ratio"},
+      {kAttributeComputeMajor, &info_.compute_major, "reading the compute capability"},
+      {kAttributeComputeMinor, &info_.compute_minor, "reading the compute capability"},
+      {kAttributeMultiprocessors, &info_.multiprocessors, "counting the multiprocessors"},
+  };
+  for (const auto& row : attributes) {
+    const Outcome o = driver_.Check(driver_.cuDeviceGetAttribute(row.value, row.attribute, device_), row.what);
+    if (!o.ok()) return o;
+  }
+  if (compute_mode_ == kComputeModeProhibited) {
+    return Outcome::Failed("its compute mode is PROHIBITED (its administrator can allow use: nvidia-smi -c 0)");
+  }
+  if (pools == 0) return Outcome::Failed("its driver offers no memory pools (cuMemAllocFromPoolAsync)");
+
+  const int name_bytes = sizeof info_.name, bus_bytes = sizeof info_.pci_bus_id;
+  DriverUuid uuid{};
+  if (const Outcome o = driver_.Check(driver_.cuDeviceGetName(info_.name, name_bytes, device_), "reading the name");
+      !o.ok()) {
+    return o;
+  }
+  if (const Outcome o = driver_.Check(driver_.cuDeviceGetUuid(&uuid, device_), "reading the UUID"); !o.ok()) return o;
   if (const Outcome o =
-          Attribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, index_, "float64 performance ratio");
+          driver_.Check(driver_.cuDeviceGetPCIBusId(info_.pci_bus_id, bus_bytes, device_), "reading the bus id");
       !o.ok()) {
     return o;
   }
-  if (const cudaError_t error = cudaSetDevice(index_); error != cudaSuccess) {
-    if (error != cudaErrorDevicesUnavailable) return ToOutcome(error, "making the context");
-    static_cast<void>(cudaGetLastError());
-    return Outcome::Failed(compute_mode == cudaComputeModeExclusiveProcess
-                               ? "its compute mode is EXCLUSIVE_PROCESS and another process has it"
-                               : "it is busy or unavailable (cudaErrorDevicesUnavailable)");
-  }
-  // The context is there from here on; this call finds out whether there is code for the device.
-  if (const cudaError_t error = ProbeDeviceCode(); error != cudaSuccess) {
-    if (error != cudaErrorNoKernelImageForDevice) return ToOutcome(error, "looking for device code");
-    static_cast<void>(cudaGetLastError());
-    char text[160];
-    std::snprintf(text, sizeof text, "compute capability %d.%d has no code in this plug-in (it has %s)",
-                  properties.major, properties.minor, HOTPLATE_CUDA_ARCHITECTURES);
-    return Outcome::Failed(text);
-  }
-
-  std::size_t free_bytes = 0, total_bytes = 0;
-  if (const Outcome o = ToOutcome(cudaMemGetInfo(&free_bytes, &total_bytes), "memory"); !o.ok()) return o;
-  info_.memory_bytes = free_bytes > kReservedBytes ? free_bytes - kReservedBytes : 0;
-
-  cudaMemPoolProps pool_properties{};
-  pool_properties.allocType = cudaMemAllocationTypePinned;
-  pool_properties.location.type = cudaMemLocationTypeDevice;
-  pool_properties.location.id = index_;
-  cudaMemPool_t pool = nullptr;
-  if (const Outcome o = ToOutcome(cudaMemPoolCreate(&pool, &pool_properties), "memory pool"); !o.ok()) return o;
-  pool_.reset(pool);
-  // What was freed stays mapped up to this many bytes, so that the next task of that size need not map it again.
-  std::uint64_t kept_bytes = info_.memory_bytes / 2;
-  if (const Outcome o =
-          ToOutcome(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept_bytes), "memory pool");
-      !o.ok()) {
-    return o;
-  }
-
-  std::snprintf(info_.name, sizeof info_.name, "%s", properties.name);
-  const bool mig = std::strstr(properties.name, " MIG ") != nullptr;
-  FormatUuid(properties.uuid, mig, info_.uuid);
-  if (const Outcome o = ToOutcome(cudaDeviceGetPCIBusId(info_.pci_bus_id, sizeof info_.pci_bus_id, index_), "bus id");
-      !o.ok()) {
-    return o;
-  }
+  const bool mig = std::strstr(info_.name, " MIG ") != nullptr;
+  FormatUuid(uuid, mig, info_.uuid);
   std::snprintf(info_.mode, sizeof info_.mode, "%s",
-                mig                                               ? "MIG"
-                : compute_mode == cudaComputeModeExclusiveProcess ? "EXCLUSIVE_PROCESS"
-                                                                  : "");
-  info_.compute_major = traits_.compute_major = properties.major;
-  info_.compute_minor = traits_.compute_minor = properties.minor;
-  info_.multiprocessors = traits_.multiprocessors = std::max(properties.multiProcessorCount, 1);
+                mig                                             ? "MIG"
+                : compute_mode_ == kComputeModeExclusiveProcess ? "EXCLUSIVE_PROCESS"
+                                                                : "");
+  traits_.compute_major = info_.compute_major;
+  traits_.compute_minor = info_.compute_minor;
+  info_.multiprocessors = traits_.multiprocessors = std::max(info_.multiprocessors, 1);
   traits_.cycles_per_ms = std::max(clock_khz, 100'000);
   traits_.float_operations_per_ms = kFloatUnits * traits_.multiprocessors * traits_.cycles_per_ms;
   traits_.double_operations_per_ms = traits_.float_operations_per_ms / std::max(ratio, 1);
   return Outcome::Ok();
+}
+
+Outcome DeviceExecutor::MakeContext() {
+  CUctx_st* context = nullptr;
+  const int made = driver_.cuDevicePrimaryCtxRetain(&context, device_);
+  if (made == kDriverDeviceUnavailable) {
+    return Outcome::Failed(compute_mode_ == kComputeModeExclusiveProcess
+                               ? "its compute mode is EXCLUSIVE_PROCESS and another process has it"
+                               : "it is busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE)");
+  }
+  if (const Outcome o = driver_.Check(made, "making the context"); !o.ok()) return o;
+  context_ = context;
+  if (const Outcome o = Enter(); !o.ok()) return o;
+  // With the context there, whether there is code for the device.
+  const Outcome probed = ThisKernelSide().probe();
+  if (probed.code() != HOTPLATE_INVALID) return probed;
+  char text[200];
+  std::snprintf(text, sizeof text, "compute capability %d.%d has no code in this plug-in (it has %.100s)",
+                info_.compute_major, info_.compute_minor, ThisKernelSide().architectures);
+  return Outcome::Failed(text);
+}
+
+Outcome DeviceExecutor::MakePool() {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  if (const Outcome o = driver_.Check(driver_.cuMemGetInfo(&free_bytes, &total_bytes), "reading the free memory");
+      !o.ok()) {
+    return o;
+  }
+  info_.memory_bytes = free_bytes > kReservedBytes ? free_bytes - kReservedBytes : 0;
+  DriverPoolProperties properties;
+  properties.location_id = device_;
+  CUmemPoolHandle_st* pool = nullptr;
+  if (const Outcome o = driver_.Check(driver_.cuMemPoolCreate(&pool, &properties), "making the memory pool"); !o.ok()) {
+    return o;
+  }
+  pool_ = OwnedPool(pool, {driver_.cuMemPoolDestroy});
+  // What was freed stays mapped up to this many bytes, so that the next task of that size need not map it again.
+  std::uint64_t kept_bytes = info_.memory_bytes / 2;
+  return driver_.Check(driver_.cuMemPoolSetAttribute(pool, kPoolReleaseThreshold, &kept_bytes),
+                       "setting up the memory pool");
+}
+
+Outcome DeviceExecutor::Enter() const {
+  return driver_.Check(driver_.cuCtxSetCurrent(context_), "entering the context");
 }
 
 Outcome DeviceExecutor::Usable() const {
@@ -114,22 +182,85 @@ Outcome DeviceExecutor::Usable() const {
   return Outcome::DeviceLost(why_lost_);
 }
 
-Outcome DeviceExecutor::Judge(const Outcome& failure, const char* kernel, cudaStream_t stream) {
+Outcome DeviceExecutor::CheckPrecision(int precision) const {
+  const int least = LeastComputeMajor(precision);
+  if (info_.compute_major >= least) return Outcome::Ok();
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "precision %s needs compute capability %d.0 or later, and this device (%.80s) has %d.%d; leave "
+                "--precision out",
+                PrecisionName(precision), least, info_.name, info_.compute_major, info_.compute_minor);
+  return Outcome::Invalid(text);
+}
+
+std::uint64_t DeviceExecutor::LargestBlock(std::uint64_t most, CUstream_st* stream) {
+  std::uint64_t low = 0, high = most;
+  for (int i = 0; i < kProbes && low < high; ++i) {
+    const std::uint64_t middle = i == 0 ? high : high - (high - low) / 2;
+    DevicePointer block = 0;
+    if (driver_.cuMemAllocFromPoolAsync(&block, middle, pool_.get(), stream) != kDriverOk) {
+      high = middle - 1;
+      continue;
+    }
+    if (driver_.cuMemFreeAsync(block, stream) != kDriverOk) return low;
+    low = middle;
+  }
+  return low;
+}
+
+Outcome DeviceExecutor::Allocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
+  const auto allocate = [&] { return driver_.cuMemAllocFromPoolAsync(&block, bytes, pool_.get(), stream); };
+  {
+    const std::shared_lock lock(allocating_);
+    const int made = allocate();
+    if (made != kDriverOutOfMemory) return driver_.Check(made, "device memory");
+  }
+  const std::lock_guard lock(allocating_);
+  // What the pool keeps for other sizes may be in the way: give it back, and try once more.
+  if (const Outcome o = driver_.Check(driver_.cuMemPoolTrimTo(pool_.get(), 0), "trimming the memory pool"); !o.ok()) {
+    return o;
+  }
+  if (const int made = allocate(); made != kDriverOutOfMemory) return driver_.Check(made, "device memory");
+  const std::uint64_t free = FreeBytes();
+  const std::uint64_t largest = LargestBlock(std::min(free, bytes), stream);
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "out of device memory on gpu%d: %llu bytes needed, %llu bytes free, the largest block is %llu bytes",
+                index(), static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free),
+                static_cast<unsigned long long>(largest));
+  // What the measuring took is free again when the stream gets there.
+  const Outcome idle = driver_.Check(driver_.cuStreamSynchronize(stream), "waiting for the device");
+  if (!idle.ok()) return idle;
+  const Outcome trimmed = driver_.Check(driver_.cuMemPoolTrimTo(pool_.get(), 0), "trimming the memory pool");
+  return trimmed.ok() ? Outcome::OutOfMemory(text) : trimmed;
+}
+
+Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel,
+                              CUstream_st* stream) {
   if (const Outcome usable = Usable(); !usable.ok()) return usable;
   // A context whose error stays answers every call with it; a healthy one answers with the state of the stream.
-  const cudaError_t state = cudaStreamQuery(stream);
-  if (state == cudaSuccess || state == cudaErrorNotReady) return failure;
-  static_cast<void>(cudaGetLastError());
-  char text[250];
-  std::snprintf(text, sizeof text, "gpu%d is lost since kernel %s failed: %.140s; restart hotplated to use it again",
-                index_, kernel, std::string(failure.message()).c_str());
+  const int state = driver_.cuStreamQuery(stream);
+  if (state == kDriverOk || state == kDriverNotReady) return failure;
+  char text[sizeof hotplate_outcome::message];
   {
     const std::lock_guard lock(mutex_);
-    if (why_lost_.empty()) why_lost_ = text;
+    if (!why_lost_.empty()) return Outcome::DeviceLost(why_lost_);
+    std::snprintf(text, sizeof text, "gpu%d is lost since %s: kernel %.40s failed: %.100s%.30s; restart hotplated",
+                  index(), UtcNow().c_str(), kernel, std::string(failure.message()).c_str(), Neighbours(lane).c_str());
+    why_lost_ = text;
+    lost_.store(true, std::memory_order_release);
   }
-  lost_.store(true, std::memory_order_release);
-  Log(text);
+  if (log_ != nullptr) log_(log_user_, text);
   return Outcome::DeviceLost(text);
+}
+
+std::string DeviceExecutor::Neighbours(const LaneExecutor& lane) const {
+  std::string names;
+  for (const LaneExecutor* other : lanes_) {
+    const char* const kernel = other == &lane ? nullptr : other->kernel();
+    if (kernel != nullptr) names += (names.empty() ? ", beside " : ", ") + std::string(kernel);
+  }
+  return names;
 }
 
 std::uint64_t DeviceExecutor::FreeBytes() const {
@@ -144,23 +275,29 @@ std::uint64_t DeviceExecutor::FreeBytes() const {
 bool DeviceExecutor::Sample(hotplate_cuda_sample& sample) const {
   if (!Usable().ok()) return false;
   std::size_t free_bytes = 0, total_bytes = 0;
-  const auto read = [this](cudaMemPoolAttr attribute, std::uint64_t& value) {
-    return ToOutcome(cudaMemPoolGetAttribute(pool_.get(), attribute, &value), "memory pool").ok();
+  const auto read = [this](DriverPoolAttribute attribute, std::uint64_t& value) {
+    return driver_.cuMemPoolGetAttribute(pool_.get(), attribute, &value) == kDriverOk;
   };
-  if (!ToOutcome(cudaSetDevice(index_), "device").ok() ||
-      !ToOutcome(cudaMemGetInfo(&free_bytes, &total_bytes), "memory").ok() ||
-      !read(cudaMemPoolAttrReservedMemCurrent, sample.pool_reserved_bytes) ||
-      !read(cudaMemPoolAttrUsedMemCurrent, sample.pool_used_bytes) ||
-      !read(cudaMemPoolAttrUsedMemHigh, sample.pool_peak_bytes)) {
+  if (!Enter().ok() || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != kDriverOk ||
+      !read(kPoolReservedCurrent, sample.pool_reserved_bytes) || !read(kPoolUsedCurrent, sample.pool_used_bytes) ||
+      !read(kPoolUsedHigh, sample.pool_peak_bytes)) {
     return false;
   }
   sample.memory_total_bytes = total_bytes;
   sample.memory_used_bytes = total_bytes - std::min(free_bytes, total_bytes);
+  sample.pinned_bytes = pinned_.pinned_bytes();
+  sample.pinned_peak_bytes = pinned_.peak_bytes();
   return true;
 }
 
-void DeviceExecutor::Log(const std::string& line) const {
-  if (log_ != nullptr) log_(log_user_, line.c_str());
+void DeviceExecutor::Add(const LaneExecutor& lane) {
+  const std::lock_guard lock(mutex_);
+  lanes_.push_back(&lane);
+}
+
+void DeviceExecutor::Remove(const LaneExecutor& lane) {
+  const std::lock_guard lock(mutex_);
+  std::erase(lanes_, &lane);
 }
 
 }  // namespace hotplate

@@ -1,11 +1,15 @@
 // Launches of functors over arrays, element by element: 16-byte accesses where the arrays allow, several in flight to
 // a thread. For .cu files.
+//
+// A functor has operator() for one element, or, where elements that are computed together are cheaper, a member
+//   template <int kWidth> void Several(const Out (&x)[kWidth], Out (&y)[kWidth]) const
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
-#include "kernels/cuda/context.h"
+#include "kernels/cuda/launch.h"
 
 namespace hotplate::elementwise {
 
@@ -15,63 +19,86 @@ struct alignas(sizeof(T) * kWidth) Pack {
   T element[kWidth];
 };
 
-// Packs that a thread loads before it computes with the first.
-inline constexpr int kUnroll = 2;
+// Loads of 16 bytes that a thread issues before it computes with the first. The compiler keeps to that because of two
+// things: the pointers are not __restrict__ (it puts off loads that no store can change), and kBlocks blocks a
+// multiprocessor leave it the registers for what was loaded.
+inline constexpr int kLoads = 4, kBlocks = 4;
 
-template <int kWidth, typename F, typename In, typename Out>
-__global__ void __launch_bounds__(kBlockSize)
-    Unary(F functor, const In* __restrict__ x, Out* __restrict__ y, std::size_t n) {
-  const std::size_t packs = n / kWidth;
-  const std::size_t first = std::size_t{blockIdx.x} * (kBlockSize * kUnroll) + threadIdx.x;
-  const std::size_t stride = std::size_t{gridDim.x} * (kBlockSize * kUnroll);
-  for (std::size_t base = first; base < packs; base += stride) {
-    Pack<In, kWidth> in[kUnroll];
+// Walks the packs of an array: load(u, i) for several packs i, then store(u, i) for each of them, u being the pack's
+// place among them. A whole tile, the usual case, is not checked pack by pack.
+template <int kUnroll, typename Load, typename Store>
+__device__ __forceinline__ void ForEachPack(std::size_t packs, const Load& load, const Store& store) {
+  constexpr std::size_t kTile = std::size_t{kBlockSize} * kUnroll;
+  for (std::size_t tile = blockIdx.x * kTile; tile < packs; tile += gridDim.x * kTile) {
+    const std::size_t first = tile + threadIdx.x;
+    if (packs - tile >= kTile) {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const std::size_t i = base + std::size_t{kBlockSize} * u;
-      if (i < packs) in[u] = reinterpret_cast<const Pack<In, kWidth>*>(x)[i];
-    }
+      for (int u = 0; u < kUnroll; ++u) load(u, first + static_cast<std::size_t>(u) * kBlockSize);
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const std::size_t i = base + std::size_t{kBlockSize} * u;
-      if (i >= packs) continue;
-      Pack<Out, kWidth> out;
-#pragma unroll
-      for (int w = 0; w < kWidth; ++w) out.element[w] = functor(static_cast<Out>(in[u].element[w]));
-      reinterpret_cast<Pack<Out, kWidth>*>(y)[i] = out;
+      for (int u = 0; u < kUnroll; ++u) store(u, first + static_cast<std::size_t>(u) * kBlockSize);
+    } else {
+#pragma unroll 1
+      for (std::size_t i = first; i < packs; i += kBlockSize) {
+        load(0, i);
+        store(0, i);
+      }
     }
   }
-  const std::size_t tail = packs * kWidth + first;  // what no pack covers: the first block's first threads
-  if (blockIdx.x == 0 && tail < n) y[tail] = functor(static_cast<Out>(x[tail]));
+}
+
+template <int kWidth, typename F, typename In, typename Out>
+__device__ __forceinline__ Pack<Out, kWidth> Apply(const F& functor, const Pack<In, kWidth>& in) {
+  Pack<Out, kWidth> out;
+  if constexpr (requires(Out (&both)[kWidth]) { functor.Several(both, both); }) {
+    Out x[kWidth];
+#pragma unroll
+    for (int w = 0; w < kWidth; ++w) x[w] = static_cast<Out>(in.element[w]);
+    functor.Several(x, out.element);
+  } else {
+#pragma unroll
+    for (int w = 0; w < kWidth; ++w) out.element[w] = functor(static_cast<Out>(in.element[w]));
+  }
+  return out;
+}
+
+template <int kWidth, typename F, typename In, typename Out>
+__global__ void __launch_bounds__(kBlockSize, kBlocks)
+    Unary(F functor, const In* x, Out* y, std::size_t n) {
+  constexpr int kUnroll = kLoads;
+  Pack<In, kWidth> in[kUnroll];
+  const std::size_t packs = n / kWidth;
+  ForEachPack<kUnroll>(
+      packs, [&](int u, std::size_t i) { in[u] = reinterpret_cast<const Pack<In, kWidth>*>(x)[i]; },
+      [&](int u, std::size_t i) {
+        reinterpret_cast<Pack<Out, kWidth>*>(y)[i] = Apply<kWidth, F, In, Out>(functor, in[u]);
+      });
+  const std::size_t tail = packs * kWidth + threadIdx.x;  // what no pack covers
+  if (blockIdx.x == 0 && tail < n) {
+    const Pack<In, 1> last{{x[tail]}};
+    y[tail] = Apply<1, F, In, Out>(functor, last).element[0];
+  }
 }
 
 template <int kWidth, typename F, typename T>
-__global__ void __launch_bounds__(kBlockSize)
-    Binary(F functor, const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, std::size_t n) {
+__global__ void __launch_bounds__(kBlockSize, kBlocks)
+    Binary(F functor, const T* a, const T* b, T* c, std::size_t n) {
   using P = Pack<T, kWidth>;
+  constexpr int kUnroll = kLoads / 2;
+  P left[kUnroll], right[kUnroll];
   const std::size_t packs = n / kWidth;
-  const std::size_t first = std::size_t{blockIdx.x} * (kBlockSize * kUnroll) + threadIdx.x;
-  const std::size_t stride = std::size_t{gridDim.x} * (kBlockSize * kUnroll);
-  for (std::size_t base = first; base < packs; base += stride) {
-    P left[kUnroll], right[kUnroll];
+  ForEachPack<kUnroll>(
+      packs,
+      [&](int u, std::size_t i) {
+        left[u] = reinterpret_cast<const P*>(a)[i];
+        right[u] = reinterpret_cast<const P*>(b)[i];
+      },
+      [&](int u, std::size_t i) {
+        P out;
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const std::size_t i = base + std::size_t{kBlockSize} * u;
-      if (i >= packs) continue;
-      left[u] = reinterpret_cast<const P*>(a)[i];
-      right[u] = reinterpret_cast<const P*>(b)[i];
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const std::size_t i = base + std::size_t{kBlockSize} * u;
-      if (i >= packs) continue;
-      P out;
-#pragma unroll
-      for (int w = 0; w < kWidth; ++w) out.element[w] = functor(left[u].element[w], right[u].element[w]);
-      reinterpret_cast<P*>(c)[i] = out;
-    }
-  }
-  const std::size_t tail = packs * kWidth + first;
+        for (int w = 0; w < kWidth; ++w) out.element[w] = functor(left[u].element[w], right[u].element[w]);
+        reinterpret_cast<P*>(c)[i] = out;
+      });
+  const std::size_t tail = packs * kWidth + threadIdx.x;
   if (blockIdx.x == 0 && tail < n) c[tail] = functor(a[tail], b[tail]);
 }
 
@@ -87,11 +114,10 @@ Outcome LaunchUnary(F functor, std::span<const In> x, std::span<Out> y, CudaCont
   if (n == 0) return Outcome::Ok();
   constexpr int kWidth = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
   if (Aligned16(x.data(), y.data())) {
-    Unary<kWidth><<<GridFor(n, kWidth * kUnroll), kBlockSize, 0, context.stream()>>>(functor, x.data(), y.data(), n);
-  } else {
-    Unary<1><<<GridFor(n, kUnroll), kBlockSize, 0, context.stream()>>>(functor, x.data(), y.data(), n);
+    return Launch(context, Unary<kWidth, F, In, Out>, GridFor(n, kWidth * kLoads), kBlockSize, functor, x.data(),
+                  y.data(), n);
   }
-  return context.LaunchStatus();
+  return Launch(context, Unary<1, F, In, Out>, GridFor(n, kLoads), kBlockSize, functor, x.data(), y.data(), n);
 }
 
 // c[i] = functor(a[i], b[i])
@@ -101,12 +127,11 @@ Outcome LaunchBinary(F functor, std::span<const T> a, std::span<const T> b, std:
   if (n == 0) return Outcome::Ok();
   constexpr int kWidth = 16 / sizeof(T);
   if (Aligned16(a.data(), b.data(), c.data())) {
-    Binary<kWidth>
-        <<<GridFor(n, kWidth * kUnroll), kBlockSize, 0, context.stream()>>>(functor, a.data(), b.data(), c.data(), n);
-  } else {
-    Binary<1><<<GridFor(n, kUnroll), kBlockSize, 0, context.stream()>>>(functor, a.data(), b.data(), c.data(), n);
+    return Launch(context, Binary<kWidth, F, T>, GridFor(n, kWidth * kLoads / 2), kBlockSize, functor, a.data(),
+                  b.data(), c.data(), n);
   }
-  return context.LaunchStatus();
+  return Launch(context, Binary<1, F, T>, GridFor(n, kLoads / 2), kBlockSize, functor, a.data(), b.data(), c.data(),
+                n);
 }
 
 }  // namespace hotplate::elementwise

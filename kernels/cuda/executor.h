@@ -1,11 +1,13 @@
 // One CUDA device and its lanes, on the plug-in's side of the table. The life of a task on a lane:
 //   1. One block of device memory for all of its arrays and scratch, from the device's stream-ordered pool.
-//   2. Inputs: host -> pinned staging -> device, in chunks through two buffers, so that the host's copying and the
-//      bus work at the same time.
+//   2. Inputs: host -> pinned staging -> device (staging.h): the first bytes are on the bus while the last are staged.
 //   3. The kernel's launcher enqueues on the lane's stream.
-//   4. Outputs come back the same way; the stream is waited for; the block goes back to the pool.
-// Events on the stream between these give the times. Every CUDA call's result is read; the first failure ends the task.
+//   4. Outputs come back the same way; the block goes back to the pool in the stream's order.
+// Events on the stream between these give the times. Every call's result is read; the first failure ends the task.
 // An error that stays (an illegal address in a kernel) marks the device as lost: it takes no more work.
+//
+// All of it speaks to the driver through Driver's table, with the device's primary context, which is the CUDA runtime's
+// too: only kernels use the runtime, on the lane's stream. So tests put another driver in libcuda's place.
 #pragma once
 
 #include <array>
@@ -13,12 +15,16 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <vector>
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/cuda/context.h"
-#include "kernels/cuda/launchers.h"
-#include "kernels/cuda/owners.h"
+#include "kernels/cuda/kernel_side.h"
+#include "kernels/cuda/pinned_pool.h"
 #include "kernels/cuda/plugin_abi.h"
+#include "kernels/cuda/staging.h"
 
 namespace hotplate {
 
@@ -29,59 +35,78 @@ struct TaskLayout {
   std::uint64_t scratch_bytes = 0;
 };
 
+// Device bytes that a call needs: its arrays, each padded, and the kernel's scratch. INVALID if that overflows.
+Outcome LayOut(const CudaLauncher& launcher, const hotplate_call& call, const CudaTraits& traits, TaskLayout& layout);
+
+class LaneExecutor;
+
 class DeviceExecutor {
  public:
   // Null and the reason in `why`.
-  static std::unique_ptr<DeviceExecutor> Open(int index, hotplate_cuda_log log, void* user, Outcome& why);
+  static std::unique_ptr<DeviceExecutor> Open(const hotplate_cuda_device_options& options, hotplate_cuda_log log,
+                                              void* user, Outcome& why);
+  ~DeviceExecutor();
 
   const hotplate_cuda_device_info& info() const { return info_; }
   const CudaTraits& traits() const { return traits_; }
-  int index() const { return index_; }
-  cudaMemPool_t pool() const { return pool_.get(); }
+  const Driver& driver() const { return driver_; }
+  int index() const { return options_.index; }
+  PinnedPool& pinned() { return pinned_; }
+  ThreadPool& copy_threads() { return copy_threads_; }
+  int copy_helpers() const { return options_.copy_threads; }
 
-  // OK, or DEVICE_LOST and why.
+  // Makes the device's context this thread's.
+  Outcome Enter() const;
+  // OK, or DEVICE_LOST, why and since when.
   Outcome Usable() const;
+  // OK, or INVALID: the compute capability has not this precision.
+  Outcome CheckPrecision(int precision) const;
+
+  // A block from the pool, ordered in the stream. OUT_OF_MEMORY says what is needed, what is free, and what the largest
+  // block is that could be had.
+  Outcome Allocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+
   // After a failure in `kernel` on `stream`: the same outcome if the device still works, else marks it lost.
-  Outcome Judge(const Outcome& failure, const char* kernel, cudaStream_t stream);
+  Outcome Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel, CUstream_st* stream);
 
   std::uint64_t FreeBytes() const;
   bool Sample(hotplate_cuda_sample& sample) const;
-  void Log(const std::string& line) const;
+
+  void Add(const LaneExecutor& lane);
+  void Remove(const LaneExecutor& lane);
 
  private:
-  explicit DeviceExecutor(int index, hotplate_cuda_log log, void* user) : index_(index), log_(log), log_user_(user) {}
+  DeviceExecutor(const hotplate_cuda_device_options& options, hotplate_cuda_log log, void* user);
   Outcome Initialise();
+  Outcome Describe();
+  Outcome MakeContext();
+  Outcome MakePool();
+  std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
+  // "; beside it ran a, b": the kernels of the other lanes. The caller holds mutex_.
+  std::string Neighbours(const LaneExecutor& lane) const;
 
-  const int index_;
+  const hotplate_cuda_device_options options_;
   const hotplate_cuda_log log_;
   void* const log_user_;
+  Driver driver_;
+  int device_ = 0;
+  int compute_mode_ = 0;
+  CUctx_st* context_ = nullptr;
   hotplate_cuda_device_info info_{};
   CudaTraits traits_;
   OwnedPool pool_;
+  PinnedPool pinned_;
+  ThreadPool copy_threads_;
+
+  // Held shared while a block is allocated, alone while what is left is measured: the measuring must not take from
+  // another lane what that lane asks for.
+  std::shared_mutex allocating_;
 
   std::atomic<bool> lost_{false};
   mutable std::mutex mutex_;
-  std::string why_lost_;  // guarded by mutex_
-};
-
-// Copies between pageable host memory and the device through two pinned buffers.
-class Staging {
- public:
-  static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-
-  Outcome Initialise();
-  // Both enqueue on `stream`. ToDevice returns when the host memory has been read, FromDevice when it has been written.
-  // Either gives up between chunks when the task is cancelled.
-  Outcome ToDevice(std::byte* device, const std::byte* host, std::size_t bytes, const CudaContext& context);
-  Outcome FromDevice(std::byte* host, const std::byte* device, std::size_t bytes, const CudaContext& context);
-
- private:
-  struct Buffer {
-    PinnedBytes bytes;
-    OwnedEvent copied;  // the last copy that used the bytes
-  };
-  std::array<Buffer, 2> buffers_;
-  std::size_t next_ = 0;
+  // The rest is guarded by mutex_.
+  std::string why_lost_;
+  std::vector<const LaneExecutor*> lanes_;
 };
 
 class LaneExecutor {
@@ -92,23 +117,27 @@ class LaneExecutor {
   void Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
            hotplate_cuda_report& report);
 
+  // What runs now, for messages; null when idle. Any thread.
+  const char* kernel() const { return kernel_.load(std::memory_order_relaxed); }
+
  private:
-  explicit LaneExecutor(DeviceExecutor& device) : device_(device) {}
+  explicit LaneExecutor(DeviceExecutor& device)
+      : device_(device), staging_(device.pinned(), &device.copy_threads(), device.copy_helpers()) {}
   Outcome Initialise();
-  Outcome Allocate(std::uint64_t bytes, std::byte** block);
+  Outcome RunTask(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
+                  hotplate_cuda_report& report);
   Outcome RunInBlock(const CudaLauncher& launcher, const hotplate_call& host_call, const TaskLayout& layout,
                      std::byte* block, CudaContext& context, hotplate_cuda_report& report);
+  Outcome Elapsed(int from, int to, std::uint64_t& ns) const;
 
   DeviceExecutor& device_;
   OwnedStream stream_;
-  OwnedBlas blas_;
+  OwnedLibraries libraries_;
   std::array<OwnedEvent, 4> times_;  // before the inputs, before the kernel, after it, after the outputs
   std::array<OwnedEvent, 2> marks_;
   PinnedBytes host_words_;
   Staging staging_;
+  std::atomic<const char*> kernel_{nullptr};
 };
-
-// Device bytes that a call needs: its arrays, each padded, and the kernel's scratch. INVALID if that overflows.
-Outcome LayOut(const CudaLauncher& launcher, const hotplate_call& call, const CudaTraits& traits, TaskLayout& layout);
 
 }  // namespace hotplate

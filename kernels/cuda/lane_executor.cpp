@@ -8,16 +8,6 @@
 namespace hotplate {
 namespace {
 
-// Each event that is waited for lets the waiting thread sleep (WaitFor).
-Outcome MakeEvent(unsigned flags, OwnedEvent& event) {
-  cudaEvent_t raw = nullptr;
-  if (const Outcome o = ToOutcome(cudaEventCreateWithFlags(&raw, flags | cudaEventBlockingSync), "event"); !o.ok()) {
-    return o;
-  }
-  event.reset(raw);
-  return Outcome::Ok();
-}
-
 // "what: message", for a step of a task.
 Outcome Prefixed(const char* what, const Outcome& outcome) {
   hotplate_outcome plain = outcome.plain();
@@ -25,12 +15,34 @@ Outcome Prefixed(const char* what, const Outcome& outcome) {
   return Outcome(plain);
 }
 
-Outcome Elapsed(const OwnedEvent& from, const OwnedEvent& to, std::uint64_t& ns) {
-  float ms = 0;
-  if (const Outcome o = ToOutcome(cudaEventElapsedTime(&ms, from.get(), to.get()), "timing"); !o.ok()) return o;
-  ns = static_cast<std::uint64_t>(static_cast<double>(ms) * 1e6);
-  return Outcome::Ok();
-}
+// The arrays' places in the block, one behind the other, and the host memory that travels there or back. An array that
+// is given twice (a matrix times its own transpose) has one place.
+struct Placed {
+  std::vector<hotplate_array> arrays;  // in the block
+  std::vector<Piece> pieces;
+  std::uint64_t bytes = 0;
+
+  bool Add(std::span<const hotplate_array> host, std::byte* block, Arena& arena) {
+    arrays.assign(host.begin(), host.end());
+    pieces.reserve(host.size());
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      bytes += host[i].bytes;
+      const auto before = host.first(i);
+      const auto same = std::find_if(before.begin(), before.end(), [&](const hotplate_array& other) {
+        return other.data == host[i].data && other.bytes == host[i].bytes;
+      });
+      if (same != before.end()) {
+        arrays[i].data = arrays[same - before.begin()].data;
+        continue;
+      }
+      std::uint64_t offset = 0;
+      if (!arena.Add(host[i].bytes, &offset)) return false;
+      arrays[i].data = block + offset;
+      if (host[i].bytes > 0) pieces.push_back({static_cast<std::byte*>(host[i].data), offset, host[i].bytes});
+    }
+    return true;
+  }
+};
 
 }  // namespace
 
@@ -47,230 +59,133 @@ Outcome LayOut(const CudaLauncher& launcher, const hotplate_call& call, const Cu
   return fits ? Outcome::Ok() : Outcome::Invalid("the call's arrays together do not fit 64-bit sizes");
 }
 
-Outcome Staging::Initialise() {
-  for (Buffer& buffer : buffers_) {
-    void* bytes = nullptr;
-    if (const Outcome o = ToOutcome(cudaHostAlloc(&bytes, kBufferBytes, cudaHostAllocDefault), "pinned host memory");
-        !o.ok()) {
-      return o;
-    }
-    buffer.bytes.reset(static_cast<std::byte*>(bytes));
-    if (const Outcome o = MakeEvent(cudaEventDisableTiming, buffer.copied); !o.ok()) return o;
-  }
-  return Outcome::Ok();
-}
-
-Outcome Staging::ToDevice(std::byte* device, const std::byte* host, std::size_t bytes, const CudaContext& context) {
-  const Chunks chunks{bytes, kBufferBytes};
-  for (std::uint64_t i = 0; i < chunks.count(); ++i) {
-    if (context.CancelRequested()) return Outcome::Cancelled();
-    const std::size_t begin = chunks.Begin(i), size = chunks.End(i) - begin;
-    Buffer& buffer = buffers_[next_];
-    next_ = 1 - next_;
-    if (const Outcome o = ToOutcome(WaitFor(buffer.copied.get()), "staging"); !o.ok()) return o;
-    std::memcpy(buffer.bytes.get(), host + begin, size);
-    if (const Outcome o = ToOutcome(
-            cudaMemcpyAsync(device + begin, buffer.bytes.get(), size, cudaMemcpyHostToDevice, context.stream()),
-            "copy");
-        !o.ok()) {
-      return o;
-    }
-    if (const Outcome o = ToOutcome(cudaEventRecord(buffer.copied.get(), context.stream()), "staging"); !o.ok()) {
-      return o;
-    }
-  }
-  return Outcome::Ok();
-}
-
-Outcome Staging::FromDevice(std::byte* host, const std::byte* device, std::size_t bytes, const CudaContext& context) {
-  const Chunks chunks{bytes, kBufferBytes};
-  const std::uint64_t count = chunks.count();
-  // Chunk i comes over the bus while chunk i - 1 is copied out of its buffer; i - 2 has left the buffer that i uses.
-  for (std::uint64_t i = 0; count > 0 && i <= count; ++i) {
-    if (i < count) {
-      if (context.CancelRequested()) return Outcome::Cancelled();
-      const std::size_t begin = chunks.Begin(i);
-      Buffer& buffer = buffers_[i % 2];
-      if (const Outcome o = ToOutcome(cudaMemcpyAsync(buffer.bytes.get(), device + begin, chunks.End(i) - begin,
-                                                      cudaMemcpyDeviceToHost, context.stream()),
-                                      "copy");
-          !o.ok()) {
-        return o;
-      }
-      if (const Outcome o = ToOutcome(cudaEventRecord(buffer.copied.get(), context.stream()), "staging"); !o.ok()) {
-        return o;
-      }
-    }
-    if (i == 0) continue;
-    const std::size_t begin = chunks.Begin(i - 1);
-    const Buffer& buffer = buffers_[(i - 1) % 2];
-    if (const Outcome o = ToOutcome(WaitFor(buffer.copied.get()), "staging"); !o.ok()) return o;
-    std::memcpy(host + begin, buffer.bytes.get(), chunks.End(i - 1) - begin);
-  }
-  return Outcome::Ok();
-}
-
 std::unique_ptr<LaneExecutor> LaneExecutor::Open(DeviceExecutor& device, Outcome& why) {
-  std::unique_ptr<LaneExecutor> lane(new LaneExecutor(device));
+  std::unique_ptr<LaneExecutor> lane;
+  why = device.Usable();
+  if (why.ok()) why = device.Enter();
+  if (!why.ok()) return lane;
+  lane.reset(new LaneExecutor(device));
   why = lane->Initialise();
   if (!why.ok()) lane.reset();
   return lane;
 }
 
 Outcome LaneExecutor::Initialise() {
-  if (const Outcome o = device_.Usable(); !o.ok()) return o;
-  if (const Outcome o = ToOutcome(cudaSetDevice(device_.index()), "device"); !o.ok()) return o;
-  cudaStream_t stream = nullptr;
-  if (const Outcome o = ToOutcome(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream"); !o.ok()) {
-    return o;
-  }
-  stream_.reset(stream);
+  const Driver& driver = device_.driver();
+  device_.Add(*this);
+  if (const Outcome o = MakeStream(driver, stream_); !o.ok()) return o;
   for (OwnedEvent& event : times_) {
-    if (const Outcome o = MakeEvent(cudaEventDefault, event); !o.ok()) return o;
+    if (const Outcome o = MakeEvent(driver, 0, event); !o.ok()) return o;
   }
   for (OwnedEvent& event : marks_) {
-    if (const Outcome o = MakeEvent(cudaEventDisableTiming, event); !o.ok()) return o;
+    if (const Outcome o = MakeEvent(driver, kEventDisableTiming, event); !o.ok()) return o;
   }
-  cublasLtHandle_t blas = nullptr;
-  if (const cublasStatus_t status = cublasLtCreate(&blas); status != CUBLAS_STATUS_SUCCESS) {
-    return Outcome::Failed(std::string("cuBLASLt: ") + cublasLtGetStatusString(status));
-  }
-  blas_.reset(blas);
-  void* words = nullptr;
-  if (const Outcome o = ToOutcome(cudaHostAlloc(&words, 64, cudaHostAllocMapped), "pinned host memory"); !o.ok()) {
-    return o;
-  }
-  host_words_.reset(static_cast<std::byte*>(words));
-  return staging_.Initialise();
+  if (const Outcome o = PinBytes(driver, 64, host_words_); !o.ok()) return o;
+  if (const Outcome o = staging_.Initialise(); !o.ok()) return o;
+  Outcome opened = Outcome::Ok();
+  libraries_.reset(ThisKernelSide().open_libraries(opened));
+  return opened;
 }
 
 LaneExecutor::~LaneExecutor() {
   // Its stream and events may be used by work in flight until here.
-  static_cast<void>(cudaSetDevice(device_.index()));
-  if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_.get()));
+  static_cast<void>(device_.Enter());
+  if (stream_ != nullptr) static_cast<void>(device_.driver().cuStreamSynchronize(stream_.get()));
+  device_.Remove(*this);
 }
 
-Outcome LaneExecutor::Allocate(std::uint64_t bytes, std::byte** block) {
-  void* memory = nullptr;
-  cudaError_t error = cudaMallocFromPoolAsync(&memory, bytes, device_.pool(), stream_.get());
-  if (error == cudaErrorMemoryAllocation) {
-    // What the pool keeps for other sizes may be in the way: give it back, and try once more.
-    static_cast<void>(cudaGetLastError());
-    if (const Outcome o = ToOutcome(cudaMemPoolTrimTo(device_.pool(), 0), "memory pool"); !o.ok()) return o;
-    error = cudaMallocFromPoolAsync(&memory, bytes, device_.pool(), stream_.get());
-  }
-  if (error == cudaErrorMemoryAllocation) {
-    static_cast<void>(cudaGetLastError());
-    char text[200];
-    std::snprintf(text, sizeof text, "out of device memory: %llu bytes needed, %llu bytes free on gpu%d",
-                  static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(device_.FreeBytes()),
-                  device_.index());
-    return Outcome::OutOfMemory(text);
-  }
-  *block = static_cast<std::byte*>(memory);
-  return ToOutcome(error, "device memory");
+Outcome LaneExecutor::Elapsed(int from, int to, std::uint64_t& ns) const {
+  const Driver& driver = device_.driver();
+  float ms = 0;
+  const Outcome o =
+      driver.Check(driver.cuEventElapsedTime(&ms, times_[from].get(), times_[to].get()), "reading the times");
+  if (o.ok()) ns = static_cast<std::uint64_t>(static_cast<double>(ms) * 1e6);
+  return o;
 }
 
 void LaneExecutor::Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
                        hotplate_cuda_report& report) {
   report.host_to_device_ns = report.kernel_ns = report.device_to_host_ns = HOTPLATE_CUDA_ABSENT;
-  const auto run = [&]() -> Outcome {
-    if (const Outcome o = device_.Usable(); !o.ok()) return o;
-    if (const Outcome o = ToOutcome(cudaSetDevice(device_.index()), "device"); !o.ok()) return o;
-    TaskLayout layout;
-    if (const Outcome o = LayOut(launcher, call, device_.traits(), layout); !o.ok()) return o;
-    std::byte* block = nullptr;
-    if (layout.bytes > 0) {
-      if (const Outcome o = Allocate(layout.bytes, &block); !o.ok()) return o;
-    }
-    const CudaContext::Handles handles{.stream = stream_.get(),
-                                       .blas = blas_.get(),
-                                       .marks = {marks_[0].get(), marks_[1].get()},
-                                       .host_words = reinterpret_cast<std::uint64_t*>(host_words_.get())};
-    CudaContext context(device_.traits(), handles, control);
-    Outcome outcome = RunInBlock(launcher, call, layout, block, context, report);
-    // The block goes back after the work that may still use it, and the pinned buffers are idle when the next task
-    // comes, however this one ended.
-    const Outcome freed =
-        block == nullptr ? Outcome::Ok() : ToOutcome(cudaFreeAsync(block, stream_.get()), "freeing device memory");
-    const Outcome idle = ToOutcome(cudaStreamSynchronize(stream_.get()), "waiting for the device");
-    if (outcome.ok() || outcome.code() == HOTPLATE_CANCELLED) {
-      if (!freed.ok()) outcome = freed;
-      if (!idle.ok()) outcome = idle;
-    }
-    return outcome;
-  };
-  Outcome outcome = run();
+  kernel_.store(launcher.name, std::memory_order_relaxed);
+  Outcome outcome = RunTask(launcher, call, control, report);
   if (!outcome.ok() && outcome.code() != HOTPLATE_CANCELLED && outcome.code() != HOTPLATE_DEVICE_LOST) {
-    outcome = device_.Judge(outcome, launcher.name, stream_.get());
+    outcome = device_.Judge(outcome, *this, launcher.name, stream_.get());
   }
+  kernel_.store(nullptr, std::memory_order_relaxed);
   report.outcome = outcome.plain();
+}
+
+Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
+                              hotplate_cuda_report& report) {
+  const Driver& driver = device_.driver();
+  if (const Outcome o = device_.Usable(); !o.ok()) return o;
+  if (const Outcome o = device_.CheckPrecision(call.precision); !o.ok()) return o;
+  if (const Outcome o = device_.Enter(); !o.ok()) return o;
+  TaskLayout layout;
+  if (const Outcome o = LayOut(launcher, call, device_.traits(), layout); !o.ok()) return o;
+  DevicePointer block = 0;
+  if (layout.bytes > 0) {
+    if (const Outcome o = device_.Allocate(layout.bytes, stream_.get(), block); !o.ok()) return o;
+  }
+  const CudaContext::Handles handles{.driver = &driver,
+                                     .stream = stream_.get(),
+                                     .libraries = libraries_.get(),
+                                     .marks = {marks_[0].get(), marks_[1].get()},
+                                     .host_words = reinterpret_cast<std::uint64_t*>(host_words_.get())};
+  CudaContext context(device_.traits(), handles, control);
+  Outcome outcome = RunInBlock(launcher, call, layout, reinterpret_cast<std::byte*>(block), context, report);
+  const bool complete = outcome.ok();
+  const auto join = [&outcome](const Outcome& after) {
+    if (!after.ok() && (outcome.ok() || outcome.code() == HOTPLATE_CANCELLED)) outcome = after;
+  };
+  // The block goes back after the work that may still use it.
+  if (block != 0) join(driver.Check(driver.cuMemFreeAsync(block, stream_.get()), "freeing device memory"));
+  // A complete task has been waited for. What another left in flight must be over before anybody touches its arrays and
+  // the pinned buffers again.
+  if (!complete) join(driver.Check(driver.cuStreamSynchronize(stream_.get()), "waiting for the device"));
+  staging_.Rest();
+  return outcome;
 }
 
 Outcome LaneExecutor::RunInBlock(const CudaLauncher& launcher, const hotplate_call& host_call, const TaskLayout& layout,
                                  std::byte* block, CudaContext& context, hotplate_cuda_report& report) {
+  const Driver& driver = device_.driver();
   const Call host(host_call);
-  std::vector<hotplate_array> inputs(host.inputs().begin(), host.inputs().end());
-  std::vector<hotplate_array> outputs(host.outputs().begin(), host.outputs().end());
-  std::uint64_t in_bytes = 0, out_bytes = 0, offset = 0;
-  Arena arena;  // the same order as in LayOut
-  const auto place = [&](hotplate_array& array, std::uint64_t& sum) {
-    if (!arena.Add(array.bytes, &offset)) return false;
-    array.data = block + offset;
-    sum += array.bytes;
-    return true;
-  };
-  bool placed = true;
-  for (hotplate_array& array : inputs) placed = placed && place(array, in_bytes);
-  for (hotplate_array& array : outputs) placed = placed && place(array, out_bytes);
-  if (!placed) return Outcome::Invalid("the call's arrays together do not fit 64-bit sizes");
-
+  Arena arena;  // places no later than LayOut did
+  Placed inputs, outputs;
+  if (!inputs.Add(host.inputs(), block, arena) || !outputs.Add(host.outputs(), block, arena)) {
+    return Outcome::Invalid("the call's arrays together do not fit 64-bit sizes");
+  }
   hotplate_call device_call = host_call;
-  device_call.inputs = inputs.data();
-  device_call.outputs = outputs.data();
+  device_call.inputs = inputs.arrays.data();
+  device_call.outputs = outputs.arrays.data();
   device_call.scratch = block + layout.scratch_offset;
   device_call.scratch_bytes = layout.scratch_bytes;
 
-  const auto mark = [&](int i) { return ToOutcome(cudaEventRecord(times_[i].get(), context.stream()), "timing"); };
+  const auto mark = [&](int i) {
+    return driver.Check(driver.cuEventRecord(times_[i].get(), context.stream()), "taking the time");
+  };
   if (const Outcome o = mark(0); !o.ok()) return o;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    // An array that is given twice (a matrix times its own transpose) is copied once.
-    const hotplate_array& from = host.inputs()[i];
-    const auto same = [&from](const hotplate_array& other) {
-      return other.data == from.data && other.bytes == from.bytes;
-    };
-    const auto first = std::find_if(host.inputs().begin(), host.inputs().begin() + i, same);
-    if (first != host.inputs().begin() + i) {
-      inputs[i].data = inputs[first - host.inputs().begin()].data;
-      continue;
-    }
-    const Outcome copied =
-        staging_.ToDevice(static_cast<std::byte*>(inputs[i].data), static_cast<const std::byte*>(host.inputs()[i].data),
-                          inputs[i].bytes, context);
-    if (copied.code() == HOTPLATE_CANCELLED) return copied;
-    if (!copied.ok()) return Prefixed("copying the inputs to the device", copied);
+  if (const Outcome o = staging_.ToDevice(block, inputs.pieces, context); !o.ok()) {
+    return o.code() == HOTPLATE_CANCELLED ? o : Prefixed("copying the inputs to the device", o);
   }
   if (const Outcome o = mark(1); !o.ok()) return o;
   if (context.CancelRequested()) return Outcome::Cancelled();
   if (const Outcome o = launcher.run(Call(device_call), context); !o.ok()) return o;
   if (const Outcome o = mark(2); !o.ok()) return o;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Outcome copied =
-        staging_.FromDevice(static_cast<std::byte*>(host.outputs()[i].data),
-                            static_cast<const std::byte*>(outputs[i].data), outputs[i].bytes, context);
-    if (copied.code() == HOTPLATE_CANCELLED) return copied;
+  if (const Outcome o = staging_.FromDevice(block, outputs.pieces, context); !o.ok()) {
     // The first wait after the kernel: its own error, if it has one, shows here.
-    if (!copied.ok()) return Prefixed("running the kernel and copying its outputs back", copied);
+    return o.code() == HOTPLATE_CANCELLED ? o : Prefixed("running the kernel and copying its outputs back", o);
   }
   if (const Outcome o = mark(3); !o.ok()) return o;
-  if (const Outcome o = ToOutcome(WaitFor(times_[3].get()), "running the kernel"); !o.ok()) return o;
+  if (const Outcome o = driver.Check(WaitFor(driver, times_[3].get()), "running the kernel"); !o.ok()) return o;
 
-  if (const Outcome o = Elapsed(times_[1], times_[2], report.kernel_ns); !o.ok()) return o;
-  if (in_bytes > 0) {
-    if (const Outcome o = Elapsed(times_[0], times_[1], report.host_to_device_ns); !o.ok()) return o;
+  if (const Outcome o = Elapsed(1, 2, report.kernel_ns); !o.ok()) return o;
+  if (inputs.bytes > 0) {
+    if (const Outcome o = Elapsed(0, 1, report.host_to_device_ns); !o.ok()) return o;
   }
-  if (out_bytes > 0) {
-    if (const Outcome o = Elapsed(times_[2], times_[3], report.device_to_host_ns); !o.ok()) return o;
+  if (outputs.bytes > 0) {
+    if (const Outcome o = Elapsed(2, 3, report.device_to_host_ns); !o.ok()) return o;
   }
   context.ReportProgress(1);
   return Outcome::Ok();

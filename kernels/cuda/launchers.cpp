@@ -24,11 +24,4 @@ std::span<const CudaLauncher> CudaLaunchers() {
   return kLaunchers;
 }
 
-const CudaLauncher* FindCudaLauncher(std::string_view name) {
-  for (const CudaLauncher& launcher : CudaLaunchers()) {
-    if (name == launcher.name) return &launcher;
-  }
-  return nullptr;
-}
-
 }  // namespace hotplate

@@ -1,9 +1,8 @@
-// The kernels that the plug-in has, by name.
+// The catalogue's kernels, by name.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "kernels/call.h"
 #include "kernels/cuda/context.h"
@@ -20,8 +19,5 @@ struct CudaLauncher {
 };
 
 std::span<const CudaLauncher> CudaLaunchers();
-
-// Null if there is none.
-const CudaLauncher* FindCudaLauncher(std::string_view name);
 
 }  // namespace hotplate

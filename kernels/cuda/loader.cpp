@@ -1,20 +1,22 @@
 // Finds the CUDA devices, or says why there are none:
-//   1. The driver's libcuda.so.1 is opened. Without it nothing else is: a plug-in brings hundreds of megabytes along.
-//   2. The plug-ins in the folder are tried, the newest CUDA first. One that cannot be opened, speaks another version
-//   of
-//      the table, or finds no device leaves a note, and the next is tried.
+//   1. The driver's libcuda.so.1 is opened, initialised and asked for its devices. Without one nothing else is opened:
+//   a
+//      plug-in brings hundreds of megabytes along.
+//   2. The plug-ins in the folder are tried, the newest CUDA first. One that the driver is too old for, that lacks one
+//      of CUDA's libraries, cannot be opened or speaks another version of the table leaves a note, and the next is
+//      tried.
 //   3. The first plug-in with a device that works is the one; the devices that do not work leave notes.
-//   4. NVML, where it is there, tells what CUDA does not: metrics, how a device is shared, and what is wrong with
-//      CUDA_VISIBLE_DEVICES.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/elf_file.h"
+#include "kernels/cuda/installed_driver.h"
+#include "kernels/cuda/library_search.h"
 #include "kernels/cuda/nvml.h"
 #include "kernels/cuda/nvml_visible.h"
 #include "kernels/cuda/plugin_device.h"
@@ -26,15 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More devices than a node has: a count beyond it is not believed.
-constexpr int kMostDevices = 1024;
-
-std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
 
 std::string DriverLibrary(const CudaOptions& options) {
   if (!options.driver_library.empty()) return options.driver_library;
-  const char* const named = std::getenv("HOTPLATE_CUDA_DRIVER_LIBRARY");
-  return named != nullptr && *named != '\0' ? named : "libcuda.so.1";
+  const std::string named = Variable("HOTPLATE_CUDA_DRIVER_LIBRARY");
+  return named.empty() ? "libcuda.so.1" : named;
 }
 
 std::string PluginFolder(const CudaOptions& options) {
@@ -43,6 +45,14 @@ std::string PluginFolder(const CudaOptions& options) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   return error ? "." : program.parent_path().string();
 }
+
+struct PluginFile {
+  int cuda_major = 0;
+  std::string path;
+  std::string name;
+
+  auto operator<=>(const PluginFile&) const = default;
+};
 
 // The major of "libhotplate_cuda<major>.so", or nothing.
 std::optional<int> MajorOf(const std::string& name) {
@@ -55,88 +65,132 @@ std::optional<int> MajorOf(const std::string& name) {
   return std::stoi(digits);
 }
 
-// Paths of the plug-ins, the newest CUDA first.
-std::vector<std::string> PluginsIn(const std::string& folder) {
-  std::vector<std::pair<int, std::string>> found;
+// The newest CUDA first.
+std::vector<PluginFile> PluginsIn(const std::string& folder) {
+  std::vector<PluginFile> found;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (const std::optional<int> major = MajorOf(entry->path().filename().string())) {
-      found.emplace_back(*major, entry->path().string());
-    }
+    const std::string name = entry->path().filename().string();
+    if (const std::optional<int> major = MajorOf(name)) found.push_back({*major, entry->path().string(), name});
   }
   std::sort(found.rbegin(), found.rend());
-  std::vector<std::string> paths;
-  for (auto& [major, path] : found) paths.push_back(std::move(path));
-  return paths;
+  return found;
 }
 
-// True if it gave at least one device.
-bool OpenDevicesOf(const std::string& path, const CudaOptions& options, const Catalog& catalog, Nvml* nvml,
-                   DeviceSet& set) {
-  const auto opened = PluginLibrary::Open(path, catalog, options.log);
-  if (!opened.ok()) {
-    set.notes.emplace_back(opened.status().message());
-    return false;
-  }
-  const std::shared_ptr<PluginLibrary>& library = *opened;
-  library->Pin();
-  hotplate_outcome why{};
-  const int count = library->table().device_count(&why);
-  why.message[sizeof why.message - 1] = '\0';
-  if (why.code != HOTPLATE_OK || count <= 0 || count > kMostDevices) {
-    const int driver = library->table().driver_version(), built = library->table().cuda_runtime_version;
-    std::string reason = why.code != HOTPLATE_OK ? why.message : absl::StrCat("it counts ", count, " devices");
-    if (driver > 0 && driver / 1000 < built / 1000) {
-      absl::StrAppend(&reason, "; the driver supports CUDA ", CudaVersion(driver), ", this plug-in needs ",
-                      built / 1000, ".0 or later");
-    }
-    set.notes.push_back(absl::StrCat(library->file_name(), " is not used: ", reason));
-    return false;
-  }
-  std::vector<std::unique_ptr<Device>> devices;
-  for (int index = 0; index < count; ++index) {
-    auto device = OpenPluginDevice(library, index, options.lanes, nvml);
-    if (device.ok()) {
-      devices.push_back(*std::move(device));
+// "gpu0", or "gpu0 to gpu3".
+std::string Present(int devices) { return devices == 1 ? "gpu0 alone" : absl::StrCat("gpu0 to gpu", devices - 1); }
+
+// The devices that are asked for and there; a note for each that is not there.
+std::vector<int> Wanted(const CudaOptions& options, int devices, std::vector<std::string>& notes) {
+  std::vector<int> wanted;
+  for (int index = 0; options.indices.empty() && index < devices; ++index) wanted.push_back(index);
+  for (const int index : options.indices) {
+    if (index >= 0 && index < devices) {
+      wanted.push_back(index);
     } else {
-      set.notes.emplace_back(absl::StrCat(std::string(device.status().message()), " (", library->file_name(), ")"));
+      notes.push_back(absl::StrCat("there is no gpu", index, ": the driver gives ", Present(devices)));
     }
   }
-  if (devices.empty()) return false;
-  set.notes.insert(set.notes.end(), library->notes().begin(), library->notes().end());
-  set.devices = std::move(devices);
-  return true;
+  return wanted;
 }
+
+// What CUDA_VISIBLE_DEVICES hides, and that nothing is left.
+void NoteHiddenDevices(const Nvml* nvml, const InstalledDriver& installed, std::vector<std::string>& notes) {
+  std::optional<std::string> wrong;
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    wrong = WhatIsWrongWithVisibleDevices(visible, nvml != nullptr ? std::optional(nvml->Gpus()) : std::nullopt);
+  }
+  if (installed.devices == 0) {
+    notes.push_back(absl::StrCat("no CUDA devices: the driver (for CUDA ", CudaVersionText(installed.version),
+                                 ") has none for this process", wrong ? "; " + *wrong : ""));
+  } else if (wrong) {
+    notes.push_back(*std::move(wrong));
+  }
+}
+
+class Loader {
+ public:
+  Loader(const CudaOptions& options, const Catalog& catalog, const InstalledDriver& installed, Nvml* nvml,
+         DeviceSet& set)
+      : options_(options), catalog_(catalog), installed_(installed), nvml_(nvml), set_(set), search_(Variable, "") {}
+
+  // True if the plug-in gave at least one device.
+  bool TakeDevicesOf(const PluginFile& file, const std::string& folder, const std::vector<int>& wanted) {
+    const auto refuse = [&](const std::string& why) {
+      set_.notes.push_back(absl::StrCat(file.name, " is not used: ", why));
+      return false;
+    };
+    if (installed_.version > 0 && installed_.version / 1000 < file.cuda_major) {
+      return refuse(absl::StrCat("the driver supports CUDA ", CudaVersionText(installed_.version),
+                                 ", and this plug-in needs ", file.cuda_major, ".0 or later"));
+    }
+    const absl::StatusOr<ElfFile> elf = ReadElfFile(file.path);
+    if (!elf.ok()) return refuse(std::string(elf.status().message()));
+    std::vector<std::string> libraries;
+    const absl::Status found =
+        search_.OpenNeeded(*elf, folder, [&libraries](const std::string& used) { libraries.push_back(used); });
+    if (!found.ok()) return refuse(std::string(found.message()));
+
+    const auto opened = PluginLibrary::Open(file.path, catalog_, options_.log);
+    if (!opened.ok()) {
+      set_.notes.emplace_back(opened.status().message());
+      return false;
+    }
+    const std::shared_ptr<PluginLibrary>& library = *opened;
+    library->Pin();
+    std::vector<std::unique_ptr<Device>> devices;
+    for (const int index : wanted) {
+      auto device = OpenPluginDevice(library, installed_.library, index, options_, nvml_);
+      if (device.ok()) {
+        devices.push_back(*std::move(device));
+      } else {
+        set_.notes.emplace_back(absl::StrCat(std::string(device.status().message()), " (", file.name, ")"));
+      }
+    }
+    if (devices.empty()) return false;
+    set_.sources.push_back(
+        absl::StrCat("CUDA: ", file.path, " with a driver for CUDA ", CudaVersionText(installed_.version)));
+    for (const std::string& used : libraries) set_.sources.push_back("CUDA: " + used);
+    set_.notes.insert(set_.notes.end(), library->notes().begin(), library->notes().end());
+    set_.devices = std::move(devices);
+    return true;
+  }
+
+ private:
+  const CudaOptions& options_;
+  const Catalog& catalog_;
+  const InstalledDriver& installed_;
+  Nvml* const nvml_;  // may be null
+  DeviceSet& set_;
+  LibrarySearch search_;
+};
 
 }  // namespace
 
 DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
   DeviceSet set;
-  const std::string driver = DriverLibrary(options);
-  // Never closed: from here on the plug-in's CUDA runtime may use it, until the process ends.
-  if (dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
-    const char* const why = dlerror();
-    set.notes.push_back(absl::StrCat("no CUDA devices: the NVIDIA driver's ", driver,
-                                     " cannot be opened: ", why != nullptr ? why : "no reason given"));
+  const auto installed = InstalledDriver::Open(DriverLibrary(options));
+  if (!installed.ok()) {
+    set.notes.emplace_back(installed.status().message());
     return set;
   }
+  // After the driver: where that is missing there is nothing to manage.
+  const auto nvml = Nvml::Open();
+  if (!nvml.ok() && installed->devices > 0) set.notes.emplace_back(nvml.status().message());
+  NoteHiddenDevices(nvml.ok() ? nvml->get() : nullptr, *installed, set.notes);
+  if (installed->devices == 0) return set;
+  const std::vector<int> wanted = Wanted(options, installed->devices, set.notes);
+  if (wanted.empty()) return set;
   const std::string folder = PluginFolder(options);
-  const std::vector<std::string> plugins = PluginsIn(folder);
+  const std::vector<PluginFile> plugins = PluginsIn(folder);
   if (plugins.empty()) {
     set.notes.push_back(absl::StrCat("no CUDA devices: there is no plug-in (libhotplate_cuda<major>.so) in ", folder));
     return set;
   }
-  const absl::StatusOr<std::shared_ptr<Nvml>> nvml = Nvml::Open();
-  Nvml* const found = nvml.ok() ? nvml->get() : nullptr;
-  for (const std::string& plugin : plugins) {
-    if (OpenDevicesOf(plugin, options, catalog, found, set)) break;
-  }
-  if (!nvml.ok() && !set.devices.empty()) set.notes.emplace_back(nvml.status().message());
-  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
-    const auto wrong =
-        WhatIsWrongWithVisibleDevices(visible, found != nullptr ? std::optional(found->Gpus()) : std::nullopt);
-    if (wrong) set.notes.push_back(*wrong);
+  Loader loader(options, catalog, *installed, nvml.ok() ? nvml->get() : nullptr, set);
+  for (const PluginFile& plugin : plugins) {
+    if (loader.TakeDevicesOf(plugin, folder, wanted)) break;
   }
   return set;
 }

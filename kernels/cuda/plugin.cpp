@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/executor.h"
-#include "kernels/cuda/launchers.h"
+#include "kernels/cuda/kernel_side.h"
 #include "kernels/cuda/plugin_abi.h"
 #include "kernels/cuda/spec_hashes.h"
 
@@ -35,27 +35,12 @@ Outcome NoKernel(const char* name) {
   return Outcome::Failed(text);
 }
 
-int32_t DriverVersion() {
-  int version = 0;
-  return ToOutcome(cudaDriverGetVersion(&version), "driver version").ok() ? version : 0;
-}
-
-int32_t DeviceCount(hotplate_outcome* why) {
-  int count = 0;  // left as it is on an error
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaErrorNoDevice) static_cast<void>(cudaGetLastError());
-  const Outcome outcome =
-      error == cudaErrorNoDevice ? Outcome::Ok() : Guarded([&] { return ToOutcome(error, "counting devices"); });
-  *why = outcome.plain();
-  return error == cudaSuccess ? count : 0;
-}
-
-hotplate_cuda_device* OpenDevice(int32_t index, hotplate_cuda_log log, void* user, hotplate_cuda_device_info* info,
-                                 hotplate_outcome* why) {
+hotplate_cuda_device* OpenDevice(const hotplate_cuda_device_options* options, hotplate_cuda_log log, void* user,
+                                 hotplate_cuda_device_info* info, hotplate_outcome* why) {
   std::unique_ptr<DeviceExecutor> device;
   const Outcome opened = Guarded([&] {
     Outcome outcome = Outcome::Ok();
-    device = DeviceExecutor::Open(index, log, user, outcome);
+    device = DeviceExecutor::Open(*options, log, user, outcome);
     return outcome;
   });
   *why = opened.plain();
@@ -83,11 +68,13 @@ void Plan(hotplate_cuda_device* device, const char* kernel, const hotplate_call*
           hotplate_outcome* outcome) {
   *scratch_bytes = 0;
   *outcome = Guarded([&] {
-               const CudaLauncher* launcher = FindCudaLauncher(kernel);
+               const DeviceExecutor& executor = *FromC(device);
+               const CudaLauncher* launcher = ThisKernelSide().Find(kernel);
                if (launcher == nullptr) return NoKernel(kernel);
+               if (const Outcome usable = executor.Usable(); !usable.ok()) return usable;
+               if (const Outcome o = executor.CheckPrecision(call->precision); !o.ok()) return o;
                TaskLayout layout;
-               const Outcome laid_out = LayOut(*launcher, *call, FromC(device)->traits(), layout);
-               if (!laid_out.ok()) return laid_out;
+               if (const Outcome o = LayOut(*launcher, *call, executor.traits(), layout); !o.ok()) return o;
                const Call view(*call);
                *scratch_bytes = layout.bytes;
                for (const hotplate_array& array : view.inputs()) *scratch_bytes -= array.bytes;
@@ -100,7 +87,7 @@ void RunTask(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* 
              hotplate_cuda_report* report) {
   report->host_to_device_ns = report->kernel_ns = report->device_to_host_ns = HOTPLATE_CUDA_ABSENT;
   report->outcome = Guarded([&] {
-                      const CudaLauncher* launcher = FindCudaLauncher(kernel);
+                      const CudaLauncher* launcher = ThisKernelSide().Find(kernel);
                       if (launcher == nullptr) return NoKernel(kernel);
                       FromC(lane)->Run(*launcher, *call, *control, *report);
                       return Outcome(report->outcome);
@@ -118,7 +105,7 @@ struct Kernels {
 
   Kernels() {
     for (const hotplate_cuda_kernel& row : kSpecHashes) {
-      if (FindCudaLauncher(row.name) != nullptr) rows[count++] = row;
+      if (ThisKernelSide().Find(row.name) != nullptr) rows[count++] = row;
     }
   }
 };
@@ -132,16 +119,15 @@ const hotplate_cuda_table& Table() {
       .array_bytes = sizeof(hotplate_array),
       .param_bytes = sizeof(hotplate_param),
       .control_bytes = sizeof(hotplate_control),
+      .device_options_bytes = sizeof(hotplate_cuda_device_options),
       .device_info_bytes = sizeof(hotplate_cuda_device_info),
       .report_bytes = sizeof(hotplate_cuda_report),
       .sample_bytes = sizeof(hotplate_cuda_sample),
-      .cuda_runtime_version = CUDART_VERSION,
+      .cuda_runtime_version = ThisKernelSide().runtime_version,
       .plugin_version = HOTPLATE_VERSION,
-      .architectures = HOTPLATE_CUDA_ARCHITECTURES,
+      .architectures = ThisKernelSide().architectures,
       .kernels = kernels.rows,
       .kernel_count = kernels.count,
-      .driver_version = DriverVersion,
-      .device_count = DeviceCount,
       .open_device = OpenDevice,
       .close_device = CloseDevice,
       .open_lane = OpenLane,

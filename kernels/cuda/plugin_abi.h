@@ -1,10 +1,12 @@
 /* What hotplated asks of a CUDA plug-in: one table of plain C functions, found by one exported name. Nothing of C++
  * crosses (no classes, no exceptions, no allocation that the other side must free), so that daemon and plug-in may be
  * built by different compilers against different CUDA versions. The life of a plug-in:
- *   1. dlopen, dlsym(HOTPLATE_CUDA_ENTRY_POINT), call it: it returns the table and touches neither driver nor device.
+ *   1. The loader has opened libcuda, called cuInit and counted the devices: without one no plug-in is opened at all.
+ *      Then dlopen, dlsym(HOTPLATE_CUDA_ENTRY_POINT), call it: it returns the table and touches no device.
  *   2. The loader compares abi_version and the sizes; a plug-in that differs is not used at all.
  *   3. It compares each kernel's spec hash with the catalogue's; a kernel that differs is not used.
- *   4. device_count, then open_device for each, then open_lane on the thread that will run it.
+ *   4. open_device for each device, with the driver that the loader has opened; then open_lane on the thread that will
+ *      run it.
  *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over.
  *   6. close_lane for every lane (any thread, not while it runs), then close_device.
  * Text that is returned belongs to the plug-in and lives as long as it does; text in structs is copied.
@@ -19,7 +21,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 1
+#define HOTPLATE_CUDA_ABI_VERSION 2
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -29,6 +31,13 @@ typedef struct hotplate_cuda_kernel {
   const char* name;
   const char* spec_hash; /* KernelSpec::Hash() when the plug-in was built */
 } hotplate_cuda_kernel;
+
+typedef struct hotplate_cuda_device_options {
+  void* driver_library;  /* what dlopen returned for libcuda.so.1; stays open for good */
+  int32_t index;         /* of the driver's devices */
+  int32_t copy_threads;  /* that help to copy to and from pinned memory, beside the lane's own; 0: none */
+  uint64_t pinned_bytes; /* host memory that may be pinned for the device's lanes, at most */
+} hotplate_cuda_device_options;
 
 typedef struct hotplate_cuda_device_info {
   char name[256];
@@ -52,6 +61,7 @@ typedef struct hotplate_cuda_report {
 typedef struct hotplate_cuda_sample {
   uint64_t memory_total_bytes, memory_used_bytes;                 /* of the device, whoever uses it */
   uint64_t pool_reserved_bytes, pool_used_bytes, pool_peak_bytes; /* of this process's pool; peak of the used bytes */
+  uint64_t pinned_bytes, pinned_peak_bytes;                       /* host memory pinned for staging; peak of its use */
 } hotplate_cuda_sample;
 
 /* Called with one line without a newline, from any thread that is inside a call to the plug-in. May be null. */
@@ -61,26 +71,24 @@ typedef struct hotplate_cuda_table {
   uint32_t abi_version; /* HOTPLATE_CUDA_ABI_VERSION */
   uint32_t table_bytes; /* sizeof(hotplate_cuda_table) */
   /* sizeof of each struct that crosses. */
-  uint32_t call_bytes, array_bytes, param_bytes, control_bytes, device_info_bytes, report_bytes, sample_bytes;
+  uint32_t call_bytes, array_bytes, param_bytes, control_bytes;
+  uint32_t device_options_bytes, device_info_bytes, report_bytes, sample_bytes;
   int32_t cuda_runtime_version; /* 13000: the CUDA that it was built with */
   const char* plugin_version;   /* of Hotplate */
   const char* architectures;    /* for messages: what device code it holds */
   const hotplate_cuda_kernel* kernels;
   int32_t kernel_count;
 
-  /* The driver's CUDA version (12040), 0 without a driver. */
-  int32_t (*driver_version)(void);
-  /* Zero devices is no error; on an error, zero devices and why. */
-  int32_t (*device_count)(hotplate_outcome* why);
   /* Makes the device's context and memory pool. Null and why it cannot be used. */
-  hotplate_cuda_device* (*open_device)(int32_t index, hotplate_cuda_log log, void* user,
+  hotplate_cuda_device* (*open_device)(const hotplate_cuda_device_options* options, hotplate_cuda_log log, void* user,
                                        hotplate_cuda_device_info* info, hotplate_outcome* why);
   void (*close_device)(hotplate_cuda_device* device);
   /* A stream, library handles and pinned staging memory. Null and why. */
   hotplate_cuda_lane* (*open_lane)(hotplate_cuda_device* device, hotplate_outcome* why);
   void (*close_lane)(hotplate_cuda_lane* lane);
 
-  /* Device bytes that the call needs beside the bytes of its inputs and outputs. Reads neither data nor scratch. */
+  /* Device bytes that the call needs beside the bytes of its inputs and outputs; or why the device cannot run it (its
+   * compute capability has not the precision), or that it is lost. Reads neither data nor scratch. */
   void (*plan)(hotplate_cuda_device* device, const char* kernel, const hotplate_call* call, uint64_t* scratch_bytes,
                hotplate_outcome* outcome);
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's

@@ -144,6 +144,7 @@ class PluginDevice : public Device {
     hotplate_outcome outcome{};
     device_->table().plan(device_->get(), kernel.c_str(), &plain.plain(), &plan.scratch_bytes, &outcome);
     const Outcome planned = Received(outcome);
+    if (planned.code() == HOTPLATE_DEVICE_LOST) return absl::UnavailableError(std::string(planned.message()));
     if (!planned.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat(info_.id, " cannot run ", kernel, ": ", std::string(planned.message())));
@@ -173,6 +174,11 @@ class PluginDevice : public Device {
     if (device_->table().sample(device_->get(), &sample) == 0) return metrics;
     metrics.memory_total_bytes = sample.memory_total_bytes;
     metrics.memory_used_bytes = sample.memory_used_bytes;
+    metrics.pool_reserved_bytes = sample.pool_reserved_bytes;
+    metrics.pool_used_bytes = sample.pool_used_bytes;
+    metrics.pool_peak_bytes = sample.pool_peak_bytes;
+    metrics.pinned_bytes = sample.pinned_bytes;
+    metrics.pinned_peak_bytes = sample.pinned_peak_bytes;
     return metrics;
   }
 
@@ -184,12 +190,18 @@ class PluginDevice : public Device {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library, int index,
-                                                         int lanes, Nvml* nvml) {
+absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library,
+                                                         void* driver_library, int index, const CudaOptions& options,
+                                                         Nvml* nvml) {
+  hotplate_cuda_device_options asked{};
+  asked.driver_library = driver_library;
+  asked.index = index;
+  asked.copy_threads = std::max(options.copy_threads, 0);
+  asked.pinned_bytes = options.pinned_bytes;
   hotplate_cuda_device_info plain{};
   hotplate_outcome outcome{};
   hotplate_cuda_device* const opened =
-      library->table().open_device(index, PluginLibrary::Log, library.get(), &plain, &outcome);
+      library->table().open_device(&asked, PluginLibrary::Log, library.get(), &plain, &outcome);
   const std::string id = absl::StrCat("gpu", index);
   if (opened == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(id, " is not used: ", std::string(Received(outcome).message())));
@@ -203,7 +215,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<P
   info.pci_bus_id = Text(plain.pci_bus_id);
   info.mode = Text(plain.mode);
   info.memory_bytes = plain.memory_bytes;
-  info.lanes = std::max(lanes, 1);
+  info.lanes = std::max(options.lanes, 1);
   info.threads_per_lane = 1;
   info.compute_capability = absl::StrCat(plain.compute_major, ".", plain.compute_minor);
   info.host_memory = false;

@@ -10,9 +10,10 @@
 
 namespace hotplate {
 
-// The device with this index of the library's; `lanes` goes into its info. FAILED_PRECONDITION and one sentence if it
-// cannot be used. `nvml` may be null: then its metrics are those that the plug-in knows.
-absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library, int index,
-                                                         int lanes, Nvml* nvml);
+// The device with this index of the driver's; `driver_library` is what dlopen returned for libcuda. FAILED_PRECONDITION
+// and one sentence if it cannot be used. `nvml` may be null: then its metrics are those that the plug-in knows.
+absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library,
+                                                         void* driver_library, int index, const CudaOptions& options,
+                                                         Nvml* nvml);
 
 }  // namespace hotplate

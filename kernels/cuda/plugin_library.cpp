@@ -27,6 +27,7 @@ std::string SizeMismatch(const hotplate_cuda_table& table) {
       {"array", table.array_bytes, sizeof(hotplate_array)},
       {"parameter", table.param_bytes, sizeof(hotplate_param)},
       {"control", table.control_bytes, sizeof(hotplate_control)},
+      {"device options", table.device_options_bytes, sizeof(hotplate_cuda_device_options)},
       {"device info", table.device_info_bytes, sizeof(hotplate_cuda_device_info)},
       {"report", table.report_bytes, sizeof(hotplate_cuda_report)},
       {"sample", table.sample_bytes, sizeof(hotplate_cuda_sample)},
@@ -42,9 +43,9 @@ std::string SizeMismatch(const hotplate_cuda_table& table) {
 bool Complete(const hotplate_cuda_table& table) {
   return table.plugin_version != nullptr && table.architectures != nullptr && table.kernel_count >= 0 &&
          table.kernel_count <= kMostKernels && (table.kernel_count == 0 || table.kernels != nullptr) &&
-         table.driver_version != nullptr && table.device_count != nullptr && table.open_device != nullptr &&
-         table.close_device != nullptr && table.open_lane != nullptr && table.close_lane != nullptr &&
-         table.plan != nullptr && table.run_task != nullptr && table.free_bytes != nullptr && table.sample != nullptr;
+         table.open_device != nullptr && table.close_device != nullptr && table.open_lane != nullptr &&
+         table.close_lane != nullptr && table.plan != nullptr && table.run_task != nullptr &&
+         table.free_bytes != nullptr && table.sample != nullptr;
 }
 
 }  // namespace

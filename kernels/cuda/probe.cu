@@ -7,7 +7,9 @@ __global__ void Nothing() {}
 
 cudaError_t ProbeDeviceCode() {
   cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, Nothing);
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, Nothing);
+  // Depending on how lazily modules are loaded, a kernel without code for the device is unknown.
+  return error == cudaErrorInvalidDeviceFunction ? cudaErrorNoKernelImageForDevice : error;
 }
 
 }  // namespace hotplate

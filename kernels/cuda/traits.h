@@ -1,6 +1,8 @@
 // What kernels know of the device when they cut their work. Needs no CUDA.
 #pragma once
 
+#include "kernels/abi.h"
+
 namespace hotplate {
 
 // What kernels adapt to. The rates are estimates for cutting work into chunks, never for a receipt.
@@ -11,5 +13,18 @@ struct CudaTraits {
   double float_operations_per_ms = 1e9;
   double double_operations_per_ms = 1e9;
 };
+
+// The compute capability's major from which on a device multiplies in this precision (hotplate_precision).
+constexpr int LeastComputeMajor(int precision) {
+  switch (precision) {
+    case HOTPLATE_PRECISION_TF32:
+    case HOTPLATE_PRECISION_BF16:
+      return 8;
+    case HOTPLATE_PRECISION_F16:
+      return 7;
+    default:
+      return 0;
+  }
+}
 
 }  // namespace hotplate

@@ -4,7 +4,7 @@
 //   fast    tiles of points over a grid that fills the device, y in shared memory, sums in registers
 // Coordinates are reduced once and kept in the scratch; the partial sums are added by one block at the end, in an order
 // that depends on nothing but n and the device.
-#include "kernels/cuda/context.h"
+#include "kernels/cuda/launch.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
 #include "kernels/integrate2d/integrate2d_functor.h"
@@ -17,11 +17,14 @@ struct Square {
   double x_min, x_max, y_min, y_max;
 };
 
-__global__ void __launch_bounds__(kBlockSize) Coordinates(Square square, float* xs, float* ys) {
+// In half turns for `fast`, else in radians.
+__global__ void __launch_bounds__(kBlockSize) Coordinates(Square square, bool half_turns, float* xs, float* ys) {
   const std::int64_t stride = std::int64_t{gridDim.x} * kBlockSize;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < square.n; i += stride) {
-    xs[i] = ReducedMidpoint(i, square.n, square.x_min, square.x_max);
-    ys[i] = ReducedMidpoint(i, square.n, square.y_min, square.y_max);
+    xs[i] = half_turns ? HalfTurns(i, square.n, square.x_min, square.x_max)
+                       : ReducedMidpoint(i, square.n, square.x_min, square.x_max);
+    ys[i] = half_turns ? HalfTurns(i, square.n, square.y_min, square.y_max)
+                       : ReducedMidpoint(i, square.n, square.y_min, square.y_max);
   }
 }
 
@@ -61,25 +64,61 @@ __device__ double BlockSum(double sum) {
   return sum;
 }
 
+// What a thread's columns add to a tile, `rows` of y each: a double for each column.
+template <typename Reduction>
+__device__ __forceinline__ void AddColumns(const float (&x)[kColumns], const float* y, int rows, Reduction reduce,
+                                           double (&sums)[kColumns]) {
+  int row = 0;
+  for (; row + kGroup <= rows; row += kGroup) {
+    float group[kGroup];
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) group[i] = y[row + i];
+#pragma unroll
+    for (int column = 0; column < kColumns; ++column) {
+      sums[column] += PairwiseSines<kGroup>(x[column], group, reduce);
+    }
+  }
+#pragma unroll 1
+  for (; row < rows; ++row) {
+#pragma unroll
+    for (int column = 0; column < kColumns; ++column) sums[column] += Sine(x[column] + y[row], reduce);
+  }
+}
+
 // Tiles [begin, end): block b has begin + b, begin + b + grid, …
-__global__ void __launch_bounds__(kBlockSize)
-    Fast(Tiles tiles, const float* xs, const float* ys, std::uint64_t begin, std::uint64_t end, double* partials) {
-  __shared__ alignas(16) float y[kTileY];
+__global__ void __launch_bounds__(kBlockSize, kBlocksPerMultiprocessor)
+    Fast(Tiles tiles, bool narrow, const float* xs, const float* ys, std::uint64_t begin, std::uint64_t end,
+         double* partials) {
+  alignas(16) __shared__ float y[kTileY];
+  static_assert(kTileY <= kBlockSize, "a thread fetches one y");
   double sum = 0;
   for (std::uint64_t tile = begin + blockIdx.x; tile < end; tile += gridDim.x) {
     const std::uint64_t first_x = tiles.FirstX(tile), first_y = tiles.FirstY(tile);
-    const int rows = tiles.Rows(tile);
+    const int rows = tiles.Rows(tile), columns = tiles.Columns(tile);
+    const SharedHalfTurn turn = HalfTurnOf(xs[first_x], xs[first_x + static_cast<unsigned>(columns) - 1], ys[first_y],
+                                           ys[first_y + static_cast<unsigned>(rows) - 1], narrow);
     __syncthreads();  // the tile before has been read
-    if (static_cast<int>(threadIdx.x) < rows) y[threadIdx.x] = ys[first_y + threadIdx.x];
+    if (static_cast<int>(threadIdx.x) < rows) {
+      const float mine = ys[first_y + threadIdx.x];
+      y[threadIdx.x] = turn.shared ? turn.OfY(mine) : mine;
+    }
     __syncthreads();
+    float x[kColumns];
 #pragma unroll
     for (int column = 0; column < kColumns; ++column) {
-      const std::uint64_t i = first_x + static_cast<unsigned>(column * kBlockSize) + threadIdx.x;
-      if (i >= tiles.n) continue;
-      const float x = xs[i];
-      int row = 0;
-      for (; row + kGroup <= rows; row += kGroup) sum += PairwiseSines<kGroup>(x, y + row);
-      for (; row < rows; ++row) sum += Sine(x + y[row]);
+      const int i = column * kBlockSize + static_cast<int>(threadIdx.x);
+      const float mine = i < columns ? xs[first_x + static_cast<unsigned>(i)] : 0.0f;
+      x[column] = turn.shared ? turn.OfX(mine) : mine;
+    }
+    double sums[kColumns] = {};
+    if (turn.shared) {
+      AddColumns(x, y, rows, IsReduced(), sums);
+    } else {
+      AddColumns(x, y, rows, Reduce(), sums);
+    }
+#pragma unroll
+    for (int column = 0; column < kColumns; ++column) {
+      if (column * kBlockSize + static_cast<int>(threadIdx.x) < columns) sum += sums[column];
     }
   }
   const double block_sum = BlockSum(sum);
@@ -123,32 +162,30 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
   // All bits zero is 0.0.
   const std::size_t partial_bytes = layout.partial_count * sizeof(double);
   if (const Outcome o = ToOutcome(cudaMemsetAsync(partials, 0, partial_bytes, stream), "memset"); !o.ok()) return o;
-  Coordinates<<<GridFor(n), kBlockSize, 0, stream>>>(square, xs, ys);
-  if (const Outcome o = context.LaunchStatus(); !o.ok()) return o;
+  const Outcome placed =
+      Launch(context, Coordinates, GridFor(n), kBlockSize, square, variant == Variant::kFast, xs, ys);
+  if (!placed.ok()) return placed;
 
   const Tiles tiles{n};
-  const auto blocks = static_cast<unsigned>(FastBlocks(tiles, context.traits()));
+  const std::uint64_t blocks = FastBlocks(tiles, context.traits());
+  const bool narrow = Narrow(n, square.x_min, square.x_max, square.y_min, square.y_max);
   const Chunks chunks =
       variant == Variant::kFast ? FastChunks(tiles, context.traits()) : ColumnChunks(n, context.traits());
   const Outcome summed = context.InChunks(chunks, [&](std::uint64_t begin, std::uint64_t end) {
     const auto first = static_cast<std::int64_t>(begin), last = static_cast<std::int64_t>(end);
     switch (variant) {
       case Variant::kNaive:
-        Naive<<<GridFor(n), kBlockSize, 0, stream>>>(square.n, xs, ys, first, last, partials);
-        break;
+        return Launch(context, Naive, GridFor(n), kBlockSize, square.n, xs, ys, first, last, partials);
       case Variant::kShared:
-        Shared<<<GridFor(n, 1, kSharedBlock), kSharedBlock, 0, stream>>>(square.n, xs, ys, first, last, partials);
-        break;
-      case Variant::kFast:
-        Fast<<<blocks, kBlockSize, 0, stream>>>(tiles, xs, ys, begin, end, partials);
-        break;
+        return Launch(context, Shared, GridFor(n, 1, kSharedBlock), kSharedBlock, square.n, xs, ys, first, last,
+                      partials);
+      default:
+        return Launch(context, Fast, blocks, kBlockSize, tiles, narrow, xs, ys, begin, end, partials);
     }
-    return context.LaunchStatus();
   });
   if (!summed.ok()) return summed;
-  Finish<<<1, kBlockSize, 0, stream>>>(square, partials, layout.partial_count, call.Output<double>("value").data(),
-                                       call.Output<double>("error").data());
-  return context.LaunchStatus();
+  return Launch(context, Finish, 1, kBlockSize, square, partials, layout.partial_count,
+                call.Output<double>("value").data(), call.Output<double>("error").data());
 }
 
 }  // namespace hotplate::integrate2d

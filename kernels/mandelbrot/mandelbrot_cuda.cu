@@ -1,91 +1,107 @@
-#include "kernels/cuda/context.h"
+#include "kernels/cuda/launch.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
 
 namespace hotplate::mandelbrot {
 namespace {
 
-constexpr unsigned long long kNoPoint = ~0ULL;
 constexpr unsigned kAll = 0xffffffff;
+constexpr int kWarp = 32;
 
 struct Picture {
   double x_min, x_max, y_min, y_max;
-  std::int64_t resolution;
+  std::uint32_t resolution;  // its square, the number of points, is 2^32 at most: an index fits in 32 bits
   std::int32_t max_iterations;
 };
 
 struct Progress {
-  unsigned long long taken;     // points that a thread has or had
+  unsigned long long taken;     // points that a warp has or had
   unsigned long long finished;  // points whose count is written
 };
 
 struct Saved {
+  unsigned long long* next;  // of a warp: its points that no thread has yet
+  unsigned long long* end;
   double* x;
   double* y;
-  unsigned long long* point;
+  std::uint32_t* point;
   std::int32_t* count;
 };
 
-__device__ Orbit StartOf(const Picture& picture, unsigned long long point) {
-  const std::int64_t row = static_cast<std::int64_t>(point) / picture.resolution;
-  const std::int64_t column = static_cast<std::int64_t>(point) - row * picture.resolution;
+__device__ Orbit StartOf(const Picture& picture, std::uint32_t point) {
+  const std::uint32_t row = point / picture.resolution, column = point - row * picture.resolution;
   Orbit orbit;
-  orbit.c_real = Coordinate(column, picture.resolution, picture.x_min, picture.x_max);
-  orbit.c_imaginary = Coordinate(row, picture.resolution, picture.y_min, picture.y_max);
+  orbit.c_real = 2 * Coordinate(column, picture.resolution, picture.x_min, picture.x_max);
+  orbit.c_imaginary = 2 * Coordinate(row, picture.resolution, picture.y_min, picture.y_max);
   return orbit;
 }
 
 // One slice: `rounds` times kStep iterations of the thread's own points.
-__global__ void __launch_bounds__(kBlockSize)
+__global__ void __launch_bounds__(kBlockSize, kThreadsPerMultiprocessor / kBlockSize)
     Slice(Picture picture, Progress* progress, Saved saved, std::int32_t* counts, std::uint32_t rounds) {
-  const unsigned thread = blockIdx.x * kBlockSize + threadIdx.x;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned long long points =
-      static_cast<unsigned long long>(picture.resolution) * static_cast<unsigned long long>(picture.resolution);
+  const unsigned long long points = static_cast<unsigned long long>(picture.resolution) * picture.resolution;
+  if (progress->finished >= points) return;  // the slice before this one was the last
 
-  unsigned long long point = saved.point[thread];
+  const unsigned thread = blockIdx.x * kBlockSize + threadIdx.x;
+  const unsigned lane = threadIdx.x % kWarp, warp = thread / kWarp, warps = gridDim.x * (kBlockSize / kWarp);
+  std::uint32_t point = 0;
   Orbit orbit;
-  if (point != kNoPoint) {
+  const std::int32_t count = saved.count[thread];
+  bool busy = count >= 0;
+  if (busy) {
+    point = saved.point[thread];
     orbit = StartOf(picture, point);
     orbit.x = saved.x[thread];
     orbit.y = saved.y[thread];
-    orbit.count = saved.count[thread];
+    orbit.count = count;
   }
+  // The same in the whole warp: its points that no thread has yet, and whether there are no others.
+  unsigned long long next = saved.next[warp], end = saved.end[warp];
+  bool exhausted = false;
   unsigned finished = 0;
-  bool exhausted = false;  // the same in the whole warp
   for (std::uint32_t round = 0; round < rounds; ++round) {
-    // The warp's idle threads take the next points together: one atomic for all of them.
-    const unsigned idle = __ballot_sync(kAll, point == kNoPoint);
-    if (idle != 0 && !exhausted) {
-      const unsigned leader = static_cast<unsigned>(__ffs(static_cast<int>(idle))) - 1;
-      unsigned long long next = 0;
-      if (lane == leader) next = atomicAdd(&progress->taken, __popc(idle));
-      next = __shfl_sync(kAll, next, leader);
-      exhausted = next >= points;
-      next += __popc(idle & ((1u << lane) - 1));
-      if (point == kNoPoint && next < points) {
-        point = next;
+    const unsigned idle = __ballot_sync(kAll, !busy);
+    if (__popc(idle) >= kIdleThreads) {
+      if (next == end && !exhausted) {
+        if (lane == 0) {
+          // What others take meanwhile makes the share a little too large, no more.
+          const unsigned long long taken = *static_cast<volatile unsigned long long*>(&progress->taken);
+          const unsigned long long share = PointsToTake(taken < points ? points - taken : 0, warps);
+          next = atomicAdd(&progress->taken, share);
+          end = next + share;
+        }
+        next = min(__shfl_sync(kAll, next, 0), points);
+        end = min(__shfl_sync(kAll, end, 0), points);
+        exhausted = next == end;
+      }
+      const unsigned long long mine = next + static_cast<unsigned>(__popc(idle & ((1u << lane) - 1)));
+      if (!busy && mine < end) {
+        point = static_cast<std::uint32_t>(mine);
         orbit = StartOf(picture, point);
+        busy = true;
       }
+      next = min(next + static_cast<unsigned>(__popc(idle)), end);
+      if (exhausted && !__any_sync(kAll, busy)) break;
     }
-    if (exhausted && __all_sync(kAll, point == kNoPoint)) break;
-    if (point != kNoPoint) {
-      if (Advance(orbit, picture.max_iterations, kStep)) {
-        counts[point] = orbit.count;
-        point = kNoPoint;
-        ++finished;
-      }
+    if (busy && Advance(orbit, picture.max_iterations, kStep)) {
+      counts[point] = orbit.count;
+      busy = false;
+      ++finished;
     }
     __syncwarp();
   }
-  saved.point[thread] = point;
-  if (point != kNoPoint) {
+  saved.count[thread] = busy ? orbit.count : -1;
+  if (busy) {
+    saved.point[thread] = point;
     saved.x[thread] = orbit.x;
     saved.y[thread] = orbit.y;
-    saved.count[thread] = orbit.count;
   }
-  for (int offset = 16; offset > 0; offset /= 2) finished += __shfl_down_sync(kAll, finished, offset);
-  if (lane == 0 && finished > 0) atomicAdd(&progress->finished, finished);
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) finished += __shfl_down_sync(kAll, finished, offset);
+  if (lane == 0) {
+    saved.next[warp] = next;
+    saved.end[warp] = end;
+    if (finished > 0) atomicAdd(&progress->finished, static_cast<unsigned long long>(finished));
+  }
 }
 
 std::uint64_t Points(const Call& call) {
@@ -93,42 +109,49 @@ std::uint64_t Points(const Call& call) {
   return resolution * resolution;
 }
 
+Outcome Fill(void* memory, int byte, std::uint64_t bytes, CudaContext& context) {
+  return ToOutcome(cudaMemsetAsync(memory, byte, bytes, context.stream()), "memset");
+}
+
 }  // namespace
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits) {
-  return LayOutScratch(SlicesFor(Points(call), traits).threads).bytes;
+  return LayOutScratch(SlicesFor(Points(call), traits)).bytes;
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  const Picture picture{call.Float("x_min"),    call.Float("x_max"),
-                        call.Float("y_min"),    call.Float("y_max"),
-                        call.Int("resolution"), static_cast<std::int32_t>(call.Int("max_iterations"))};
+  const Picture picture{call.Float("x_min"),
+                        call.Float("x_max"),
+                        call.Float("y_min"),
+                        call.Float("y_max"),
+                        static_cast<std::uint32_t>(call.Int("resolution")),
+                        static_cast<std::int32_t>(call.Int("max_iterations"))};
   const std::uint64_t points = Points(call);
   const Slices slices = SlicesFor(points, context.traits());
-  const ScratchLayout layout = LayOutScratch(slices.threads);
+  const ScratchLayout layout = LayOutScratch(slices);
   std::byte* const scratch = call.scratch().data();
   Progress* const progress = reinterpret_cast<Progress*>(scratch);
-  const Saved saved{reinterpret_cast<double*>(scratch + layout.x), reinterpret_cast<double*>(scratch + layout.y),
-                    reinterpret_cast<unsigned long long*>(scratch + layout.point),
+  const Saved saved{reinterpret_cast<unsigned long long*>(scratch + layout.next),
+                    reinterpret_cast<unsigned long long*>(scratch + layout.end),
+                    reinterpret_cast<double*>(scratch + layout.x),
+                    reinterpret_cast<double*>(scratch + layout.y),
+                    reinterpret_cast<std::uint32_t*>(scratch + layout.point),
                     reinterpret_cast<std::int32_t*>(scratch + layout.count)};
   std::int32_t* const counts = call.Output<std::int32_t>("counts").data();
 
-  const cudaStream_t stream = context.stream();
-  if (const Outcome o = ToOutcome(cudaMemsetAsync(progress, 0, sizeof *progress, stream), "memset"); !o.ok()) return o;
-  // kNoPoint is all ones.
-  const std::size_t point_bytes = slices.threads * sizeof *saved.point;
-  if (const Outcome o = ToOutcome(cudaMemsetAsync(saved.point, 0xff, point_bytes, stream), "memset"); !o.ok()) return o;
-
+  // No point taken, no warp and no thread with any.
+  if (const Outcome o = Fill(scratch, 0, layout.x, context); !o.ok()) return o;
+  if (const Outcome o = Fill(saved.count, 0xff, layout.bytes - layout.count, context); !o.ok()) return o;
   return context.Pace(
       UINT64_MAX,
       [&](std::uint64_t i) {
-        Slice<<<static_cast<unsigned>(slices.blocks()), kBlockSize, 0, stream>>>(picture, progress, saved, counts,
-                                                                                 slices.rounds);
-        if (const Outcome o = context.LaunchStatus(); !o.ok()) return o;
+        const Outcome launched =
+            Launch(context, Slice, slices.blocks(), kBlockSize, picture, progress, saved, counts, slices.rounds);
+        if (!launched.ok()) return launched;
         void* const word = const_cast<std::uint64_t*>(context.host_words() + i % 2);
-        return ToOutcome(
-            cudaMemcpyAsync(word, &progress->finished, sizeof(std::uint64_t), cudaMemcpyDeviceToHost, stream),
-            "copy of the progress");
+        return ToOutcome(cudaMemcpyAsync(word, &progress->finished, sizeof progress->finished, cudaMemcpyDeviceToHost,
+                                         context.stream()),
+                         "copy of the progress");
       },
       [&](std::uint64_t i) {
         const std::uint64_t finished = context.host_words()[i % 2];

@@ -6,8 +6,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "kernels/cuda/context.h"
-#include "kernels/cuda/owners.h"
+#include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/lane_libraries.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/matmul_cuda.h"
 
@@ -46,22 +46,17 @@ Types TypesFor(DType dtype, int precision) {
   }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(kBlockSize) Round(const float* in, T* out, std::size_t n) {
-  const std::size_t stride = std::size_t{gridDim.x} * kBlockSize;
-  for (std::size_t i = std::size_t{blockIdx.x} * kBlockSize + threadIdx.x; i < n; i += stride) {
-    if constexpr (std::is_same_v<T, __half>) {
-      out[i] = __float2half_rn(in[i]);
-    } else {
-      out[i] = __float2bfloat16_rn(in[i]);
-    }
+// The conversion rounds to nearest; beyond f16's range it gives infinity.
+struct AsItIs {
+  template <typename T>
+  __device__ T operator()(T x) const {
+    return x;
   }
-}
+};
 
 template <typename T>
 Outcome RoundTo(std::span<const float> in, std::byte* out, CudaContext& context) {
-  Round<<<GridFor(in.size(), 4), kBlockSize, 0, context.stream()>>>(in.data(), reinterpret_cast<T*>(out), in.size());
-  return context.LaunchStatus();
+  return elementwise::LaunchUnary(AsItIs(), in, std::span<T>(reinterpret_cast<T*>(out), in.size()), context);
 }
 
 Outcome MakeLayout(const Operand& operand, cudaDataType_t type, Layout& layout) {
@@ -94,20 +89,13 @@ Product Asked(const Call& call) {
                    call.Bool("transpose_b"));
 }
 
-// a and b in the type that they are multiplied in.
-Outcome Multiply(const Product& product, const Types& types, const void* a, const void* b, void* c,
-                 const ScratchLayout& scratch, void* workspace, CudaContext& context) {
-  Descriptor descriptor;
-  Layout first, second, result;
-  if (const Outcome o = MakeDescriptor(product, types, descriptor); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(product.first, types.in, first); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(product.second, types.in, second); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(product.result, types.out, result); !o.ok()) return o;
-
+// The library's own choice for a product with this workspace.
+Outcome Choose(cublasLtHandle_t blas, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t first,
+               cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t result, std::size_t workspace_bytes,
+               cublasLtMatmulAlgo_t& chosen) {
   cublasLtMatmulPreference_t raw = nullptr;
   if (const Outcome o = FromBlas(cublasLtMatmulPreferenceCreate(&raw), "preference"); !o.ok()) return o;
   const Preference preference(raw);
-  const std::size_t workspace_bytes = scratch.workspace_bytes;
   if (const Outcome o = FromBlas(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                                       &workspace_bytes, sizeof workspace_bytes),
                                  "workspace");
@@ -116,23 +104,48 @@ Outcome Multiply(const Product& product, const Types& types, const void* a, cons
   }
   cublasLtMatmulHeuristicResult_t algorithm{};
   int found = 0;
-  if (const Outcome o =
-          FromBlas(cublasLtMatmulAlgoGetHeuristic(context.blas(), descriptor.get(), first.get(), second.get(),
-                                                  result.get(), result.get(), raw, 1, &algorithm, &found),
-                   "choosing an algorithm");
+  if (const Outcome o = FromBlas(
+          cublasLtMatmulAlgoGetHeuristic(blas, descriptor, first, second, result, result, raw, 1, &algorithm, &found),
+          "choosing an algorithm");
       !o.ok()) {
     return o;
   }
   if (found == 0) return Outcome::Failed("cuBLASLt has no algorithm for this product");
+  chosen = algorithm.algo;
+  return Outcome::Ok();
+}
+
+// a and b in the type that they are multiplied in.
+Outcome Multiply(const ProductKey& key, const Product& product, const Types& types, const void* a, const void* b,
+                 void* c, const ScratchLayout& scratch, void* workspace, CudaContext& context) {
+  Descriptor descriptor;
+  Layout first, second, result;
+  if (const Outcome o = MakeDescriptor(product, types, descriptor); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(product.first, types.in, first); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(product.second, types.in, second); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(product.result, types.out, result); !o.ok()) return o;
+
+  LaneLibraries& libraries = context.libraries();
+  auto known = libraries.algorithms.find(key);
+  if (known == libraries.algorithms.end()) {
+    cublasLtMatmulAlgo_t chosen{};
+    if (const Outcome o = Choose(libraries.blas.get(), descriptor.get(), first.get(), second.get(), result.get(),
+                                 scratch.workspace_bytes, chosen);
+        !o.ok()) {
+      return o;
+    }
+    if (libraries.algorithms.size() >= LaneLibraries::kMostAlgorithms) libraries.algorithms.clear();
+    known = libraries.algorithms.emplace(key, chosen).first;
+  }
 
   const double one = 1, zero = 0;
   const float one_float = 1, zero_float = 0;
   const bool in_double = types.scale == CUDA_R_64F;
   const void* const alpha = in_double ? static_cast<const void*>(&one) : &one_float;
   const void* const beta = in_double ? static_cast<const void*>(&zero) : &zero_float;
-  const cublasStatus_t status =
-      cublasLtMatmul(context.blas(), descriptor.get(), alpha, b, first.get(), a, second.get(), beta, c, result.get(), c,
-                     result.get(), &algorithm.algo, workspace, workspace_bytes, context.stream());
+  const cublasStatus_t status = cublasLtMatmul(libraries.blas.get(), descriptor.get(), alpha, b, first.get(), a,
+                                               second.get(), beta, c, result.get(), c, result.get(), &known->second,
+                                               workspace, scratch.workspace_bytes, context.stream());
   if (const Outcome o = FromBlas(status, "product"); !o.ok()) return o;
   return context.LaunchStatus();
 }
@@ -150,16 +163,7 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
   if (product.k == 0) {  // the empty sum
     return ToOutcome(cudaMemsetAsync(c.data, 0, c.bytes, context.stream()), "memset");
   }
-  const CudaTraits& traits = context.traits();
-  if (traits.compute_major < 8 &&
-      (call.precision() == HOTPLATE_PRECISION_TF32 || call.precision() == HOTPLATE_PRECISION_BF16)) {
-    char text[120];
-    std::snprintf(text, sizeof text, "precision %s needs compute capability 8.0 or later; this device has %d.%d",
-                  call.precision() == HOTPLATE_PRECISION_TF32 ? "tf32" : "bf16", traits.compute_major,
-                  traits.compute_minor);
-    return Outcome::Invalid(text);
-  }
-  const ScratchLayout scratch = LayOutScratch(product, call.precision(), traits);
+  const ScratchLayout scratch = LayOutScratch(product, call.precision(), context.traits());
   std::byte* const memory = call.scratch().data();
   const void* a = call.InputArray("a").data;
   const void* b = call.InputArray("b").data;
@@ -170,7 +174,15 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
     a = memory + scratch.a;
     b = memory + scratch.b;
   }
-  return Multiply(product, TypesFor(call.InputType("a"), call.precision()), a, b, c.data, scratch, memory, context);
+  const DType dtype = call.InputType("a");
+  const ProductKey key{.m = product.m,
+                       .n = product.n,
+                       .k = product.k,
+                       .transpose_a = product.second.transpose,
+                       .transpose_b = product.first.transpose,
+                       .dtype = static_cast<int>(dtype),
+                       .precision = call.precision()};
+  return Multiply(key, product, TypesFor(dtype, call.precision()), a, b, c.data, scratch, memory, context);
 }
 
 }  // namespace hotplate::matmul

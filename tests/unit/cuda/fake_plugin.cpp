@@ -7,9 +7,6 @@
 #include "kernels/cuda/plugin_abi.h"
 #include "kernels/cuda/spec_hashes.h"
 
-#ifndef FAKE_DEVICES
-#define FAKE_DEVICES 1
-#endif
 #ifndef FAKE_ABI_VERSION
 #define FAKE_ABI_VERSION HOTPLATE_CUDA_ABI_VERSION
 #endif
@@ -36,20 +33,9 @@ void Say(hotplate_outcome* outcome, int code, const char* message) {
   std::snprintf(outcome->message, sizeof outcome->message, "%s", message);
 }
 
-int32_t DriverVersion() { return 12040; }
-
-int32_t DeviceCount(hotplate_outcome* why) {
-#ifdef FAKE_OLD_DRIVER
-  Say(why, HOTPLATE_FAILED, "counting devices: CUDA driver version is insufficient");
-#else
-  Say(why, HOTPLATE_OK, "");
-#endif
-  return FAKE_DEVICES;
-}
-
-hotplate_cuda_device* OpenDevice(int32_t index, hotplate_cuda_log log, void* user, hotplate_cuda_device_info* info,
-                                 hotplate_outcome* why) {
-  if (index > 0) {
+hotplate_cuda_device* OpenDevice(const hotplate_cuda_device_options* options, hotplate_cuda_log log, void* user,
+                                 hotplate_cuda_device_info* info, hotplate_outcome* why) {
+  if (options->index > 0) {
     Say(why, HOTPLATE_FAILED, "its compute mode is EXCLUSIVE_PROCESS and another process has it");
     return nullptr;
   }
@@ -153,6 +139,7 @@ extern "C" __attribute__((visibility("default"))) const hotplate_cuda_table* hot
       .array_bytes = sizeof(hotplate_array),
       .param_bytes = sizeof(hotplate_param),
       .control_bytes = sizeof(hotplate_control),
+      .device_options_bytes = sizeof(hotplate_cuda_device_options),
       .device_info_bytes = sizeof(hotplate_cuda_device_info),
       .report_bytes = sizeof(hotplate_cuda_report),
       .sample_bytes = sizeof(hotplate_cuda_sample),
@@ -166,8 +153,6 @@ extern "C" __attribute__((visibility("default"))) const hotplate_cuda_table* hot
       .kernels = hotplate::kSpecHashes,
       .kernel_count = std::size(hotplate::kSpecHashes),
 #endif
-      .driver_version = DriverVersion,
-      .device_count = DeviceCount,
       .open_device = OpenDevice,
       .close_device = CloseDevice,
       .open_lane = OpenLane,

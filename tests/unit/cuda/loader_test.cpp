@@ -1,4 +1,5 @@
 // The loader against fake plug-ins and a fake driver: what it uses, what it refuses, and the sentence that says why.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +9,17 @@
 #include <map>
 #include <mutex>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/driver.h"
 #include "kernels/device.h"
+#include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -30,6 +35,7 @@ class LoaderTest : public ::testing::Test {
     setenv("HOTPLATE_NVML_LIBRARY", HOTPLATE_FAKES "/nvml.so", 1);
     unsetenv("HOTPLATE_FAKE_NVML");
     unsetenv("CUDA_VISIBLE_DEVICES");
+    fake_.Reset({});
     options_.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       lines_.push_back(line);
@@ -40,6 +46,11 @@ class LoaderTest : public ::testing::Test {
     fs::remove_all(folder_, ignored);
   }
 
+  static FakeCuda& TheFake() {
+    void* const library = dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW);
+    if (library == nullptr) std::abort();
+    return reinterpret_cast<FakeCuda& (*)()>(dlsym(library, "fake_cuda"))();
+  }
   void Put(const std::string& fake, const std::string& name = "libhotplate_cuda13.so") {
     fs::copy_file(fs::path(HOTPLATE_FAKES) / (fake + ".so"), folder_ / name);
   }
@@ -58,6 +69,7 @@ class LoaderTest : public ::testing::Test {
     return set.devices.empty() ? nullptr : std::move(set.devices.front());
   }
 
+  FakeCuda& fake_ = TheFake();
   fs::path folder_;
   CudaOptions options_;
   std::mutex mutex_;
@@ -101,7 +113,8 @@ TEST_F(LoaderTest, SaysThatTheFolderIsNotThere) {
 
 TEST_F(LoaderTest, RefusesACorruptFile) {
   std::ofstream(folder_ / "libhotplate_cuda13.so") << std::string(4096, 'x');
-  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr("invalid ELF header")));
+  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr("invalid ELF header"),
+                               HasSubstr("4096 bytes")));
 }
 
 TEST_F(LoaderTest, RefusesATruncatedFile) {
@@ -117,7 +130,7 @@ TEST_F(LoaderTest, RefusesAFileWithoutTheEntryPoint) {
 
 TEST_F(LoaderTest, RefusesAnotherVersionOfTheTable) {
   Put("wrong_version");
-  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("version 99"), HasSubstr("this program version 1")));
+  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("version 99"), HasSubstr("this program version 2")));
 }
 
 TEST_F(LoaderTest, RefusesATableOfAnotherSize) {
@@ -135,25 +148,114 @@ TEST_F(LoaderTest, RefusesATableWithAnEmptyPlace) {
   EXPECT_THAT(WhyNone(), HasSubstr("empty places"));
 }
 
-TEST_F(LoaderTest, NotesAPluginWithoutDevices) {
-  Put("no_devices");
-  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr("counts 0 devices")));
+// dlopen would map such a file, and the process would die of SIGBUS.
+TEST_F(LoaderTest, RefusesAFileThatWasCutShortAnywhere) {
+  Put("host_device");
+  const std::uintmax_t whole = fs::file_size(folder_ / "libhotplate_cuda13.so");
+  for (const std::uintmax_t size :
+       {std::uintmax_t{0}, std::uintmax_t{63}, std::uintmax_t{64}, whole / 4, whole / 2, whole * 3 / 4, whole - 1}) {
+    fs::resize_file(folder_ / "libhotplate_cuda13.so", whole);
+    fs::resize_file(folder_ / "libhotplate_cuda13.so", size);
+    EXPECT_THAT(WhyNone(),
+                AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr(absl::StrCat(size, " bytes"))));
+  }
 }
 
-TEST_F(LoaderTest, NotesADriverThatIsTooOld) {
-  Put("old_driver");
-  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("insufficient"), HasSubstr("supports CUDA 12.4"), HasSubstr("needs 13.0")));
+TEST_F(LoaderTest, NotesADriverThatIsTooOldForAPlugin) {
+  FakeScript script;
+  script.version = 12040;
+  fake_.Reset(script);
+  Put("no_symbol", "libhotplate_cuda13.so");
+  EXPECT_EQ(WhyNone(),
+            "libhotplate_cuda13.so is not used: the driver supports CUDA 12.4, and this plug-in needs 13.0 or later");
+  Put("host_device", "libhotplate_cuda12.so");
+  EXPECT_THAT(Open().devices, SizeIs(1)) << "it is recent enough for the older one";
 }
 
-TEST_F(LoaderTest, DoesNotBelieveAnAbsurdCount) {
-  Put("absurd_count");
-  EXPECT_THAT(WhyNone(), HasSubstr("it counts 1000000 devices"));
+TEST_F(LoaderTest, NotesADriverThatLacksAFunction) {
+  options_.driver_library = HOTPLATE_FAKES "/ancient_driver.so";
+  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("ancient_driver.so"), HasSubstr("no function cuMemPoolTrimTo"),
+                               HasSubstr("driver for CUDA 12.0 or later")));
+}
+
+TEST_F(LoaderTest, NotesADriverThatDoesNotStart) {
+  const std::map<int, std::string> advice = {{kDriverStubLibrary, "stub"},
+                                             {kDriverSystemNotReady, "nvidia-fabricmanager"},
+                                             {kDriverSystemMismatch, "kernel module"},
+                                             {kDriverCompatNotSupported, "compatibility package"},
+                                             {kDriverUnknown, "nvidia-smi"}};
+  Put("host_device");
+  for (const auto& [error, hint] : advice) {
+    FakeScript script;
+    script.init_result = error;
+    fake_.Reset(script);
+    EXPECT_THAT(WhyNone(), AllOf(HasSubstr("starting the driver"), HasSubstr(hint)));
+  }
+}
+
+// Without a device no plug-in is opened: the one here could not be.
+TEST_F(LoaderTest, NotesADriverWithoutDevices) {
+  FakeScript script;
+  script.devices = 0;
+  fake_.Reset(script);
+  Put("no_symbol");
+  EXPECT_EQ(WhyNone(), "no CUDA devices: the driver (for CUDA 13.0) has none for this process");
+}
+
+TEST_F(LoaderTest, NamesWhatHidesTheDevices) {
+  Put("host_device");
+  const std::map<std::string, std::string> reasons = {
+      {"", "set and empty"}, {"NoDevFiles", "hides every GPU"}, {"nonsense", "\"nonsense\""}, {"7", "\"7\""}};
+  for (const auto& [value, reason] : reasons) {
+    setenv("CUDA_VISIBLE_DEVICES", value.c_str(), 1);
+    EXPECT_THAT(WhyNone(), AllOf(HasSubstr("CUDA_VISIBLE_DEVICES"), HasSubstr(reason))) << value;
+  }
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST_F(LoaderTest, OpensTheDevicesThatAreAskedFor) {
+  FakeScript script;
+  script.devices = 4;
+  fake_.Reset(script);
+  Put("host_kernels");
+  options_.indices = {2, 7, 0};
+  const DeviceSet set = Open();
+  ASSERT_THAT(set.devices, SizeIs(2));
+  EXPECT_EQ(set.devices[0]->info().id, "gpu2");
+  EXPECT_EQ(set.devices[0]->info().uuid, "GPU-00000000-0000-0000-0000-000000000012");
+  EXPECT_EQ(set.devices[1]->info().id, "gpu0");
+  EXPECT_THAT(set.notes, Contains("there is no gpu7: the driver gives gpu0 to gpu3"));
+  EXPECT_EQ(fake_.Counts().contexts, 2) << "a context takes hundreds of megabytes of a device";
+}
+
+TEST_F(LoaderTest, SaysThatNoneOfTheDevicesIsThere) {
+  Put("no_symbol");
+  options_.indices = {7};
+  EXPECT_EQ(WhyNone(), "there is no gpu7: the driver gives gpu0 alone");
+}
+
+TEST_F(LoaderTest, SaysWhatItUsed) {
+  Put("host_device");
+  EXPECT_THAT(Open().sources, ElementsAre(AllOf(HasSubstr(folder_.string() + "/libhotplate_cuda13.so"),
+                                                HasSubstr("driver for CUDA 13.0"))));
+}
+
+TEST_F(LoaderTest, NamesALibraryThatIsMissing) {
+  Put("needs_library");
+  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used: CUDA's libcuabsent.so.13 is not found"),
+                               HasSubstr(folder_.string()), HasSubstr("HOTPLATE_CUDA_LIBRARY_PATH")));
+  // The older plug-in needs nothing.
+  Put("host_device", "libhotplate_cuda12.so");
+  EXPECT_THAT(Open().devices, SizeIs(1));
 }
 
 TEST_F(LoaderTest, TriesTheNewestFirstAndFallsBack) {
+  FakeScript script;
+  script.version = 113000;
+  fake_.Reset(script);
   Put("wrong_version", "libhotplate_cuda113.so");
   Put("host_device", "libhotplate_cuda12.so");
-  Put("old_driver", "libhotplate_cuda13.so");
+  Put("no_symbol", "libhotplate_cuda13.so");
   const DeviceSet set = Open();
   ASSERT_THAT(set.devices, SizeIs(1));
   EXPECT_THAT(set.notes, ElementsAre(HasSubstr("libhotplate_cuda113.so"), HasSubstr("libhotplate_cuda13.so")));
@@ -168,7 +270,10 @@ TEST_F(LoaderTest, StopsAtTheFirstThatWorks) {
 }
 
 TEST_F(LoaderTest, KeepsTheDevicesThatWork) {
-  Put("second_broken");
+  FakeScript script;
+  script.devices = 2;
+  fake_.Reset(script);
+  Put("host_device");
   const DeviceSet set = Open();
   ASSERT_THAT(set.devices, SizeIs(1));
   EXPECT_EQ(set.devices[0]->info().id, "gpu0");

@@ -35,19 +35,18 @@ TEST(CudaPlugin, HasEveryKernelOfTheCatalogue) {
 TEST(CudaPlugin, NeedsNoDriverToBeOpened) {
   const auto plugin = Plugin();
   ASSERT_NE(plugin, nullptr);
+  // A driver without the functions, the process itself, in place of libcuda.
   hotplate_outcome why{};
-  const int count = plugin->table().device_count(&why);
-  if (count > 0) GTEST_SKIP() << "this machine has " << count << " CUDA devices";
-  EXPECT_EQ(count, 0);
-  EXPECT_EQ(why.code == HOTPLATE_OK, std::string(why.message).empty()) << why.message;
+  hotplate_cuda_device_options options{};
+  options.driver_library = dlopen(nullptr, RTLD_NOW);
   hotplate_cuda_device_info info{};
-  EXPECT_EQ(plugin->table().open_device(0, nullptr, nullptr, &info, &why), nullptr);
+  EXPECT_EQ(plugin->table().open_device(&options, nullptr, nullptr, &info, &why), nullptr);
   EXPECT_EQ(why.code, HOTPLATE_FAILED);
-  EXPECT_STRNE(why.message, "");
+  EXPECT_STREQ(why.message, "the driver has no function cuInit");
 }
 
-// Exits 0 if everything went as it should with this driver in place of libcuda.so.1. In a process of its own: the
-// driver stays.
+// With the fake driver, up to where the CUDA runtime comes in: that asks the fake for more than it has, and says so.
+// Exits 0 if there is no device and a reason. In a process of its own: the driver stays.
 void OpenWithFakeDriver() {
   CudaOptions options;
   options.driver_library = HOTPLATE_FAKES "/driver.so";
@@ -57,9 +56,9 @@ void OpenWithFakeDriver() {
   std::exit(set.devices.empty() ? 0 : 1);
 }
 
-TEST(CudaPluginDeathTest, SurvivesADriverWithoutDevices) {
+TEST(CudaPluginDeathTest, SurvivesADriverThatIsNoDriver) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(OpenWithFakeDriver(), ::testing::ExitedWithCode(0), "libhotplate_cuda[0-9]+.so is not used");
+  EXPECT_EXIT(OpenWithFakeDriver(), ::testing::ExitedWithCode(0), "gpu0 is not used: looking for device code");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "kernels/integrate2d/integrate2d_functor.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/matmul/matmul_cuda.h"
+#include "kernels/trig_identity/trig_identity_cuda.h"
 
 namespace hotplate {
 namespace {
@@ -87,29 +88,67 @@ TEST(ArenaOffsets, AreAlignedAndDisjoint) {
 
 TEST(Integrate2dSine, IsWithinItsBound) {
   constexpr int kPoints = 2'000'000;
-  const double two_pi = 2 * std::numbers::pi;
-  double worst = 0;
+  double worst = 0, worst_reduced = 0;
   for (int i = 0; i <= kPoints; ++i) {
-    const auto s = static_cast<float>(-two_pi + 2 * two_pi * i / kPoints);
-    worst = std::max(worst, std::abs(integrate2d::Sine(s) - std::sin(static_cast<double>(s))));
+    const auto s = static_cast<float>(-2 + 4.0 * i / kPoints);
+    const double sine = std::sin(std::numbers::pi * s);
+    worst = std::max(worst, std::abs(integrate2d::Sine(s, integrate2d::Reduce()) - sine));
+    if (std::abs(s) <= integrate2d::kReach) {
+      worst_reduced = std::max(worst_reduced, std::abs(integrate2d::Sine(s, integrate2d::IsReduced()) - sine));
+    }
   }
   EXPECT_LT(worst, 2e-7);
-  EXPECT_EQ(integrate2d::Sine(0), 0);
+  EXPECT_LT(worst_reduced, 2e-7);
+  EXPECT_EQ(integrate2d::Sine(0, integrate2d::Reduce()), 0);
+}
+
+// Tiles anywhere on the circle: where one says that its half turn is shared, every point's sine is right by it.
+TEST(Integrate2dHalfTurn, IsSharedOnlyWhereItHolds) {
+  constexpr std::int64_t n = 8192, kX = integrate2d::kTileX, kY = integrate2d::kTileY;
+  constexpr double kWidth = 6.5;  // once round
+  int shared = 0, tiles = 0;
+  for (const double x_min : {-9.5, -3.0, 0.1, 2.7}) {
+    for (const double y_width : {kWidth, -kWidth}) {
+      ASSERT_TRUE(integrate2d::Narrow(n, x_min, x_min + kWidth, 1, 1 + y_width));
+      for (std::int64_t x0 = 0; x0 < n; x0 += kX) {
+        for (std::int64_t y0 = 0; y0 < n; y0 += kY) {
+          const auto x_of = [&](std::int64_t i) { return integrate2d::HalfTurns(i, n, x_min, x_min + kWidth); };
+          const auto y_of = [&](std::int64_t j) { return integrate2d::HalfTurns(j, n, 1, 1 + y_width); };
+          const auto turn = integrate2d::HalfTurnOf(x_of(x0), x_of(x0 + kX - 1), y_of(y0), y_of(y0 + kY - 1), true);
+          ++tiles;
+          shared += turn.shared;
+          if (!turn.shared) continue;
+          for (const std::int64_t i : {x0, x0 + 1, x0 + 100, x0 + kX - 1}) {
+            for (const std::int64_t j : {y0, y0 + 77, y0 + kY - 2, y0 + kY - 1}) {
+              const double exact = std::sin(x_min + (i + 0.5) * kWidth / n + 1 + (j + 0.5) * y_width / n);
+              const float s = turn.OfX(x_of(i)) + turn.OfY(y_of(j));
+              ASSERT_LE(std::abs(s), integrate2d::kReach);
+              ASSERT_NEAR(integrate2d::Sine(s, integrate2d::IsReduced()), exact, 6e-7) << i << ", " << j;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(shared, tiles / 4);
+  EXPECT_LT(shared, tiles);
+  EXPECT_FALSE(integrate2d::HalfTurnOf(0, 0.1f, 0, 0.1f, false).shared) << "a tile that may go round";
 }
 
 TEST(Integrate2dTiles, HoldEveryPointOnce) {
-  for (const std::uint64_t n : {1, 127, 128, 129, 511, 512, 513, 700}) {
+  for (const std::uint64_t n : {1, 255, 256, 257, 511, 512, 513, 700}) {
     const integrate2d::Tiles tiles{n};
     std::vector<int> seen(n * n);
     for (std::uint64_t tile = 0; tile < tiles.count(); ++tile) {
       for (std::uint64_t x = tiles.FirstX(tile); x < tiles.FirstX(tile) + integrate2d::kTileX && x < n; ++x) {
         ASSERT_GT(tiles.Rows(tile), 0);
+        ASSERT_LT(x, tiles.FirstX(tile) + tiles.Columns(tile));
         for (int row = 0; row < tiles.Rows(tile); ++row) ++seen.at((tiles.FirstY(tile) + row) * n + x);
       }
     }
     EXPECT_THAT(seen, ::testing::Each(1)) << n;
   }
-  EXPECT_EQ(integrate2d::Tiles{16'777'216}.count(), 32'768ull * 131'072);
+  EXPECT_EQ(integrate2d::Tiles{16'777'216}.count(), 32'768ull * 65'536);
 }
 
 // The fast kernel's arithmetic, tile by tile, against the exact sum of the midpoint rule.
@@ -119,8 +158,8 @@ TEST(Integrate2dFast, SumsWithinTheSpecsBound) {
   std::vector<float> xs(n), ys(n);
   double exact = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    xs[i] = integrate2d::ReducedMidpoint(i, n, x_min, x_max);
-    ys[i] = integrate2d::ReducedMidpoint(i, n, y_min, y_max);
+    xs[i] = integrate2d::HalfTurns(i, n, x_min, x_max);
+    ys[i] = integrate2d::HalfTurns(i, n, y_min, y_max);
     for (std::int64_t j = 0; j < n; ++j) {
       exact += std::sin(x_min + (i + 0.5) * (x_max - x_min) / n + y_min + (j + 0.5) * (y_max - y_min) / n);
     }
@@ -133,9 +172,9 @@ TEST(Integrate2dFast, SumsWithinTheSpecsBound) {
     for (std::uint64_t i = tiles.FirstX(tile); i < tiles.FirstX(tile) + integrate2d::kTileX && i < n; ++i) {
       int row = 0;
       for (; row + integrate2d::kGroup <= rows; row += integrate2d::kGroup) {
-        sum += integrate2d::PairwiseSines<integrate2d::kGroup>(xs[i], y + row);
+        sum += integrate2d::PairwiseSines<integrate2d::kGroup>(xs[i], y + row, integrate2d::Reduce());
       }
-      for (; row < rows; ++row) sum += integrate2d::Sine(xs[i] + y[row]);
+      for (; row < rows; ++row) sum += integrate2d::Sine(xs[i] + y[row], integrate2d::Reduce());
     }
   }
   EXPECT_LT(std::abs(sum - exact) / (n * n), 1e-6);
@@ -147,6 +186,9 @@ TEST(Integrate2dChunks, AreBoundedAndComplete) {
       const integrate2d::Tiles tiles{n};
       const Chunks fast = integrate2d::FastChunks(tiles, traits), columns = integrate2d::ColumnChunks(n, traits);
       EXPECT_EQ(fast.End(fast.count() - 1), tiles.count());
+      if (fast.count() > 1) {
+        EXPECT_EQ(fast.size % integrate2d::FastBlocks(tiles, traits), 0u) << "each block as many tiles";
+      }
       EXPECT_EQ(columns.End(columns.count() - 1), n);
       // By the same rates, no chunk takes longer than a fifth of the 250 ms that the spec promises.
       const double points_of_chunk =
@@ -168,21 +210,46 @@ TEST(Integrate2dScratch, HoldsEveryPartialSum) {
   EXPECT_EQ(naive.bytes, 8192u + 8000);
   EXPECT_EQ(integrate2d::LayOutScratch(1000, Variant::kShared, kLarge).partial_count, 63u);
   EXPECT_EQ(integrate2d::LayOutScratch(1, Variant::kFast, kLarge).partial_count, 1u);
-  EXPECT_EQ(integrate2d::LayOutScratch(102'400, Variant::kFast, kLarge).partial_count, 8u * 132);
+  EXPECT_EQ(integrate2d::LayOutScratch(102'400, Variant::kFast, kLarge).partial_count, 4u * 132);
+}
+
+mandelbrot::Orbit OrbitOf(double c_real, double c_imaginary) {
+  mandelbrot::Orbit orbit;
+  orbit.c_real = 2 * c_real;
+  orbit.c_imaginary = 2 * c_imaginary;
+  return orbit;
 }
 
 TEST(MandelbrotAdvance, InSlicesCountsAsInOneGo) {
   constexpr std::int32_t kMaximum = 1000;
+  int differing = 0;
   for (int row = 0; row < 40; ++row) {
     for (int column = 0; column < 40; ++column) {
-      mandelbrot::Orbit orbit;
-      orbit.c_real = mandelbrot::Coordinate(column, 40, -2, 0.5);
-      orbit.c_imaginary = mandelbrot::Coordinate(row, 40, -1.25, 1.25);
+      const double c_real = mandelbrot::Coordinate(column, 40, -2, 0.5);
+      const double c_imaginary = mandelbrot::Coordinate(row, 40, -1.25, 1.25);
+      mandelbrot::Orbit whole = OrbitOf(c_real, c_imaginary), orbit = whole;
+      EXPECT_TRUE(mandelbrot::Advance(whole, kMaximum, kMaximum));
       int slices = 0;
       while (!mandelbrot::Advance(orbit, kMaximum, 1 + slices % 40)) ASSERT_LE(++slices, kMaximum);
-      EXPECT_EQ(orbit.count, mandelbrot::Count(orbit.c_real, orbit.c_imaginary, kMaximum)) << row << ", " << column;
+      EXPECT_EQ(orbit.count, whole.count) << row << ", " << column;
+      EXPECT_TRUE(mandelbrot::Advance(orbit, kMaximum, 1)) << "finished for good";
+      EXPECT_EQ(orbit.count, whole.count);
+      differing += whole.count != mandelbrot::Count(c_real, c_imaginary, kMaximum);
     }
   }
+  EXPECT_LE(differing, 3) << "rounding decides about few points";
+}
+
+TEST(MandelbrotAdvance, TwoIsOutsideAndNothingElseBelowIs) {
+  EXPECT_FALSE(mandelbrot::Inside(16));
+  EXPECT_TRUE(mandelbrot::Inside(std::nextafter(16.0, 0.0)));
+  EXPECT_TRUE(mandelbrot::Inside(0));
+  EXPECT_FALSE(mandelbrot::Inside(HUGE_VAL));
+  EXPECT_FALSE(mandelbrot::Inside(std::nan("")));
+  EXPECT_FALSE(mandelbrot::Inside(-std::nan("")));
+  mandelbrot::Orbit orbit = OrbitOf(-2, 0);
+  EXPECT_TRUE(mandelbrot::Advance(orbit, 100, 100));
+  EXPECT_EQ(orbit.count, 1);
 }
 
 // Points far away overflow to infinity and then NaN: they are finished all the same.
@@ -192,6 +259,13 @@ TEST(MandelbrotAdvance, FinishesWhatOverflows) {
   orbit.x = std::nan("");
   EXPECT_TRUE(mandelbrot::Advance(orbit, 100, 1));
   EXPECT_EQ(orbit.count, 2);
+}
+
+TEST(MandelbrotPoints, AreTakenInSharesThatGetSmaller) {
+  EXPECT_EQ(mandelbrot::PointsToTake(1ull << 32, 4224), 256u);
+  EXPECT_EQ(mandelbrot::PointsToTake(8 * 4224 * 100, 4224), 100u);
+  EXPECT_EQ(mandelbrot::PointsToTake(1, 4224), 32u);
+  EXPECT_EQ(mandelbrot::PointsToTake(0, 1), 32u);
 }
 
 TEST(MandelbrotSlices, AreBounded) {
@@ -210,12 +284,58 @@ TEST(MandelbrotSlices, AreBounded) {
 }
 
 TEST(MandelbrotScratch, PartsAreDisjointAndAligned) {
-  const auto layout = mandelbrot::LayOutScratch(512);
-  EXPECT_EQ(layout.x, 256u);
-  EXPECT_EQ(layout.y, 256u + 4096);
-  EXPECT_EQ(layout.point, 256u + 8192);
-  EXPECT_EQ(layout.count, 256u + 12288);
-  EXPECT_EQ(layout.bytes, 256u + 12288 + 2048);
+  const auto layout = mandelbrot::LayOutScratch({.threads = 512, .rounds = 1});
+  EXPECT_EQ(layout.next, 256u);
+  EXPECT_EQ(layout.end, 256u + 128);
+  EXPECT_EQ(layout.x, 512u);
+  EXPECT_EQ(layout.y, 512u + 4096);
+  EXPECT_EQ(layout.point, 512u + 8192);
+  EXPECT_EQ(layout.count, 512u + 8192 + 2048);
+  EXPECT_EQ(layout.bytes, 512u + 8192 + 4096);
+}
+
+// The error of both functions at an angle, and that of the identity's sum, in units of 2^-24 or 2^-53.
+template <typename F>
+double TrigError(F x, const trig_identity::Reduced<F>& reduced) {
+  const trig_identity::SineCosine<F> both = trig_identity::Evaluate(reduced);
+  const long double angle = x, unit = std::is_same_v<F, float> ? 0x1p-24L : 0x1p-53L;
+  const long double sine = std::abs(both.sine - std::sin(angle)), cosine = std::abs(both.cosine - std::cos(angle));
+  const long double sum = std::abs(trig_identity::SumOfSquares(both) - 1.0L);
+  return static_cast<double>(std::max({sine, cosine, sum / 3}) / unit);
+}
+
+TEST(TrigIdentity, SineAndCosineAreWithinTwoUnits) {
+  std::mt19937_64 random(5);
+  double near = 0, far = 0, far_double = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+    const double scale = std::ldexp(1.0, static_cast<int>(random() % 49) - 30);  // 2^-30 … 2^18
+    const auto x = static_cast<float>(unit * scale), y = static_cast<float>(unit * scale * 4096);
+    near = std::max(near, TrigError(x, trig_identity::ReduceNear(x)));
+    far = std::max(far, TrigError(y, trig_identity::ReduceFar(y)));
+    far_double = std::max(far_double, TrigError(unit * scale * 4096, trig_identity::ReduceFar(unit * scale * 4096)));
+  }
+  EXPECT_LT(near, 2);
+  EXPECT_LT(far, 2);
+  EXPECT_LT(far_double, 2);
+}
+
+// Every whole number that the exercise asks for, and the ends of what the reductions hold for.
+TEST(TrigIdentity, HoldsOnTheExercisesAnglesAndAtTheEnds) {
+  double worst = 0;
+  for (int i = 0; i < 10'000'000; i += 7) {
+    const auto x = static_cast<float>(i);
+    worst = std::max(worst, TrigError(x, x <= trig_identity::kNearFloat ? trig_identity::ReduceNear(x)
+                                                                        : trig_identity::ReduceFar(x)));
+  }
+  EXPECT_LT(worst, 2);
+  for (const float sign : {1.0f, -1.0f}) {
+    const float near = sign * trig_identity::kNearFloat, far = sign * trig_identity::kFarFloat;
+    EXPECT_LT(TrigError(near, trig_identity::ReduceNear(near)), 2);
+    EXPECT_LT(TrigError(far, trig_identity::ReduceFar(far)), 2);
+    const double far_double = static_cast<double>(sign) * trig_identity::kFarDouble;
+    EXPECT_LT(TrigError(far_double, trig_identity::ReduceFar(far_double)), 2);
+  }
 }
 
 // A product as a library that counts in columns does it: what cuBLASLt is asked for must be what the kernel promises.

@@ -1,0 +1,156 @@
+#include "kernels/cuda/library_search.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace hotplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Bounds for what is looked at and what is said of it.
+constexpr int kMostEntries = 4096;
+constexpr std::size_t kMostNamed = 12;
+constexpr int kDeepest = 4;
+
+// Of CUDA's libraries, which are not the system's and not the driver's.
+bool IsCudaLibrary(const std::string& name) {
+  return (name.starts_with("libcu") || name.starts_with("libnv")) && !name.starts_with("libcuda.so") &&
+         !name.starts_with("libnvidia");
+}
+
+// The folders in `parent` whose name begins with `prefix`, the highest version first.
+std::vector<std::string> FoldersIn(const std::string& parent, const std::string& prefix) {
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::directory_iterator entry(parent, error);
+  for (int i = 0; i < kMostEntries && !error && entry != fs::directory_iterator(); ++i, entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->path().filename().string().starts_with(prefix) && entry->is_directory(ignored)) {
+      found.push_back(entry->path().string());
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a > b;  // python3.11 before python3.9
+  });
+  return found;
+}
+
+void AddToolkit(const std::string& toolkit, std::vector<std::string>& folders) {
+  if (toolkit.empty()) return;
+  for (const char* folder : {"/lib64", "/lib", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"}) {
+    folders.push_back(toolkit + folder);
+  }
+}
+
+std::string PathOf(void* handle, const std::string& otherwise) {
+  link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return otherwise;
+  return *map->l_name != '\0' ? map->l_name : otherwise;
+}
+
+}  // namespace
+
+void LibrarySearch::AddSitePackages(std::vector<std::string>& folders) const {
+  std::vector<std::string> prefixes;
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string prefix = environment_(variable); !prefix.empty()) prefixes.push_back(prefix);
+  }
+  if (const std::string conda = environment_("CONDA_PREFIX"); !conda.empty()) folders.push_back(conda + "/lib");
+  if (const std::string home = environment_("HOME"); !home.empty()) prefixes.push_back(home + "/.local");
+  prefixes.push_back(root_ + "/usr/local");
+  prefixes.push_back(root_ + "/usr");
+  for (const std::string& prefix : prefixes) {
+    for (const char* lib : {"/lib", "/lib64"}) {
+      for (const std::string& python : FoldersIn(prefix + lib, "python3")) {
+        for (const char* packages : {"/site-packages/nvidia", "/dist-packages/nvidia"}) {
+          for (const std::string& package : FoldersIn(python + packages, "")) folders.push_back(package + "/lib");
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::string> LibrarySearch::Folders(const ElfFile& object, const std::string& folder) const {
+  std::vector<std::string> folders;
+  // What somebody has named comes first.
+  for (const auto& named : absl::StrSplit(environment_("HOTPLATE_CUDA_LIBRARY_PATH"), ':', absl::SkipEmpty())) {
+    folders.emplace_back(named);
+  }
+  folders.push_back(folder);
+  folders.insert(folders.end(), object.rpath.begin(), object.rpath.end());
+  folders.emplace_back();
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "EBROOTCUDA", "CUDATOOLKIT_HOME"}) {
+    AddToolkit(environment_(variable), folders);
+  }
+  for (const std::string& toolkit : FoldersIn(root_ + "/usr/local", "cuda")) AddToolkit(toolkit, folders);
+  AddSitePackages(folders);
+
+  std::vector<std::string> there;
+  for (const std::string& one : folders) {
+    std::error_code error;
+    if (!one.empty() && !fs::is_directory(one, error)) continue;
+    if (std::find(there.begin(), there.end(), one) == there.end()) there.push_back(one);
+  }
+  return there;
+}
+
+absl::Status LibrarySearch::OpenNeeded(const ElfFile& object, const std::string& folder,
+                                       const std::function<void(const std::string&)>& used) {
+  std::vector<std::string> folders;
+  for (const std::string& name : object.needed) {
+    if (!IsCudaLibrary(name)) continue;
+    if (folders.empty()) folders = Folders(object, folder);
+    if (absl::Status opened = Open(name, folders, 0, used); !opened.ok()) return opened;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LibrarySearch::Open(const std::string& name, const std::vector<std::string>& folders, int depth,
+                                 const std::function<void(const std::string&)>& used) {
+  if (name.find('/') != std::string::npos || !open_.insert(name).second) return absl::OkStatus();
+  std::string unusable;  // what was found and cannot be used
+  for (const std::string& folder : folders) {
+    const std::string path = folder.empty() ? name : folder + "/" + name;
+    if (!folder.empty()) {
+      std::error_code error;
+      if (!fs::exists(path, error)) continue;
+      const absl::StatusOr<ElfFile> file = ReadElfFile(path);
+      if (!file.ok()) {
+        absl::StrAppend(&unusable, "; ", path, ": ", file.status().message());
+        continue;
+      }
+      for (const std::string& needed : file->needed) {
+        if (depth < kDeepest && IsCudaLibrary(needed)) Open(needed, folders, depth + 1, used).IgnoreError();
+      }
+    }
+    // Local: the plug-in finds it by its name all the same, and nothing else of the process is bound to it.
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle != nullptr) {
+      if (used) used(absl::StrCat(name, " from ", PathOf(handle, path)));
+      return absl::OkStatus();
+    }
+    const char* const why = dlerror();
+    if (!folder.empty()) absl::StrAppend(&unusable, "; ", why != nullptr ? why : path);
+  }
+  open_.erase(name);
+  std::vector<std::string> named;
+  for (const std::string& folder : folders) {
+    named.push_back(folder.empty() ? "the dynamic linker's folders" : folder);
+    if (named.size() == kMostNamed) break;
+  }
+  if (named.size() < folders.size()) named.push_back(absl::StrCat(folders.size() - named.size(), " more"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("CUDA's ", name, " is not found (looked in ", absl::StrJoin(named, ", "), unusable,
+                   "); load the site's CUDA module, or name its folder in HOTPLATE_CUDA_LIBRARY_PATH"));
+}
+
+}  // namespace hotplate

@@ -1,0 +1,212 @@
+#include "tests/unit/cuda/emulation/grid.h"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
+
+namespace hotplate::emulation {
+namespace {
+
+constexpr std::size_t kStackBytes = 256 << 10;
+
+[[noreturn]] void Die(const char* what) {
+  std::fprintf(stderr, "emulated kernel, block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+  std::abort();
+}
+
+// Switches between stacks, and tells AddressSanitizer.
+struct Stack {
+  ucontext_t context{};
+  std::unique_ptr<char[]> memory;
+#if defined(__SANITIZE_ADDRESS__)
+  void* fake = nullptr;
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+#endif
+};
+
+void Switch(Stack& from, Stack& to, [[maybe_unused]] bool for_good) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &from.fake, to.bottom, to.bytes);
+#endif
+  swapcontext(&from.context, &to.context);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(from.fake, nullptr, nullptr);
+#endif
+}
+
+struct Thread {
+  Stack stack;
+  enum { kReady, kAtBlock, kAtWarp, kEnded } state = kReady;
+  const char* operation = nullptr;
+  std::uint64_t brought = 0;
+};
+
+class Block {
+ public:
+  void Run(unsigned threads, const std::vector<unsigned>& order, const std::function<void()>& body);
+  void Wait(decltype(Thread::state) state);
+  const Exchanged& Exchange(const char* operation, std::uint64_t brought);
+
+ private:
+  static void Enter();
+  void Begin(unsigned index);
+  void Resume(unsigned index);
+  bool ReleaseWarps();
+  bool ReleaseBlock();
+
+  std::vector<Thread> threads_;
+  std::vector<Exchanged> exchanged_;  // by warp
+  Stack scheduler_;
+  unsigned count_ = 0, running_ = 0;
+  const std::function<void()>* body_ = nullptr;
+};
+
+Order order_in_use = Order::kForward;
+Block* block_running = nullptr;
+
+void Block::Enter() {
+  Block& block = *block_running;
+  Thread& self = block.threads_[block.running_];
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_.bottom, &block.scheduler_.bytes);
+#endif
+  (*block.body_)();
+  self.state = Thread::kEnded;
+  Switch(self.stack, block.scheduler_, true);
+}
+
+void Block::Begin(unsigned index) {
+  Stack& stack = threads_[index].stack;
+  if (stack.memory == nullptr) stack.memory = std::make_unique<char[]>(kStackBytes);
+  threads_[index].state = Thread::kReady;
+  getcontext(&stack.context);
+  stack.context.uc_stack.ss_sp = stack.memory.get();
+  stack.context.uc_stack.ss_size = kStackBytes;
+  stack.context.uc_link = nullptr;
+  makecontext(&stack.context, &Block::Enter, 0);
+#if defined(__SANITIZE_ADDRESS__)
+  stack.fake = nullptr;
+  stack.bottom = stack.memory.get();
+  stack.bytes = kStackBytes;
+#endif
+}
+
+void Block::Resume(unsigned index) {
+  running_ = index;
+  threadIdx.x = index;
+  Switch(scheduler_, threads_[index].stack, false);
+}
+
+void Block::Wait(decltype(Thread::state) state) {
+  Thread& self = threads_[running_];
+  self.state = state;
+  Switch(self.stack, scheduler_, false);
+}
+
+const Exchanged& Block::Exchange(const char* operation, std::uint64_t brought) {
+  Thread& self = threads_[running_];
+  self.operation = operation;
+  self.brought = brought;
+  const unsigned warp = running_ / kLanes;
+  Wait(Thread::kAtWarp);
+  return exchanged_[warp];
+}
+
+// Lets the warps go on whose threads have all arrived. False if there is none.
+bool Block::ReleaseWarps() {
+  bool released = false;
+  for (unsigned first = 0; first < count_; first += kLanes) {
+    const unsigned end = std::min(first + kLanes, count_);
+    const char* operation = nullptr;
+    bool all = true;
+    for (unsigned i = first; i < end; ++i) {
+      const Thread& thread = threads_[i];
+      if (thread.state == Thread::kEnded) continue;
+      all = all && thread.state == Thread::kAtWarp && (operation == nullptr || operation == thread.operation);
+      operation = thread.operation;
+    }
+    if (!all || operation == nullptr) continue;
+    for (unsigned i = first; i < end; ++i) {
+      const bool here = threads_[i].state == Thread::kAtWarp;
+      exchanged_[first / kLanes][i - first] = here ? threads_[i].brought : 0;
+      if (here) threads_[i].state = Thread::kReady;
+    }
+    released = true;
+  }
+  return released;
+}
+
+bool Block::ReleaseBlock() {
+  bool released = false;
+  for (unsigned i = 0; i < count_; ++i) {
+    if (threads_[i].state == Thread::kAtWarp) return false;
+    released = released || threads_[i].state == Thread::kAtBlock;
+  }
+  for (unsigned i = 0; i < count_; ++i) {
+    if (threads_[i].state == Thread::kAtBlock) threads_[i].state = Thread::kReady;
+  }
+  return released;
+}
+
+void Block::Run(unsigned threads, const std::vector<unsigned>& order, const std::function<void()>& body) {
+  block_running = this;
+  body_ = &body;
+  count_ = threads;
+  if (threads_.size() < threads) threads_.resize(threads);
+  exchanged_.assign((threads + kLanes - 1) / kLanes, Exchanged{});
+  for (unsigned i = 0; i < threads; ++i) Begin(i);
+  for (;;) {
+    bool ended = true;
+    for (const unsigned i : order) {
+      while (threads_[i].state == Thread::kReady) Resume(i);
+      ended = ended && threads_[i].state == Thread::kEnded;
+    }
+    if (ended) return;
+    if (!ReleaseWarps() && !ReleaseBlock()) Die("threads wait at different barriers or operations");
+  }
+}
+
+std::vector<unsigned> InOrder(unsigned count, Order order) {
+  std::vector<unsigned> indexes(count);
+  std::iota(indexes.begin(), indexes.end(), 0u);
+  if (order == Order::kBackward) std::reverse(indexes.begin(), indexes.end());
+  if (order == Order::kShuffled) std::shuffle(indexes.begin(), indexes.end(), std::mt19937(count));
+  return indexes;
+}
+
+}  // namespace
+
+void UseOrder(Order order) { order_in_use = order; }
+
+void RunGrid(unsigned blocks, unsigned threads, const std::function<void()>& thread) {
+  static Block block;  // keeps its stacks
+  gridDim = {blocks, 1, 1};
+  blockDim = {threads, 1, 1};
+  const std::vector<unsigned> order = InOrder(threads, order_in_use);
+  for (const unsigned i : InOrder(blocks, order_in_use)) {
+    blockIdx = {i, 0, 0};
+    block.Run(threads, order, thread);
+  }
+}
+
+void WaitForBlock() { block_running->Wait(Thread::kAtBlock); }
+
+const Exchanged& WaitForWarp(const char* operation, unsigned mask, std::uint64_t brought) {
+  if (mask != 0xffffffff) Die("a warp-wide operation for a part of the warp: not emulated");
+  return block_running->Exchange(operation, brought);
+}
+
+}  // namespace hotplate::emulation

@@ -1,0 +1,271 @@
+// The kernels' device code, run on the host (emulation/grid.h), judged by the conformance suite's verifiers: what each
+// thread computes, which elements it has, where blocks and chunks begin and end, barriers and warp-wide operations.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/launchers.h"
+#include "kernels/integrate2d/integrate2d.h"
+#include "kernels/integrate2d/integrate2d_cuda.h"
+#include "kernels/mandelbrot/mandelbrot.h"
+#include "kernels/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/selu/selu.h"
+#include "kernels/trig_identity/trig_identity.h"
+#include "kernels/vector_add/vector_add.h"
+#include "tests/conformance/launch.h"
+#include "tests/unit/cuda/emulation/grid.h"
+
+namespace hotplate {
+namespace {
+
+using conformance::Case;
+using conformance::KernelSuite;
+using conformance::Launch;
+using emulation::Order;
+
+constexpr CudaLauncher kLaunchers[] = {
+    {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
+    {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
+    {"selu", selu::RunCuda},
+    {"trig_identity", trig_identity::RunCuda},
+    {"vector_add", vector_add::RunCuda},
+};
+
+const CudaLauncher* Find(const std::string& kernel) {
+  for (const CudaLauncher& launcher : kLaunchers) {
+    if (kernel == launcher.name) return &launcher;
+  }
+  return nullptr;
+}
+
+// So slow that everything is cut into many chunks; and so fast that nothing is.
+const CudaTraits kSlow{.compute_major = 7,
+                       .compute_minor = 5,
+                       .multiprocessors = 2,
+                       .cycles_per_ms = 4000,
+                       .float_operations_per_ms = 5e6,
+                       .double_operations_per_ms = 1e6};
+const CudaTraits kFast{.compute_major = 9,
+                       .compute_minor = 0,
+                       .multiprocessors = 3,
+                       .cycles_per_ms = 1e12,
+                       .float_operations_per_ms = 1e15,
+                       .double_operations_per_ms = 1e15};
+
+// Everything of a driver that a kernel's host side needs: steps are over when they were enqueued.
+Driver InstantDriver() {
+  Driver driver;
+  driver.cuEventRecord = [](CUevent_st*, CUstream_st*) { return 0; };
+  driver.cuEventQuery = [](CUevent_st*) { return 0; };
+  driver.cuEventSynchronize = [](CUevent_st*) { return 0; };
+  return driver;
+}
+
+class EmulatedLane : public Lane {
+ public:
+  EmulatedLane(const CudaTraits& traits, Order order) : traits_(traits), order_(order) {}
+
+  Report Run(const Task& task, TaskControl& control) override {
+    emulation::UseOrder(order_);
+    const CudaLauncher& launcher = *Find(task.kernel);
+    hotplate_call plain = task.call;
+    plain.scratch_bytes = launcher.scratch_bytes == nullptr ? 0 : launcher.scratch_bytes(Call(plain), traits_);
+    // Scratch is what was in memory before, and what follows it is not the kernel's.
+    conformance::TestArray scratch({.dtype = DType::kInt8, .shape = {static_cast<std::int64_t>(plain.scratch_bytes)}});
+    scratch.Poison();
+    plain.scratch = scratch.data();
+    const Driver driver = InstantDriver();
+    volatile std::uint64_t words[2] = {};
+    CudaContext context(traits_, {.driver = &driver, .host_words = words}, control.plain());
+    Report report;
+    report.outcome = launcher.run(Call(plain), context);
+    if (!scratch.GuardIntact()) report.outcome = Outcome::Failed("something was written behind the scratch");
+    return report;
+  }
+
+ private:
+  const CudaTraits traits_;
+  const Order order_;
+};
+
+class EmulatedDevice : public Device {
+ public:
+  explicit EmulatedDevice(const CudaTraits& traits) : traits_(traits) {}
+
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<MemoryPlan> Plan(const BoundCall&) const override { return MemoryPlan{}; }
+  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override {
+    return std::make_unique<EmulatedLane>(traits_, Order::kForward);
+  }
+  std::uint64_t FreeBytes() const override { return 0; }
+  DeviceMetrics Sample() override { return {}; }
+
+ private:
+  const CudaTraits traits_;
+  const DeviceInfo info_;
+};
+
+struct Instance {
+  const KernelSuite* suite;
+  Case test_case;
+  bool slow;
+  Order order;
+};
+
+std::string NameOf(const Instance& instance) {
+  const char* const order = instance.order == Order::kForward    ? "forward"
+                            : instance.order == Order::kBackward ? "backward"
+                                                                 : "shuffled";
+  return std::string(instance.suite->kernel) + "_" + instance.test_case.name + (instance.slow ? "_slow_" : "_fast_") +
+         order;
+}
+
+void PrintTo(const Instance& instance, std::ostream* out) { *out << NameOf(instance); }
+
+// The kernel's outcome for arrays and parameters given here, on `traits`.
+Outcome RunPlain(const char* kernel, const CudaTraits& traits, std::span<const hotplate_param> params,
+                 std::span<const hotplate_array> inputs, std::span<const hotplate_array> outputs,
+                 TaskControl& control) {
+  Task task;
+  task.kernel = kernel;
+  task.call.params = params.data();
+  task.call.inputs = inputs.data();
+  task.call.outputs = outputs.data();
+  task.call.param_count = static_cast<std::int32_t>(params.size());
+  task.call.input_count = static_cast<std::int32_t>(inputs.size());
+  task.call.output_count = static_cast<std::int32_t>(outputs.size());
+  return EmulatedLane(traits, Order::kShuffled).Run(task, control).outcome;
+}
+
+template <typename T>
+hotplate_array Plain(const char* name, DType dtype, std::span<T> elements) {
+  hotplate_array plain{};
+  plain.name = name;
+  plain.dtype = static_cast<std::int32_t>(dtype);
+  plain.rank = 1;
+  plain.shape[0] = static_cast<std::int64_t>(elements.size());
+  plain.data = elements.data();
+  plain.bytes = elements.size_bytes();
+  return plain;
+}
+
+// Every element of an output is written once and nothing beside it, wherever the arrays begin and end: heads, packs,
+// whole tiles and tails.
+TEST(EmulatedElementwise, CoversEveryStartAndLength) {
+  constexpr std::size_t kPad = 8, kMost = 9000;
+  alignas(64) static float a[kMost + 2 * kPad], b[kMost + 2 * kPad], c[kMost + 2 * kPad];
+  for (std::size_t i = 0; i < std::size(a); ++i) a[i] = static_cast<float>(i), b[i] = static_cast<float>(3 * i);
+  for (const std::size_t n : {1, 3, 4, 5, 255, 256, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 8191, 9000}) {
+    for (std::size_t start = 0; start < 5; ++start) {
+      for (const std::size_t other : {start, std::size_t{0}}) {
+        std::fill(std::begin(c), std::end(c), -1.0f);
+        const hotplate_array inputs[] = {Plain("a", DType::kFloat32, std::span(a + start, n)),
+                                         Plain("b", DType::kFloat32, std::span(b + other, n))};
+        const hotplate_array output = Plain("c", DType::kFloat32, std::span(c + kPad + start, n));
+        TaskControl control;
+        ASSERT_TRUE(RunPlain("vector_add", kFast, {}, inputs, {&output, 1}, control).ok());
+        for (std::size_t i = 0; i < std::size(c); ++i) {
+          const bool inside = i >= kPad + start && i < kPad + start + n;
+          const std::size_t element = i - kPad - start;
+          ASSERT_EQ(c[i], inside ? a[start + element] + b[other + element] : -1.0f) << n << ", " << start << ", " << i;
+        }
+      }
+    }
+  }
+}
+
+hotplate_param Named(const char* name, std::int64_t integer, double real, const char* text = nullptr) {
+  hotplate_param param{};
+  param.name = name;
+  param.integer = integer;
+  param.real = real;
+  param.text = text;
+  return param;
+}
+
+// Rectangles on which every sine is 1: the sum is the number of points that were evaluated.
+TEST(EmulatedIntegrate2d, EvaluatesEveryPointOnce) {
+  const double half_pi = std::numbers::pi / 2;
+  for (const std::int64_t n : {1, 2, 15, 16, 17, 255, 256, 257, 511, 512, 513, 700}) {
+    const double cells = static_cast<double>(n);
+    for (const char* variant : {"naive", "shared", "fast"}) {
+      // Tiny, where a tile's half turn is shared; and so wide that each cell is once round.
+      for (const double width : {1e-6, 2 * std::numbers::pi * cells}) {
+        const hotplate_param params[] = {Named("n", n, 0),
+                                         Named("x_min", 0, half_pi),
+                                         Named("x_max", 0, half_pi + width),
+                                         Named("y_min", 0, 0),
+                                         Named("y_max", 0, width),
+                                         Named("variant", 0, 0, variant)};
+        double value = 0, error = 0;
+        const hotplate_array outputs[] = {Plain("value", DType::kFloat64, std::span(&value, 1)),
+                                          Plain("error", DType::kFloat64, std::span(&error, 1))};
+        TaskControl control;
+        ASSERT_TRUE(RunPlain("integrate2d", n % 2 == 0 ? kSlow : kFast, params, {}, outputs, control).ok());
+        const double x_width = params[2].real - params[1].real;
+        EXPECT_NEAR(value / (x_width * width) * cells * cells, cells * cells, 0.5) << n << " " << variant << width;
+      }
+    }
+  }
+}
+
+TEST(EmulatedKernels, EndWhenCancelled) {
+  std::vector<std::int32_t> counts(100 * 100);
+  const hotplate_param params[] = {Named("x_min", 0, -2),    Named("x_max", 0, 0.5),
+                                   Named("y_min", 0, -1),    Named("y_max", 0, 1),
+                                   Named("resolution", 100, 0), Named("max_iterations", 50, 0)};
+  const hotplate_array output = Plain("counts", DType::kInt32, std::span(counts));
+  TaskControl control;
+  control.RequestCancel();
+  EXPECT_EQ(RunPlain("mandelbrot", kSlow, params, {}, {&output, 1}, control).code(), HOTPLATE_CANCELLED);
+}
+
+// Each case once as a slow device and once as a fast one, in orders by turns.
+std::vector<Instance> Instances() {
+  constexpr Order kOrders[] = {Order::kForward, Order::kBackward, Order::kShuffled};
+  std::vector<Instance> instances;
+  for (const KernelSuite& suite : conformance::KernelSuites()) {
+    if (Find(suite.kernel) == nullptr) continue;
+    for (const Case& test_case : suite.cases()) {
+      for (const bool slow : {true, false}) {
+        instances.push_back({&suite, test_case, slow, kOrders[instances.size() % 3]});
+      }
+    }
+  }
+  return instances;
+}
+
+class EmulatedConformance : public testing::TestWithParam<Instance> {};
+
+TEST_P(EmulatedConformance, AreWithinTheStatedBound) {
+  const Instance& instance = GetParam();
+  const CudaTraits& traits = instance.slow ? kSlow : kFast;
+  const EmulatedDevice device(traits);
+  absl::StatusOr<Launch> launch = conformance::Prepare(instance.suite->kernel, instance.test_case, device);
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  std::map<std::string, conformance::TestArray> before;
+  for (const auto& [name, array] : launch->inputs) before.emplace(name, array.Copy());
+
+  EmulatedLane lane(traits, instance.order);
+  TaskControl control;
+  const Report report = launch->Run(lane, control);
+  ASSERT_TRUE(report.outcome.ok()) << report.outcome.message();
+  for (const auto& [name, array] : launch->inputs) {
+    EXPECT_TRUE(array.SameBytes(before.at(name))) << "input " << name << " was changed";
+  }
+  for (const auto& [name, array] : launch->outputs) {
+    EXPECT_TRUE(array.GuardIntact()) << "something was written behind output " << name;
+  }
+  const conformance::Verdict verdict = instance.suite->verify({launch->call, launch->inputs, launch->outputs});
+  EXPECT_LE(verdict.error, 1.0) << verdict.worst;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EmulatedConformance, testing::ValuesIn(Instances()),
+                         [](const testing::TestParamInfo<Instance>& one) { return NameOf(one.param); });
+
+}  // namespace
+}  // namespace hotplate
