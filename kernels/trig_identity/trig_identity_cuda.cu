@@ -1,33 +1,62 @@
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/trig_identity/trig_identity.h"
-#include "kernels/trig_identity/trig_identity_functor.h"
+#include "kernels/trig_identity/trig_identity_cuda.h"
 
 namespace hotplate::trig_identity {
 namespace {
 
-// The functor in float32, with the reduction of large angles in float64: CUDA's own sinf and cosf take more than a
-// hundred instructions and local memory each for an angle beyond kDirect, as nearly all of 0 … 1e7 are.
-struct FloatTrigIdentity {
-  static constexpr float kDirect = 105'615.0f;      // CUDA's sinf and cosf reduce cheaply up to here
-  static constexpr float kReduced = 1'073'741'824;  // the number of turns times two_pi_high is exact enough up to here
-  TrigIdentity<float> functor;
+// Beyond what the reductions of ours hold for, and for NaN and infinities. Not inlined: it takes local memory.
+__device__ __noinline__ float OfAnyAngle(float x) {
+  SineCosine<float> both;
+  sincosf(x, &both.sine, &both.cosine);
+  return SumOfSquares(both);
+}
+__device__ __noinline__ double OfAnyAngle(double x) {
+  SineCosine<double> both;
+  sincos(x, &both.sine, &both.cosine);
+  return SumOfSquares(both);
+}
 
-  __device__ float operator()(float x) const {
-    const float magnitude = fabsf(x);
-    if (magnitude > kDirect && magnitude <= kReduced) {
-      constexpr double kTurnsPerRadian = 0.15915494309189535, kTwoPiHigh = 6.283185307179586,
-                       kTwoPiLow = 2.4492935982947064e-16;
-      const double turns = rint(x * kTurnsPerRadian);
-      x = static_cast<float>(fma(-turns, kTwoPiLow, fma(-turns, kTwoPiHigh, static_cast<double>(x))));
+// Elements that are computed together take one way together, so that nothing but one comparison stands between them.
+struct Identity {
+  template <int kWidth>
+  __device__ __forceinline__ void Several(const float (&x)[kWidth], float (&y)[kWidth]) const {
+    bool near = true, far = true;  // a NaN is neither
+#pragma unroll
+    for (int w = 0; w < kWidth; ++w) {
+      near = near && fabsf(x[w]) <= kNearFloat;
+      far = far && fabsf(x[w]) <= kFarFloat;
     }
-    return functor(x);
+    if (near) {
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) y[w] = SumOfSquares(Evaluate(ReduceNear(x[w])));
+    } else if (far) {
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) y[w] = SumOfSquares(Evaluate(ReduceFar(x[w])));
+    } else {
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) y[w] = OfAnyAngle(x[w]);
+    }
+  }
+  template <int kWidth>
+  __device__ __forceinline__ void Several(const double (&x)[kWidth], double (&y)[kWidth]) const {
+    bool far = true;
+#pragma unroll
+    for (int w = 0; w < kWidth; ++w) far = far && fabs(x[w]) <= kFarDouble;
+    if (far) {
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) y[w] = SumOfSquares(Evaluate(ReduceFar(x[w])));
+    } else {
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) y[w] = OfAnyAngle(x[w]);
+    }
   }
 };
 
 // T: what is read; F: what is computed in and written.
-template <typename T, typename F, typename Functor>
-Outcome Run(Functor functor, const Call& call, CudaContext& context) {
-  return elementwise::LaunchUnary(functor, call.Input<T>("x"), call.Output<F>("y"), context);
+template <typename T, typename F>
+Outcome Run(const Call& call, CudaContext& context) {
+  return elementwise::LaunchUnary(Identity(), call.Input<T>("x"), call.Output<F>("y"), context);
 }
 
 }  // namespace
@@ -35,13 +64,13 @@ Outcome Run(Functor functor, const Call& call, CudaContext& context) {
 Outcome RunCuda(const Call& call, CudaContext& context) {
   switch (call.InputType("x")) {
     case DType::kFloat32:
-      return Run<float, float>(FloatTrigIdentity(), call, context);
+      return Run<float, float>(call, context);
     case DType::kFloat64:
-      return Run<double, double>(TrigIdentity<double>(), call, context);
+      return Run<double, double>(call, context);
     case DType::kInt32:
-      return Run<std::int32_t, double>(TrigIdentity<double>(), call, context);
+      return Run<std::int32_t, double>(call, context);
     case DType::kInt64:
-      return Run<std::int64_t, double>(TrigIdentity<double>(), call, context);
+      return Run<std::int64_t, double>(call, context);
     default:
       return Outcome::Failed("no code for this dtype");
   }
