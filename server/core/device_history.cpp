@@ -252,6 +252,7 @@ DeviceMetrics DeviceHistory::ReadLocked(One& one, Device& device, const Clock& c
   if (SaysSomething(reading)) {
     std::scoped_lock lock(one.mutex);
     one.ring.Add(std::move(reading));
+    one.known.store(true, std::memory_order_release);
   }
   return metrics;
 }
@@ -259,15 +260,11 @@ DeviceMetrics DeviceHistory::ReadLocked(One& one, Device& device, const Clock& c
 DeviceConditions DeviceHistory::Conditions(std::size_t index, SteadyTime from, SteadyTime to, Device* device,
                                            const Clock& clock) {
   One& one = *devices_[index];
+  if (!one.known.load(std::memory_order_acquire)) return {};
   if (device != nullptr && to - from >= kEnergyResolution) {
-    bool worth_it = false;
-    {
-      std::scoped_lock lock(one.mutex);
-      worth_it = one.ring.newest() != nullptr;
-    }
     // The sampler is at it just now: what it finds is as good, and if the driver does not answer it, it would not here.
     const std::unique_lock reading(one.reading, std::try_to_lock);
-    if (worth_it && reading.owns_lock()) ReadLocked(one, *device, clock);
+    if (reading.owns_lock()) ReadLocked(one, *device, clock);
   }
   ReadingRing::Window window;
   {

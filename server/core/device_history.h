@@ -3,6 +3,7 @@
 // the driver. After a long one the lane takes a reading of its own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -46,7 +47,6 @@ class ReadingRing {
   using Window = absl::InlinedVector<DeviceReading, 4>;
   // From the last one before `from` on; empty if there is none at all.
   Window Since(SteadyTime from) const;
-  const DeviceReading* newest() const { return levels_[0].empty() ? nullptr : &levels_[0].back(); }
 
  private:
   static constexpr std::size_t kLevels = 3;
@@ -69,7 +69,8 @@ class DeviceHistory {
   struct One {
     std::mutex reading;  // held while the device is asked; taken before `mutex`
     std::mutex mutex;
-    ReadingRing ring;  // guarded by mutex
+    ReadingRing ring;                // guarded by mutex
+    std::atomic<bool> known{false};  // the ring is not empty: it never is for a CPU, which then costs nothing
   };
   DeviceMetrics ReadLocked(One& one, Device& device, const Clock& clock);
 
