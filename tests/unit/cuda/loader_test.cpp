@@ -299,6 +299,36 @@ TEST_F(LoaderTest, DescribesTheDevice) {
   EXPECT_EQ(device->Sample().utilisation, std::nullopt);
 }
 
+TEST_F(LoaderTest, TakesFromNvmlWhatCudaDoesNotTell) {
+  Put("host_device");
+  setenv("HOTPLATE_FAKE_NVML", (folder_ / "nvml").c_str(), 1);
+  std::ofstream(folder_ / "nvml") << "device GPU-00000000-0000-0000-0000-000000000001 00000000:65:00.0\n"
+                                     "compute_mode 3\npower 300000\nmemory_total 7\nmemory_used 7\n"
+                                     "sm_clock 1980 1980 !15\n";
+  const std::unique_ptr<Device> device = OnlyDevice();
+  ASSERT_NE(device, nullptr);
+  EXPECT_EQ(device->info().mode, "EXCLUSIVE_PROCESS");
+  EXPECT_EQ(device->info().driver_version, "580.65.06");
+  const DeviceMetrics metrics = device->Sample();
+  EXPECT_EQ(metrics.power_watts, 300);
+  EXPECT_EQ(metrics.memory_used_bytes, 40u) << "CUDA's, by which jobs are admitted";
+  EXPECT_EQ(device->Sample().sm_clock_mhz, 1980u);
+  const DeviceMetrics gone = device->Sample();
+  EXPECT_THAT(gone.lost, HasSubstr("GPU is lost"));
+  EXPECT_EQ(gone.memory_used_bytes, std::nullopt);
+  unsetenv("HOTPLATE_FAKE_NVML");
+}
+
+TEST_F(LoaderTest, SaysThatThereIsNoNvml) {
+  Put("host_device");
+  setenv("HOTPLATE_NVML_LIBRARY", "/nowhere/libnvidia-ml.so.1", 1);
+  const DeviceSet set = Open();
+  ASSERT_THAT(set.devices, SizeIs(1));
+  EXPECT_EQ(set.devices[0]->info().mode, "");
+  EXPECT_EQ(set.devices[0]->Sample().power_watts, std::nullopt);
+  EXPECT_THAT(set.notes, Contains(HasSubstr("/nowhere/libnvidia-ml.so.1 cannot be opened")));
+}
+
 TEST_F(LoaderTest, RefusesKernelsOfAnotherSpec) {
   Put("wrong_hash");
   DeviceSet set = Open();
