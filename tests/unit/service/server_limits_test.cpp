@@ -280,6 +280,8 @@ TEST_F(UseTest, UploadsAndDownloadsAreAndLookersOnAreNot) {
   EXPECT_TRUE(Eventually([&] { return !InUse(); }));
   looks_on->TryCancel();
   telemetry->Finish();
+  run->WritesDone();
+  EXPECT_TRUE(run->Finish().ok());
 }
 
 TEST_F(UseTest, ADrainingDaemonTakesNoUploadAndGivesDownloads) {
