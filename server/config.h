@@ -24,6 +24,7 @@ struct Config {
   bool insecure = false;    // no TLS; the token is asked for all the same
 
   DeviceChoice device = DeviceChoice::kAuto;
+  std::vector<int> gpus;  // of CUDA's devices only these, each of which must be there; empty: all that work
   bool require_cuda = false;
   int lanes = 2;
   int threads = 0;  // of all lanes of the CPU together; 0: what affinity and cgroup allow

@@ -139,6 +139,7 @@ absl::Status Daemon::OpenDevices() {
   absl::StatusOr<DeviceSet> devices = ChooseDevices(
       config_, BuiltinCatalog(), [log = log_](const std::string& line) { log->warn("{}", line); }, host_bytes);
   if (!devices.ok()) return devices.status();
+  for (const std::string& source : devices->sources) log_->info("{}", source);
   for (const std::string& note : devices->notes) log_->info("{}", note);
   for (const auto& device : devices->devices) {
     const DeviceInfo& info = device->info();

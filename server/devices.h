@@ -10,8 +10,9 @@
 
 namespace hotplate::server {
 
-// Opens what the config asks for. `host_bytes` becomes the host memory that jobs may use. FAILED_PRECONDITION, with
-// the reasons, if CUDA is required and none of its devices can be used.
+// Opens what the config asks for. `host_bytes` becomes the host memory that jobs may use: less what is pinned for the
+// devices. FAILED_PRECONDITION, with the reasons, if CUDA is required and none of its devices can be used, or one that
+// is named cannot.
 // `log` is told what devices have to say later.
 absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& catalog,
                                         std::function<void(const std::string&)> log, std::uint64_t& host_bytes);

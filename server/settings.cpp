@@ -149,24 +149,58 @@ Complaint CheckLevel(const std::string& text) {
   return "trace, debug, info, warning, error, critical or off";
 }
 
+// "gpu7" is 7.
+std::optional<int> GpuIndex(const std::string& text) {
+  constexpr std::size_t kMostDigits = 4;
+  if (!text.starts_with("gpu") || text.size() <= 3 || text.size() > 3 + kMostDigits) return std::nullopt;
+  int index = 0;
+  const auto [end, error] = std::from_chars(text.data() + 3, text.data() + text.size(), index);
+  if (error != std::errc() || end != text.data() + text.size() || index < 0) return std::nullopt;
+  return index;
+}
+
+// "gpu0,gpu2", with cpu among them or not.
+Complaint ReadDevices(Config& config, const std::string& text) {
+  bool cpu = false;
+  std::vector<int> gpus;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (name == "cpu" && !cpu) {
+      cpu = true;
+      continue;
+    }
+    const std::optional<int> index = GpuIndex(name);
+    if (!index || std::find(gpus.begin(), gpus.end(), *index) != gpus.end()) {
+      return "auto, cpu, cuda, or a list like gpu0,gpu2 or cpu,gpu0, each name once";
+    }
+    gpus.push_back(*index);
+  }
+  config.device = gpus.empty() ? DeviceChoice::kCpu : cpu ? DeviceChoice::kAuto : DeviceChoice::kCuda;
+  config.gpus = std::move(gpus);
+  return std::nullopt;
+}
+
+std::string ShowDevices(const Config& config) {
+  if (config.device == DeviceChoice::kCpu) return "cpu";
+  if (config.gpus.empty()) return config.device == DeviceChoice::kAuto ? "auto" : "cuda";
+  std::string text = config.device == DeviceChoice::kAuto ? "cpu" : "";
+  for (const int index : config.gpus) text += (text.empty() ? "gpu" : ",gpu") + std::to_string(index);
+  return text;
+}
+
 Setting DeviceRow() {
   return Row(
-      "device", "auto|cpu|cuda", "which devices to use; auto: all there are",
+      "device", "auto|cpu|cuda|gpuN,…",
+      "which devices to use; auto: all there are; gpu0,gpu2: these, each of which must be there",
       [](Config& config, const std::string& text) -> Complaint {
-        if (text == "auto") {
-          config.device = DeviceChoice::kAuto;
-        } else if (text == "cpu") {
-          config.device = DeviceChoice::kCpu;
-        } else if (text == "cuda") {
-          config.device = DeviceChoice::kCuda;
-        } else {
-          return "auto, cpu or cuda";
-        }
+        if (text != "auto" && text != "cuda") return ReadDevices(config, text);
+        config.device = text == "auto" ? DeviceChoice::kAuto : DeviceChoice::kCuda;
+        config.gpus.clear();
         return std::nullopt;
       },
-      [](const Config& config) {
-        return config.device == DeviceChoice::kAuto ? "auto" : config.device == DeviceChoice::kCpu ? "cpu" : "cuda";
-      });
+      ShowDevices);
 }
 
 Setting PathRoots() {

@@ -245,7 +245,7 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, 
   {
     const std::lock_guard lock(mutex_);
     if (!why_lost_.empty()) return Outcome::DeviceLost(why_lost_);
-    std::snprintf(text, sizeof text, "gpu%d is lost since %s: kernel %.40s failed: %.100s%.30s; restart hotplated",
+    std::snprintf(text, sizeof text, "gpu%d is lost since %s: kernel %.40s failed: %.120s%.30s; restart hotplated",
                   index(), UtcNow().c_str(), kernel, std::string(failure.message()).c_str(), Neighbours(lane).c_str());
     why_lost_ = text;
     lost_.store(true, std::memory_order_release);

@@ -1,19 +1,10 @@
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "kernels/cuda/executor.h"
 
 namespace hotplate {
 namespace {
-
-// "what: message", for a step of a task.
-Outcome Prefixed(const char* what, const Outcome& outcome) {
-  hotplate_outcome plain = outcome.plain();
-  std::snprintf(plain.message, sizeof plain.message, "%s: %.200s", what, std::string(outcome.message()).c_str());
-  return Outcome(plain);
-}
 
 // The arrays' places in the block, one behind the other, and the host memory that travels there or back. An array that
 // is given twice (a matrix times its own transpose) has one place.
@@ -166,17 +157,12 @@ Outcome LaneExecutor::RunInBlock(const CudaLauncher& launcher, const hotplate_ca
     return driver.Check(driver.cuEventRecord(times_[i].get(), context.stream()), "taking the time");
   };
   if (const Outcome o = mark(0); !o.ok()) return o;
-  if (const Outcome o = staging_.ToDevice(block, inputs.pieces, context); !o.ok()) {
-    return o.code() == HOTPLATE_CANCELLED ? o : Prefixed("copying the inputs to the device", o);
-  }
+  if (const Outcome o = staging_.ToDevice(block, inputs.pieces, context); !o.ok()) return o;
   if (const Outcome o = mark(1); !o.ok()) return o;
   if (context.CancelRequested()) return Outcome::Cancelled();
   if (const Outcome o = launcher.run(Call(device_call), context); !o.ok()) return o;
   if (const Outcome o = mark(2); !o.ok()) return o;
-  if (const Outcome o = staging_.FromDevice(block, outputs.pieces, context); !o.ok()) {
-    // The first wait after the kernel: its own error, if it has one, shows here.
-    return o.code() == HOTPLATE_CANCELLED ? o : Prefixed("running the kernel and copying its outputs back", o);
-  }
+  if (const Outcome o = staging_.FromDevice(block, outputs.pieces, context); !o.ok()) return o;
   if (const Outcome o = mark(3); !o.ok()) return o;
   if (const Outcome o = driver.Check(WaitFor(driver, times_[3].get()), "running the kernel"); !o.ok()) return o;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace hotplate {
@@ -79,6 +80,7 @@ void Staging::CopyHost(std::byte* to, const std::byte* from, std::uint64_t bytes
 }
 
 Outcome Staging::ToDevice(std::byte* block, std::span<const Piece> pieces, const CudaContext& context) {
+  constexpr std::string_view kWhat = "copying the inputs to the device";
   const Driver& driver = context.driver();
   std::uint64_t start = 0;
   const Chunks chunks = ChunksOf(pieces, start);
@@ -89,18 +91,17 @@ Outcome Staging::ToDevice(std::byte* block, std::span<const Piece> pieces, const
     const std::uint64_t begin = start + chunks.Begin(i), end = start + chunks.End(i);
     StagingBuffer& buffer = *buffers_[next_];
     next_ = (next_ + 1) % buffers_.size();
-    if (const Outcome o = driver.Check(WaitFor(driver, buffer.copied.get()), "staging"); !o.ok()) return o;
+    if (const Outcome o = driver.Check(WaitFor(driver, buffer.copied.get()), kWhat); !o.ok()) return o;
     VisitParts(pieces, begin, end, piece, [&](const std::byte* host, std::uint64_t bytes, std::uint64_t at) {
       CopyHost(buffer.bytes.get() + at, host, bytes);
     });
     const auto to = reinterpret_cast<DevicePointer>(block + begin);
     if (const Outcome o =
-            driver.Check(driver.cuMemcpyHtoDAsync(to, buffer.bytes.get(), end - begin, context.stream()), "copy");
+            driver.Check(driver.cuMemcpyHtoDAsync(to, buffer.bytes.get(), end - begin, context.stream()), kWhat);
         !o.ok()) {
       return o;
     }
-    if (const Outcome o = driver.Check(driver.cuEventRecord(buffer.copied.get(), context.stream()), "staging");
-        !o.ok()) {
+    if (const Outcome o = driver.Check(driver.cuEventRecord(buffer.copied.get(), context.stream()), kWhat); !o.ok()) {
       return o;
     }
   }
@@ -108,6 +109,8 @@ Outcome Staging::ToDevice(std::byte* block, std::span<const Piece> pieces, const
 }
 
 Outcome Staging::FromDevice(const std::byte* block, std::span<const Piece> pieces, const CudaContext& context) {
+  // The first wait after the kernel is here: its own error, if it has one, shows.
+  constexpr std::string_view kWhat = "waiting for the kernel and its outputs";
   const Driver& driver = context.driver();
   std::uint64_t start = 0;
   const Chunks chunks = ChunksOf(pieces, start);
@@ -125,17 +128,16 @@ Outcome Staging::FromDevice(const std::byte* block, std::span<const Piece> piece
       const auto from = reinterpret_cast<DevicePointer>(block + begin);
       if (const Outcome o = driver.Check(
               driver.cuMemcpyDtoHAsync(buffer.bytes.get(), from, start + chunks.End(asked) - begin, context.stream()),
-              "copy");
+              kWhat);
           !o.ok()) {
         return o;
       }
-      if (const Outcome o = driver.Check(driver.cuEventRecord(buffer.copied.get(), context.stream()), "staging");
-          !o.ok()) {
+      if (const Outcome o = driver.Check(driver.cuEventRecord(buffer.copied.get(), context.stream()), kWhat); !o.ok()) {
         return o;
       }
     }
     const StagingBuffer& buffer = *buffers_[i % depth];
-    if (const Outcome o = driver.Check(WaitFor(driver, buffer.copied.get()), "staging"); !o.ok()) return o;
+    if (const Outcome o = driver.Check(WaitFor(driver, buffer.copied.get()), kWhat); !o.ok()) return o;
     VisitParts(pieces, start + chunks.Begin(i), start + chunks.End(i), piece,
                [&](std::byte* host, std::uint64_t bytes, std::uint64_t at) {
                  CopyHost(host, buffer.bytes.get() + at, bytes);

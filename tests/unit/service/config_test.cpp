@@ -88,6 +88,22 @@ TEST_F(ConfigTest, EveryKindOfValue) {
   EXPECT_THAT(config.path_roots, ElementsAre("/a", "/current/b"));
 }
 
+TEST_F(ConfigTest, DevicesAreKindsOrAListOfNames) {
+  const Config config = Good({"--device", "gpu2,gpu0"});
+  EXPECT_EQ(config.device, DeviceChoice::kCuda);
+  EXPECT_THAT(config.gpus, ElementsAre(2, 0));
+  const Config both = Good({"--device", "gpu1,cpu"});
+  EXPECT_EQ(both.device, DeviceChoice::kAuto);
+  EXPECT_THAT(both.gpus, ElementsAre(1));
+  EXPECT_THAT(ToToml(both), HasSubstr("device = 'cpu,gpu1'"));
+  variables_["HOTPLATE_DEVICE"] = "gpu3";
+  EXPECT_TRUE(Good({"--device", "cuda"}).gpus.empty()) << "a kind replaces a weaker source's list";
+  for (const char* wrong :
+       {"", "gpu", "gpu-1", "gpu1,", ",gpu1", "gpu1,gpu1", "gpu01x", "gpu99999", "cpu,cpu", "cuda,gpu0"}) {
+    EXPECT_THAT(Refusal({"--device", wrong}), HasSubstr("gpu0,gpu2")) << wrong;
+  }
+}
+
 TEST_F(ConfigTest, ListsReplaceThoseOfWeakerSources) {
   const std::string file = folder_.Write("c.toml", "path_root = [\"/file1\", \"/file2\"]\n");
   EXPECT_THAT(Good({"--config", file}).path_roots, ElementsAre("/file1", "/file2"));

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""The daemon with CUDA devices, as far as that goes without one: the plug-in's kernels run on the host, and libcuda and
+libnvidia-ml are fakes that each daemon is told about by FAKE_CUDA. HOTPLATE_FAKES says where they are."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import harness
+from harness import BIN, FAILED, OK, PATIENCE, TRY_LATER
+
+FAKES = pathlib.Path(os.environ["HOTPLATE_FAKES"])
+PLUGIN = "libhotplate_cuda13.so"
+NPY_HEADER = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }"
+
+
+class Cuda(harness.Case):
+    """Each test has a daemon of its own, with plug-ins beside it as the test wants them."""
+
+    def setUp(self):
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+        shutil.copy2(BIN / "hotplated", self.bin)
+        self.plug_in()
+        header = NPY_HEADER.ljust(117) + b"\n"
+        data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\x00\x00\x80\x3f" * 1000
+        (self.folder / "ones.npy").write_bytes(data)
+
+    def tearDown(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+                process.communicate(timeout=PATIENCE)
+        shutil.rmtree(self.bin)
+        (self.folder / "cuda.log").unlink(missing_ok=True)
+
+    def plug_in(self, fake="host_kernels", name=PLUGIN):
+        shutil.copy2(FAKES / f"{fake}.so", self.bin / name)
+
+    def daemon(self, *flags, fake="", env=None):
+        """Starts the daemon; returns the process."""
+        surroundings = self.environment | {"HOTPLATE_CUDA_DRIVER_LIBRARY": str(FAKES / "driver.so"),
+                                           "HOTPLATE_NVML_LIBRARY": str(FAKES / "nvml.so"), "FAKE_CUDA": fake}
+        surroundings.pop("CUDA_VISIBLE_DEVICES", None)
+        process = subprocess.Popen(
+            [str(self.bin / "hotplated"), "--name", "cuda", "--log-file", str(self.folder / "cuda.log"), *flags],
+            cwd=self.folder, env=surroundings | (env or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.processes.append(process)
+        return process
+
+    def serve(self, *flags, **options):
+        """The same, and waits until it serves; returns the process."""
+        process = self.daemon(*flags, **options)
+
+        def published():
+            self.assertIsNone(process.poll(), self.log("cuda"))
+            return self.record_path("cuda").exists() and self.record("cuda")["pid"] == process.pid
+        harness.wait_until(published, "hotplated published its record")
+        return process
+
+    def refuses(self, *flags, says, **options):
+        """Starts a daemon that ends at once, and checks that it says each of `says`."""
+        process = self.daemon(*flags, **options)
+        out, _ = process.communicate(timeout=PATIENCE)
+        told = out + self.log("cuda")
+        self.assertNotEqual(process.returncode, 0, told)
+        for text in says:
+            self.assertIn(text, told)
+
+    def add(self, *flags, code=OK, says=()):
+        return self.hotplate("run", "vector_add", "ones.npy", "ones.npy", "-o", "sum.npy", *flags, code=code, says=says)
+
+    def notes(self):
+        return "\n".join(self.answer("devices").get("notes", []))
+
+    def test_a_job_on_a_gpu(self):
+        self.serve(fake="devices=2")
+        self.add("--device", "gpu1")
+        self.assertEqual((self.folder / "sum.npy").read_bytes()[128:], b"\x00\x00\x00\x40" * 1000)
+        self.hotplate("devices", says=("gpu0", "gpu1", "NVIDIA Fake 90", "cpu0"))
+        self.assertIn("driver for CUDA 13.0", self.log("cuda"))
+
+    def test_only_the_devices_that_are_named(self):
+        self.serve("--device", "gpu1", fake="devices=2")
+        out = self.hotplate("devices")
+        self.assertIn("gpu1", out)
+        self.assertNotIn("gpu0", out)
+        self.assertNotIn("cpu0", out)
+
+    def test_a_device_that_is_not_there(self):
+        self.refuses("--device", "gpu7", fake="devices=2", says=["there is no gpu7: the driver gives gpu0 to gpu1"])
+        self.refuses("--device", "cpu,gpu7", fake="devices=1",
+                     says=["device gpu7 is asked for and cannot be used", "gpu0 alone"])
+
+    def test_a_lost_device_takes_no_more_jobs_and_says_why_and_since_when(self):
+        self.serve(fake="breaking_kernel=selu")
+        why = "gpu0 is lost since 20"
+        self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED,
+                      says=[why, "kernel selu failed", "illegal memory access"])
+        self.add("--device", "gpu0", code=TRY_LATER, says=[why, "kernel selu failed"])
+        self.hotplate("devices", says=[why])
+        self.add("--device", "cpu0")
+
+    def test_require_cuda_names_a_reason_for_each_plug_in(self):
+        self.plug_in(name="libhotplate_cuda14.so")
+        self.plug_in("wrong_version")
+        self.plug_in("needs_library", "libhotplate_cuda12.so")
+        self.refuses("--require-cuda", fake="version=13000",
+                     says=["libhotplate_cuda14.so is not used: the driver supports CUDA 13.0, and this plug-in needs 14.0",
+                           "libhotplate_cuda13.so is not used: it speaks version 99",
+                           "libhotplate_cuda12.so is not used: CUDA's libcuabsent.so.13 is not found"])
+        for fake, reason in (("init_result=999", "starting the driver: unknown error"),
+                             ("taken compute_mode=3", "EXCLUSIVE_PROCESS and another process has it"),
+                             ("compute_mode=2", "PROHIBITED"), ("no_code compute_major=5", "compute capability 5.0")):
+            self.plug_in()
+            self.refuses("--require-cuda", fake=fake, says=[reason])
+
+    def test_what_cannot_be_used_is_noted_and_the_cpu_serves(self):
+        (self.bin / PLUGIN).write_text("no plug-in at all")
+        self.serve()
+        self.assertIn(f"{PLUGIN} is not used: it is no shared object", self.notes())
+        self.add()
+
+    def test_hidden_devices_are_noted(self):
+        for value, says in (("", "set and empty"), ("nonsense", "nonsense"), ("GPU-ffffffff", "GPU-ffffffff"),
+                            ("MIG-00000000-1111-2222-3333-444444444444", "MIG-00000000-1111")):
+            process = self.serve(env={"CUDA_VISIBLE_DEVICES": value})
+            self.assertIn("CUDA_VISIBLE_DEVICES", self.notes())
+            self.assertIn(says, self.notes())
+            self.stop_daemon(process)
+
+
+if __name__ == "__main__":
+    harness.main()
