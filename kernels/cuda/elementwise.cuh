@@ -49,7 +49,7 @@ __device__ __forceinline__ void ForEachPack(std::size_t packs, const Load& load,
 template <int kWidth, typename F, typename In, typename Out>
 __device__ __forceinline__ Pack<Out, kWidth> Apply(const F& functor, const Pack<In, kWidth>& in) {
   Pack<Out, kWidth> out;
-  if constexpr (requires(Out (&both)[kWidth]) { functor.Several(both, both); }) {
+  if constexpr (requires(Out(&both)[kWidth]) { functor.Several(both, both); }) {
     Out x[kWidth];
 #pragma unroll
     for (int w = 0; w < kWidth; ++w) x[w] = static_cast<Out>(in.element[w]);
@@ -62,8 +62,7 @@ __device__ __forceinline__ Pack<Out, kWidth> Apply(const F& functor, const Pack<
 }
 
 template <int kWidth, typename F, typename In, typename Out>
-__global__ void __launch_bounds__(kBlockSize, kBlocks)
-    Unary(F functor, const In* x, Out* y, std::size_t n) {
+__global__ void __launch_bounds__(kBlockSize, kBlocks) Unary(F functor, const In* x, Out* y, std::size_t n) {
   constexpr int kUnroll = kLoads;
   Pack<In, kWidth> in[kUnroll];
   const std::size_t packs = n / kWidth;
@@ -80,8 +79,7 @@ __global__ void __launch_bounds__(kBlockSize, kBlocks)
 }
 
 template <int kWidth, typename F, typename T>
-__global__ void __launch_bounds__(kBlockSize, kBlocks)
-    Binary(F functor, const T* a, const T* b, T* c, std::size_t n) {
+__global__ void __launch_bounds__(kBlockSize, kBlocks) Binary(F functor, const T* a, const T* b, T* c, std::size_t n) {
   using P = Pack<T, kWidth>;
   constexpr int kUnroll = kLoads / 2;
   P left[kUnroll], right[kUnroll];
@@ -130,8 +128,7 @@ Outcome LaunchBinary(F functor, std::span<const T> a, std::span<const T> b, std:
     return Launch(context, Binary<kWidth, F, T>, GridFor(n, kWidth * kLoads / 2), kBlockSize, functor, a.data(),
                   b.data(), c.data(), n);
   }
-  return Launch(context, Binary<1, F, T>, GridFor(n, kLoads / 2), kBlockSize, functor, a.data(), b.data(), c.data(),
-                n);
+  return Launch(context, Binary<1, F, T>, GridFor(n, kLoads / 2), kBlockSize, functor, a.data(), b.data(), c.data(), n);
 }
 
 }  // namespace hotplate::elementwise

@@ -70,9 +70,9 @@ HOTPLATE_HOST_DEVICE inline float PairwiseSines(float x, const float* y, Reducti
   }
 }
 
-// Where all angles of a tile lie within the same half turn, as in nearly every tile of a fine grid, the reduction is the
-// tile's and not the point's: half of the instructions. sin(pi * (x + y)) = sin(pi * (OfX(x) + OfY(y))), and that sum
-// needs no further reduction.
+// Where all angles of a tile lie within the same half turn, as in nearly every tile of a fine grid, the reduction is
+// the tile's and not the point's: half of the instructions. sin(pi * (x + y)) = sin(pi * (OfX(x) + OfY(y))), and that
+// sum needs no further reduction.
 struct SharedHalfTurn {
   bool shared = false;
   float centre = 0;      // of the x
@@ -136,16 +136,16 @@ inline constexpr double kChunkMs = 30;
 // As many blocks as every supported device holds at the same time: 1024 threads to a multiprocessor.
 inline constexpr int kBlocksPerMultiprocessor = 1024 / kBlockSize;
 inline std::uint64_t FastBlocks(const Tiles& tiles, const CudaTraits& traits) {
-  return std::min<std::uint64_t>(
-      tiles.count(), static_cast<std::uint64_t>(kBlocksPerMultiprocessor) * static_cast<std::uint64_t>(traits.multiprocessors));
+  return std::min<std::uint64_t>(tiles.count(), static_cast<std::uint64_t>(kBlocksPerMultiprocessor) *
+                                                    static_cast<std::uint64_t>(traits.multiprocessors));
 }
 
 // Chunks of tiles, the same number for each block.
 inline Chunks FastChunks(const Tiles& tiles, const CudaTraits& traits) {
   constexpr double kOperations = 20;  // a point
   const std::uint64_t blocks = FastBlocks(tiles, traits);
-  Chunks chunks = ChunksWithin(tiles.count(), kOperations * kTileX * kTileY, traits.float_operations_per_ms, kChunkMs,
-                               blocks);
+  Chunks chunks =
+      ChunksWithin(tiles.count(), kOperations * kTileX * kTileY, traits.float_operations_per_ms, kChunkMs, blocks);
   if (chunks.size < chunks.total) chunks.size -= chunks.size % blocks;
   return chunks;
 }

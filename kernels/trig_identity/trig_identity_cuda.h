@@ -1,6 +1,6 @@
-// Sine and cosine of one angle together, as the CUDA kernel evaluates them: one reduction to [-pi/4, pi/4] for both, two
-// polynomials there, and the quadrant's exchange and signs. CUDA's own functions take about twice the instructions, and
-// more than a hundred for a float32 beyond 105 615. Plain code, tested without a GPU.
+// Sine and cosine of one angle together, as the CUDA kernel evaluates them: one reduction to [-pi/4, pi/4] for both,
+// two polynomials there, and the quadrant's exchange and signs. CUDA's own functions take about twice the instructions,
+// and more than a hundred for a float32 beyond 105 615. Plain code, tested without a GPU.
 #pragma once
 
 #include <cmath>
@@ -44,8 +44,8 @@ HOTPLATE_HOST_DEVICE inline std::uint32_t LowBits(double x) {
   return static_cast<std::uint32_t>(bits);
 }
 
-// |x| <= kNearFloat. The first product and difference are exact: x, the quadrants' number and the first half of pi/2 are
-// multiples of 2^-23 (or x is small), and their difference is below 1.
+// |x| <= kNearFloat. The first product and difference are exact: x, the quadrants' number and the first half of pi/2
+// are multiples of 2^-23 (or x is small), and their difference is below 1.
 HOTPLATE_HOST_DEVICE inline Reduced<float> ReduceNear(float x) {
   constexpr float kTwoOverPiFloat = 0.636619747f, kHigh = 1.57079637f, kLow = -4.37113883e-8f;
   const float shifted = fmaf(x, kTwoOverPiFloat, kRoundFloat);

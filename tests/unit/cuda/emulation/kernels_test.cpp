@@ -195,12 +195,9 @@ TEST(EmulatedIntegrate2d, EvaluatesEveryPointOnce) {
     for (const char* variant : {"naive", "shared", "fast"}) {
       // Tiny, where a tile's half turn is shared; and so wide that each cell is once round.
       for (const double width : {1e-6, 2 * std::numbers::pi * cells}) {
-        const hotplate_param params[] = {Named("n", n, 0),
-                                         Named("x_min", 0, half_pi),
-                                         Named("x_max", 0, half_pi + width),
-                                         Named("y_min", 0, 0),
-                                         Named("y_max", 0, width),
-                                         Named("variant", 0, 0, variant)};
+        const hotplate_param params[] = {
+            Named("n", n, 0),     Named("x_min", 0, half_pi), Named("x_max", 0, half_pi + width),
+            Named("y_min", 0, 0), Named("y_max", 0, width),   Named("variant", 0, 0, variant)};
         double value = 0, error = 0;
         const hotplate_array outputs[] = {Plain("value", DType::kFloat64, std::span(&value, 1)),
                                           Plain("error", DType::kFloat64, std::span(&error, 1))};
@@ -215,9 +212,8 @@ TEST(EmulatedIntegrate2d, EvaluatesEveryPointOnce) {
 
 TEST(EmulatedKernels, EndWhenCancelled) {
   std::vector<std::int32_t> counts(100 * 100);
-  const hotplate_param params[] = {Named("x_min", 0, -2),    Named("x_max", 0, 0.5),
-                                   Named("y_min", 0, -1),    Named("y_max", 0, 1),
-                                   Named("resolution", 100, 0), Named("max_iterations", 50, 0)};
+  const hotplate_param params[] = {Named("x_min", 0, -2), Named("x_max", 0, 0.5),      Named("y_min", 0, -1),
+                                   Named("y_max", 0, 1),  Named("resolution", 100, 0), Named("max_iterations", 50, 0)};
   const hotplate_array output = Plain("counts", DType::kInt32, std::span(counts));
   TaskControl control;
   control.RequestCancel();
