@@ -109,7 +109,7 @@ absl::Status Metrics(const Invocation& call) {
            static_cast<double>(daemon.array_bytes_limit()));
   text.Add("resident_bytes", "gauge", "Resident memory of the daemon.", server,
            static_cast<double>(daemon.resident_bytes()));
-  text.Add("idle_seconds", "gauge", "Seconds without a job.", server, daemon.idle_seconds());
+  text.Add("idle_seconds", "gauge", "Seconds without a job, an upload or a download.", server, daemon.idle_seconds());
   AddDevices(text, sample, server);
   call.output.Answer([&] { return text.text(); }, [&] { return ToJson(sample); }, text.text());
   return absl::OkStatus();

@@ -174,7 +174,7 @@ class LocalStart {
               Done(call_.console, started ? "ready  " + who : "already running  " + who) + "   " + Join(devices, ", ");
           if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
             text +=
-                "   ends itself after " + Span(std::chrono::seconds(info.idle_timeout().seconds())) + " without a job";
+                "   ends itself after " + Span(std::chrono::seconds(info.idle_timeout().seconds())) + " without use";
           return text + "\n  from here:  hotplate kernels · hotplate run KERNEL … · hotplate top · hotplate down";
         },
         [&] {
