@@ -37,6 +37,12 @@ struct TypeRule {
   bool to_float = false;  // the variable's dtype where that is a float, else float64
 };
 
+// What an argument's two texts say.
+struct ArgumentRules {
+  TypeRule type;
+  ShapeRule shape;
+};
+
 // A dtype's name, "float(NAME)", or NAME; nothing for another text.
 std::optional<TypeRule> ParseTypeRule(std::string_view text);
 

@@ -3,8 +3,10 @@
 #include "kernels/bind.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "kernels/argument_rules.h"
 #include "kernels/array/quoted.h"
 #include "kernels/status.h"
@@ -94,12 +96,14 @@ class Binder {
       const ArgumentSpec& input = spec_.inputs()[i];
       const auto given = given_.find(input.name);
       if (given == given_.end()) {
-        Add("inputs." + input.name, "input " + input.name + " is missing; expected " + Expected(input));
+        Add("inputs." + input.name, "input " + input.name + " is missing; expected " + Expected(i));
         continue;
       }
       call_.inputs[i] = given->second;
-      BindType(input, given->second.dtype);
-      usable_[i] = HasBoundedSize("inputs." + input.name, input.name + " is ", given->second);
+      BindType(i, given->second.dtype);
+      usable_[i] = HasBoundedSize(given->second, [&](const std::string& sentence) {
+        Add("inputs." + input.name, input.name + " is " + sentence);
+      });
     }
   }
 
@@ -119,9 +123,9 @@ class Binder {
 
   // Gives the outputs their dtypes; their shapes follow. Only once everything else is bound.
   void BindOutputTypes() {
-    for (const ArgumentSpec& output : spec_.outputs()) {
-      const TypeRule rule = *ParseTypeRule(output.type);
-      DType dtype = rule.fixed ? *rule.fixed : types_.at(rule.variable).dtype;
+    for (const ArgumentRules& output : spec_.output_rules()) {
+      const TypeRule& rule = output.type;
+      DType dtype = rule.fixed ? *rule.fixed : Find(types_, rule.variable)->dtype;
       if (rule.to_float && !IsFloating(dtype)) dtype = DType::kFloat64;
       call_.outputs.push_back({.dtype = dtype, .shape = {}});
     }
@@ -129,20 +133,19 @@ class Binder {
 
   void MatchInputShapes() {
     for (std::size_t i = 0; i < spec_.inputs().size(); ++i) {
-      if (usable_[i]) MatchShape(spec_.inputs()[i], call_.inputs[i].shape);
+      if (usable_[i]) MatchShape(i);
     }
   }
 
   void MakeOutputShapes() {
     for (std::size_t i = 0; i < spec_.outputs().size(); ++i) {
       Shape& shape = call_.outputs[i].shape;
-      const ShapeRule rule = *ParseShapeRule(spec_.outputs()[i].shape);
-      for (const Dimension& dimension : rule.dimensions) {
+      for (const Dimension& dimension : spec_.output_rules()[i].shape.dimensions) {
         if (dimension.kind == Dimension::Kind::kRest) {
           shape.insert(shape.end(), rest_->sizes.begin(), rest_->sizes.end());
         } else {
           shape.push_back(dimension.kind == Dimension::Kind::kNumber ? dimension.number
-                                                                     : symbols_.at(dimension.symbol).size);
+                                                                     : Find(symbols_, dimension.symbol)->size);
         }
       }
     }
@@ -151,26 +154,38 @@ class Binder {
   void CheckOutputSizes() {
     for (std::size_t i = 0; i < spec_.outputs().size(); ++i) {
       const std::string& name = spec_.outputs()[i].name;
-      HasBoundedSize("outputs." + name, "the output " + name + " would be ", call_.outputs[i]);
+      HasBoundedSize(call_.outputs[i], [&](const std::string& sentence) {
+        Add("outputs." + name, "the output " + name + " would be " + sentence);
+      });
     }
   }
 
  private:
   // Where a type variable, a symbol or "..." got what it stands for, for the message when another disagrees.
+  // Inputs by their place: their shapes are in call_.
   struct BoundType {
+    const std::string& name;
     DType dtype;
-    std::string input;
+    std::size_t input;
   };
   struct BoundSize {
+    const std::string& name;
     std::int64_t size;
-    std::string where;  // "in a [3, 4]", "by the parameter n"
-    const ArgumentSpec* input;
+    std::optional<std::size_t> input;  // none: by the parameter of that name
   };
   struct BoundRest {
-    Shape sizes;
-    Shape whole;
-    const ArgumentSpec* input;
+    std::span<const std::int64_t> sizes;
+    std::size_t input;
   };
+
+  // A kernel has a few of them.
+  template <typename Bound>
+  static const Bound* Find(const std::vector<Bound>& all, const std::string& name) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Bound& one) { return one.name == name; });
+    return found == all.end() ? nullptr : &*found;
+  }
+
+  const std::string& InputName(std::size_t input) const { return spec_.inputs()[input].name; }
 
   void Add(const std::string& field, const std::string& sentence) {
     if (++count_ > kMostViolations) return;
@@ -186,129 +201,146 @@ class Binder {
            Alternatives(nearest.empty() ? known : nearest);
   }
 
-  static std::string ShapeText(const ArgumentSpec& argument) { return ToString(*ParseShapeRule(argument.shape)); }
+  std::string ShapeText(std::size_t input) const { return ToString(spec_.input_rules()[input].shape); }
 
-  std::vector<std::string> AllowedTypes(const TypeRule& rule) const {
-    if (rule.fixed) return {std::string(Name(*rule.fixed))};
-    std::vector<std::string> names;
+  std::span<const DType> AllowedTypes(const TypeRule& rule) const {
+    if (rule.fixed) return {&*rule.fixed, 1};
     for (const TypeVariable& variable : spec_.type_variables()) {
-      if (variable.name != rule.variable) continue;
-      for (const DType dtype : variable.dtypes) names.emplace_back(Name(dtype));
+      if (variable.name == rule.variable) return variable.dtypes;
     }
-    return names;
+    return {};
+  }
+
+  std::string AllowedNames(std::size_t input) const {
+    std::vector<std::string> names;
+    for (const DType dtype : AllowedTypes(spec_.input_rules()[input].type)) names.emplace_back(Name(dtype));
+    return Alternatives(names);
   }
 
   // "float32 or float64 [m, k]"
-  std::string Expected(const ArgumentSpec& argument) const {
-    return Alternatives(AllowedTypes(*ParseTypeRule(argument.type))) + " " + ShapeText(argument);
-  }
+  std::string Expected(std::size_t input) const { return AllowedNames(input) + " " + ShapeText(input); }
 
-  void BindType(const ArgumentSpec& input, DType dtype) {
-    const TypeRule rule = *ParseTypeRule(input.type);
-    const std::vector<std::string> allowed = AllowedTypes(rule);
-    const std::string name(Name(dtype));
-    if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
-      Add("inputs." + input.name, input.name + " is " + name + "; it must be " + Alternatives(allowed));
+  void BindType(std::size_t input, DType dtype) {
+    const TypeRule& rule = spec_.input_rules()[input].type;
+    const std::string& name = InputName(input);
+    const std::span<const DType> allowed = AllowedTypes(rule);
+    if (std::find(allowed.begin(), allowed.end(), dtype) == allowed.end()) {
+      Add("inputs." + name, name + " is " + std::string(Name(dtype)) + "; it must be " + AllowedNames(input));
       return;
     }
     if (rule.fixed) return;
-    const auto [bound, first] = types_.try_emplace(rule.variable, BoundType{dtype, input.name});
-    if (first || bound->second.dtype == dtype) return;
-    Add("inputs." + input.name, "dtypes differ: " + bound->second.input + " is " +
-                                    std::string(Name(bound->second.dtype)) + ", " + input.name + " is " + name +
-                                    "; both must be the same one of " + Alternatives(allowed));
+    const BoundType* bound = Find(types_, rule.variable);
+    if (bound == nullptr) {
+      types_.push_back({rule.variable, dtype, input});
+    } else if (bound->dtype != dtype) {
+      Add("inputs." + name, "dtypes differ: " + InputName(bound->input) + " is " + std::string(Name(bound->dtype)) +
+                                ", " + name + " is " + std::string(Name(dtype)) + "; both must be the same one of " +
+                                AllowedNames(input));
+    }
   }
 
-  bool HasBoundedSize(const std::string& field, const std::string& subject, const Signature& signature) {
+  // `complain` is told what it is instead: "[2, -1]; a size cannot be negative".
+  bool HasBoundedSize(const Signature& signature, absl::FunctionRef<void(const std::string&)> complain) {
     const Shape& shape = signature.shape;
     if (shape.size() > kMaxRank) {
-      Add(field, subject + "an array of " + std::to_string(shape.size()) + " dimensions; at most " +
-                     std::to_string(kMaxRank) + " are possible");
+      complain("an array of " + std::to_string(shape.size()) + " dimensions; at most " + std::to_string(kMaxRank) +
+               " are possible");
       return false;
     }
     if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
-      Add(field, subject + ToString(shape) + "; a size cannot be negative");
+      complain(ToString(shape) + "; a size cannot be negative");
       return false;
     }
     const std::optional<std::size_t> bytes = ByteSize(signature);
     if (bytes && *bytes <= kMaxArrayBytes) return true;
-    Add(field, subject + ToString(signature) + ", more than the " + std::to_string(kMaxArrayBytes) +
-                   " bytes that an array may have");
+    complain(ToString(signature) + ", more than the " + std::to_string(kMaxArrayBytes) +
+             " bytes that an array may have");
     return false;
   }
 
   // An int parameter determines the size of its name, where the spec has one.
   void BindSymbol(const ParamSpec& param, const ParamValue& value) {
     if (param.type != ParamType::kInt) return;
-    symbols_.insert_or_assign(param.name,
-                              BoundSize{std::get<std::int64_t>(value), "by the parameter " + param.name, nullptr});
+    symbols_.push_back({param.name, std::get<std::int64_t>(value), std::nullopt});
   }
 
-  void MatchShape(const ArgumentSpec& input, const Shape& shape) {
-    const ShapeRule rule = *ParseShapeRule(input.shape);
+  void MatchShape(std::size_t input) {
+    const ShapeRule& rule = spec_.input_rules()[input].shape;
+    const Shape& shape = call_.inputs[input].shape;
+    const std::string& name = InputName(input);
     const std::size_t named = rule.dimensions.size() - (rule.rest ? 1 : 0);
     if (rule.rest ? shape.size() < named : shape.size() != named) {
-      Add("inputs." + input.name, input.name + " is " + ToString(shape) + "; expected " + ToString(rule) + ", " +
-                                      (rule.rest ? "at least " : "") + std::to_string(named) +
-                                      (named == 1 ? " dimension" : " dimensions"));
+      Add("inputs." + name, name + " is " + ToString(shape) + "; expected " + ToString(rule) + ", " +
+                                (rule.rest ? "at least " : "") + std::to_string(named) +
+                                (named == 1 ? " dimension" : " dimensions"));
       return;
     }
     const std::size_t rest_length = shape.size() - named;
     std::size_t axis = 0;
     for (const Dimension& dimension : rule.dimensions) {
       if (dimension.kind == Dimension::Kind::kRest) {
-        const auto first = shape.begin() + static_cast<std::ptrdiff_t>(axis);
-        MatchRest(input, shape, Shape(first, first + static_cast<std::ptrdiff_t>(rest_length)));
+        MatchRest(input, std::span(shape).subspan(axis, rest_length));
         axis += rest_length;
         continue;
       }
       if (dimension.kind == Dimension::Kind::kNumber) {
         if (shape[axis] != dimension.number) {
-          Add("inputs." + input.name, input.name + " is " + ToString(shape) + "; expected " + ToString(rule));
+          Add("inputs." + name, name + " is " + ToString(shape) + "; expected " + ToString(rule));
         }
       } else {
-        MatchSymbol(input, shape, dimension.symbol, shape[axis]);
+        MatchSymbol(input, dimension.symbol, shape[axis]);
       }
       ++axis;
     }
   }
 
-  void MatchSymbol(const ArgumentSpec& input, const Shape& shape, const std::string& symbol, std::int64_t size) {
-    const auto [bound, first] =
-        symbols_.try_emplace(symbol, BoundSize{size, "in " + input.name + " " + ToString(shape), &input});
-    if (first || bound->second.size == size) return;
-    const BoundSize& other = bound->second;
-    std::string sentence = symbol + " is " + std::to_string(other.size) + " " + other.where + " but " +
-                           std::to_string(size) + " in " + input.name + " " + ToString(shape) + "; expected ";
-    if (other.input != nullptr && other.input != &input) {
-      sentence += other.input->name + " " + ShapeText(*other.input) + " and ";
-    }
-    Add("inputs." + input.name, sentence + input.name + " " + ShapeText(input));
-  }
-
-  void MatchRest(const ArgumentSpec& input, const Shape& whole, Shape sizes) {
-    if (!rest_) {
-      rest_ = BoundRest{std::move(sizes), whole, &input};
+  void MatchSymbol(std::size_t input, const std::string& symbol, std::int64_t size) {
+    const BoundSize* bound = Find(symbols_, symbol);
+    if (bound == nullptr) {
+      symbols_.push_back({symbol, size, input});
       return;
     }
-    if (rest_->sizes == sizes) return;
-    std::string sentence = "shapes differ: " + rest_->input->name + " is " + ToString(rest_->whole) + ", " +
-                           input.name + " is " + ToString(whole) + "; ";
-    if (rest_->sizes == rest_->whole && sizes == whole) {
+    if (bound->size == size) return;
+    const std::string& name = InputName(input);
+    std::string sentence = symbol + " is " + std::to_string(bound->size) + " " +
+                           (bound->input ? "in " + InputAndShape(*bound->input) : "by the parameter " + symbol) +
+                           " but " + std::to_string(size) + " in " + InputAndShape(input) + "; expected ";
+    if (bound->input && *bound->input != input) {
+      sentence += InputName(*bound->input) + " " + ShapeText(*bound->input) + " and ";
+    }
+    Add("inputs." + name, sentence + name + " " + ShapeText(input));
+  }
+
+  // "a [3, 4]", as it was given.
+  std::string InputAndShape(std::size_t input) const {
+    return InputName(input) + " " + ToString(call_.inputs[input].shape);
+  }
+
+  void MatchRest(std::size_t input, std::span<const std::int64_t> sizes) {
+    if (!rest_) {
+      rest_ = BoundRest{sizes, input};
+      return;
+    }
+    if (std::equal(rest_->sizes.begin(), rest_->sizes.end(), sizes.begin(), sizes.end())) return;
+    const Shape& whole = call_.inputs[input].shape;
+    const Shape& other = call_.inputs[rest_->input].shape;
+    std::string sentence = "shapes differ: " + InputName(rest_->input) + " is " + ToString(other) + ", " +
+                           InputName(input) + " is " + ToString(whole) + "; ";
+    if (rest_->sizes.size() == other.size() && sizes.size() == whole.size()) {
       sentence += "both must be the same";
     } else {
-      sentence += "expected " + rest_->input->name + " " + ShapeText(*rest_->input) + " and " + input.name + " " +
-                  ShapeText(input) + " with the same \"...\"";
+      sentence += "expected " + InputName(rest_->input) + " " + ShapeText(rest_->input) + " and " + InputName(input) +
+                  " " + ShapeText(input) + " with the same \"...\"";
     }
-    Add("inputs." + input.name, sentence);
+    Add("inputs." + InputName(input), sentence);
   }
 
   const KernelSpec& spec_;
   const std::map<std::string, Signature>& given_;
   BoundCall call_;
   std::vector<bool> usable_;  // by input: given, and of a size that can be reasoned about
-  std::map<std::string, BoundType> types_;
-  std::map<std::string, BoundSize> symbols_;
+  std::vector<BoundType> types_;
+  std::vector<BoundSize> symbols_;
   std::optional<BoundRest> rest_;
   std::vector<FieldViolation> violations_;
   std::size_t count_ = 0;

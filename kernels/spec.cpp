@@ -36,12 +36,13 @@ void AppendBound(std::string& canonical, const std::optional<double>& bound) {
   AppendText(canonical, bound ? ToString(ParamValue(*bound)) : "");
 }
 
-void AppendArguments(std::string& canonical, const std::vector<ArgumentSpec>& arguments) {
+void AppendArguments(std::string& canonical, const std::vector<ArgumentSpec>& arguments,
+                     const std::vector<ArgumentRules>& rules) {
   AppendText(canonical, std::to_string(arguments.size()));
-  for (const ArgumentSpec& argument : arguments) {
-    AppendText(canonical, argument.name);
-    AppendText(canonical, argument.type);
-    AppendText(canonical, ToString(*ParseShapeRule(argument.shape)));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    AppendText(canonical, arguments[i].name);
+    AppendText(canonical, arguments[i].type);
+    AppendText(canonical, ToString(rules[i].shape));
   }
 }
 
@@ -117,8 +118,8 @@ std::string KernelSpec::Hash() const {
     AppendText(canonical, std::to_string(param.choices.size()));
     for (const std::string& choice : param.choices) AppendText(canonical, choice);
   }
-  AppendArguments(canonical, inputs_);
-  AppendArguments(canonical, outputs_);
+  AppendArguments(canonical, inputs_, input_rules_);
+  AppendArguments(canonical, outputs_, output_rules_);
   return Fnv1a(canonical);
 }
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/abi.h"
+#include "kernels/argument_rules.h"
 #include "kernels/array/shape.h"
 
 namespace hotplate {
@@ -89,6 +90,9 @@ class KernelSpec {
   const std::vector<ParamSpec>& params() const { return params_; }
   const std::vector<ArgumentSpec>& inputs() const { return inputs_; }
   const std::vector<ArgumentSpec>& outputs() const { return outputs_; }
+  // Those of inputs() and outputs(), read once.
+  const std::vector<ArgumentRules>& input_rules() const { return input_rules_; }
+  const std::vector<ArgumentRules>& output_rules() const { return output_rules_; }
   const std::string& cost_text() const { return cost_text_; }
   const std::string& numerics() const { return numerics_; }
   CancelClass cancel_class() const { return cancel_class_; }
@@ -115,6 +119,7 @@ class KernelSpec {
   std::vector<TypeVariable> type_variables_;
   std::vector<ParamSpec> params_;
   std::vector<ArgumentSpec> inputs_, outputs_;
+  std::vector<ArgumentRules> input_rules_, output_rules_;
   CancelClass cancel_class_ = CancelClass::kUninterruptible;
   int cancel_bound_ms_ = 0;
   bool takes_precision_ = false;

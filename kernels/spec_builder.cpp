@@ -155,6 +155,7 @@ KernelSpec KernelSpecBuilder::Build() {
     bound_variables.insert(type->variable);
     rest_bound = rest_bound || shape->rest;
     for (const Dimension& dimension : shape->dimensions) symbols.insert(dimension.symbol);
+    spec_.input_rules_.push_back({*type, *shape});
   }
   for (const ArgumentSpec& output : spec_.outputs_) {
     const std::string it = "output \"" + output.name + "\" ";
@@ -163,6 +164,7 @@ KernelSpec KernelSpecBuilder::Build() {
     proof.Require(type && (type->fixed || bound_variables.contains(type->variable)),
                   it + "has the type \"" + output.type + "\", which no input determines");
     proof.Require(shape.has_value(), it + "has the unreadable shape \"" + output.shape + "\"");
+    spec_.output_rules_.push_back({*type, *shape});
     if (spec_.shapes_) continue;  // the symbols then only document
     proof.Require(!shape->rest || rest_bound, it + "has a \"...\" that no input has");
     for (const Dimension& dimension : shape->dimensions) {
