@@ -13,8 +13,8 @@
 
 namespace hotplate::integrate2d {
 
-// The fast variant measures angles in half turns: sin(pi * s), so that reducing s is a subtraction. Every float is a
-// multiple of a power of two, and these subtractions are exact.
+// The fast variant measures angles in half turns: sin(pi * s). Reducing s is the subtraction of a whole number then,
+// which is exact.
 
 // The midpoint of cell `index` of `n` between `low` and `high`, in half turns, reduced to [-1, 1].
 HOTPLATE_HOST_DEVICE inline float HalfTurns(std::int64_t index, std::int64_t n, double low, double high) {
