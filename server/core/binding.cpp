@@ -194,7 +194,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     const DeviceInfo& info = device.info();
     if (!request.device.empty() && info.id != request.device) continue;
     known = true;
-    if (!lost[i].empty()) {
+    if (!lost.empty() && !lost[i].empty()) {
       absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", info.id, " is lost: ", lost[i]);
       continue;
     }

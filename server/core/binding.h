@@ -52,7 +52,8 @@ class Binder {
   Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices);
 
   enum class Data { kRequired, kSignaturesSuffice };
-  // Devices in `lost` (a text by the device's place, empty while it is healthy) are not considered.
+  // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
+  // considered.
   // Refusals carry the fields; those of INVALID_ARGUMENT all that were found. With kSignaturesSuffice a job that fits
   // no device is bound all the same: its needs tell.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,

@@ -50,8 +50,7 @@ Engine::Impl::~Impl() {
 void Engine::Impl::Perform(Aftermath& after) {
   for (LaneState* lane : after.wake) lane->wake.notify_one();
   // Whoever hears of an end may at once ask for the memory and the names that the job had.
-  after.inputs.clear();
-  after.outputs.clear();
+  after.bound.clear();
   for (const std::shared_ptr<Job>& job : after.tell) Tell(*job);
   for (const std::shared_ptr<Job>& job : after.evicted) {
     // It may have been freed by its user already.

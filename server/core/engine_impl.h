@@ -108,8 +108,7 @@ class Engine::Impl {
     absl::InlinedVector<LaneState*, 2> wake;
     absl::InlinedVector<std::shared_ptr<Job>, 2> tell;
     absl::InlinedVector<std::shared_ptr<Job>, 2> evicted;
-    absl::InlinedVector<std::vector<BoundInput>, 1> inputs;    // buffers are freed without the lock
-    absl::InlinedVector<std::vector<BoundOutput>, 1> outputs;  // names are given back without the lock
+    absl::InlinedVector<BoundJob, 1> bound;  // buffers are freed and names given back without the lock
     std::vector<std::pair<LogLevel, std::string>> log;
   };
   void Perform(Aftermath& after);

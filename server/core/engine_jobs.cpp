@@ -1,6 +1,7 @@
 // What happens to a job, with the mutex held; what follows from it is left in the aftermath.
 #include <cassert>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
@@ -47,10 +48,9 @@ void Engine::Impl::End(Job& job, JobTransition transition, absl::Status error, s
 
   --job.session->active_jobs;
   job.session->last_seen = job.end_time;
-  after.inputs.push_back(std::move(job.bound.inputs));
-  after.outputs.push_back(std::move(job.bound.outputs));
-  job.bound.inputs.clear();
-  job.bound.outputs.clear();
+  BoundJob& bound = after.bound.emplace_back(std::exchange(job.bound, {}));
+  job.bound.call.spec = bound.call.spec;
+  job.bound.call.params = std::move(bound.call.params);
   after.tell.push_back(job.shared_from_this());
   table_.Ended(after.tell.back());
   while (std::shared_ptr<Job> old = table_.Evict(job.end_time)) after.evicted.push_back(std::move(old));
@@ -149,11 +149,11 @@ void Engine::Impl::Tell(Job& job) {
 }
 
 void Engine::Impl::ReleaseInlineData(Job& job) {
+  if (!job.request_key.empty()) return;  // whoever gave a request id may come back for the result
   std::shared_ptr<const JobEnd> old;
   {
     std::scoped_lock lock(mutex_);
-    // Whoever gave a request id may come back for the result.
-    if (!job.attached || !job.request_id.empty() || job.retained_bytes == 0) return;
+    if (!job.attached || job.retained_bytes == 0) return;
     old = job.end;
   }
   auto stripped = std::make_shared<JobEnd>(*old);

@@ -24,8 +24,8 @@ bool Engine::Impl::Fits(const DeviceState& device, const QueueEntry& entry) cons
 }
 
 std::vector<std::string> Engine::Impl::LostDevices() const {
+  if (!any_lost_.load()) return {};
   std::vector<std::string> lost(devices_.size());
-  if (!any_lost_.load()) return lost;
   std::scoped_lock lock(mutex_);
   for (const std::unique_ptr<DeviceState>& device : devices_) lost[device->index] = device->lost;
   return lost;
@@ -86,12 +86,13 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
     return InvalidField("request_id", absl::StrCat("a request_id has at most ", kMaxRequestIdBytes,
                                                    " bytes; this one has ", request.request_id.size()));
   }
+  std::string request_key = JobTable::RequestKey(who.token, request.request_id);
   // A retry must get its job even where a new one would be refused.
-  if (!request.request_id.empty()) {
+  if (!request_key.empty()) {
     std::shared_ptr<Job> known;
     {
       std::scoped_lock lock(mutex_);
-      known = table_.FindRequest(who.token, request.request_id);
+      known = table_.FindRequest(request_key);
     }
     if (known != nullptr) return KnownRequest(known, request, std::move(observer), tag);
   }
@@ -106,7 +107,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   auto job = std::make_shared<Job>();
   job->owner = who;
   job->bound = *std::move(bound);
-  job->request_id = request.request_id;
+  job->request_key = std::move(request_key);
   job->payload_hash = request.payload_hash;
   job->time_limit = request.time_limit;
   job->attached = request.attached;
@@ -122,7 +123,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   {
     std::scoped_lock lock(mutex_);
     // Again: another thread may have been faster, the daemon may have begun to drain, a device may have gone.
-    known = table_.FindRequest(who.token, request.request_id);
+    known = table_.FindRequest(job->request_key);
     if (known == nullptr) {
       if (absl::Status status = Enqueue(*job); !status.ok()) return status;
       if (observer != nullptr) {

@@ -28,6 +28,7 @@ void Engine::Impl::RunTicker() {
     Aftermath after;
     std::vector<std::pair<std::shared_ptr<Job>, double>> progress;
     std::vector<std::shared_ptr<Job>> untold;
+    auto told = untold.begin();  // from here on those whose observers have heard all, as of tiny jobs
     bool room_wanted = false;
     {
       std::unique_lock lock(mutex_);
@@ -35,12 +36,15 @@ void Engine::Impl::RunTicker() {
       ticker_wake_.wait_for(lock, active ? kTick : kIdleTick, [&] { return stopping_; });
       if (stopping_) return;
       std::swap(untold, untold_);
-      for (const std::shared_ptr<Job>& job : untold) job->untold = false;
+      told = std::partition(untold.begin(), untold.end(), [](const std::shared_ptr<Job>& job) {
+        job->untold = false;
+        return !job->subscriptions.empty();
+      });
       Tick(clock_.Now(), after, progress);
       room_wanted = queue_.size() > 0;
     }
     Perform(after);
-    for (const std::shared_ptr<Job>& job : untold) Tell(*job);
+    for (auto job = untold.begin(); job != told; ++job) Tell(**job);
     for (const auto& [job, fraction] : progress) {
       if (observers_.TellProgress(*job, fraction)) ReleaseInlineData(*job);
     }

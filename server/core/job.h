@@ -25,8 +25,8 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   JobId id;  // the sequence in decimal
   Principal owner;
   std::shared_ptr<Session> session;
-  BoundJob bound;  // inputs and holds of names go when the job ends, under the mutex
-  std::string request_id;
+  BoundJob bound;           // when the job ends, all but its kernel and parameters goes, under the mutex
+  std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;

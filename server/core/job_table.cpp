@@ -14,6 +14,7 @@ std::uint64_t JobTable::NumberOf(const std::string& id) {
 }
 
 std::string JobTable::RequestKey(const std::string& token, const std::string& request_id) {
+  if (request_id.empty()) return "";
   // The token's length keeps one pair's text from being another's.
   return absl::StrCat(token.size(), ":", token, request_id);
 }
@@ -22,7 +23,7 @@ void JobTable::Insert(const std::shared_ptr<Job>& job) {
   job->sequence = next_number_++;
   job->id = JobId(absl::StrCat(job->sequence));
   jobs_.emplace_hint(jobs_.end(), job->sequence, job);
-  if (!job->request_id.empty()) requests_[RequestKey(job->owner.token, job->request_id)] = job.get();
+  if (!job->request_key.empty()) requests_.emplace(job->request_key, job.get());
 }
 
 std::shared_ptr<Job> JobTable::Find(const Principal& who, const std::string& id) const {
@@ -32,9 +33,9 @@ std::shared_ptr<Job> JobTable::Find(const Principal& who, const std::string& id)
   return visible ? at->second : nullptr;
 }
 
-std::shared_ptr<Job> JobTable::FindRequest(const std::string& token, const std::string& request_id) const {
-  if (request_id.empty()) return nullptr;
-  const auto at = requests_.find(RequestKey(token, request_id));
+std::shared_ptr<Job> JobTable::FindRequest(const std::string& request_key) const {
+  if (request_key.empty()) return nullptr;
+  const auto at = requests_.find(request_key);
   return at == requests_.end() ? nullptr : at->second->shared_from_this();
 }
 
@@ -54,7 +55,7 @@ std::shared_ptr<Job> JobTable::Evict(SteadyTime now) {
   ended_.pop_front();
   ResultsDropped(*job);
   jobs_.erase(job->sequence);
-  if (!job->request_id.empty()) requests_.erase(RequestKey(job->owner.token, job->request_id));
+  if (!job->request_key.empty()) requests_.erase(job->request_key);
   return job;
 }
 

@@ -6,10 +6,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "server/core/job.h"
 
 namespace hotplate::core {
@@ -28,7 +29,10 @@ class JobTable {
   void Insert(const std::shared_ptr<Job>& job);
   // Null for an id that is not there, or that `who` must not see.
   std::shared_ptr<Job> Find(const Principal& who, const std::string& id) const;
-  std::shared_ptr<Job> FindRequest(const std::string& token, const std::string& request_id) const;
+  // What one principal's request id is known by; empty for an empty id.
+  static std::string RequestKey(const std::string& token, const std::string& request_id);
+  // Null for an empty key too.
+  std::shared_ptr<Job> FindRequest(const std::string& request_key) const;
 
   // Begins the retention of a job that ended.
   void Ended(const std::shared_ptr<Job>& job);
@@ -45,12 +49,10 @@ class JobTable {
   static std::uint64_t NumberOf(const std::string& id);
 
  private:
-  static std::string RequestKey(const std::string& token, const std::string& request_id);
-
   const RetentionLimits limits_;
   std::map<std::uint64_t, std::shared_ptr<Job>> jobs_;
-  std::unordered_map<std::string, Job*> requests_;
-  std::deque<std::shared_ptr<Job>> ended_;  // the first to end is the first to leave
+  absl::flat_hash_map<absl::string_view, Job*> requests_;  // by the key that the job holds
+  std::deque<std::shared_ptr<Job>> ended_;                 // the first to end is the first to leave
   std::uint64_t retained_bytes_ = 0;
   std::uint64_t ended_ever_ = 0;
   std::uint64_t next_number_ = 1;
