@@ -2,13 +2,16 @@
 #pragma once
 
 #include "hotplate/v1/jobs.grpc.pb.h"
+#include "server/service/arena_messages.h"
 #include "server/service/context.h"
 
 namespace hotplate::server {
 
 class JobsService final : public v1::Jobs::CallbackService {
  public:
-  explicit JobsService(const ServiceContext& context) : context_(context) {}
+  explicit JobsService(const ServiceContext& context) : context_(context) {
+    SetMessageAllocatorFor_Execute(&execute_messages_);
+  }
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call, const v1::CheckJobRequest* request,
                                   v1::CheckJobResponse* response) override;
@@ -33,6 +36,7 @@ class JobsService final : public v1::Jobs::CallbackService {
   absl::Status SubmitJob(const core::Principal& who, const v1::JobSpec& spec, v1::SubmitJobResponse& response) const;
 
   const ServiceContext& context_;
+  ArenaMessages<v1::ExecuteJobRequest, v1::ExecuteJobResponse> execute_messages_;
 };
 
 }  // namespace hotplate::server

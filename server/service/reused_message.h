@@ -8,10 +8,30 @@
 
 namespace hotplate::server {
 
+// An arena that begins with memory of its own; what is larger takes more, and gives it back.
+struct ArenaWithBlock {
+  ArenaWithBlock() : arena(Options(first_block)) {}
+  ArenaWithBlock(const ArenaWithBlock&) = delete;
+  ArenaWithBlock& operator=(const ArenaWithBlock&) = delete;
+
+  static constexpr std::size_t kFirstBlock = 4096;
+
+  alignas(std::max_align_t) char first_block[kFirstBlock];
+  google::protobuf::Arena arena;
+
+ private:
+  static google::protobuf::ArenaOptions Options(char* block) {
+    google::protobuf::ArenaOptions options;
+    options.initial_block = block;
+    options.initial_block_size = kFirstBlock;
+    return options;
+  }
+};
+
 template <typename Message>
 class ReusedMessage {
  public:
-  ReusedMessage() : arena_(Options(first_block_)) { Renew(); }
+  ReusedMessage() { Renew(); }
   ReusedMessage(const ReusedMessage&) = delete;
   ReusedMessage& operator=(const ReusedMessage&) = delete;
 
@@ -19,23 +39,13 @@ class ReusedMessage {
   Message* operator->() { return message_; }
   // An empty one, in place of what was there.
   Message& Renew() {
-    arena_.Reset();
-    message_ = google::protobuf::Arena::CreateMessage<Message>(&arena_);
+    memory_.arena.Reset();
+    message_ = google::protobuf::Arena::CreateMessage<Message>(&memory_.arena);
     return *message_;
   }
 
  private:
-  static constexpr std::size_t kFirstBlock = 4096;  // what is larger takes more, and gives it back
-
-  static google::protobuf::ArenaOptions Options(char* block) {
-    google::protobuf::ArenaOptions options;
-    options.initial_block = block;
-    options.initial_block_size = kFirstBlock;
-    return options;
-  }
-
-  alignas(std::max_align_t) char first_block_[kFirstBlock];
-  google::protobuf::Arena arena_;
+  ArenaWithBlock memory_;
   Message* message_ = nullptr;
 };
 

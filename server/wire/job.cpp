@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <memory>
 
 #include "absl/hash/hash.h"
 #include "kernels/array/quoted.h"
@@ -137,6 +137,13 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
   return InvalidField(field, field + " has no source: inline data, an array or a path");
 }
 
+// Whether one before `place` has the same name. There are kMostArguments at most.
+template <typename Arguments>
+bool NamedBefore(const Arguments& arguments, int place) {
+  const auto self = arguments.begin() + place;
+  return std::any_of(arguments.begin(), self, [&](const auto& one) { return one.name() == self->name(); });
+}
+
 void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInputs signature_inputs,
                 core::ArrayStore& arrays, core::JobRequest& request, Complaints& complaints) {
   if (spec.inputs_size() > kMostArguments) {
@@ -144,12 +151,12 @@ void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInput
                                  std::to_string(kMostArguments) + " are possible");
     return;
   }
-  std::set<std::string> seen;
   request.inputs.reserve(static_cast<std::size_t>(spec.inputs_size()));
-  for (const v1::JobInput& from : spec.inputs()) {
+  for (int i = 0; i < spec.inputs_size(); ++i) {
+    const v1::JobInput& from = spec.inputs(i);
     if (!CheckLength(from.name(), kLongestName, "inputs", complaints)) continue;
     const std::string field = "inputs." + from.name();
-    if (!seen.insert(from.name()).second) {
+    if (NamedBefore(spec.inputs(), i)) {
       complaints.Add(field, field + " is given twice");
       continue;
     }
@@ -169,11 +176,11 @@ void ReadOutputs(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
                                   std::to_string(kMostArguments) + " are possible");
     return;
   }
-  std::set<std::string> seen;
-  for (const v1::JobOutput& from : spec.outputs()) {
+  for (int i = 0; i < spec.outputs_size(); ++i) {
+    const v1::JobOutput& from = spec.outputs(i);
     if (!CheckLength(from.name(), kLongestName, "outputs", complaints)) continue;
     const std::string field = "outputs." + from.name();
-    if (!seen.insert(from.name()).second) {
+    if (NamedBefore(spec.outputs(), i)) {
       complaints.Add(field, field + " is given twice");
       continue;
     }
@@ -226,15 +233,15 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
 
 // The same for the same content whatever the order of its maps. Only ever compared within one process.
 std::uint64_t HashOf(const v1::JobSpec& spec) {
-  std::string bytes;
-  bytes.reserve(spec.ByteSizeLong());
+  const std::size_t size = spec.ByteSizeLong();
+  const auto bytes = std::make_unique_for_overwrite<char[]>(size);
   {
-    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::ArrayOutputStream stream(bytes.get(), static_cast<int>(size));
     google::protobuf::io::CodedOutputStream coded(&stream);
     coded.SetSerializationDeterministic(true);
-    spec.SerializeToCodedStream(&coded);
+    spec.SerializeWithCachedSizes(&coded);
   }
-  return absl::Hash<absl::string_view>()(ToAbsl(bytes));
+  return absl::Hash<absl::string_view>()(absl::string_view(bytes.get(), size));
 }
 
 }  // namespace
