@@ -68,10 +68,12 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   job.call = *std::move(call);
   for (const ArgumentSpec& argument : (*spec)->inputs()) {
     BoundInput& bound = job.inputs.emplace_back();
-    for (const JobInput& input : request.inputs) {
+    for (JobInput& input : request.inputs) {
       if (input.name != argument.name) continue;
-      if (const auto* buffer = std::get_if<std::shared_ptr<const HostBuffer>>(&input.source)) bound.buffer = *buffer;
-      if (const auto* file = std::get_if<std::shared_ptr<const NpyFile>>(&input.source)) bound.file = *file;
+      using Buffer = std::shared_ptr<const HostBuffer>;
+      using File = std::shared_ptr<const NpyFile>;
+      if (auto* buffer = std::get_if<Buffer>(&input.source)) bound.buffer = std::move(*buffer);
+      if (auto* file = std::get_if<File>(&input.source)) bound.file = std::move(*file);
     }
   }
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;

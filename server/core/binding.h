@@ -54,8 +54,8 @@ class Binder {
   enum class Data { kRequired, kSignaturesSuffice };
   // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
   // considered.
-  // Refusals carry the fields; those of INVALID_ARGUMENT all that were found. With kSignaturesSuffice a job that fits
-  // no device is bound all the same: its needs tell.
+  // What the request's inputs hold goes to the job. Refusals carry the fields; those of INVALID_ARGUMENT all that were
+  // found. With kSignaturesSuffice a job that fits no device is bound all the same: its needs tell.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
 

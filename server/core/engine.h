@@ -2,16 +2,16 @@
 //   1. Submit binds the request to the kernel's spec, resolves its arrays, plans its memory and checks limits:
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
-//   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt. A tiny
-//      job that finds the queue empty and a lane idle runs on that lane at once, by the thread that submits it.
+//   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
+//      A tiny job that finds the queue empty and a lane idle runs on that lane at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held.
 //      The end is told at once, on the thread that made it, and what has not been told before goes with it: so a
 //      tiny job is one burst of calls, closed by OnFlush. PENDING and RUNNING of a job that takes longer come from
 //      the ticker within a few hundredths of a second, and so does progress, which is not an event.
 //   5. The end (COMPLETED, FAILED, CANCELLED, TIMEOUT) is the last update. The job stays in the table for the
 //      retention time, so that a client that went away can fetch the result.
-// Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain; Submit may compute for some tens of
-// microseconds.
+// Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain; Submit may compute for some tens
+// of microseconds.
 #pragma once
 
 #include <functional>
@@ -59,6 +59,8 @@ class JobObserver {
   // `end` is set with the last event of the job.
   virtual void OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
                        const std::shared_ptr<const JobEnd>& end) = 0;
+  // False: of a job that has ended by the time this is told anything more, only the end is wanted.
+  virtual bool WantsStatesBeforeEnd() const { return true; }
   // May be dropped; at most 10 a second.
   virtual void OnProgress(const JobId& id, std::uint64_t tag, double fraction) = 0;
   // The daemon drains or the allocation ends soon.
@@ -168,8 +170,8 @@ class Engine {
   // Takes no new jobs from now on if there was no use for `limit`; false, and nothing has changed, if there was. No job
   // that was accepted is lost between the question and its consequence.
   bool DrainIfIdle(nanoseconds limit, const std::string& reason);
-  // The drain that is under way, or about to begin on another thread, ends after `timeout` from now at the latest. Never
-  // lengthens it.
+  // The drain that is under way, or about to begin on another thread, ends after `timeout` from now at the latest.
+  // Never lengthens it.
   void ShortenDrain(nanoseconds timeout);
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left);

@@ -48,8 +48,7 @@ void Engine::Impl::End(Job& job, JobTransition transition, absl::Status error, s
 
   --job.session->active_jobs;
   job.session->last_seen = job.end_time;
-  BoundJob& bound = after.bound.emplace_back(std::exchange(job.bound, {}));
-  job.bound.call.spec = bound.call.spec;
+  BoundJob& bound = after.bound.emplace_back(std::move(job.bound));  // its spec is only pointed to, and stays
   job.bound.call.params = std::move(bound.call.params);
   after.tell.push_back(job.shared_from_this());
   table_.Ended(after.tell.back());

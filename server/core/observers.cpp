@@ -110,7 +110,8 @@ bool Observers::Tell(Job& job) {
     Enter(subscriber);
     lock.unlock();
 
-    for (unsigned i = subscription->next; i < last && !subscriber.closed.load(); ++i) {
+    const bool only_end = end != nullptr && !subscriber.observer->WantsStatesBeforeEnd();
+    for (unsigned i = only_end ? last - 1 : subscription->next; i < last && !subscriber.closed.load(); ++i) {
       subscriber.observer->OnEvent(job.id, subscription->tag, job.events[i], i + 1 == last ? end : NoEnd());
     }
     if (!subscriber.closed.load()) subscriber.observer->OnFlush();

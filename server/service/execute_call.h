@@ -22,6 +22,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
 
   void OnEvent(const core::JobId& id, std::uint64_t tag, const core::JobEvent& event,
                const std::shared_ptr<const core::JobEnd>& end) override;
+  bool WantsStatesBeforeEnd() const override { return false; }
   void OnProgress(const core::JobId&, std::uint64_t, double) override {}
   void OnNotice(const std::string&, std::optional<double>) override {}
 

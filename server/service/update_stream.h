@@ -42,6 +42,8 @@ class UpdateStream : public Reactor,
     }
   }
 
+  bool WantsStatesBeforeEnd() const final { return states_before_end_ == Outbox::StatesBeforeEnd::kSent; }
+
   void OnProgress(const core::JobId& id, std::uint64_t tag, double fraction) final {
     const std::lock_guard lock(mutex_);
     if (!closed_) outbox_.AddProgress(tag, id, fraction);
@@ -86,7 +88,10 @@ class UpdateStream : public Reactor,
 
  protected:
   UpdateStream(const ServiceContext& context, StreamTicket ticket, Outbox::StatesBeforeEnd states_before_end)
-      : context_(context), outbox_(states_before_end), ticket_(std::move(ticket)) {}
+      : context_(context),
+        states_before_end_(states_before_end),
+        outbox_(states_before_end),
+        ticket_(std::move(ticket)) {}
 
   // Called under the lock when a job ends: forgets it, and returns its kernel's name.
   virtual std::string EndedLocked(std::uint64_t tag) = 0;
@@ -156,6 +161,7 @@ class UpdateStream : public Reactor,
     if (finish) this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
   }
 
+  const Outbox::StatesBeforeEnd states_before_end_;
   // Guarded by mutex_, but response_ and told_generation_, which belong to whoever set writing_.
   Outbox outbox_;
   bool writing_ = false;

@@ -73,6 +73,49 @@ TEST_F(EngineInlineTest, ATinyJobEndsBeforeSubmitReturns) {
   EXPECT_EQ(engine_->Status().devices[0].running, 0u);
 }
 
+TEST_F(EngineInlineTest, WhoWantsOnlyTheEndOfAnEndedJobHearsNoMore) {
+  class OnlyEnds : public JobObserver {
+   public:
+    void OnEvent(const JobId&, std::uint64_t, const JobEvent& event,
+                 const std::shared_ptr<const JobEnd>& end) override {
+      sequences.push_back(event.sequence);
+      states.push_back(event.state);
+      ends += end != nullptr ? 1 : 0;
+    }
+    bool WantsStatesBeforeEnd() const override { return false; }
+    void OnProgress(const JobId&, std::uint64_t, double) override {}
+    void OnNotice(const std::string&, std::optional<double>) override {}
+
+    std::vector<std::uint64_t> sequences;
+    std::vector<JobState> states;
+    int ends = 0;
+  };
+  StartWarm();
+  const auto one = std::make_shared<OnlyEnds>(), late = std::make_shared<OnlyEnds>();
+  const absl::StatusOr<JobId> id = engine_->Submit(kRoot, Request("copy"), one, 1);
+  ASSERT_TRUE(id.ok());
+  ASSERT_TRUE(engine_->Watch(kRoot, *id, 1, late, 1).ok());
+  for (const auto& observer : {one, late}) {
+    EXPECT_THAT(observer->sequences, ElementsAre(3));
+    EXPECT_THAT(observer->states, ElementsAre(JobState::kCompleted));
+    EXPECT_EQ(observer->ends, 1);
+  }
+}
+
+TEST_F(EngineInlineTest, WhoHearsOfTheEndHasTheMemoryOfTheInputs) {
+  StartWarm();
+  std::weak_ptr<const HostBuffer> input;
+  bool held = true;
+  recorder_->on_event = [&](const Recorder::Seen& seen) {
+    if (seen.end != nullptr) held = !input.expired();
+  };
+  JobRequest request = Request("copy", {4, 5, 6});
+  input = std::get<std::shared_ptr<const HostBuffer>>(request.inputs[0].source);
+  ASSERT_TRUE(engine_->Submit(kRoot, std::move(request), recorder_, 7).ok());
+  ASSERT_EQ(recorder_->ends(), 1u);
+  EXPECT_FALSE(held);
+}
+
 TEST_F(EngineInlineTest, TheLaneServesItsOwnThreadAgainAfterwards) {
   StartWarm();
   for (std::uint64_t tag = 0; tag < 10; ++tag) {
