@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -32,6 +33,14 @@ TEST(CudaPlugin, HasEveryKernelOfTheCatalogue) {
   EXPECT_NE(std::string(plugin->table().architectures), "");
 }
 
+// CUDA 13 left Volta behind: a V100 is served by the plug-in for CUDA 12.
+TEST(CudaPlugin, HasCodeForVoltaWhereItsCudaStillCan) {
+  const auto plugin = Plugin();
+  ASSERT_NE(plugin, nullptr);
+  const bool volta = std::string(plugin->table().architectures).find("70") != std::string::npos;
+  EXPECT_EQ(volta, plugin->table().cuda_runtime_version < 13000) << plugin->table().architectures;
+}
+
 TEST(CudaPlugin, NeedsNoDriverToBeOpened) {
   const auto plugin = Plugin();
   ASSERT_NE(plugin, nullptr);
@@ -50,8 +59,14 @@ TEST(CudaPlugin, NeedsNoDriverToBeOpened) {
 void OpenWithFakeDriver() {
   CudaOptions options;
   options.driver_library = HOTPLATE_FAKES "/driver.so";
-  options.plugin_folder = std::filesystem::path(HOTPLATE_CUDA_PLUGIN).parent_path();
+  // Alone in a folder: beside it there may be one for another CUDA.
+  const std::filesystem::path plugin = HOTPLATE_CUDA_PLUGIN;
+  const std::filesystem::path folder = ::testing::TempDir() + "hotplate-plugin-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(plugin, folder / plugin.filename());
+  options.plugin_folder = folder;
   const DeviceSet set = OpenCudaDevices(options, BuiltinCatalog());
+  std::filesystem::remove_all(folder);
   for (const std::string& note : set.notes) std::fprintf(stderr, "%s\n", note.c_str());
   std::exit(set.devices.empty() ? 0 : 1);
 }
