@@ -1,5 +1,6 @@
-// bench_rpc PEER_RECORD TLS_SERVER PLAIN_SERVER ROWS [calls|bulk]: Hotplate's calls, through its client library, beside the same
-// work done by a bare gRPC client and server. The daemons are found by name in $HOTPLATE_DIR; all of it is on loopback.
+// bench_rpc PEER_RECORD TLS_SERVER PLAIN_SERVER ROWS [calls|bulk]: Hotplate's calls, through its client library, beside
+// the same work done by a bare gRPC client and server. The daemons are found by name in $HOTPLATE_DIR; all of it is on
+// loopback.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
