@@ -15,6 +15,11 @@ std::vector<std::string> DeviceWords(const v1::DeviceSample& sample) {
   std::vector<std::string> words;
   // Of an instance, these are its neighbours' too.
   const std::string whole = sample.of_whole_gpu() ? " (whole GPU)" : "";
+  if (sample.has_pool_used_bytes() && sample.has_pool_peak_bytes()) {
+    words.push_back("jobs hold " + Bytes(static_cast<double>(sample.pool_used_bytes())) + ", peak " +
+                    Bytes(static_cast<double>(sample.pool_peak_bytes())));
+  }
+  if (sample.pinned_bytes() > 0) words.push_back("pinned " + Bytes(static_cast<double>(sample.pinned_bytes())));
   if (sample.has_power_watts()) {
     const std::string limit = sample.has_power_limit_watts() ? "/" + Whole(sample.power_limit_watts()) : "";
     words.push_back(Whole(sample.power_watts()) + limit + " W" + whole);

@@ -8,7 +8,8 @@
 
 namespace hotplate::cli {
 
-// "412/700 W", "54 °C", "1980 MHz", "2 other processes", "THROTTLED: power cap", …: what it tells, in this order.
+// "jobs hold 1.2 GB, peak 3.4 GB", "pinned 16.8 MB", "412/700 W", "54 °C", "1980 MHz", "2 other processes", "THROTTLED:
+// power cap", …: what it tells, in this order.
 std::vector<std::string> DeviceWords(const v1::DeviceSample& sample);
 
 // The sample of the device with this id; null if there is none.

@@ -218,6 +218,11 @@ void ToProto(const core::TelemetrySample& sample, v1::TelemetrySample& out) {
     if (metrics.xid_errors) one.set_xid_errors(*metrics.xid_errors);
     if (metrics.last_xid) one.set_last_xid(*metrics.last_xid);
     one.set_of_whole_gpu(metrics.of_whole_gpu);
+    if (metrics.pool_reserved_bytes) one.set_pool_reserved_bytes(*metrics.pool_reserved_bytes);
+    if (metrics.pool_used_bytes) one.set_pool_used_bytes(*metrics.pool_used_bytes);
+    if (metrics.pool_peak_bytes) one.set_pool_peak_bytes(*metrics.pool_peak_bytes);
+    if (metrics.pinned_bytes) one.set_pinned_bytes(*metrics.pinned_bytes);
+    if (metrics.pinned_peak_bytes) one.set_pinned_peak_bytes(*metrics.pinned_peak_bytes);
   }
   const core::DaemonMetrics& daemon = sample.daemon;
   v1::DaemonSample& out_daemon = *out.mutable_daemon();

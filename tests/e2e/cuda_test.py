@@ -82,6 +82,25 @@ class Cuda(harness.Case):
         self.hotplate("devices", says=("gpu0", "gpu1", "NVIDIA Fake 90", "cpu0"))
         self.assertIn("driver for CUDA 13.0", self.log("cuda"))
 
+    def test_the_memory_that_jobs_had_is_told(self):
+        self.serve(fake="devices=1")
+
+        def metric(name):
+            found = [line for line in self.hotplate("metrics").splitlines()
+                     if line.startswith(f"hotplate_device_{name}{{") and 'device="gpu0"' in line]
+            return float(found[0].split()[-1]) if found else None
+        harness.wait_until(lambda: metric("pool_peak_bytes") == 0, "a device at rest is told of")
+        self.add("--device", "gpu0")
+        harness.wait_until(lambda: metric("pool_peak_bytes") >= 12000, "the job's arrays are in the pool's peak")
+        harness.wait_until(lambda: metric("pool_used_bytes") == 0, "the pool is empty after the job")
+        self.assertGreaterEqual(metric("pool_reserved_bytes"), 0)
+        self.assertGreater(metric("pinned_bytes"), 0)
+        self.assertGreater(metric("pinned_peak_bytes"), 0)
+        gpu = next(one for one in self.answer("devices")["sample"]["devices"] if one["device"] == "gpu0")
+        self.assertGreaterEqual(int(gpu["poolPeakBytes"]), 12000)
+        self.hotplate("devices", says=("jobs hold 0 B, peak ", "pinned "))
+        self.hotplate("top", "--once", says=("jobs hold 0 B, peak ", "pinned "))
+
     def test_only_the_devices_that_are_named(self):
         self.serve("--device", "gpu1", fake="devices=2")
         out = self.hotplate("devices")

@@ -81,6 +81,9 @@ TEST(DeviceWordsTest, ACpuHasNone) {
 
 TEST(DeviceWordsTest, AGpuHasThemAll) {
   v1::DeviceSample sample;
+  sample.set_pool_used_bytes(0);
+  sample.set_pool_peak_bytes(3'400'000'000);
+  sample.set_pinned_bytes(16'777'216);
   sample.set_power_watts(411.6);
   sample.set_power_limit_watts(700);
   sample.set_temperature_celsius(54);
@@ -95,9 +98,9 @@ TEST(DeviceWordsTest, AGpuHasThemAll) {
   sample.set_xid_errors(4);
   sample.set_last_xid(31);
   EXPECT_THAT(DeviceWords(sample),
-              ElementsAre("412/700 W", "54 °C", "1980 MHz", "PCIe in 1.2 GB/s", "out 3.4 MB/s", "2 other processes",
-                          "THROTTLED: power cap, thermal", "2 ECC ERRORS since the driver was loaded",
-                          "XID 31 (4 since the daemon's start)"));
+              ElementsAre("jobs hold 0 B, peak 3.4 GB", "pinned 16.8 MB", "412/700 W", "54 °C", "1980 MHz",
+                          "PCIe in 1.2 GB/s", "out 3.4 MB/s", "2 other processes", "THROTTLED: power cap, thermal",
+                          "2 ECC ERRORS since the driver was loaded", "XID 31 (4 since the daemon's start)"));
 }
 
 TEST(DeviceWordsTest, ProcessesThatCannotBeToldApartAreCounted) {

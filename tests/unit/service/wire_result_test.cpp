@@ -175,6 +175,11 @@ TEST(WireResultTest, ASampleGoesOverWithoutWhatIsNotThere) {
   metrics.xid_errors = 2;
   metrics.last_xid = 79;
   metrics.of_whole_gpu = true;
+  metrics.pool_reserved_bytes = 5;
+  metrics.pool_used_bytes = 0;
+  metrics.pool_peak_bytes = 4;
+  metrics.pinned_bytes = 7;
+  metrics.pinned_peak_bytes = 6;
   v1::TelemetrySample out;
   ToProto(sample, out);
   ASSERT_EQ(out.devices_size(), 2);
@@ -191,6 +196,14 @@ TEST(WireResultTest, ASampleGoesOverWithoutWhatIsNotThere) {
   EXPECT_EQ(gpu.xid_errors(), 2u);
   EXPECT_EQ(gpu.last_xid(), 79u);
   EXPECT_TRUE(gpu.of_whole_gpu());
+  EXPECT_FALSE(cpu.has_pool_reserved_bytes() || cpu.has_pool_used_bytes() || cpu.has_pool_peak_bytes() ||
+               cpu.has_pinned_bytes() || cpu.has_pinned_peak_bytes());
+  EXPECT_EQ(gpu.pool_reserved_bytes(), 5u);
+  EXPECT_TRUE(gpu.has_pool_used_bytes());
+  EXPECT_EQ(gpu.pool_used_bytes(), 0u);
+  EXPECT_EQ(gpu.pool_peak_bytes(), 4u);
+  EXPECT_EQ(gpu.pinned_bytes(), 7u);
+  EXPECT_EQ(gpu.pinned_peak_bytes(), 6u);
 }
 
 TEST(WireResultTest, AFailedEndHasItsErrorAndReceiptButNoOutputs) {
