@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +32,7 @@ using Command = std::vector<std::string>;
 constexpr int kCommandRounds = 15;
 constexpr int kCommandsPerRound = 5;
 constexpr int kStartRounds = 9;
+constexpr int kPluginRounds = 75;  // the difference is less than what one start differs from the next
 constexpr auto kPatience = std::chrono::seconds(30);
 
 [[noreturn]] void Fail(const std::string& what) {
@@ -125,6 +128,37 @@ class Server {
   double milliseconds_to_ready_ = 0;
 };
 
+std::optional<std::filesystem::path> APlugin(const std::string& bin) {
+  for (const auto& entry : std::filesystem::directory_iterator(bin)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("libhotplate_cuda") && name.ends_with(".so")) return entry.path();
+  }
+  return std::nullopt;
+}
+
+// Starts of a daemon that looks for CUDA devices, from a folder of its own with a plug-in or without. It finds no
+// driver, also on a machine that has one: the library is looked for under a name that nobody has.
+class Starts {
+ public:
+  Starts(const std::string& bin, const std::string& folder, const std::optional<std::filesystem::path>& plugin)
+      : folder_(folder) {
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(bin + "/hotplated", folder + "/hotplated");
+    if (plugin) std::filesystem::copy_file(*plugin, folder / plugin->filename());
+  }
+
+  double Milliseconds() const {
+    setenv("HOTPLATE_CUDA_DRIVER_LIBRARY", "libcuda_that_is_not_there.so.1", 1);
+    return Server({folder_ + "/hotplated", "--name", "bench-start", "--directory", folder_ + "/starts", "--log-file",
+                   folder_ + "/log"},
+                  folder_ + "/starts/servers/bench-start.json")
+        .milliseconds_to_ready();
+  }
+
+ private:
+  std::string folder_;
+};
+
 std::vector<Row> Measure(const std::string& bin, const std::string& work, const std::string& peer_record) {
   const Command version = {bin + "/hotplate", "--version"};
   const Command bare_version = {bin + "/bench_peer_client", "--version"};
@@ -148,6 +182,15 @@ std::vector<Row> Measure(const std::string& bin, const std::string& work, const 
   rows.push_back(Compare(
       "daemon start to endpoint published", "ms", kStartRounds, [&] { return daemon().milliseconds_to_ready(); },
       "bare server with its key", [&] { return bare().milliseconds_to_ready(); }, AtMost(3)));
+  if (const auto plugin = APlugin(bin)) {
+    const Starts with(bin, work + "/with-plug-in", *plugin), without(bin, work + "/without-plug-in", {});
+    rows.push_back(Compare(
+        "daemon start with the CUDA plug-in beside it and no driver", "ms", kPluginRounds,
+        [&] { return with.Milliseconds(); }, "without the plug-in", [&] { return without.Milliseconds(); },
+        AbovePeerAtMost(2)));
+  } else {
+    std::printf("  no CUDA plug-in in %s: what it costs at a start is not measured\n", bin.c_str());
+  }
   rows.push_back(Compare(
       "daemon, idle resident memory", "MiB", 3, [&] { return daemon().IdleMebibytes(); }, "bare server",
       [&] { return bare().IdleMebibytes(); }, AtMost(2)));

@@ -16,7 +16,7 @@ double Median(std::vector<double> values) {
 
 Row Compare(const std::string& name, const std::string& unit, int rounds, const std::function<double()>& ours,
             const std::string& peer_name, const std::function<double()>& peer, Goal goal) {
-  std::vector<double> measured, bare, ratios;
+  std::vector<double> measured, bare, ratios, differences;
   ours();  // a first round of each warms caches and connections, and does not count
   peer();
   for (int round = 0; round < rounds; ++round) {
@@ -25,8 +25,9 @@ Row Compare(const std::string& name, const std::string& unit, int rounds, const 
     measured.push_back(ours());
     bare.push_back(ours_first ? peer() : before);
     ratios.push_back(measured.back() / bare.back());
+    differences.push_back(measured.back() - bare.back());
   }
-  Row row{name, unit, Median(measured), Median(bare), peer_name, Median(ratios), goal};
+  Row row{name, unit, Median(measured), Median(bare), peer_name, Median(ratios), Median(differences), goal};
   std::printf("  %s: %.4g %s, %s %.4g: %.3g\n", name.c_str(), row.measured, unit.c_str(), peer_name.c_str(), row.peer,
               row.ratio);
   std::fflush(stdout);
@@ -46,6 +47,9 @@ double MicrosecondsOf(int calls, const std::function<void()>& call) {
   return Median(std::move(times));
 }
 
+// As report.py knows them, in the order of Goal::Of.
+constexpr const char* kGoalOf[] = {"ratio", "measured", "difference"};
+
 bool WriteRows(const std::string& path, const std::vector<Row>& rows) {
   std::ofstream out(path);
   out << "[";
@@ -53,8 +57,8 @@ bool WriteRows(const std::string& path, const std::vector<Row>& rows) {
     const Row& row = rows[i];
     out << (i ? ",\n " : "") << R"({"name": ")" << row.name << R"(", "unit": ")" << row.unit << R"(", "measured": )"
         << row.measured << R"(, "peer": )" << row.peer << R"(, "peer_name": ")" << row.peer_name << R"(", "ratio": )"
-        << row.ratio << R"(, "goal": )" << row.goal.bound << R"(, "at_least": )"
-        << (row.goal.at_least ? "true" : "false") << R"(, "goal_of": ")" << (row.goal.of_ratio ? "ratio" : "measured")
+        << row.ratio << R"(, "difference": )" << row.difference << R"(, "goal": )" << row.goal.bound
+        << R"(, "at_least": )" << (row.goal.at_least ? "true" : "false") << R"(, "goal_of": ")" << kGoalOf[row.goal.of]
         << R"("})";
   }
   out << "]\n";

@@ -12,13 +12,16 @@ double Median(std::vector<double> values);
 struct Goal {
   double bound = 0;
   bool at_least = false;  // a lower bound, for rates; else an upper one, for times
-  bool of_ratio = true;   // to the peer; else of the measured figure itself
+  // Of what the bound is: the ratio to the peer, the measured figure itself, or how far that is above the peer's.
+  enum Of { kRatio, kItself, kDifference } of = kRatio;
 };
-constexpr Goal AtMost(double ratio) { return {ratio, false, true}; }
-constexpr Goal AtLeast(double ratio) { return {ratio, true, true}; }
-constexpr Goal ItselfAtMost(double value) { return {value, false, false}; }
+constexpr Goal AtMost(double ratio) { return {ratio, false, Goal::kRatio}; }
+constexpr Goal AtLeast(double ratio) { return {ratio, true, Goal::kRatio}; }
+constexpr Goal ItselfAtMost(double value) { return {value, false, Goal::kItself}; }
+constexpr Goal AbovePeerAtMost(double value) { return {value, false, Goal::kDifference}; }
 
-// One line of the table. The ratio is the median of each round's own ratio, not the ratio of the medians.
+// One line of the table. The ratio is the median of each round's own ratio, not the ratio of the medians; so is the
+// difference.
 struct Row {
   std::string name;
   std::string unit;
@@ -26,6 +29,7 @@ struct Row {
   double peer = 0;
   std::string peer_name;
   double ratio = 0;
+  double difference = 0;  // in `unit`
   Goal goal;
 };
 

@@ -31,19 +31,24 @@ def commit():
 
 
 def met(row):
-    figure = row["ratio"] if row["goal_of"] == "ratio" else row["measured"]
+    figure = row[row["goal_of"]]
     return figure >= row["goal"] if row["at_least"] else figure <= row["goal"]
 
 
 def goal_text(row):
     sign = ">=" if row["at_least"] else "<="
-    return f"{sign} {row['goal']:g} x" if row["goal_of"] == "ratio" else f"{sign} {row['goal']:g} {row['unit']}"
+    more = {"difference": " more"}.get(row["goal_of"], "")
+    return f"{sign} {row['goal']:g} x" if row["goal_of"] == "ratio" else f"{sign} {row['goal']:g} {row['unit']}{more}"
+
+
+def ratio_text(row):
+    return f"{row['difference']:+.3g} {row['unit']}" if row["goal_of"] == "difference" else f"{row['ratio']:.3g} x"
 
 
 def table(rows):
     head = ("what", "measured", "peer", "", "ratio", "goal", "met")
     lines = [(row["name"], f"{row['measured']:.4g} {row['unit']}", f"{row['peer']:.4g}", row["peer_name"],
-              f"{row['ratio']:.3g} x", goal_text(row), "yes" if met(row) else "NO") for row in rows]
+              ratio_text(row), goal_text(row), "yes" if met(row) else "NO") for row in rows]
     widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [head, *lines])
 
