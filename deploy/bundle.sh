@@ -15,7 +15,7 @@ fail() { echo "bundle.sh: $*" >&2; exit 1; }
 
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
 for needed in bin/hotplate bin/hotplated bin/conformance_test bin/bench_kernels bin/hotplate_case_files \
-    share/hotplate/catalogue.json share/man/man1/hotplate.1; do
+    share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
   [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
 done
 ! ldd "$build/bin/hotplate" >/dev/null 2>&1 ||
@@ -31,7 +31,7 @@ libexec=$tree/libexec/hotplate
 doc=$tree/share/doc/hotplate
 mkdir -p "$tree/bin" "$libexec/programs" "$libexec/bin" "$libexec/lib" "$libexec/glibc" "$doc/licenses" \
   "$tree/share/hotplate" "$tree/share/man/man1" "$tree/share/bash-completion/completions" \
-  "$tree/share/zsh/site-functions" "$tree/share/fish/vendor_completions.d" "$tree/tests/gpu/bench" "$tree/tests/e2e"
+  "$tree/share/zsh/site-functions" "$tree/share/fish/vendor_completions.d" "$tree/tests/gpu/bench"
 
 # The programs, each started by the launcher of its name. bench_bare_* and the plug-ins only where nvcc was.
 programs=(hotplated conformance_test bench_kernels hotplate_case_files)
@@ -94,7 +94,7 @@ find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate 
 
 # Data, documents, the kit.
 install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$tree/share/hotplate/"
-install -m 644 "$build/share/man/man1/hotplate.1" "$tree/share/man/man1/"
+install -m 644 "$build"/share/man/man1/hotplate{,d}.1 "$tree/share/man/man1/"
 "$build/bin/hotplate" completion bash >"$tree/share/bash-completion/completions/hotplate"
 "$build/bin/hotplate" completion zsh >"$tree/share/zsh/site-functions/_hotplate"
 "$build/bin/hotplate" completion fish >"$tree/share/fish/vendor_completions.d/hotplate.fish"
@@ -102,8 +102,6 @@ install -m 644 README.md CHANGELOG.md CITATION.cff LICENSE "$doc/"
 install -m 755 tests/gpu/run "$tree/tests/gpu/"
 install -D -m 644 -t "$tree/tests/gpu/kit" tests/gpu/kit/*.py
 install -m 644 tests/bench/kernels/pairs.py "$tree/tests/gpu/bench/"
-install -m 644 tests/e2e/*.py "$tree/tests/e2e/"
-install -m 644 tests/lsan.supp "$tree/tests/"
 
 # The licence of every package that something packed comes from, libraries linked in among them.
 copyright_of() {

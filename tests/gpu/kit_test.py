@@ -4,13 +4,19 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from kit import correctness, peers  # noqa: E402
+from kit.section import Kit  # noqa: E402
+
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
 NO_DRIVER = {"HOTPLATE_CUDA_DRIVER_LIBRARY": "/nonexistent/libcuda.so.1"}
 
@@ -29,10 +35,10 @@ class KitTest(unittest.TestCase):
         """(what the JSON says, standard output) of a run."""
         environment = {key: value for key, value in os.environ.items() if key != "HOTPLATE_REQUIRE_CUDA"}
         out = self.folder / "out"
-        done = subprocess.run([sys.executable, str(HERE / "run"), "--out", str(out), "--quick", *words], text=True,
+        done = subprocess.run([sys.executable, str(HERE / "run"), "--out", str(out), "--quick", "--keep-logs", *words], text=True,
                               env=environment | NO_DRIVER | (env or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, check=False)
-        logs = "".join(f"\n== {log.name}\n{log.read_text(errors='replace')[-4000:]}" for log in out.glob("*.log"))
+        logs = "".join(f"\n== {log.name}\n{log.read_text(errors='replace')[-4000:]}" for log in out.glob("logs/*.log"))
         self.assertEqual(done.returncode, code, done.stdout + logs)
         return json.loads((out / "gpu-kit.json").read_text(encoding="utf-8")), done.stdout
 
@@ -49,6 +55,10 @@ class KitTest(unittest.TestCase):
                 self.assertEqual(check["status"], "not run", check)
                 self.assertIn("/nonexistent/libcuda.so.1", check["reason"])
         self.assertIn("0 failed", said)
+        # What can be carried away: two files, and the logs beside them only on request.
+        self.assertEqual(sorted(one.name for one in (self.folder / "out").iterdir()), ["gpu-kit.json", "logs", "logs.tar.gz"])
+        with tarfile.open(self.folder / "out/logs.tar.gz") as tar:
+            self.assertIn("logs/environment.log", tar.getnames())
         # Each kernel of the catalogue, without anybody having named it here.
         names = [check["name"] for check in section(found, "conformance")["checks"]]
         kernels = subprocess.run([str(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "hotplate"), "kernels", "--json"],
@@ -68,7 +78,7 @@ class KitTest(unittest.TestCase):
         for name in ("end_to_end", "lanes", "cancel"):
             for check in section(found, name)["checks"]:
                 self.assertEqual(check["status"], "pass", said)
-        self.assertEqual([check["status"] for check in section(found, "memory")["checks"]], ["not run"] * 3)
+        self.assertEqual([check["status"] for check in section(found, "memory")["checks"]], ["not run"] * 5)
         self.assertEqual(found["device"]["backend"], "cpu")
 
     def test_a_section_that_fails_and_crashes_loses_nothing_of_the_others(self):
@@ -105,10 +115,113 @@ class KitTest(unittest.TestCase):
         self.assertIn("--budget", section(found, "cancel")["checks"][0]["reason"])
         self.assertEqual(section(found, "cancel")["checks"][0]["status"], "not run")
 
+    def test_a_section_that_runs_over_is_not_run_and_not_a_failure(self):
+        found, said = self.kit("--device", "cpu", "--only", "soak", "--budget", "9")
+        checks = section(found, "soak")["checks"]
+        self.assertEqual(checks[0]["status"], "not run", said)
+        self.assertRegex(checks[0]["reason"], "did not end within|--budget")
+
+    def test_the_sections_fit_into_eight_minutes(self):
+        done = subprocess.run([sys.executable, str(HERE / "run"), "--list"], capture_output=True, text=True, check=True)
+        limits = [int(seconds) for seconds in re.findall(r"\(at most (\d+) s\)", done.stdout)]
+        self.assertGreater(len(limits), 10)
+        self.assertLess(sum(limits), 480)
+
     def test_wrong_words(self):
         done = subprocess.run([sys.executable, str(HERE / "run"), "--only", "nonsense"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no section 'nonsense'", done.stderr)
+
+
+class PartsTest(unittest.TestCase):
+    """The kit's parts that only a GPU, its tools or its libraries bring into play."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hotplate-kit-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def peer(self, library, source, seconds=30):
+        """(the figures, the check) of a library that is this Python source."""
+        (self.folder / "packages").mkdir(exist_ok=True)
+        (self.folder / f"packages/{library}.py").write_text(source, encoding="utf-8")
+        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
+        results = self.folder / f"{library}.jsonl"
+        kit = Kit(options, {}, results)
+        kit.environment["PYTHONPATH"] = str(self.folder / "packages")
+        with kit.check("beside"):
+            peers.Comparison(kit, library, {}, {}).make(seconds)
+        found = [json.loads(line)["check"] for line in results.read_text(encoding="utf-8").splitlines()]
+        return found[:-1], found[-1]
+
+    def test_a_peer_that_does_not_work_here_is_not_run_in_its_own_words(self):
+        (self.folder / "packages").mkdir()
+        (self.folder / "packages/numpy.py").touch()
+        for library, source, words in (
+                ("cupy", "def ElementwiseKernel(*words): raise OSError('no NVRTC headers')", "OSError: no NVRTC headers"),
+                ("torch", "class cuda: is_available = staticmethod(lambda: False)", "torch.cuda sees no GPU"),
+                ("numba", "raise ImportError('libcuda is too old')", "ImportError: libcuda is too old"),
+                ("jax", "import os; os.abort()", "exit -6")):
+            figures, check = self.peer(library, source)
+            self.assertEqual((figures, check["status"]), ([], "not run"), check)
+            self.assertIn(words, check["reason"])
+
+    def test_a_peer_that_takes_too_long_to_import_is_not_run(self):
+        (self.folder / "packages").mkdir()
+        (self.folder / "packages/numpy.py").touch()
+        _, check = self.peer("jax", "import time; time.sleep(1000)", seconds=2)
+        self.assertEqual((check["status"], check["reason"]), ("not run", "no row was compared within 2 s"))
+
+    def test_rows_of_a_peer_that_runs_over_are_kept(self):
+        """What has been printed by then counts, and a row that raises is only that row."""
+        script = self.folder / "peer.py"
+        script.write_text("""
+import json, time
+line = {"row": "selu", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1, "same": True}
+print("a library's own words", json.dumps(line), json.dumps({"row": "matmul", "error": "too large"}), sep="\\n", flush=True)
+time.sleep(1000)
+""", encoding="utf-8")
+        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
+        kit, facts, best = Kit(options, {}, self.folder / "results"), {}, {}
+        one = peers.Comparison(kit, "torch", facts, best)
+        code, _, _ = kit.follow([sys.executable, str(script)], 5, each_line=one.line)
+        self.assertIsNone(code)
+        self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p")}))
+        self.assertEqual(kit.recorded, {"selu: p": "pass"})
+
+    def test_the_peers_libraries_stay_their_own(self):
+        options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 9}
+        kit = Kit(options, {"cuda_library_folders": ["/cuda/13", "/cuda/12"]}, self.folder / "results")
+        self.assertEqual(kit.environment.get("LD_LIBRARY_PATH"), os.environ.get("LD_LIBRARY_PATH"))
+        self.assertEqual(kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"], "/cuda/13:/cuda/12")
+        self.assertIn("/cuda/13:/cuda/12", kit.linked_environment()["LD_LIBRARY_PATH"])
+
+    def test_reports_of_the_sanitizer(self):
+        lines = """
+========= COMPUTE-SANITIZER
+========= Host API memory access error at host access to 0x7f of size 768 bytes
+=========     Uninitialized access at 0x7f on access by cuMemcpyDtoHAsync source
+=========     Saved host backtrace up to driver entry point at error
+=========         Host Frame: hotplate::Staging::FromDevice(...) in staging.cpp:140
+=========
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at cutlass::Kernel<T>+0x160
+=========     by thread (0,0,0) in block (0,0,0)
+=========         Host Frame: hotplate::matmul(...)
+========= Program hit CUDA_ERROR_OUT_OF_MEMORY (error 2) due to "out of memory" on CUDA API call to cuMemAllocFromPoolAsync.
+=========         Host Frame: hotplate::DeviceExecutor
+========= ERROR SUMMARY: 3 errors
+"""
+        found = [correctness.judged(*report) for report in correctness.reports_of(lines)]
+        self.assertEqual([mine for mine, _ in found], [False] * 3, found)
+        self.assertEqual(found[0][1], "copies of padding never written")
+        ours = lines.replace("cutlass::Kernel<T>", "void hotplate::cuda::Add<float>(float*)")
+        self.assertEqual([mine for mine, _ in map(lambda one: correctness.judged(*one), correctness.reports_of(ours))],
+                         [False, True, False])
+        freed = lines.replace("Uninitialized access", "Access to freed memory")
+        self.assertTrue(correctness.judged(*correctness.reports_of(freed)[0])[0])
+        race = "========= Race reported between Write access at hotplate::Sum()+0x10 in sum.cu:3\n=========     and Read access\n"
+        self.assertEqual([mine for mine, _ in map(lambda one: correctness.judged(*one), correctness.reports_of(race))], [True])
 
 
 class VerifiedTest(unittest.TestCase):

@@ -101,17 +101,21 @@ std::vector<Row> CpuRows() {
   };
 }
 
-// The courses' own sizes, and one of each kernel that fills a large GPU.
+// The courses' own sizes, and one of each kernel that fills a large GPU. Of 3e7 numbers: beyond the caches too, and
+// small enough to be handed to a peer in files.
 std::vector<Row> CudaRows() {
   using enum DType;
   return {
       Elementwise("vector_add_f32_4", "vector_add", kFloat32, 4),
       Elementwise("vector_add_i32_4096", "vector_add", kInt32, 4096),
+      Elementwise("vector_add_f32_3e7", "vector_add", kFloat32, 30 * kMillion),
       Elementwise("vector_add_f32_1e8", "vector_add", kFloat32, 100 * kMillion),
       Elementwise("vector_add_f64_1e8", "vector_add", kFloat64, 100 * kMillion),
       Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion),
+      Elementwise("trig_identity_f32_3e7", "trig_identity", kFloat32, 30 * kMillion),
       Elementwise("trig_identity_f32_1e8", "trig_identity", kFloat32, 100 * kMillion),
       Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion),
+      Elementwise("selu_f32_3e7", "selu", kFloat32, 30 * kMillion),
       Elementwise("selu_f32_1e8", "selu", kFloat32, 100 * kMillion),
       Integral("integrate2d_102400_naive", 102'400, "naive"),
       Integral("integrate2d_102400_shared", 102'400, "shared"),

@@ -80,11 +80,11 @@ class Daemon:
     def devices(self):
         return self.answer("devices")["devices"]
 
-    def wait_for_state(self, job, *states):
+    def wait_for_state(self, job, *states, patience=PATIENCE):
         def reached():
             shown = self.answer("show", job)
             return shown if shown["state"] in states else None
-        return wait_until(reached, f"job {job} was {' or '.join(states)}")
+        return wait_until(reached, f"job {job} was {' or '.join(states)}", patience)
 
     def metrics(self):
         """{name: value} of the first sample of each metric, and of the device's under its id."""

@@ -11,7 +11,7 @@ import threading
 import time
 
 from .daemon import Daemon, wait_until
-from .results import Failed, NotRun
+from .results import NOT_RUN, Failed, NotRun
 
 # What one call of each chunked kernel takes that would run for many minutes. A chunked kernel without a row fails.
 LONG = {
@@ -75,49 +75,130 @@ def cancel(kit):
 
 # memory
 
+HELD_BACK = 700 << 20  # what the holder leaves of the device
+BIG = ["mandelbrot", "--resolution", "16384", "--max-iterations", "1"]  # an output of 1 GiB
+
+
 def memory_checks(_kit):
-    return ["a full device refuses", "a small job beside it", "healthy once there is room"]
+    return ["larger than the device", "a job waits for room", "a small job beside it", "healthy once there is room",
+            "out of memory while it runs"]
+
+
+def fit_of(daemon):
+    """What --dry-run says of the big call on the first device: fit, bytesNeeded, bytesFree, bytesTotal."""
+    return daemon.answer("run", *BIG, "--dry-run")["devices"][0]
+
+
+def hold(kit, leave):
+    """A program that takes all but `leave` bytes of the device, and what it said of it."""
+    process = subprocess.Popen(kit.place.program("bench_bare_cuda") + ["hold", str(leave)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kit.environment)
+    said = process.stdout.readline()
+    if not said:
+        raise Failed(f"bench_bare_cuda hold ended with {process.wait(timeout=30)}: {process.stderr.read().strip()[:300]}")
+    return process, json.loads(said)
+
+
+def let_go(holder):
+    if holder is not None:
+        if not holder.stdin.closed:
+            holder.stdin.close()
+        try:
+            holder.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            holder.kill()
+            holder.wait()
 
 
 def memory(kit):
-    """All but 700 MiB is held by another program; a job of 1 GiB must be refused with figures, and run once there is room."""
-    held = None
-    holder = kit.place.program("bench_bare_cuda")
-    big = ["mandelbrot", "--resolution", "16384", "--max-iterations", "1", "--output", "array:big"]
-    with kit.check("a full device refuses") as facts:
-        if not holder:
-            raise NotRun("bench_bare_cuda was not built")
-        daemon = Daemon(kit, "--lanes", "1").__enter__()
-        held = subprocess.Popen(holder + ["hold", str(700 << 20)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                env=kit.environment)
-        said = held.stdout.readline()
-        if not said:
-            raise Failed(f"bench_bare_cuda hold ended with {held.wait(timeout=30)}")
-        facts["holder"] = json.loads(said)
-        code, out, err = daemon.run("run", *big)
-        facts["exit"], facts["said"] = code, (err or out).strip()[:400]
-        if code != 5:
-            raise Failed(f"exit {code} instead of 5 (refused for now): {(err or out).strip()}")
-        for word in ("need", "free"):
-            if word not in err.lower():
-                raise Failed(f"the refusal does not say what is {word}: {err.strip()}")
-    if held is None:
-        return
-    try:
-        with kit.check("a small job beside it"):
+    """Another program takes all of the device but 700 MiB: a job of 1 GiB waits in the queue, and runs once there is room."""
+    with Daemon(kit, "--lanes", "1", "--array-bytes", "100TiB") as daemon:  # the device is the limit here, not the host
+        with kit.check("larger than the device") as facts:
+            larger_than_the_device(kit, daemon, facts)
+        if not kit.place.program("bench_bare_cuda"):
+            for name in memory_checks(kit)[1:]:
+                kit.record(name, NOT_RUN, "bench_bare_cuda was not built")
+            return
+        holder, job = None, None
+        try:
+            with kit.check("a job waits for room") as facts:
+                holder, facts["holder"] = hold(kit, HELD_BACK)
+                # The daemon looks at the device's free memory now and then.
+                wait_until(lambda: fit_of(daemon)["fit"] != "NOW", "--dry-run saw that the device is full", patience=10)
+                time.sleep(1.5)
+                fit = fit_of(daemon)
+                facts["fit"] = fit
+                if fit["fit"] != "LATER" or int(fit["bytesNeeded"]) <= int(fit["bytesFree"]):
+                    raise Failed(f"--dry-run on a full device says {fit}")
+                job = daemon.answer("submit", *BIG, "--output", "array:big")["jobId"]
+                for _ in range(10):
+                    shown = daemon.answer("show", job)
+                    if shown["state"] != "PENDING":
+                        raise Failed(f"on a full device the job is {shown['state']}: {json.dumps(shown)[:400]}")
+                    time.sleep(0.1)
+            with kit.check("a small job beside it"):
+                kit.run_case(daemon, "vector_add", kit.cases("vector_add", 2, 1 << 20)[0])
+            with kit.check("healthy once there is room") as facts:
+                let_go(holder)
+                if job is None:
+                    raise NotRun("after 'a job waits for room'")
+                shown = daemon.wait_for_state(job, "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", patience=15)
+                if shown["state"] != "COMPLETED":
+                    raise Failed(f"it ended as {shown['state']}: {json.dumps(shown)[:400]}")
+                daemon.hotplate("free", "big")
+                for kernel in kit.place.kernel_names():
+                    kit.run_case(daemon, kernel, kit.cases(kernel, 2)[0])
+        finally:
+            let_go(holder)
+        with kit.check("out of memory while it runs") as facts:
+            out_of_memory(kit, daemon, facts)
+
+
+def write_column(path, shape):
+    """A .npy file of float32 zeros, without NumPy."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(4 * max(shape)))
+    return str(path)
+
+
+def larger_than_the_device(kit, daemon, facts):
+    """A column times a row: small inputs, and an output that is half as large again as the device. Nothing of it is made."""
+    total = int(fit_of(daemon)["bytesTotal"])
+    n = int((1.5 * total / 4) ** 0.5)
+    files = [write_column(pathlib.Path(kit.folder) / f"{name}.npy", shape) for name, shape in (("a", (n, 1)), ("b", (1, n)))]
+    code, out, err = daemon.run("run", "matmul", *files, "--output", "array:huge")
+    facts |= {"shape": [n, n], "exit": code, "said": (err or out).strip()[:400]}
+    if code not in (4, 5):
+        raise Failed(f"an output of [{n}, {n}] float32: exit {code} instead of a refusal (4, 5): {(err or out).strip()}")
+    if not re.search(r"\d+ bytes are needed on \S+, which has \d+", err):
+        raise Failed(f"the refusal does not say what is needed and what the device has: {err.strip()}")
+
+
+def out_of_memory(kit, daemon, facts):
+    """The device fills up between the daemon's look at it and the allocation: the job FAILS with figures. A race."""
+    for _ in range(3):
+        wait_until(lambda: fit_of(daemon)["fit"] == "NOW", "the device had room again", patience=10)
+        holder = None
+        try:
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                held = pool.submit(hold, kit, HELD_BACK)
+                codes = []
+                # Jobs of 1 GiB, one after the other, while the memory goes.
+                while not held.done() or not codes:
+                    codes.append(daemon.run("run", *BIG, "--output", "array:oom", "--timeout", "2s"))
+                    daemon.run("free", "oom")
+                holder = held.result()[0]
+        finally:
+            let_go(holder)
+        facts["exits"] = facts.get("exits", []) + [code for code, _, _ in codes]
+        failed = [(err or out).strip() for code, out, err in codes if code == 1]
+        if failed:
+            facts["said"] = failed[0][:400]
+            if not re.search(r"out of device memory.*\d+ bytes needed, \d+ bytes free", failed[0]):
+                raise Failed(f"the failure does not say what was needed and what was free: {failed[0]}")
             kit.run_case(daemon, "vector_add", kit.cases("vector_add", 2, 1 << 20)[0])
-        with kit.check("healthy once there is room"):
-            held.stdin.close()
-            held.wait(timeout=60)
-            daemon.hotplate("run", *big)
-            daemon.hotplate("free", "big")
-            for kernel in kit.place.kernel_names():
-                kit.run_case(daemon, kernel, kit.cases(kernel, 2)[0])
-    finally:
-        if held.poll() is None:
-            held.kill()
-        held.wait()
-        daemon.__exit__()
+            return
+    raise NotRun("in 3 tries every job was admitted in time or waited: it takes the device to fill up between the two")
 
 
 # soak
@@ -126,35 +207,57 @@ def soak_checks(_kit):
     return ["soak", "memory after the soak"]
 
 
-def resources(kit, daemon):
-    """What must be back at its start: bytes of arrays, of the device's memory, resident bytes of the daemon."""
+# What an idle daemon may hold more of than before: buffers that its lanes keep, the allocator's, another one's pool.
+SLACK = {"resident_bytes": 256 << 20, "hotplate_device_pinned_bytes": 256 << 20, "device_memory_beside_the_pool_bytes": 64 << 20}
+
+
+def resources(daemon):
+    """What must be back at its start: bytes of arrays, of the device's memory, resident bytes of the daemon. The memory that
+    the pool keeps for the next job is no loss, and comes back when somebody needs it."""
     metrics = daemon.metrics()
-    found = {name: metrics[name] for name in metrics if re.search(r"arrays_bytes|pool.*bytes|pinned.*bytes", name)
-             and not re.search("limit|peak", name)}
+    found = {name: metrics[name] for name in ("hotplate_arrays_bytes", "hotplate_device_pool_used_bytes",
+                                              "hotplate_device_pinned_bytes") if name in metrics}
+    # Pinned memory is resident, and has its own line.
     found["resident_bytes"] = metrics.get("hotplate_resident_bytes", 0)
-    if kit.device == "cuda":
-        found["device_memory_used_bytes"] = metrics.get("hotplate_device_memory_used_bytes", 0)
+    if "hotplate_device_pool_reserved_bytes" in metrics and "hotplate_device_memory_used_bytes" in metrics:
+        found["device_memory_beside_the_pool_bytes"] = (metrics["hotplate_device_memory_used_bytes"] -
+                                                        metrics["hotplate_device_pool_reserved_bytes"])
     return found
 
 
+def long_calls(kit):
+    return [kernel["name"] for kernel in chunked(kit) if kernel["name"] in LONG]
+
+
 def soak(kit):
-    seconds = 5 if kit.quick else 60
     with Daemon(kit, "--lanes", "3", "--result-retention", "1s") as daemon:
         work = [(kernel, case) for kernel in kit.place.kernel_names() for case in kit.cases(kernel, 3, 8 << 20)]
+        long = long_calls(kit)
         before = None
         with kit.check("soak") as facts:
-            with concurrent.futures.ThreadPoolExecutor(4) as pool:  # everything once: pools and libraries are warm
+            # Everything once, the long calls too, on all lanes: pools, buffers and libraries are then as large as they get.
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 list(pool.map(lambda one: kit.run_case(daemon, *one), work))
+            for kernel in long:
+                jobs = [daemon.answer("submit", kernel, *LONG[kernel])["jobId"] for _ in range(3)]
+                daemon.wait_for_state(jobs[0], "RUNNING", patience=20)
+                time.sleep(0.2)
+                for job in jobs:
+                    daemon.hotplate("cancel", job)
+                for job in jobs:
+                    daemon.wait_for_state(job, "CANCELLED", patience=20)
             time.sleep(2)
-            before = resources(kit, daemon)
+            before = resources(daemon)
+            # Not all that is left: on a slow machine the calls that run at the end take a while too.
+            seconds = 5 if kit.quick else max(5, min(60, (kit.left() - 6) * 0.7))
             end, count, lock = time.monotonic() + seconds, [0, 0], threading.Lock()
 
             def worker(number):
                 turn = number
                 while time.monotonic() < end:
                     turn += 1
-                    if turn % 7 == 0:  # a cancel in the middle of everything
-                        kernel = list(LONG)[turn % len(LONG)]
+                    if turn % 7 == 0 and long:  # a cancel in the middle of everything
+                        kernel = long[turn % len(long)]
                         job = daemon.answer("submit", kernel, *LONG[kernel])["jobId"]
                         daemon.hotplate("cancel", job)
                         with lock:
@@ -174,19 +277,15 @@ def soak(kit):
             if before is None:
                 raise NotRun("the soak did not begin")
             wait_until(lambda: daemon.metrics().get("hotplate_jobs_running") == 0, "the daemon was idle")
-            # What pools keep for the next job may grow by a little; what jobs have of them may not.
-            slack = {"resident_bytes": 64 << 20, "device_memory_used_bytes": 64 << 20,
-                     "hotplate_device_pool_reserved_bytes": 64 << 20, "hotplate_device_pinned_bytes": 64 << 20}
 
-            def back():
-                facts["before"], facts["after"] = before, resources(kit, daemon)
-                return all(facts["after"].get(name, 0) <= value + slack.get(name, 0) for name, value in before.items())
+            def grown():
+                facts["before"], facts["after"] = before, resources(daemon)
+                return {name: (value, facts["after"].get(name)) for name, value in before.items()
+                        if facts["after"].get(name, 0) > value + SLACK.get(name, 0)}
             try:
-                wait_until(back, "memory was back", patience=15)
+                wait_until(lambda: not grown(), "memory was back", patience=5)
             except Failed as why:
-                grown = {name: (before[name], facts["after"].get(name)) for name in before
-                         if facts["after"].get(name, 0) > before[name] + slack.get(name, 0)}
-                raise Failed(f"not back at the start: {grown}") from why
+                raise Failed(f"not back at the start: {grown()}") from why
 
 
 # a kernel that faults: in a daemon of its own, the last of all

@@ -3,22 +3,33 @@
 usage: peer.py cupy|torch|jax|numba SECONDS FOLDER BENCH_KERNELS [ARGUMENTS]
 
 Kernel times on both sides: ours by the receipt's clock, the peer's by its own events (JAX: by waiting, over many calls).
-Needs NumPy beside the library.
+Needs NumPy beside the library. Other lines: {"unusable": WORDS} of a library that does not work here, {"error": WORDS} of a row
+that it does not do, {"bench_kernels": WORDS} if ours does not start.
 """
 
+import importlib
+import importlib.util
 import json
 import os
 import pathlib
 import sys
 import time
 
-import numpy as np
-
 HERE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench")]
 from pairs import Kernels, Refused, compare  # noqa: E402
 
+
+def numpy():
+    """Asked for when it is known to be there."""
+    return importlib.import_module("numpy")
+
+
 EDGES = {"x_min": -2.0, "x_max": 0.5, "y_min": -1.25, "y_max": 1.25}
+
+
+def is_float(row):
+    return any(f"_{one}_" in row["name"] for one in ("f32", "f64"))
 
 
 def sizes(row):
@@ -55,19 +66,24 @@ class Cupy:
             return found
         return measured
 
-    def versions(self, row, arrays):
+    def versions(self, row):
         cp, kernel, name = self.cp, row["kernel"], row["name"]
         if kernel == "vector_add":
-            out = cp.empty_like(arrays["a"])
-            yield "cupy", lambda: cp.add(arrays["a"], arrays["b"], out=out)
-        elif kernel in ("selu", "trig_identity") and arrays["x"].dtype.kind == "f":
-            out = cp.empty_like(arrays["x"])
+            def add(arrays):
+                out = cp.empty_like(arrays["a"])
+                return lambda: cp.add(arrays["a"], arrays["b"], out=out)
+            yield "cupy", add
+        elif kernel in ("selu", "trig_identity") and is_float(row):
             function = self.selu if kernel == "selu" else self.trig
-            yield "cupy: one fused kernel", lambda: function(arrays["x"], out)
+
+            def fused(arrays):
+                out = cp.empty_like(arrays["x"])
+                return lambda: function(arrays["x"], out)
+            yield "cupy: one fused kernel", fused
         elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
-            yield "cupy", lambda: cp.matmul(arrays["a"], arrays["b"])
+            yield "cupy", lambda arrays: lambda: cp.matmul(arrays["a"], arrays["b"])
         elif name == "mandelbrot_2000":
-            yield "cupy: masks", lambda: self.mandelbrot(*sizes(row))
+            yield "cupy: masks", lambda _: lambda: self.mandelbrot(*sizes(row))
 
     def mandelbrot(self, resolution, iterations):
         """As the course does it: whole arrays, a mask of those still inside."""
@@ -87,7 +103,8 @@ class Torch:
     def __init__(self):
         import torch
         self.torch = torch
-        self.compiled = {}
+        if not torch.cuda.is_available():
+            raise RuntimeError("torch.cuda sees no GPU")
 
     def put(self, array):
         return self.torch.from_numpy(array).cuda()
@@ -108,24 +125,27 @@ class Torch:
             return found
         return measured
 
-    def versions(self, row, arrays):
+    def versions(self, row):
         torch, kernel, name = self.torch, row["kernel"], row["name"]
         torch.backends.cuda.matmul.allow_tf32 = "_tf32_" in name
         if kernel == "vector_add":
-            out = torch.empty_like(arrays["a"])
-            yield "torch", lambda: torch.add(arrays["a"], arrays["b"], out=out)
-        elif kernel == "selu" and arrays["x"].is_floating_point():
-            x = arrays["x"]
-            yield "torch", lambda: 1.05 * torch.nn.functional.elu(x, 1.67)
-        elif kernel == "trig_identity" and arrays["x"].is_floating_point():
-            x = arrays["x"]
-            yield "torch", lambda: torch.cos(x) ** 2 + torch.sin(x) ** 2
+            def add(arrays):
+                out = torch.empty_like(arrays["a"])
+                return lambda: torch.add(arrays["a"], arrays["b"], out=out)
+            yield "torch", add
+        elif kernel == "selu" and is_float(row):
+            yield "torch", lambda arrays: lambda: 1.05 * torch.nn.functional.elu(arrays["x"], 1.67)
+        elif kernel == "trig_identity" and is_float(row):
+            yield "torch", lambda arrays: lambda: torch.cos(arrays["x"]) ** 2 + torch.sin(arrays["x"]) ** 2
         elif kernel == "matmul":
-            a, b = arrays["a"], arrays["b"]
             half = torch.bfloat16 if "_bf16_" in name else torch.float16 if "_f16_" in name else None
-            if half is not None:
-                a, b = a.to(half), b.to(half)  # not timed: the peer may start from its own type
-            yield "torch", lambda: torch.matmul(a, b)
+
+            def matmul(arrays):
+                a, b = arrays["a"], arrays["b"]
+                if half is not None:
+                    a, b = a.to(half), b.to(half)  # not timed: the peer may start from its own type
+                return lambda: torch.matmul(a, b)
+            yield "torch", matmul
 
 
 class Jax:
@@ -141,7 +161,7 @@ class Jax:
         return self.jax.device_put(array)
 
     def get(self, value):
-        return np.asarray(value)
+        return numpy().asarray(value)
 
     def times(self, run):
         def measured(count):
@@ -156,21 +176,21 @@ class Jax:
             return found
         return measured
 
-    def versions(self, row, arrays):
+    def versions(self, row):
         jnp, kernel, name = self.jax.numpy, row["kernel"], row["name"]
         jit = self.jax.jit
         if kernel == "vector_add":
             function = jit(lambda a, b: a + b)
-            yield "jax: jit", lambda: function(arrays["a"], arrays["b"])
-        elif kernel == "selu" and arrays["x"].dtype.kind == "f":
+            yield "jax: jit", lambda arrays: lambda: function(arrays["a"], arrays["b"])
+        elif kernel == "selu" and is_float(row):
             function = jit(lambda x: 1.05 * jnp.where(x > 0, x, 1.67 * jnp.expm1(x)))
-            yield "jax: jit", lambda: function(arrays["x"])
-        elif kernel == "trig_identity" and arrays["x"].dtype.kind == "f":
+            yield "jax: jit", lambda arrays: lambda: function(arrays["x"])
+        elif kernel == "trig_identity" and is_float(row):
             function = jit(lambda x: jnp.cos(x) ** 2 + jnp.sin(x) ** 2)
-            yield "jax: jit", lambda: function(arrays["x"])
+            yield "jax: jit", lambda arrays: lambda: function(arrays["x"])
         elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
             function = jit(lambda a, b: jnp.matmul(a, b, precision="highest"))
-            yield "jax: jit", lambda: function(arrays["a"], arrays["b"])
+            yield "jax: jit", lambda arrays: lambda: function(arrays["a"], arrays["b"])
 
 
 class Numba:
@@ -250,37 +270,46 @@ class Numba:
             return found
         return measured
 
-    def versions(self, row, arrays):
+    def versions(self, row):
         cuda, kernel, name = self.cuda, row["kernel"], row["name"]
+        np = numpy()
         if kernel == "vector_add":
-            out = cuda.device_array_like(arrays["a"])
-            blocks = (out.size + 255) // 256
+            def add(arrays):
+                out = cuda.device_array_like(arrays["a"])
+                blocks = (out.size + 255) // 256
 
-            def add():
-                self.add[blocks, 256](arrays["a"], arrays["b"], out)
-                return out
+                def run():
+                    self.add[blocks, 256](arrays["a"], arrays["b"], out)
+                    return out
+                return run
             yield "numba", add
         elif name == "integrate2d_102400_fast":
-            n = sizes(row)[0]
-            partial = cuda.device_array((n + 15) // 16, np.float32)
+            def integrate(_):
+                n = sizes(row)[0]
+                partial = cuda.device_array((n + 15) // 16, np.float32)
 
-            def integrate():
-                self.integrate[(n + 15) // 16, 16](partial, n)
-                return partial
+                def run():
+                    self.integrate[(n + 15) // 16, 16](partial, n)
+                    return partial
+                return run
             yield "numba: shared memory, 16 threads", integrate
         elif kernel == "mandelbrot":
-            resolution, iterations = sizes(row)
-            counts = cuda.device_array((resolution, resolution), np.int32)
-            blocks = ((resolution + 15) // 16, (resolution + 15) // 16)
+            def mandelbrot(_):
+                resolution, iterations = sizes(row)
+                counts = cuda.device_array((resolution, resolution), np.int32)
+                blocks = ((resolution + 15) // 16, (resolution + 15) // 16)
 
-            def mandelbrot():
-                self.mandelbrot[blocks, (16, 16)](counts, EDGES["x_min"], EDGES["x_max"], EDGES["y_min"], EDGES["y_max"], iterations)
-                return counts
+                def run():
+                    self.mandelbrot[blocks, (16, 16)](counts, EDGES["x_min"], EDGES["x_max"], EDGES["y_min"], EDGES["y_max"],
+                                                      iterations)
+                    return counts
+                return run
             yield "numba", mandelbrot
 
 
 def differ(row, ours, theirs):
     """(difference, tolerance) in the row's own measure: counts by the share of points, the rest by the norm."""
+    np = numpy()
     if row["kernel"] == "mandelbrot":
         return float(np.mean(ours != theirs)), 1e-2  # points on the boundary fall either way
     if row["kernel"] == "integrate2d":
@@ -291,46 +320,93 @@ def differ(row, ours, theirs):
     return float(np.linalg.norm((ours.astype(np.float64) - theirs).ravel())) / scale, 2e-2 if low else 1e-5
 
 
+def order(row):
+    """What the goals speak of, then products, then the rest from small to large."""
+    name = row["name"]
+    size = float(name.rsplit("_", 1)[1]) if name.rsplit("_", 1)[1].replace("e", "").isdigit() else 0
+    rank = 0 if name in ("integrate2d_102400_fast", "mandelbrot_2000") else 1 if row["kernel"] == "matmul" else 2
+    return rank, size if rank == 2 else 0
+
+
+def is_huge(row):
+    """Gigabytes through files: bandwidth shows as well with 3e7 numbers, which no cache holds either."""
+    return row["name"].endswith("_1e8")
+
+
 def one_row(peer, kernels, row, folder, seconds):
-    for old in folder.glob("*.npy"):
-        old.unlink()
-    kernels.ask(f"inputs {row['name']} {folder}")
-    arrays = {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
+    versions = list(peer.versions(row))
+    if not versions:
+        return
+    np = numpy()
+
+    def files_of(what):
+        for old in folder.glob("*.npy"):
+            old.unlink()
+        kernels.ask(f"{what} {row['name']} {folder}")
+        return {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
+
+    arrays = files_of("inputs")
     if "own_transpose" in row["name"]:
         arrays["b"] = np.ascontiguousarray(arrays["a"].T)
     arrays = {name: peer.put(array) for name, array in arrays.items()}
-    versions = list(peer.versions(row, arrays))
-    if not versions:
-        return
-    for old in folder.glob("*.npy"):
-        old.unlink()
-    kernels.ask(f"outputs {row['name']} {folder}")
-    files = sorted(folder.glob("*.npy"))
-    ours = np.load(folder / "value.npy" if row["kernel"] == "integrate2d" else files[0])
-    for name, run in versions:
+    outputs = files_of("outputs")
+    ours = outputs["value"] if row["kernel"] == "integrate2d" else next(iter(outputs.values()))
+    for name, make in versions:
+        run = make(arrays)
         difference, tolerance = differ(row, ours, peer.get(run()))
         measured = peer.times(run)
         our_ns, peer_ns, _, pairs = compare(lambda n: kernels.times(row["name"], min(n, 10)),
                                             lambda n, measured=measured: measured(min(n, 10)), 7, seconds)
-        print(json.dumps({"row": row["name"], "peer": name, "ours_ns": our_ns, "peer_ns": peer_ns, "pairs": pairs,
-                          "difference": difference, "tolerance": tolerance,
-                          "same": bool(difference <= tolerance)}), flush=True)
+        say(row=row["name"], peer=name, ours_ns=our_ns, peer_ns=peer_ns, pairs=pairs, difference=difference,
+            tolerance=tolerance, same=bool(difference <= tolerance))
+
+
+def say(**line):
+    print("\n" + json.dumps(line), flush=True)  # a library may have left half a line
+
+
+def words_of(why):
+    return f"{type(why).__name__}: {why}"[:300]
+
+
+def usable(library):
+    """The library's peer, or None once it is said why not: whatever it raises is its own affair."""
+    for needed in ("numpy", library):
+        if importlib.util.find_spec(needed) is None:
+            say(unusable=f"{sys.executable} has no {needed}")
+            return None
+    try:
+        began = time.monotonic()
+        version = getattr(importlib.import_module(library), "__version__", "unknown")
+        say(version=version, import_seconds=round(time.monotonic() - began, 2))
+        return {"cupy": Cupy, "torch": Torch, "jax": Jax, "numba": Numba}[library]()
+    except (Exception, SystemExit) as why:
+        say(unusable=words_of(why))
+        return None
 
 
 def main():
     library, seconds, folder, bench = sys.argv[1], float(sys.argv[2]), pathlib.Path(sys.argv[3]) / "peer", sys.argv[4:]
     folder.mkdir(exist_ok=True)
     end = time.monotonic() + seconds
-    peer = {"cupy": Cupy, "torch": Torch, "jax": Jax, "numba": Numba}[library]()
-    kernels = Kernels(bench)
-    for row in kernels.rows:
+    peer = usable(library)
+    if peer is None:
+        return
+    try:
+        kernels = Kernels(bench)
+    except Refused as why:
+        say(bench_kernels=str(why))
+        return
+    for row in sorted(kernels.rows, key=order):
+        if is_huge(row):
+            continue
         if time.monotonic() > end:
-            print(json.dumps({"row": row["name"], "error": f"no time left of {seconds:.0f} s"}), flush=True)
+            say(row=row["name"], error=f"no time left of {seconds:.0f} s")
             continue
         try:
             one_row(peer, kernels, row, folder, 1)
-        except (Refused, MemoryError, RuntimeError, ValueError, TypeError) as why:
-            print(json.dumps({"row": row["name"], "error": f"{type(why).__name__}: {why}"[:300]}), flush=True)
+        except Exception as why:  # not this row, then
+            say(row=row["name"], error=words_of(why))
     kernels.close()
 
 

@@ -109,9 +109,11 @@ def cuda_library_folders(python=sys.executable):
 
 
 def find_cublaslt(majors, python=sys.executable):
-    """(origin, folder) of the first libcublasLt of one of these CUDA versions, or None."""
-    for major in majors:
+    """[(origin, folder)] of the first libcublasLt of each of these CUDA versions, the newest version first."""
+    found = []
+    for major in sorted(majors, reverse=True):
         for origin, folder in cuda_library_folders(python):
             if os.path.exists(f"{folder}/libcublasLt.so.{major}"):
-                return origin, folder
-    return None
+                found.append((origin, folder))
+                break
+    return found

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import traceback
 
 from .place import Place
@@ -28,11 +29,22 @@ class Kit:
         self.environment = {key: value for key, value in os.environ.items()
                             if key not in ("HOTPLATE_DIR", "HOTPLATE_SERVER", "HOTPLATE_BIN_DIR", "HOTPLATE_REQUIRE_CUDA")}
         self.environment |= {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
-        library_folder = facts.get("cuda_library_folder")
-        if library_folder:
-            self.environment.setdefault("HOTPLATE_CUDA_LIBRARY_PATH", library_folder)
-            known = self.environment.get("LD_LIBRARY_PATH")
-            self.environment["LD_LIBRARY_PATH"] = f"{known}:{library_folder}" if known else library_folder
+        self.end = time.monotonic() + options["seconds"]
+        self.use_libraries_of(facts.get("cuda_library_folders"))
+
+    def use_libraries_of(self, folders):
+        """CUDA's libraries for our own programs alone: in LD_LIBRARY_PATH they would displace those of the peers."""
+        if folders:
+            self.environment.setdefault("HOTPLATE_CUDA_LIBRARY_PATH", ":".join(folders))
+
+    def linked_environment(self):
+        """For the one program that is linked with cuBLASLt and so has the loader look for it."""
+        folders = [self.environment.get("LD_LIBRARY_PATH"), *self.facts.get("cuda_library_folders", [])]
+        return self.environment | {"LD_LIBRARY_PATH": ":".join(folder for folder in folders if folder)}
+
+    def left(self):
+        """Seconds until the section ought to end by itself, rather than be ended."""
+        return self.end - time.monotonic()
 
     def write(self, line):
         with open(self.results_file, "a", encoding="utf-8") as file:
@@ -83,6 +95,30 @@ class Kit:
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{' '.join(words)[:200]} did not end within {timeout} s") from late
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+    def follow(self, words, timeout, env=None, each_line=None):
+        """The same for what may run out of time: the exit code is then None, and what it had said is still there. Each line
+        of standard output is handed over when it comes."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="follow-", dir=self.folder))
+        end, said = time.monotonic() + timeout, b""
+        with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err, open(folder / "out", "rb") as lines:
+            process = subprocess.Popen(words, env=env or self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=err)
+            try:
+                while True:
+                    code = process.poll()  # before reading: what came before the end is then read
+                    said += lines.read()
+                    *whole, said = said.split(b"\n")
+                    for line in whole if each_line else []:
+                        each_line(line.decode(errors="replace"))
+                    if code is not None or time.monotonic() > end:
+                        break
+                    time.sleep(0.05)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+        return (code, *((folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err")))
 
     def cases(self, kernel, most, largest=64 << 20):
         """Up to `most` cases of the kernel's suite with data in them, from small to large."""

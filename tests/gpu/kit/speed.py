@@ -47,7 +47,9 @@ def ceilings(kit):
             command = kit.place.program(program)
             if not command:
                 raise NotRun(f"{program} was not built")
-            code, out, err = kit.command(command + [mode], timeout=60)
+            code, out, err = kit.command(command + [mode], env=kit.linked_environment(), timeout=60)
+            if code == 127 or "cannot open shared object" in err:
+                raise NotRun(f"{program} does not start here: {err.strip()}")
             if code != 0:
                 raise Failed(f"{program} {mode}: exit {code}: {err.strip()}")
             found |= json.loads(out)
@@ -177,7 +179,9 @@ def around(kit):
         for turn in range(6):
             for times_of, command in commands:
                 began = time.monotonic()
-                code, _, err = kit.command(command, stdin=b"", timeout=60)
+                code, _, err = kit.command(command, env=kit.linked_environment(), stdin=b"", timeout=60)
+                if code == 127 or "cannot open shared object" in err:
+                    raise NotRun(f"{command[0]} does not start here: {err.strip()}")
                 if code != 0:
                     raise Failed(f"{command[0]}: exit {code}: {err.strip()[:300]}")
                 if turn > 0:  # the first one reads files from disk
