@@ -78,7 +78,7 @@ class KitTest(unittest.TestCase):
         for name in ("end_to_end", "lanes", "cancel"):
             for check in section(found, name)["checks"]:
                 self.assertEqual(check["status"], "pass", said)
-        self.assertEqual([check["status"] for check in section(found, "memory")["checks"]], ["not run"] * 5)
+        self.assertEqual([check["status"] for check in section(found, "memory")["checks"]], ["not run"] * 6)
         self.assertEqual(found["device"]["backend"], "cpu")
 
     def test_a_section_that_fails_and_crashes_loses_nothing_of_the_others(self):
@@ -91,8 +91,8 @@ class KitTest(unittest.TestCase):
             self.assertEqual(check["status"], "pass", said)
         self.assertEqual(found["exit_status"], 1)
 
-    def test_a_kernel_that_faults_on_a_fake_driver(self):
-        """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""
+    def fake_gpu(self):
+        """A tree of programs whose CUDA is the unit tests' fakes: (its bin folder, the fakes', the environment)."""
         real, tree = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]), self.folder / "tree"
         fakes = real.parent / "tests/unit/cuda/fakes"
         (tree / "bin/faulting").mkdir(parents=True)
@@ -101,14 +101,46 @@ class KitTest(unittest.TestCase):
         shutil.copytree(real.parent / "share", tree / "share")
         for folder in ("bin", "bin/faulting"):
             shutil.copy(fakes / "host_kernels.so", tree / folder / "libhotplate_cuda13.so")
-        environment = {"HOTPLATE_BIN_DIR": str(tree / "bin"), "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so"),
-                       "HOTPLATE_REQUIRE_CUDA": "1"}
+        return tree / "bin", fakes, {"HOTPLATE_BIN_DIR": str(tree / "bin"), "HOTPLATE_REQUIRE_CUDA": "1",
+                                     "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so")}
+
+    def test_a_kernel_that_faults_on_a_fake_driver(self):
+        """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""
+        _, _, environment = self.fake_gpu()
         broken = environment | {"FAKE_CUDA": "devices=1 breaking_kernel=vector_add"}
         found, said = self.kit("--only", "sticky", env=broken)
         self.assertEqual([check["status"] for check in section(found, "sticky")["checks"]], ["pass"] * 4, said)
         # A kernel that does not fault is no proof.
         found, said = self.kit("--only", "sticky", env=environment | {"FAKE_CUDA": "devices=1"}, code=1)
         self.assertEqual([check["status"] for check in section(found, "sticky")["checks"][:3]], ["fail"] * 3, said)
+
+    def test_a_full_device_on_a_fake_driver(self):
+        programs, fakes, environment = self.fake_gpu()
+        total, held = 3 << 30, self.folder / "held"
+        (self.folder / "libcuda.so.1").symlink_to(fakes / "driver.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(self.folder / "full.so"), str(HERE / "full_device.c"),
+                        "-Wl,--no-as-needed", str(fakes / "driver.so"), f"-Wl,-rpath,{self.folder}", "-ldl"], check=True)
+        holder = programs / "bench_bare_cuda"
+        holder.write_text(f"""#!{sys.executable}
+import os, sys
+path, held = {str(held)!r}, {total} - int(sys.argv[2])
+with open(path + ".draft", "w") as file:
+    file.write(str(held))
+os.rename(path + ".draft", path)
+print('{{"held_bytes": %d}}' % held, flush=True)
+sys.stdin.read()
+os.unlink(path)
+""", encoding="utf-8")
+        holder.chmod(0o755)
+        environment |= {"FAKE_CUDA": f"devices=1 memory_bytes={total}", "FULL_DEVICE": str(held),
+                        "FULL_DEVICE_DRIVER": str(fakes / "driver.so"),
+                        "HOTPLATE_CUDA_DRIVER_LIBRARY": str(self.folder / "full.so")}
+        found, said = self.kit("--only", "memory", env=environment, code=1)
+        checks = section(found, "memory")["checks"]
+        self.assertEqual([check["status"] for check in checks[:4]], ["pass"] * 4, said)
+        self.assertEqual(checks[1]["facts"]["fit"]["fit"], "LATER")
+        self.assertRegex(checks[4]["reason"], "has no kernel|the fake adds", said)  # the fakes are not every kernel
+        self.assertIn(checks[5]["status"], ("pass", "not run"), said)  # a race
 
     def test_a_budget_that_is_over_is_said(self):
         found, _ = self.kit("--device", "cpu", "--only", "cancel", "--budget", "1")

@@ -76,17 +76,29 @@ def cancel(kit):
 # memory
 
 HELD_BACK = 700 << 20  # what the holder leaves of the device
-BIG = ["mandelbrot", "--resolution", "16384", "--max-iterations", "1"]  # an output of 1 GiB
+BIG_BYTES = 360 << 20  # of each of three arrays: more than that
 
 
 def memory_checks(_kit):
-    return ["larger than the device", "a job waits for room", "a small job beside it", "healthy once there is room",
-            "out of memory while it runs"]
+    return ["larger than the device", "a job waits for room", "a small job beside it", "the job that waited",
+            "healthy once there is room", "out of memory while it runs"]
 
 
-def fit_of(daemon):
+def big(kit):
+    """A call for which 700 MiB are too little: its input is a file of ones, which the daemon reads itself."""
+    path = pathlib.Path(kit.folder) / "big.npy"
+    if not path.exists():
+        write_column(path, (BIG_BYTES // 4, 1), b"\x00\x00\x80\x3f")
+    return ["vector_add", f"path:{path}", f"path:{path}"]
+
+
+def fit_of(kit, daemon):
     """What --dry-run says of the big call on the first device: fit, bytesNeeded, bytesFree, bytesTotal."""
-    return daemon.answer("run", *BIG, "--dry-run")["devices"][0]
+    return daemon.answer("run", *big(kit), "--dry-run")["devices"][0]
+
+
+def small_job(kit, daemon):
+    kit.run_case(daemon, "vector_add", next(one for one in kit.cases("vector_add", 1000, 1 << 20) if "float32" in one))
 
 
 def hold(kit, leave):
@@ -111,7 +123,7 @@ def let_go(holder):
 
 
 def memory(kit):
-    """Another program takes all of the device but 700 MiB: a job of 1 GiB waits in the queue, and runs once there is room."""
+    """Another program takes all of the device but 700 MiB: a larger job waits in the queue, and runs once there is room."""
     with Daemon(kit, "--lanes", "1", "--array-bytes", "100TiB") as daemon:  # the device is the limit here, not the host
         with kit.check("larger than the device") as facts:
             larger_than_the_device(kit, daemon, facts)
@@ -124,28 +136,37 @@ def memory(kit):
             with kit.check("a job waits for room") as facts:
                 holder, facts["holder"] = hold(kit, HELD_BACK)
                 # The daemon looks at the device's free memory now and then.
-                wait_until(lambda: fit_of(daemon)["fit"] != "NOW", "--dry-run saw that the device is full", patience=10)
+                wait_until(lambda: fit_of(kit, daemon)["fit"] != "NOW", "--dry-run saw that the device is full", patience=10)
                 time.sleep(1.5)
-                fit = fit_of(daemon)
+                fit = fit_of(kit, daemon)
                 facts["fit"] = fit
                 if fit["fit"] != "LATER" or int(fit["bytesNeeded"]) <= int(fit["bytesFree"]):
                     raise Failed(f"--dry-run on a full device says {fit}")
-                job = daemon.answer("submit", *BIG, "--output", "array:big")["jobId"]
+                job = daemon.answer("submit", *big(kit), "--output", "array:big")["jobId"]
                 for _ in range(10):
                     shown = daemon.answer("show", job)
                     if shown["state"] != "PENDING":
                         raise Failed(f"on a full device the job is {shown['state']}: {json.dumps(shown)[:400]}")
                     time.sleep(0.1)
             with kit.check("a small job beside it"):
-                kit.run_case(daemon, "vector_add", kit.cases("vector_add", 2, 1 << 20)[0])
-            with kit.check("healthy once there is room") as facts:
+                small_job(kit, daemon)
+            with kit.check("the job that waited") as facts:
                 let_go(holder)
                 if job is None:
                     raise NotRun("after 'a job waits for room'")
                 shown = daemon.wait_for_state(job, "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", patience=15)
                 if shown["state"] != "COMPLETED":
                     raise Failed(f"it ended as {shown['state']}: {json.dumps(shown)[:400]}")
+                there = pathlib.Path(kit.folder) / "there.npy"
+                daemon.hotplate("get", "big", "-o", there)
+                data = there.read_bytes()
+                facts["bytes"] = len(data)
+                if data[-BIG_BYTES:] != b"\x00\x00\x00\x40" * (BIG_BYTES // 4):
+                    raise Failed(f"1 + 1 is not 2 everywhere in its output of {len(data)} bytes")
+                del data
+                there.unlink()
                 daemon.hotplate("free", "big")
+            with kit.check("healthy once there is room"):
                 for kernel in kit.place.kernel_names():
                     kit.run_case(daemon, kernel, kit.cases(kernel, 2)[0])
         finally:
@@ -154,16 +175,16 @@ def memory(kit):
             out_of_memory(kit, daemon, facts)
 
 
-def write_column(path, shape):
-    """A .npy file of float32 zeros, without NumPy."""
+def write_column(path, shape, element=bytes(4)):
+    """A .npy file of one float32 everywhere, without NumPy."""
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(4 * max(shape)))
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + element * max(shape))
     return str(path)
 
 
 def larger_than_the_device(kit, daemon, facts):
     """A column times a row: small inputs, and an output that is half as large again as the device. Nothing of it is made."""
-    total = int(fit_of(daemon)["bytesTotal"])
+    total = int(fit_of(kit, daemon)["bytesTotal"])
     n = int((1.5 * total / 4) ** 0.5)
     files = [write_column(pathlib.Path(kit.folder) / f"{name}.npy", shape) for name, shape in (("a", (n, 1)), ("b", (1, n)))]
     code, out, err = daemon.run("run", "matmul", *files, "--output", "array:huge")
@@ -177,15 +198,15 @@ def larger_than_the_device(kit, daemon, facts):
 def out_of_memory(kit, daemon, facts):
     """The device fills up between the daemon's look at it and the allocation: the job FAILS with figures. A race."""
     for _ in range(3):
-        wait_until(lambda: fit_of(daemon)["fit"] == "NOW", "the device had room again", patience=10)
+        wait_until(lambda: fit_of(kit, daemon)["fit"] == "NOW", "the device had room again", patience=10)
         holder = None
         try:
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
                 held = pool.submit(hold, kit, HELD_BACK)
                 codes = []
-                # Jobs of 1 GiB, one after the other, while the memory goes.
+                # Jobs of more, one after the other, while the memory goes.
                 while not held.done() or not codes:
-                    codes.append(daemon.run("run", *BIG, "--output", "array:oom", "--timeout", "2s"))
+                    codes.append(daemon.run("run", *big(kit), "--output", "array:oom", "--timeout", "2s"))
                     daemon.run("free", "oom")
                 holder = held.result()[0]
         finally:
@@ -196,7 +217,7 @@ def out_of_memory(kit, daemon, facts):
             facts["said"] = failed[0][:400]
             if not re.search(r"out of device memory.*\d+ bytes needed, \d+ bytes free", failed[0]):
                 raise Failed(f"the failure does not say what was needed and what was free: {failed[0]}")
-            kit.run_case(daemon, "vector_add", kit.cases("vector_add", 2, 1 << 20)[0])
+            small_job(kit, daemon)
             return
     raise NotRun("in 3 tries every job was admitted in time or waited: it takes the device to fill up between the two")
 
