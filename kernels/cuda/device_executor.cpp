@@ -14,8 +14,18 @@ constexpr std::uint64_t kReservedBytes = std::uint64_t{256} << 20;
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-// How often the largest block is asked for: it is known to a 64th of what is free.
-constexpr int kProbes = 7;
+// How often a block is tried for, to say how large one could be had, and up to which size: each one that is had is
+// mapped while no other lane gets memory.
+constexpr int kProbes = 3;
+constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
+
+// What an idle device's pool keeps, and how long after its last task the device is idle.
+constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
+constexpr std::chrono::seconds kIdleAfter{5};
+
+// What of the memory that is in use at the start may be the context's own. The rest is other processes', and theirs
+// only for now.
+std::uint64_t MostContextBytes(std::uint64_t total_bytes) { return std::min(total_bytes / 8, std::uint64_t{1} << 30); }
 
 void FormatUuid(const DriverUuid& uuid, bool mig, char (&text)[64]) {
   const unsigned char* const b = uuid.bytes;
@@ -158,7 +168,9 @@ Outcome DeviceExecutor::MakePool() {
       !o.ok()) {
     return o;
   }
-  info_.memory_bytes = free_bytes > kReservedBytes ? free_bytes - kReservedBytes : 0;
+  const std::uint64_t used_bytes = total_bytes - std::min(free_bytes, total_bytes);
+  const std::uint64_t kept_away = std::min(used_bytes, MostContextBytes(total_bytes)) + kReservedBytes;
+  info_.memory_bytes = total_bytes > kept_away ? total_bytes - kept_away : 0;
   DriverPoolProperties properties;
   properties.location_id = device_;
   CUmemPoolHandle_st* pool = nullptr;
@@ -208,8 +220,30 @@ std::uint64_t DeviceExecutor::LargestBlock(std::uint64_t most, CUstream_st* stre
   return low;
 }
 
-Outcome DeviceExecutor::Allocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
-  const auto allocate = [&] { return driver_.cuMemAllocFromPoolAsync(&block, bytes, pool_.get(), stream); };
+Outcome DeviceExecutor::Shrink(std::uint64_t keep) {
+  {
+    // The pool gives back only what the host has seen the streams come to. Lanes whose task has a block are not waited
+    // for; of the others nothing is in flight but such frees, and while allocating_ is held none of them gets a block.
+    const std::lock_guard lock(mutex_);
+    for (const LaneExecutor* lane : lanes_) {
+      if (std::find(holding_.begin(), holding_.end(), lane) != holding_.end()) continue;
+      const Outcome idle = driver_.Check(driver_.cuStreamSynchronize(lane->stream()), "waiting for the device");
+      if (!idle.ok()) return idle;
+    }
+  }
+  return driver_.Check(driver_.cuMemPoolTrimTo(pool_.get(), keep), "trimming the memory pool");
+}
+
+Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block) {
+  const auto allocate = [&] {
+    const int made = driver_.cuMemAllocFromPoolAsync(&block, bytes, pool_.get(), lane.stream());
+    if (made == kDriverOk) {
+      const std::lock_guard lock(mutex_);
+      holding_.push_back(&lane);
+      shrunk_ = false;
+    }
+    return made;
+  };
   {
     const std::shared_lock lock(allocating_);
     const int made = allocate();
@@ -217,22 +251,40 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, CUstream_st* stream, Devic
   }
   const std::lock_guard lock(allocating_);
   // What the pool keeps for other sizes may be in the way: give it back, and try once more.
-  if (const Outcome o = driver_.Check(driver_.cuMemPoolTrimTo(pool_.get(), 0), "trimming the memory pool"); !o.ok()) {
-    return o;
-  }
+  if (const Outcome o = Shrink(0); !o.ok()) return o;
   if (const int made = allocate(); made != kDriverOutOfMemory) return driver_.Check(made, "device memory");
   const std::uint64_t free = FreeBytes();
-  const std::uint64_t largest = LargestBlock(std::min(free, bytes), stream);
   char text[240];
-  std::snprintf(text, sizeof text,
-                "out of device memory on gpu%d: %llu bytes needed, %llu bytes free, the largest block is %llu bytes",
-                index(), static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free),
-                static_cast<unsigned long long>(largest));
-  // What the measuring took is free again when the stream gets there.
-  const Outcome idle = driver_.Check(driver_.cuStreamSynchronize(stream), "waiting for the device");
-  if (!idle.ok()) return idle;
-  const Outcome trimmed = driver_.Check(driver_.cuMemPoolTrimTo(pool_.get(), 0), "trimming the memory pool");
-  return trimmed.ok() ? Outcome::OutOfMemory(text) : trimmed;
+  const int length =
+      std::snprintf(text, sizeof text, "out of device memory on gpu%d: %llu bytes needed, %llu bytes free", index(),
+                    static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free));
+  if (const std::uint64_t most = std::min(free, bytes); most <= kMostProbedBytes) {
+    std::snprintf(text + length, sizeof text - length, ", the largest block found is %llu bytes",
+                  static_cast<unsigned long long>(LargestBlock(most, lane.stream())));
+    // What the measuring took goes back too.
+    if (const Outcome o = Shrink(0); !o.ok()) return o;
+  }
+  return Outcome::OutOfMemory(text);
+}
+
+void DeviceExecutor::Returned(const LaneExecutor& lane) {
+  const std::lock_guard lock(mutex_);
+  std::erase(holding_, &lane);
+  last_returned_ = std::chrono::steady_clock::now();
+}
+
+void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
+  const auto idle = [&] {
+    const std::lock_guard lock(mutex_);
+    return !shrunk_ && holding_.empty() && now - last_returned_ >= kIdleAfter;
+  };
+  if (!Usable().ok() || !idle()) return;
+  const std::unique_lock lock(allocating_, std::try_to_lock);
+  if (!lock.owns_lock() || !idle() || !Enter().ok()) return;
+  // Should this fail, the device's next task finds out why.
+  static_cast<void>(Shrink(kIdlePoolBytes));
+  const std::lock_guard done(mutex_);
+  shrunk_ = true;
 }
 
 Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel,
@@ -293,6 +345,7 @@ bool DeviceExecutor::Sample(hotplate_cuda_sample& sample) const {
 void DeviceExecutor::Add(const LaneExecutor& lane) {
   const std::lock_guard lock(mutex_);
   lanes_.push_back(&lane);
+  holding_.reserve(lanes_.size());  // so that no task fails for want of room there
 }
 
 void DeviceExecutor::Remove(const LaneExecutor& lane) {

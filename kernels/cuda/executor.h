@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -62,9 +63,14 @@ class DeviceExecutor {
   // OK, or INVALID: the compute capability has not this precision.
   Outcome CheckPrecision(int precision) const;
 
-  // A block from the pool, ordered in the stream. OUT_OF_MEMORY says what is needed, what is free, and what the largest
-  // block is that could be had.
-  Outcome Allocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  // A block from the pool for the lane's task, ordered in its stream. OUT_OF_MEMORY says what is needed, what is free,
+  // and unless that is much, how large a block could be had.
+  Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
+  // The lane's task is over, and its block freed in its stream.
+  void Returned(const LaneExecutor& lane);
+  // Gives what the pool keeps back to the device, but for a small rest, when no task has had memory for some seconds.
+  // To be called now and then, from any thread.
+  void Rest(std::chrono::steady_clock::time_point now);
 
   // After a failure in `kernel` on `stream`: the same outcome if the device still works, else marks it lost.
   Outcome Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel, CUstream_st* stream);
@@ -82,6 +88,8 @@ class DeviceExecutor {
   Outcome MakeContext();
   Outcome MakePool();
   std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
+  // Shrinks the pool to `keep` bytes, as far as running tasks allow. The caller holds allocating_ alone.
+  Outcome Shrink(std::uint64_t keep);
   // "; beside it ran a, b": the kernels of the other lanes. The caller holds mutex_.
   std::string Neighbours(const LaneExecutor& lane) const;
 
@@ -98,8 +106,8 @@ class DeviceExecutor {
   PinnedPool pinned_;
   ThreadPool copy_threads_;
 
-  // Held shared while a block is allocated, alone while what is left is measured: the measuring must not take from
-  // another lane what that lane asks for.
+  // Held shared while a block is allocated, alone while the pool shrinks or what is left is measured: the measuring
+  // must not take from another lane what that lane asks for. Locked before mutex_.
   std::shared_mutex allocating_;
 
   std::atomic<bool> lost_{false};
@@ -107,6 +115,9 @@ class DeviceExecutor {
   // The rest is guarded by mutex_.
   std::string why_lost_;
   std::vector<const LaneExecutor*> lanes_;
+  std::vector<const LaneExecutor*> holding_;  // of these, whose task has a block
+  bool shrunk_ = true;                        // since a task had one
+  std::chrono::steady_clock::time_point last_returned_;
 };
 
 class LaneExecutor {
@@ -119,6 +130,7 @@ class LaneExecutor {
 
   // What runs now, for messages; null when idle. Any thread.
   const char* kernel() const { return kernel_.load(std::memory_order_relaxed); }
+  CUstream_st* stream() const { return stream_.get(); }
 
  private:
   explicit LaneExecutor(DeviceExecutor& device)

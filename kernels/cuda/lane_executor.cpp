@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <vector>
 
 #include "kernels/cuda/executor.h"
@@ -63,8 +65,8 @@ std::unique_ptr<LaneExecutor> LaneExecutor::Open(DeviceExecutor& device, Outcome
 
 Outcome LaneExecutor::Initialise() {
   const Driver& driver = device_.driver();
-  device_.Add(*this);
   if (const Outcome o = MakeStream(driver, stream_); !o.ok()) return o;
+  device_.Add(*this);
   for (OwnedEvent& event : times_) {
     if (const Outcome o = MakeEvent(driver, 0, event); !o.ok()) return o;
   }
@@ -98,11 +100,12 @@ void LaneExecutor::Run(const CudaLauncher& launcher, const hotplate_call& call, 
                        hotplate_cuda_report& report) {
   report.host_to_device_ns = report.kernel_ns = report.device_to_host_ns = HOTPLATE_CUDA_ABSENT;
   kernel_.store(launcher.name, std::memory_order_relaxed);
+  const auto idle = [](std::atomic<const char*>* kernel) { kernel->store(nullptr, std::memory_order_relaxed); };
+  const std::unique_ptr<std::atomic<const char*>, decltype(idle)> running(&kernel_, idle);  // whatever is thrown
   Outcome outcome = RunTask(launcher, call, control, report);
   if (!outcome.ok() && outcome.code() != HOTPLATE_CANCELLED && outcome.code() != HOTPLATE_DEVICE_LOST) {
     outcome = device_.Judge(outcome, *this, launcher.name, stream_.get());
   }
-  kernel_.store(nullptr, std::memory_order_relaxed);
   report.outcome = outcome.plain();
 }
 
@@ -116,7 +119,7 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   if (const Outcome o = LayOut(launcher, call, device_.traits(), layout); !o.ok()) return o;
   DevicePointer block = 0;
   if (layout.bytes > 0) {
-    if (const Outcome o = device_.Allocate(layout.bytes, stream_.get(), block); !o.ok()) return o;
+    if (const Outcome o = device_.Allocate(layout.bytes, *this, block); !o.ok()) return o;
   }
   const CudaContext::Handles handles{.driver = &driver,
                                      .stream = stream_.get(),
@@ -124,7 +127,17 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
                                      .marks = {marks_[0].get(), marks_[1].get()},
                                      .host_words = reinterpret_cast<std::uint64_t*>(host_words_.get())};
   CudaContext context(device_.traits(), handles, control);
-  Outcome outcome = RunInBlock(launcher, call, layout, reinterpret_cast<std::byte*>(block), context, report);
+  Outcome outcome = Outcome::Ok();
+  // Only for want of host memory. What follows is due all the same.
+  try {
+    outcome = RunInBlock(launcher, call, layout, reinterpret_cast<std::byte*>(block), context, report);
+  } catch (const std::exception& exception) {
+    char text[160];
+    std::snprintf(text, sizeof text, "the task's host side failed: %.100s", exception.what());
+    outcome = Outcome::Failed(text);
+  } catch (...) {
+    outcome = Outcome::Failed("the task's host side failed: an unknown exception");
+  }
   const bool complete = outcome.ok();
   const auto join = [&outcome](const Outcome& after) {
     if (!after.ok() && (outcome.ok() || outcome.code() == HOTPLATE_CANCELLED)) outcome = after;
@@ -134,6 +147,7 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   // A complete task has been waited for. What another left in flight must be over before anybody touches its arrays and
   // the pinned buffers again.
   if (!complete) join(driver.Check(driver.cuStreamSynchronize(stream_.get()), "waiting for the device"));
+  device_.Returned(*this);
   staging_.Rest();
   return outcome;
 }

@@ -1,5 +1,6 @@
 // The plug-in's side of plugin_abi.h: each function turns C into the executor's C++ and lets no exception out.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <span>
@@ -96,7 +97,11 @@ void RunTask(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* 
 
 uint64_t FreeBytes(hotplate_cuda_device* device) { return FromC(device)->FreeBytes(); }
 
-int32_t Sample(hotplate_cuda_device* device, hotplate_cuda_sample* sample) { return FromC(device)->Sample(*sample); }
+// Asked for many times a second whether tasks come or not, so the moment to look whether the device is idle.
+int32_t Sample(hotplate_cuda_device* device, hotplate_cuda_sample* sample) {
+  FromC(device)->Rest(std::chrono::steady_clock::now());
+  return FromC(device)->Sample(*sample);
+}
 
 // The rows of the catalogue that have a launcher here.
 struct Kernels {

@@ -1,7 +1,10 @@
 #include "kernels/cuda/plugin_device.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -25,6 +28,9 @@ std::optional<std::uint64_t> Nanoseconds(std::uint64_t ns) {
   if (ns == HOTPLATE_CUDA_ABSENT) return std::nullopt;
   return ns;
 }
+
+// How long an answer of the driver's about free memory is good, while no task begins or ends here.
+constexpr std::chrono::milliseconds kFreeBytesAge{50};
 
 // A bound call as plain data; its pointers are into the call and this object. Arrays have no memory yet.
 class PlainCall {
@@ -90,9 +96,30 @@ class OpenDevice {
   const hotplate_cuda_table& table() const { return library_->table(); }
   hotplate_cuda_device* get() const { return device_; }
 
+  // Asked for a hundred times a second while jobs wait, by the thread that sees to their time limits; the driver may
+  // take long to answer.
+  std::uint64_t FreeBytes() {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    const std::uint64_t turn = turns_.load();
+    if (now >= asked_again_ || turn != asked_turn_) {
+      asked_turn_ = turn;
+      free_bytes_ = table().free_bytes(device_);
+      asked_again_ = now + kFreeBytesAge;
+    }
+    return free_bytes_;
+  }
+  // A task begins or ends.
+  void Turn() { ++turns_; }
+
  private:
   const std::shared_ptr<PluginLibrary> library_;
   hotplate_cuda_device* const device_;
+  std::atomic<std::uint64_t> turns_{0};
+  std::mutex mutex_;
+  // The rest is guarded by mutex_.
+  std::uint64_t free_bytes_ = 0, asked_turn_ = 0;
+  std::chrono::steady_clock::time_point asked_again_;  // when the answer is old
 };
 
 class PluginLane : public Lane {
@@ -111,7 +138,9 @@ class PluginLane : public Lane {
     call.scratch = nullptr;
     call.scratch_bytes = task.scratch_bytes;
     hotplate_cuda_report plain{};
+    device_->Turn();
     device_->table().run_task(lane_, task.kernel, &call, &control.plain(), &plain);
+    device_->Turn();
     report.outcome = Received(plain.outcome);
     report.host_to_device_ns = Nanoseconds(plain.host_to_device_ns);
     report.kernel_ns = Nanoseconds(plain.kernel_ns);
@@ -164,7 +193,7 @@ class PluginDevice : public Device {
     return std::make_unique<PluginLane>(device_, lane);
   }
 
-  std::uint64_t FreeBytes() const override { return device_->table().free_bytes(device_->get()); }
+  std::uint64_t FreeBytes() const override { return device_->FreeBytes(); }
 
   DeviceMetrics Sample() override {
     DeviceMetrics metrics = nvml_ != nullptr ? nvml_->Sample() : DeviceMetrics();

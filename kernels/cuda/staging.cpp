@@ -31,6 +31,22 @@ struct HostCopy {
   }
 };
 
+// Calls visit(begin, end) for the stretches of [begin, end) of the block that belong to pieces. What lies between them
+// was never written, so nothing reads it.
+template <typename Visit>
+void VisitStretches(std::span<const Piece> pieces, std::uint64_t begin, std::uint64_t end, std::size_t& first,
+                    const Visit& visit) {
+  std::uint64_t from = begin, to = begin;
+  VisitParts(pieces, begin, end, first, [&](const std::byte*, std::uint64_t bytes, std::uint64_t at) {
+    if (begin + at != to) {
+      if (from < to) visit(from, to);
+      from = begin + at;
+    }
+    to = begin + at + bytes;
+  });
+  if (from < to) visit(from, to);
+}
+
 // Where the pieces begin and end in the block.
 Chunks ChunksOf(std::span<const Piece> pieces, std::uint64_t& begin) {
   begin = pieces.empty() ? 0 : pieces.front().offset;
@@ -116,7 +132,7 @@ Outcome Staging::FromDevice(const std::byte* block, std::span<const Piece> piece
   const Chunks chunks = ChunksOf(pieces, start);
   Borrow(chunks.count());
   const std::uint64_t count = chunks.count(), depth = buffers_.size();
-  std::size_t piece = 0;
+  std::size_t piece = 0, asked_piece = 0;
   std::uint64_t asked = 0;
   // The copies run ahead by as many chunks as there are buffers; chunk i is copied out before its buffer is asked for
   // again. A buffer that an input used before is free: the stream comes to this copy after that one.
@@ -125,13 +141,13 @@ Outcome Staging::FromDevice(const std::byte* block, std::span<const Piece> piece
       if (context.CancelRequested()) return Outcome::Cancelled();
       const std::uint64_t begin = start + chunks.Begin(asked);
       StagingBuffer& buffer = *buffers_[asked % depth];
-      const auto from = reinterpret_cast<DevicePointer>(block + begin);
-      if (const Outcome o = driver.Check(
-              driver.cuMemcpyDtoHAsync(buffer.bytes.get(), from, start + chunks.End(asked) - begin, context.stream()),
-              kWhat);
-          !o.ok()) {
-        return o;
-      }
+      int copied = kDriverOk;
+      VisitStretches(pieces, begin, start + chunks.End(asked), asked_piece, [&](std::uint64_t from, std::uint64_t to) {
+        if (copied != kDriverOk) return;
+        copied = driver.cuMemcpyDtoHAsync(buffer.bytes.get() + (from - begin),
+                                          reinterpret_cast<DevicePointer>(block + from), to - from, context.stream());
+      });
+      if (const Outcome o = driver.Check(copied, kWhat); !o.ok()) return o;
       if (const Outcome o = driver.Check(driver.cuEventRecord(buffer.copied.get(), context.stream()), kWhat); !o.ok()) {
         return o;
       }

@@ -35,13 +35,26 @@ struct CUctx_st {
 struct CUevent_st {
   CUctx_st* context = nullptr;
   unsigned flags = 0;
-  std::uint64_t recorded = 0, reached = 0;  // guarded by Fake::mutex_
+  std::uint64_t recorded = 0, reached = 0;  // guarded by Fake::mutex_, as the next two
+  CUstream_st* stream = nullptr;            // that it was recorded on last
+  std::uint64_t frees = 0;                  // of that stream before it
   Clock::time_point time;
+};
+
+// Mapped memory of a pool that is in no block. `stream` freed it with its free number `turn`, and may have it again at
+// once; others when the stream has come there. It goes back to the device, and together with other such memory, only
+// once the host has seen the stream come there (by waiting for it or for an event behind it): then stream is null.
+struct Idle {
+  std::uint64_t bytes = 0;
+  CUstream_st* stream = nullptr;
+  std::uint64_t turn = 0;
+  bool reached = true;
 };
 
 struct CUmemPoolHandle_st {
   int device = 0;
   std::uint64_t threshold = 0, reserved = 0, reserved_high = 0, used = 0, used_high = 0;
+  std::vector<Idle> idle;  // guarded by Fake::mutex_
 };
 
 struct CUstream_st {
@@ -49,6 +62,7 @@ struct CUstream_st {
   std::deque<std::function<void()>> work;  // guarded by Fake::mutex_, as the next two
   bool busy = false;
   bool stopping = false;
+  std::uint64_t frees = 0;  // so far; guarded by Fake::mutex_
   std::thread thread;
 };
 
@@ -231,7 +245,7 @@ class Fake : public FakeCuda {
     if (const int error = CallInContext("cuMemGetInfo_v2")) return error;
     const std::lock_guard lock(mutex_);
     *total = script_.memory_bytes;
-    *free = script_.memory_bytes - Reserved(current->device);
+    *free = Unreserved(current->device);
     return 0;
   }
   int MakePool(CUmemPoolHandle_st** pool, const DriverPoolProperties* properties) {
@@ -279,12 +293,19 @@ class Fake : public FakeCuda {
     const std::lock_guard lock(mutex_);
     if (!pools_.contains(pool) || !streams_.contains(stream)) return kInvalidHandle;
     if (bytes == 0) return kInvalidValue;
-    const std::uint64_t idle = pool->reserved - pool->used;
-    const std::uint64_t more = bytes > idle ? bytes - idle : 0;
-    if (more > script_.memory_bytes - Reserved(pool->device)) return hotplate::kDriverOutOfMemory;
+    const auto kept = std::find_if(pool->idle.begin(), pool->idle.end(), [&](const Idle& one) {
+      return one.bytes >= bytes && (one.reached || one.stream == stream);
+    });
+    const bool more = kept == pool->idle.end();
+    if (more && bytes > Unreserved(pool->device)) return hotplate::kDriverOutOfMemory;
     void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (made == nullptr) return hotplate::kDriverOutOfMemory;
-    pool->reserved += more;
+    if (more) {
+      pool->reserved += bytes;
+    } else {
+      kept->bytes -= bytes;
+      if (kept->bytes == 0) pool->idle.erase(kept);
+    }
     pool->used += bytes;
     pool->reserved_high = std::max(pool->reserved_high, pool->reserved);
     pool->used_high = std::max(pool->used_high, pool->used);
@@ -295,6 +316,8 @@ class Fake : public FakeCuda {
   int Free(hotplate::DevicePointer memory, CUstream_st* stream) {
     if (const int error = CallInContext("cuMemFreeAsync")) return error;
     void* const address = reinterpret_cast<void*>(memory);
+    CUmemPoolHandle_st* pool = nullptr;
+    std::uint64_t turn = 0;
     {
       const std::lock_guard lock(mutex_);
       const auto block = blocks_.find(address);
@@ -303,12 +326,18 @@ class Fake : public FakeCuda {
         return kInvalidValue;
       }
       block->second.freed = true;
-      block->second.pool->used -= block->second.bytes;
+      pool = block->second.pool;
+      pool->used -= block->second.bytes;
+      turn = streams_.contains(stream) ? ++stream->frees : 0;
+      pool->idle.push_back({block->second.bytes, stream, turn, false});
     }
-    return Enqueue(stream, [this, address] {
+    return Enqueue(stream, [this, address, pool, stream, turn] {
       {
         const std::lock_guard lock(mutex_);
         blocks_.erase(address);
+        if (pools_.contains(pool)) {
+          for (Idle& one : pool->idle) one.reached |= one.stream == stream && one.turn <= turn;
+        }
       }
       std::free(address);
     });
@@ -371,6 +400,8 @@ class Fake : public FakeCuda {
       changed_.notify_all();
     }
     owned->thread.join();
+    const std::lock_guard lock(mutex_);
+    Observe(stream, UINT64_MAX);
     return 0;
   }
   int QueryStream(CUstream_st* stream) {
@@ -382,6 +413,7 @@ class Fake : public FakeCuda {
     if (const int error = CallInContext("cuStreamSynchronize")) return error;
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [stream] { return stream->work.empty() && !stream->busy; });
+    Observe(stream, stream->frees);
     for (auto& [raw, pool] : pools_) Shrink(*pool, pool->threshold);
     return stream->context->broken;
   }
@@ -415,6 +447,8 @@ class Fake : public FakeCuda {
       const std::lock_guard lock(mutex_);
       if (!events_.contains(event)) return kInvalidHandle;
       turn = ++event->recorded;
+      event->stream = stream;
+      event->frees = streams_.contains(stream) ? stream->frees : 0;
     }
     return Enqueue(stream, [this, event, turn] {
       const std::lock_guard lock(mutex_);
@@ -440,13 +474,16 @@ class Fake : public FakeCuda {
     if (const int error = CallInContext("cuEventQuery")) return error;
     const std::lock_guard lock(mutex_);
     if (!events_.contains(event)) return kInvalidHandle;
-    return event->reached >= event->recorded ? event->context->broken.load() : hotplate::kDriverNotReady;
+    if (event->reached < event->recorded) return hotplate::kDriverNotReady;
+    Observe(event->stream, event->frees);
+    return event->context->broken;
   }
   int SynchronizeEvent(CUevent_st* event) {
     if (const int error = CallInContext("cuEventSynchronize")) return error;
     std::unique_lock lock(mutex_);
     if (!events_.contains(event)) return kInvalidHandle;
     changed_.wait(lock, [event] { return event->reached >= event->recorded; });
+    Observe(event->stream, event->frees);
     return event->context->broken;
   }
   int ElapsedTime(float* ms, CUevent_st* from, CUevent_st* to) {
@@ -473,6 +510,7 @@ class Fake : public FakeCuda {
       if (key == "taken") script.taken = true;
       if (key == "no_code") script.no_code = true;
       if (key == "memory_bytes") script.memory_bytes = std::strtoull(value.c_str(), nullptr, 10);
+      if (key == "others_bytes") script.others_bytes = std::strtoull(value.c_str(), nullptr, 10);
       if (key == "breaking_kernel") script.breaking_kernels[value] = hotplate::kDriverIllegalAddress;
     }
     return script;
@@ -513,8 +551,31 @@ class Fake : public FakeCuda {
     for (const auto& [raw, pool] : pools_) sum += pool->device == device ? pool->reserved : 0;
     return sum;
   }
+  std::uint64_t Unreserved(int device) const {
+    const std::uint64_t taken = Reserved(device) + script_.others_bytes;
+    return script_.memory_bytes - std::min(taken, script_.memory_bytes);
+  }
+  // The host sees that the stream has come to its first `turn` frees.
+  void Observe(const CUstream_st* stream, std::uint64_t turn) {
+    if (stream == nullptr) return;
+    for (auto& [raw, pool] : pools_) {
+      Idle together;
+      std::erase_if(pool->idle, [&](const Idle& one) {
+        const bool seen = one.stream == nullptr || (one.stream == stream && one.turn <= turn);
+        if (seen) together.bytes += one.bytes;
+        return seen;
+      });
+      if (together.bytes > 0) pool->idle.push_back(together);
+    }
+  }
   static void Shrink(CUmemPoolHandle_st& pool, std::uint64_t keep) {
-    pool.reserved = std::max(pool.used, std::min(pool.reserved, keep));
+    std::erase_if(pool.idle, [&](Idle& one) {
+      if (one.stream != nullptr || pool.reserved <= keep) return false;
+      const std::uint64_t gone = std::min(one.bytes, pool.reserved - keep);
+      pool.reserved -= gone;
+      one.bytes -= gone;
+      return one.bytes == 0;
+    });
   }
   bool InDevice(const void* address, std::uint64_t bytes) const {
     auto block = blocks_.upper_bound(const_cast<void*>(address));

@@ -21,6 +21,7 @@ struct FakeScript {
   bool taken = false;                                   // by another process: no context can be made
   bool no_code = false;                                 // the plug-in has none for this device
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  // of each device
+  std::uint64_t others_bytes = 0;                       // of these, what other processes have
   std::uint64_t pinnable_bytes = std::uint64_t{1} << 30;
 
   // Call number fail_at (from 1) of the function fail_call, or of any function if that is empty, returns fail_code.
@@ -31,6 +32,8 @@ struct FakeScript {
   std::map<std::string, int> breaking_kernels;
   // Kernels that end no sooner than another has broken a context.
   std::set<std::string> waiting_kernels;
+  // Kernels whose host side runs out of memory, with work in flight.
+  std::set<std::string> throwing_kernels;
   // Kernels whose launch is refused with this error, once each.
   std::map<std::string, int> refused_launches;
 };

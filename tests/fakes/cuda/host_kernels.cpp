@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <new>
 
 #include "kernels/cuda/kernel_side.h"
 #include "tests/fakes/cuda/fake_cuda.h"
@@ -48,6 +49,7 @@ Outcome Launch(const char* kernel, CudaContext& context, std::function<void()> w
       context.driver().Check(context.driver().cuLaunchHostFunc(context.stream(), run, owned.get()), "launch");
   if (!launched.ok()) return launched;
   static_cast<void>(owned.release());
+  if (script.throwing_kernels.contains(kernel)) throw std::bad_alloc();
   return context.LaunchStatus();
 }
 

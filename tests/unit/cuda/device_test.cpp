@@ -175,6 +175,20 @@ TEST_F(CudaDeviceTest, IsHealthyAfterOutOfMemory) {
   EXPECT_EQ(device().FreeBytes(), std::uint64_t{4} << 20);
 }
 
+// The driver is asked now and then, but after each task.
+TEST_F(CudaDeviceTest, FreeMemoryIsRemembered) {
+  FakeScript script;
+  Open(script);
+  fake_.ForgetCalls();
+  constexpr int kAsked = 10'000;
+  for (int i = 0; i < kAsked; ++i) ASSERT_EQ(device().FreeBytes(), std::uint64_t{768} << 20);
+  EXPECT_LT(fake_.Calls().size(), std::size_t{kAsked});
+  script.others_bytes = std::uint64_t{100} << 20;
+  fake_.Change(script);
+  EXPECT_TRUE(Run("vector_add", 10).outcome.ok());
+  EXPECT_LE(device().FreeBytes(), std::uint64_t{668} << 20);
+}
+
 TEST_F(CudaDeviceTest, IsLostAfterAStickyError) {
   FakeScript script;
   script.breaking_kernels["selu"] = kDriverIllegalAddress;
