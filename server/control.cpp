@@ -49,7 +49,8 @@ Control::~Control() {
 void Control::Leave(Wish wish) {
   {
     const std::lock_guard lock(mutex_);
-    wishes_[wish.kind] = std::move(wish);
+    const auto [at, is_new] = wishes_.try_emplace({wish.kind, wish.timeout.has_value()}, wish);
+    if (!is_new && wish.timeout < at->second.timeout) at->second = std::move(wish);
   }
   Notify();
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "server/service/context.h"
@@ -49,7 +50,9 @@ class Control final : public DaemonControl {
   const int notes_;    // eventfd, readable while there is a wish
   std::atomic<bool> draining_{false};
   std::mutex mutex_;
-  std::map<Wish::Kind, Wish> wishes_;  // guarded by mutex_; the newest of each kind
+  // Guarded by mutex_. Of each kind the one with the least time, and beside it one with the configured time, which this
+  // class does not know.
+  std::map<std::pair<Wish::Kind, bool>, Wish> wishes_;
 };
 
 }  // namespace hotplate::server

@@ -297,8 +297,10 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave) {
   };
   announce(timeout, reason);
   core::SteadyTime end = clock_.Now() + timeout;
-  std::thread drainer([=, this] {
-    const bool all_ended = engine_->Drain(timeout, reason);
+  // Here, so that whatever shortens it comes after it.
+  engine_->BeginDrain(timeout, reason);
+  std::thread drainer([this] {
+    const bool all_ended = engine_->AwaitDrained();
     log_->info("drained: {}", all_ended ? "every job ended by itself" : "jobs were cancelled");
     control_->Finished();
   });
@@ -325,6 +327,7 @@ void Daemon::SayGoodbye() {
   while (ListenUntil(clock_.Now() + kGoodbye + kLastResort, true).kind != Control::Wish::Kind::kFinished) {
   }
   goodbye.join();
+  TellWhatIsDropped();
   Leave();
 }
 
@@ -344,7 +347,7 @@ Control::Wish Daemon::ListenUntil(core::SteadyTime last, bool leaving) {
   }
 }
 
-// One line for whoever looks for an array or a result later.
+// One line for whoever looks for an array or a result later. Takes locks, so it is no part of leaving at once.
 void Daemon::TellWhatIsDropped() {
   const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
   constexpr std::size_t kMostNames = 20;
@@ -372,11 +375,10 @@ void Daemon::TellWhatIsDropped() {
 }
 
 // The record goes first, then the process, without waiting for a lane that may sit in a call which cannot be
-// interrupted.
+// interrupted, or for anybody's lock but the log's.
 void Daemon::Leave() {
   slot_->Withdraw();
   if (!config_.unix_socket.empty()) unlink(config_.unix_socket.c_str());
-  TellWhatIsDropped();
   log_->info("stopped");
   log_->flush();
   std::_Exit(kExitOk);

@@ -229,7 +229,7 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   if (status.ok()) FreeAll(connection_, downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());
   result.timings.total = Since(begin_);
-  if (!status.ok()) return status;
+  if (!status.ok()) return ResultLost(status, ended->job_id);
   return result;
 }
 

@@ -95,6 +95,14 @@ absl::Status AboutJob(absl::Status status, const std::string& job_id) {
   return status;
 }
 
+absl::Status ResultLost(const absl::Status& status, const std::string& job_id) {
+  const std::string text =
+      "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
+  absl::Status named(status.code(), ToAbsl(text));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
+  return AboutJob(std::move(named), job_id);
+}
+
 bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }
 
 std::optional<v1::JobEnd> EndOf(const absl::Status& status) { return Payload<v1::JobEnd>(status, kJobEnd); }

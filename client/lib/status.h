@@ -23,6 +23,9 @@ absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id);
 // The same error, carrying the id of the job that it is about: JobIdOf(status). As it is where no id is known.
 absl::Status AboutJob(absl::Status status, const std::string& job_id);
 
+// Of a job that COMPLETED and whose outputs did not all come: the same error, naming the job and carrying its id.
+absl::Status ResultLost(const absl::Status& status, const std::string& job_id);
+
 // Worth another attempt of the same call: the connection broke or the daemon could not answer.
 bool IsConnectionLoss(const absl::Status& status);
 

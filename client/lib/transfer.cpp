@@ -16,6 +16,7 @@ class Attempt {
  public:
   Attempt(const Connection& connection, const std::string& method, const TransferRules& rules)
       : connection_(connection),
+        stop_(rules.stop),
         context_(std::make_unique<grpc::ClientContext>()),
         cancel_(std::make_unique<CancelOnStop>(rules.stop, *context_)) {
     connection.Authorize(*context_);
@@ -60,7 +61,12 @@ class Attempt {
     grpc::Status status;
     stream_->Finish(&status, this);
     Await();
-    if (!stalled_) return connection_.Translate(status);
+    if (!stalled_) {
+      const absl::Status translated = connection_.Translate(status);
+      if (!absl::IsCancelled(translated) || stop_.stop_requested()) return translated;
+      // Nobody here asked for it: a daemon that leaves breaks off its calls like this.
+      return absl::UnavailableError("the daemon broke the transfer off: it ends");
+    }
     const auto seconds = std::chrono::duration_cast<std::chrono::milliseconds>(connection_.options().deadline);
     return absl::DeadlineExceededError("the transfer stood still for " + std::to_string(seconds.count()) + " ms");
   }
@@ -89,6 +95,7 @@ class Attempt {
   }
 
   const Connection& connection_;
+  const std::stop_token stop_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<CancelOnStop> cancel_;
   grpc::CompletionQueue queue_;

@@ -38,6 +38,7 @@ struct Entry {
   std::shared_ptr<const HostBuffer> buffer;  // once READY
   bool has_writer = false;
   bool freed = false;
+  bool unread = false;
   std::optional<SteadyTime> lease_end;
   SteadyTime last_write;
 };
@@ -60,6 +61,12 @@ class ArrayStore::Impl {
   std::map<std::uint64_t, std::shared_ptr<Entry>> arrays;
   std::map<Name, std::uint64_t> names;  // 0: held for an array that is being made
   std::uint64_t next_number = 1;
+  std::size_t unread = 0;  // of `arrays`
+
+  void SetUnread(Entry& entry, bool is_unread) {
+    if (entry.unread != is_unread) is_unread ? ++unread : --unread;
+    entry.unread = is_unread;
+  }
 
   static bool Sees(const Principal& who, const Principal& owner) {
     return who.scope == Scope::kAdmin || who.token == owner.token;
@@ -91,6 +98,7 @@ class ArrayStore::Impl {
     std::shared_ptr<Entry> entry = std::move(at->second);
     arrays.erase(at);
     entry->freed = true;
+    SetUnread(*entry, false);
     if (!entry->array.name.empty()) names.erase({entry->array.owner.token, entry->array.name});
     return entry;
   }
@@ -338,6 +346,25 @@ absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const 
                                                       array.bytes_written, " of ", array.bytes, " bytes were written"));
   }
   return Reader{array, (*found)->buffer};
+}
+
+void ArrayStore::MarkUnread(const ArrayId& id) {
+  std::scoped_lock lock(impl_->mutex);
+  if (const auto at = impl_->arrays.find(NumberOf(id.value())); at != impl_->arrays.end()) {
+    impl_->SetUnread(*at->second, true);
+  }
+}
+
+void ArrayStore::MarkRead(const ArrayId& id) {
+  std::scoped_lock lock(impl_->mutex);
+  if (const auto at = impl_->arrays.find(NumberOf(id.value())); at != impl_->arrays.end()) {
+    impl_->SetUnread(*at->second, false);
+  }
+}
+
+bool ArrayStore::HasUnread() const {
+  std::scoped_lock lock(impl_->mutex);
+  return impl_->unread > 0;
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Describe(const Principal& who, const std::string& id_or_name) const {

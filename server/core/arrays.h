@@ -55,6 +55,11 @@ class ArrayStore {
   // FAILED_PRECONDITION (with how much came) while it is WRITING.
   absl::StatusOr<Reader> Open(const Principal& who, const std::string& id_or_name) const;
 
+  // An output whose client is there and about to fetch it is unread until it was read to its end, or is freed.
+  void MarkUnread(const ArrayId& id);
+  void MarkRead(const ArrayId& id);
+  bool HasUnread() const;
+
   absl::StatusOr<ArraySnapshot> Describe(const Principal& who, const std::string& id_or_name) const;
   std::vector<ArraySnapshot> List(const Principal& who) const;
   absl::Status Free(const Principal& who, const std::string& id_or_name);

@@ -19,14 +19,17 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       sessions_(options_.max_sessions, options_.max_streams, options_.session_timeout),
       observers_(mutex_, quiet_),
       idle_since_(clock.Now()),
-      last_use_(idle_since_.time_since_epoch().count()) {
+      last_use_((idle_since_ - kLinger).time_since_epoch().count()) {
   for (const KernelSpec& spec : catalog_.specs()) spec_hashes_.emplace(&spec, spec.Hash());
   OpenLanes();
   ticker_ = std::thread([this] { RunTicker(); });
 }
 
 Engine::Impl::~Impl() {
-  if (!draining_.load()) Drain(nanoseconds::zero(), "the daemon stops");
+  if (!draining_.load()) {
+    BeginDrain(nanoseconds::zero(), "the daemon stops");
+    AwaitDrained();
+  }
   Aftermath after;
   {
     std::scoped_lock lock(mutex_);
@@ -91,20 +94,21 @@ absl::Status Engine::TouchSession(const SessionId& session, int streams) {
   return impl_->TouchSession(session, streams);
 }
 void Engine::EndSession(const SessionId& session) { impl_->EndSession(session); }
-bool Engine::Drain(nanoseconds timeout, const std::string& reason) { return impl_->Drain(timeout, reason); }
+void Engine::BeginDrain(nanoseconds timeout, const std::string& reason) { impl_->BeginDrain(timeout, reason); }
+bool Engine::AwaitDrained() { return impl_->AwaitDrained(); }
 bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) { return impl_->DrainIfIdle(limit, reason); }
 void Engine::ShortenDrain(nanoseconds timeout) { impl_->ShortenDrain(timeout); }
 
-Engine::Activity Engine::BeginActivity() {
-  impl_->BeginActivity();
-  return Activity(this);
-}
+Engine::Activity Engine::BeginActivity() { return Activity(impl_.get()); }
 void Engine::NoteUse() { impl_->NoteUse(); }
-Engine::Activity::Activity(Activity&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
-Engine::Activity::~Activity() {
-  if (engine_ != nullptr) engine_->impl_->EndActivity();
+Engine::Activity::Activity(Impl* engine) : engine_(engine), moved_(std::make_unique<std::atomic<std::int64_t>>()) {
+  engine_->BeginActivity(*moved_);
 }
-void Engine::Activity::Moved() const { engine_->NoteUse(); }
+Engine::Activity::Activity(Activity&& other) noexcept = default;
+Engine::Activity::~Activity() {
+  if (moved_ != nullptr) engine_->EndActivity(*moved_);
+}
+void Engine::Activity::Moved() const { engine_->NoteMove(*moved_); }
 
 void Engine::Announce(const std::string& text, std::optional<double> seconds_left) {
   impl_->Announce(text, seconds_left);

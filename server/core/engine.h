@@ -14,6 +14,8 @@
 // of microseconds.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -67,6 +69,8 @@ class JobObserver {
   virtual void OnNotice(const std::string& text, std::optional<double> seconds_left) = 0;
   // Ends every burst of the calls above: an observer that collects them may send them now.
   virtual void OnFlush() {}
+  // Something that it was told is still on its way to whom it concerns: a drain waits for it.
+  virtual bool HasUnsent() { return false; }
 };
 
 struct CheckReport {
@@ -103,6 +107,8 @@ struct JobFilter {
 };
 
 class Engine {
+  class Impl;
+
  public:
   // Returns when the lanes are open. Device ids must be unique, at most 64 devices.
   Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
@@ -143,7 +149,7 @@ class Engine {
   void EndSession(const SessionId& session);
 
   // Something that is no job and yet use: an upload, a download, inputs by path that wait to be opened. While one
-  // lives the engine is not idle and Drain waits for it, but for one that has stalled: nothing Moved for kStalled.
+  // lives the engine is not idle and Drain waits for it, but for one that has stalled: it has not Moved for kStalled.
   // Must not outlive the engine.
   class Activity {
    public:
@@ -154,24 +160,34 @@ class Engine {
 
    private:
     friend class Engine;
-    explicit Activity(Engine* engine) : engine_(engine) {}
-    Engine* engine_;
+    explicit Activity(Impl* engine);
+    Impl* engine_;
+    std::unique_ptr<std::atomic<std::int64_t>> moved_;  // when, by the engine's clock
   };
   static constexpr nanoseconds kStalled = std::chrono::minutes(1);
   Activity BeginActivity();
   // A moment of use, without a duration.
   void NoteUse();
 
-  // No new jobs from now on (UNAVAILABLE, says so); returns when none runs or waits and no activity goes on, or all
-  // have been cancelled after the timeout. True if every job ended by itself. A lane in an uninterruptible call is not
-  // waited for (but the destructor does wait for it: who cannot, leaves by std::_Exit while Status() still has running
-  // jobs). Not to be called by an observer.
-  bool Drain(nanoseconds timeout, const std::string& reason);
+  // No new jobs from now on (UNAVAILABLE, says so), and the time that AwaitDrained has for what goes on.
+  void BeginDrain(nanoseconds timeout, const std::string& reason);
+  // Returns when no job runs or waits, no activity goes on and clients have what is theirs, or all jobs have been
+  // cancelled after the timeout. Clients have it when no observer has anything unsent, the last use is kLinger ago
+  // (between two calls of one client nothing else says that there is one), and the large outputs of attached jobs
+  // were read or freed; those that nobody comes for are given up when nothing has moved for kFetchWithin. True if every
+  // job ended by itself. A lane in an uninterruptible call is not waited for (but the destructor does wait for it: who
+  // cannot, leaves by std::_Exit while Status() still has running jobs). Not to be called by an observer.
+  bool AwaitDrained();
+  static constexpr nanoseconds kLinger = std::chrono::seconds(1);
+  static constexpr nanoseconds kFetchWithin = std::chrono::seconds(10);
+  bool Drain(nanoseconds timeout, const std::string& reason) {
+    BeginDrain(timeout, reason);
+    return AwaitDrained();
+  }
   // Takes no new jobs from now on if there was no use for `limit`; false, and nothing has changed, if there was. No job
   // that was accepted is lost between the question and its consequence.
   bool DrainIfIdle(nanoseconds limit, const std::string& reason);
-  // The drain that is under way, or about to begin on another thread, ends after `timeout` from now at the latest.
-  // Never lengthens it.
+  // The drain that has begun ends after `timeout` from now at the latest. Never lengthens it.
   void ShortenDrain(nanoseconds timeout);
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left);
@@ -186,7 +202,6 @@ class Engine {
   ArrayStore& arrays();
 
  private:
-  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

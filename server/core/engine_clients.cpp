@@ -54,16 +54,19 @@ absl::StatusOr<std::shared_ptr<Session>> Engine::Impl::Touch(const SessionId& se
 
 void Engine::Impl::EndSession(const SessionId& session) {
   Aftermath after;
+  std::vector<std::shared_ptr<const void>> gone;  // after the lock
   {
+    // Its arrays under the same lock: a session that still had some would be readmitted.
     std::scoped_lock lock(mutex_);
     sessions_.End(session);
+    gone = arrays_.EndSession(session);
     for (Job* job : ActiveJobs()) {
       if (job->owner.session == session && job->attached) {
         RequestCancel(*job, "was cancelled: its session ended", after);
       }
     }
   }
-  arrays_.EndSession(session);
+  gone.clear();
   Perform(after);
 }
 

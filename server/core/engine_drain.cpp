@@ -8,6 +8,7 @@ namespace {
 
 // On top of a kernel's own bound, for the lane to see to the end of the job.
 constexpr nanoseconds kCancelMargin = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kLook{50};
 
 }  // namespace
 
@@ -16,22 +17,39 @@ void Engine::Impl::RefuseJobs(const std::string& reason) {
   draining_.store(true);
 }
 
-void Engine::Impl::LimitDrain(nanoseconds timeout) {
-  const auto end = std::chrono::steady_clock::now() + timeout;
-  if (!drain_end_ || end < *drain_end_) drain_end_ = end;
-}
-
-bool Engine::Impl::Drain(nanoseconds timeout, const std::string& reason) {
-  std::unique_lock lock(mutex_);
+void Engine::Impl::BeginDrain(nanoseconds timeout, const std::string& reason) {
+  std::scoped_lock lock(mutex_);
   RefuseJobs(reason);
   // By the real clock: this is about leaving in time.
-  LimitDrain(timeout);
+  drain_end_ = std::chrono::steady_clock::now() + timeout;
+}
+
+bool Engine::Impl::IsQuiet() const {
+  return running_ == 0 && queue_.size() == 0 && observers_.KnowAll() && !ActivityGoesOn(clock_.Now());
+}
+
+bool Engine::Impl::OwesClients() {
+  const bool unsent = observers_.AnyUnsent(), unread = arrays_.HasUnread();
+  std::scoped_lock lock(mutex_);
+  const SteadyTime now = clock_.Now();
+  const nanoseconds silence = now - last_sign();
+  return !IsQuiet() || now - last_use() < kLinger || (unsent && silence < kStalled) ||
+         (unread && silence < kFetchWithin);
+}
+
+bool Engine::Impl::AwaitDrained() {
+  std::unique_lock lock(mutex_);
   for (;;) {
-    const bool quiet = running_ == 0 && queue_.size() == 0 && observers_.KnowAll() && !ActivityGoesOn(clock_.Now());
-    if (quiet) return true;
-    const auto end = *drain_end_;  // another thread may bring it forward
-    if (std::chrono::steady_clock::now() >= end) break;
-    quiet_.wait_until(lock, end);
+    if (IsQuiet()) {
+      lock.unlock();
+      if (!OwesClients()) return true;
+      lock.lock();
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const auto end = drain_end_;  // another thread may bring it forward
+    if (now >= end) break;
+    // Nobody says when a client has fetched what is its, or when something has stalled.
+    quiet_.wait_until(lock, std::min<std::chrono::steady_clock::time_point>(end, now + kLook));
   }
 
   Aftermath after;
@@ -67,29 +85,33 @@ bool Engine::Impl::DrainIfIdle(nanoseconds limit, const std::string& reason) {
 void Engine::Impl::ShortenDrain(nanoseconds timeout) {
   {
     std::scoped_lock lock(mutex_);
-    LimitDrain(timeout);
+    drain_end_ = std::min(drain_end_, std::chrono::steady_clock::now() + timeout);
   }
   quiet_.notify_all();
 }
 
-void Engine::Impl::BeginActivity() {
+void Engine::Impl::BeginActivity(Moment& moved) {
   std::scoped_lock lock(mutex_);
-  ++activities_;
-  NoteUse();
+  activities_.insert(&moved);
+  NoteMove(moved);
 }
 
-void Engine::Impl::EndActivity() {
+void Engine::Impl::EndActivity(Moment& moved) {
   std::scoped_lock lock(mutex_);
-  --activities_;
+  activities_.erase(&moved);
   NoteUse();
   if (draining_.load()) quiet_.notify_all();
 }
 
-bool Engine::Impl::ActivityGoesOn(SteadyTime now) const { return activities_ > 0 && now - last_use() < kStalled; }
+bool Engine::Impl::ActivityGoesOn(SteadyTime now) const {
+  return std::any_of(activities_.begin(), activities_.end(), [now](const Moment* moved) {
+    return now - SteadyTime(nanoseconds(moved->load(std::memory_order_relaxed))) < kStalled;
+  });
+}
 
 nanoseconds Engine::Impl::IdleFor(SteadyTime now) const {
   if (running_ > 0 || queue_.size() > 0 || ActivityGoesOn(now)) return nanoseconds::zero();
-  return std::max(now - std::max(idle_since_, last_use()), nanoseconds::zero());
+  return std::max(now - last_sign(), nanoseconds::zero());
 }
 
 EngineStatus Engine::Impl::Status() const {

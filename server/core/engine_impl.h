@@ -2,6 +2,7 @@
 // wake, what to tell, what to free) is done afterwards, by Perform. ArrayStore's lock may be taken under it, no other.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "server/core/binding.h"
 #include "server/core/device_history.h"
@@ -51,11 +53,19 @@ class Engine::Impl {
   void Announce(const std::string& text, std::optional<double> seconds_left);
 
   // engine_drain.cpp
-  bool Drain(nanoseconds timeout, const std::string& reason);
+  void BeginDrain(nanoseconds timeout, const std::string& reason);
+  bool AwaitDrained();
   bool DrainIfIdle(nanoseconds limit, const std::string& reason);
   void ShortenDrain(nanoseconds timeout);
-  void BeginActivity();
-  void EndActivity();
+  // An activity is known by the moment when it last moved.
+  using Moment = std::atomic<std::int64_t>;
+  void BeginActivity(Moment& moved);
+  void EndActivity(Moment& moved);
+  void NoteMove(Moment& moved) {
+    const std::int64_t now = clock_.Now().time_since_epoch().count();
+    moved.store(now, std::memory_order_relaxed);
+    last_use_.store(now, std::memory_order_relaxed);
+  }
   void NoteUse() { last_use_.store(clock_.Now().time_since_epoch().count(), std::memory_order_relaxed); }
   EngineStatus Status() const;
   // engine_telemetry.cpp
@@ -132,12 +142,15 @@ class Engine::Impl {
 
   // With the mutex held: engine_drain.cpp.
   void RefuseJobs(const std::string& reason);
-  void LimitDrain(nanoseconds timeout);
+  // Nothing of the engine's own goes on; so it stays while it takes no new jobs, but for what clients begin.
+  bool IsQuiet() const;
   bool ActivityGoesOn(SteadyTime now) const;
   nanoseconds IdleFor(SteadyTime now) const;
   SteadyTime last_use() const { return SteadyTime(nanoseconds(last_use_.load(std::memory_order_relaxed))); }
+  SteadyTime last_sign() const { return std::max(idle_since_, last_use()); }
 
   // Without the mutex.
+  bool OwesClients();  // what a quiet engine has for them is still here, and they come for it
   std::vector<std::string> LostDevices() const;
   absl::Status CheckTime(const JobRequest& request) const;
   absl::StatusOr<JobId> KnownRequest(const std::shared_ptr<Job>& job, const JobRequest& request,
@@ -196,14 +209,14 @@ class Engine::Impl {
   std::vector<std::shared_ptr<Job>> in_grace_;
   std::uint32_t running_ = 0;
   SteadyTime idle_since_;  // the end of the last job
-  std::uint32_t activities_ = 0;
+  absl::flat_hash_set<const Moment*> activities_;
   std::string drain_reason_;
-  std::optional<std::chrono::steady_clock::time_point> drain_end_;
+  std::chrono::steady_clock::time_point drain_end_;  // of the drain that has begun
   bool stopping_ = false;
 
-  std::atomic<bool> draining_{false};   // set under mutex_
-  std::atomic<bool> any_lost_{false};   // set under mutex_
-  std::atomic<std::int64_t> last_use_;  // when an activity last moved, by clock_
+  std::atomic<bool> draining_{false};  // set under mutex_
+  std::atomic<bool> any_lost_{false};  // set under mutex_
+  Moment last_use_;                    // when any activity last began, moved or ended, by clock_
   std::thread ticker_;
 };
 

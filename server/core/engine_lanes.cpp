@@ -228,6 +228,8 @@ absl::Status Engine::Impl::PlaceOutputs(Job& job, std::vector<JobOutputValue>& o
     outputs[i].array = array->id;
     made.push_back(array->id);
     if (goes_with_job) job.owned_arrays.push_back(array->id);
+    // Whoever waits for the job comes for it, and a drain for them.
+    if (!wanted.keep && job.attached && !job.subscriptions.empty()) arrays_.MarkUnread(array->id);
   }
   return absl::OkStatus();
 }

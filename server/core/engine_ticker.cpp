@@ -17,6 +17,8 @@ constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
 constexpr nanoseconds kSampleInterval = std::chrono::milliseconds(100);
 constexpr std::size_t kBusySamples = 10;  // a second
 constexpr nanoseconds kExpireInterval = std::chrono::seconds(1);
+// Of a session's id: whoever knows all of it can act as that session, and more people may read the log.
+constexpr std::size_t kShownDigits = 8;
 
 }  // namespace
 
@@ -123,18 +125,18 @@ void Engine::Impl::SampleDevices(SteadyTime now, bool record_busy) {
 
 void Engine::Impl::Expire() {
   Aftermath after;
-  const std::set<SessionId> holders = arrays_.SessionsWithArrays();
   std::vector<std::vector<std::shared_ptr<const void>>> gone;
   {
     // Under one lock, so that a call that comes meanwhile is before the end of its session or after it. Silent ones
     // have no jobs.
     std::scoped_lock lock(mutex_);
     const SteadyTime now = clock_.Now();
+    const std::set<SessionId> holders = arrays_.SessionsWithArrays();
     for (const SessionId& holder : holders) sessions_.Readmit(holder, now);
     for (const SessionId& session : sessions_.Silent(now)) {
       Log(after, LogLevel::kInfo,
-          absl::StrCat("session ", session.value(), " was silent for ", DurationText(options_.session_timeout),
-                       " and is ended"));
+          absl::StrCat("session ", session.value().substr(0, kShownDigits), " was silent for ",
+                       DurationText(options_.session_timeout), " and is ended"));
       sessions_.End(session);
       if (holders.contains(session)) gone.push_back(arrays_.EndSession(session));
     }

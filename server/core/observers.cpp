@@ -164,4 +164,23 @@ void Observers::TellAll(const std::string& notice, std::optional<double> seconds
   }
 }
 
+bool Observers::AnyUnsent() {
+  std::vector<std::shared_ptr<Subscriber>> all;  // the last references go after the lock
+  std::unique_lock lock(mutex_);
+  for (const auto& [observer, subscriber] : subscribers_) all.push_back(subscriber);
+  for (const std::shared_ptr<Subscriber>& subscriber : all) {
+    if (subscriber->closed.load()) continue;
+    Enter(*subscriber);
+    lock.unlock();
+    const bool unsent = subscriber->observer->HasUnsent();
+    lock.lock();
+    Leave(*subscriber);
+    if (!unsent) continue;
+    lock.unlock();
+    return true;
+  }
+  lock.unlock();
+  return false;
+}
+
 }  // namespace hotplate::core

@@ -65,6 +65,8 @@ class Observers {
   bool Tell(Job& job);
   bool TellProgress(Job& job, double fraction);
   void TellAll(const std::string& notice, std::optional<double> seconds_left);
+  // An observer has not passed on all that it was told.
+  bool AnyUnsent();
 
  private:
   std::shared_ptr<Subscriber>& SubscriberOf(std::shared_ptr<JobObserver> observer);

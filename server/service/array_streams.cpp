@@ -98,8 +98,10 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   ReadStream(const ServiceContext& context, StreamTicket ticket, core::ArrayStore::Reader reader, std::uint64_t offset,
              std::uint64_t length)
-      : activity_(context.engine().BeginActivity()),
+      : context_(context),
+        activity_(context.engine().BeginActivity()),
         ticket_(std::move(ticket)),
+        id_(std::move(reader.array.id)),
         buffer_(std::move(reader.buffer)),
         offset_(offset),
         end_(offset + length) {
@@ -112,7 +114,10 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     Next();
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    if (offset_ == buffer_->size()) context_.arrays().MarkRead(id_);
+    delete this;
+  }
 
  private:
   void Next() {
@@ -124,8 +129,10 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     StartWrite(&chunk_);
   }
 
+  const ServiceContext& context_;
   const core::Engine::Activity activity_;
   const StreamTicket ticket_;
+  const core::ArrayId id_;
   const std::shared_ptr<const HostBuffer> buffer_;
   std::uint64_t offset_ = 0, end_ = 0;
   grpc::ByteBuffer chunk_;

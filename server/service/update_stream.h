@@ -60,6 +60,11 @@ class UpdateStream : public Reactor,
     Advance(lock);
   }
 
+  bool HasUnsent() final {
+    const std::lock_guard lock(mutex_);
+    return !closed_ && (writing_ || !outbox_.empty());
+  }
+
   void OnWriteDone(bool ok) final {
     std::unique_lock lock(mutex_);
     writing_ = false;

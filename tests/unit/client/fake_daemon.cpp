@@ -294,6 +294,7 @@ struct FakeDaemon::ArraysService : v1::Arrays::Service {
                     grpc::ServerWriter<v1::ReadArrayResponse>* writer) override {
     ++daemon.reads;
     if (auto status = daemon.Authorize(*context); !status.ok()) return status;
+    if (daemon.leaves) return {grpc::StatusCode::CANCELLED, "CANCELLED"};
     const bool breaks = daemon.broken_transfers > 0;
     if (breaks) --daemon.broken_transfers;
     std::string data;

@@ -76,6 +76,8 @@ class FakeDaemon {
   std::atomic<int> unavailable{0};
   // … so many uploads or downloads break after so many bytes each.
   std::atomic<int> broken_transfers{0};
+  // Downloads end with CANCELLED, as those of a daemon that shuts down do.
+  std::atomic<bool> leaves{false};
   std::atomic<std::uint64_t> break_after{0};
   // Watch breaks after each update.
   std::atomic<bool> broken_watch{false};

@@ -222,6 +222,17 @@ TEST_F(JobsTest, ADaemonThatDiesIsNoticedAndSaid) {
   EXPECT_EQ(held.get().status().code(), absl::StatusCode::kUnavailable);
 }
 
+// It used to be told as if the job had been CANCELLED.
+TEST_F(JobsTest, AResultThatADaemonTakesAlongNamesItsJob) {
+  const std::vector<float> values(1'000'000, 1.0F);
+  daemon_.leaves = true;
+  const absl::Status status = client_->Run("echo", {{"x", View(values, {1'000'000})}}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("COMPLETED, and its result did not come"));
+  EXPECT_THAT(status.ToString(), HasSubstr(JobIdOf(status)));
+  EXPECT_NE(JobIdOf(status), "");
+}
+
 TEST_F(JobsTest, CancellingEndsTheJobAndTellsItsEnd) {
   Cancellation cancellation;
   std::thread canceller([&] {

@@ -39,8 +39,18 @@ TEST(ControlTest, AShutdownIsNotLostWhenTheDrainEndsAtTheSameMoment) {
 
 TEST(ControlTest, ManyRequestsAreOneWish) {
   const auto control = Control::Create().value();
-  for (int i = 1; i <= 1000; ++i) control->RequestDrain(std::chrono::seconds(i), "owner");
-  EXPECT_EQ(control->Wait(kLong).timeout, std::chrono::seconds(1000));
+  for (int i = 1000; i >= 1; --i) control->RequestDrain(std::chrono::seconds(i), "owner");
+  EXPECT_EQ(control->Wait(kLong).timeout, std::chrono::seconds(1));
+  EXPECT_EQ(control->Wait(std::chrono::milliseconds(1)).kind, Kind::kNone);
+}
+
+TEST(ControlTest, TheLeastTimeIsKeptAndTheConfiguredOneBesideIt) {
+  const auto control = Control::Create().value();
+  control->RequestDrain(std::chrono::seconds(0), "owner");
+  control->RequestDrain(std::chrono::hours(2), "owner");
+  control->RequestDrain(std::nullopt, "owner");
+  EXPECT_EQ(control->Wait(kLong).timeout, std::nullopt);
+  EXPECT_EQ(control->Wait(kLong).timeout, std::chrono::seconds(0));
   EXPECT_EQ(control->Wait(std::chrono::milliseconds(1)).kind, Kind::kNone);
 }
 

@@ -90,7 +90,7 @@ class Call {
   explicit Call(const std::string& token = TestServer::kToken, const std::string& session = TestServer::kSession) {
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
     if (!session.empty()) context_.AddMetadata("hotplate-session", session);
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(300));
   }
   operator grpc::ClientContext*() { return &context_; }
   grpc::ClientContext* operator->() { return &context_; }
