@@ -128,6 +128,11 @@ Cost KernelSpec::CostOf(const BoundCall& call) const {
   return {.flop = 0, .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
+std::optional<double> KernelSpec::WorkBoundOf(const BoundCall& call) const {
+  if (!work_bound_) return std::nullopt;
+  return work_bound_(call);
+}
+
 Catalog::Catalog(std::vector<KernelSpec> specs) : specs_(std::move(specs)) {
   std::sort(specs_.begin(), specs_.end(), [](const KernelSpec& a, const KernelSpec& b) { return a.name() < b.name(); });
   for (std::size_t i = 1; i < specs_.size(); ++i) {

@@ -111,6 +111,10 @@ class KernelSpec {
 
   Cost CostOf(const BoundCall& call) const;
 
+  // Scalar operations that a CPU does for this call at most, whatever its arrays hold: no figure for anybody to see,
+  // but what decides whether a thread that must not be held up may do it. Absent where the kernel gives no bound.
+  std::optional<double> WorkBoundOf(const BoundCall& call) const;
+
  private:
   friend class KernelSpecBuilder;
   KernelSpec() = default;
@@ -124,6 +128,7 @@ class KernelSpec {
   int cancel_bound_ms_ = 0;
   bool takes_precision_ = false;
   std::function<Cost(const BoundCall&)> cost_;
+  std::function<double(const BoundCall&)> work_bound_;
   std::function<absl::Status(BoundCall&)> shapes_;
 };
 
@@ -140,6 +145,9 @@ class KernelSpecBuilder {
   KernelSpecBuilder& Input(std::string name, std::string type, std::string shape, std::string docs = "");
   KernelSpecBuilder& Output(std::string name, std::string type, std::string shape, std::string docs = "");
   KernelSpecBuilder& CostModel(std::string text, std::function<Cost(const BoundCall&)> cost);
+  // See KernelSpec::WorkBoundOf. At about a nanosecond an operation, and with the slowest values that an input may
+  // have.
+  KernelSpecBuilder& WorkBound(std::function<double(const BoundCall&)> operations);
   KernelSpecBuilder& Numerics(std::string text);
   KernelSpecBuilder& Chunked(int cancel_bound_ms);
   KernelSpecBuilder& Example(std::string command_line);

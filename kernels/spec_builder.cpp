@@ -97,6 +97,11 @@ KernelSpecBuilder& KernelSpecBuilder::CostModel(std::string text, std::function<
   return *this;
 }
 
+KernelSpecBuilder& KernelSpecBuilder::WorkBound(std::function<double(const BoundCall&)> operations) {
+  spec_.work_bound_ = std::move(operations);
+  return *this;
+}
+
 KernelSpecBuilder& KernelSpecBuilder::Numerics(std::string text) {
   spec_.numerics_ = std::move(text);
   return *this;

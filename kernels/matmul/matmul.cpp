@@ -71,6 +71,12 @@ Cost CostOf(const BoundCall& call) {
   return {.flop = 2 * m * n * k, .bytes = (m * k + k * n + m * n) * static_cast<double>(SizeOf(a.dtype))};
 }
 
+// The products, and each array packed, cleared or mirrored once.
+double WorkBound(const BoundCall& call) {
+  const Cost cost = CostOf(call);
+  return cost.flop + cost.bytes;
+}
+
 ParamSpec Transpose(const char* name, const char* docs) {
   return {.name = name,
           .type = ParamType::kBool,
@@ -97,6 +103,7 @@ KernelSpec Spec() {
       .Input("b", "T", "k, n", "right factor")
       .Output("c", "T", "m, n", "the product")
       .CostModel("2 * m * n * k FLOP, (m * k + k * n + m * n) * sizeof(T) bytes: bound by arithmetic", CostOf)
+      .WorkBound(WorkBound)
       .Numerics(
           "|c - exact| at most (k + 2) * u * (|a| |b|), u = 2^-24 in float32 and 2^-53 in float64; "
           "with --precision u is 2^-11 (tf32, f16) or 2^-8 (bf16) for the products; deterministic on one device "

@@ -12,6 +12,9 @@ Cost CostOf(const BoundCall& call) {
   return {.flop = 20 * n, .bytes = n * element};
 }
 
+// A number too small to be normal can take a processor a hundred cycles.
+double WorkBound(const BoundCall& call) { return 60 * static_cast<double>(*ElementCount(call.Input("x").shape)); }
+
 ParamSpec Factor(const char* name, double default_value, const char* docs) {
   return {.name = name,
           .type = ParamType::kFloat,
@@ -35,6 +38,7 @@ KernelSpec Spec() {
       .Input("x", "T", "...", "")
       .Output("y", "float(T)", "...", "")
       .CostModel("20 * n FLOP (expm1 counted as 18), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
+      .WorkBound(WorkBound)
       .Numerics(
           "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the "
           "parameters to that type); NaN stays NaN; deterministic on one device")

@@ -11,6 +11,8 @@ Cost CostOf(const BoundCall& call) {
   return {.flop = n, .bytes = 3 * n * static_cast<double>(SizeOf(a.dtype))};
 }
 
+double WorkBound(const BoundCall& call) { return CostOf(call).flop; }
+
 }  // namespace
 
 KernelSpec Spec() {
@@ -24,6 +26,7 @@ KernelSpec Spec() {
       .Input("b", "T", "...", "second addend")
       .Output("c", "T", "...", "the sum")
       .CostModel("n FLOP, 3 * n * sizeof(T) bytes: bound by memory bandwidth", CostOf)
+      .WorkBound(WorkBound)
       .Numerics("correctly rounded: the same bits as NumPy; deterministic")
       .Example("hotplate run vector_add a.npy b.npy -o c.npy")
       .Build();

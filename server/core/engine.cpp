@@ -14,6 +14,7 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       arrays_(arrays),
       clock_(clock),
       binder_(catalog, arrays, device_set_.devices),
+      most_threads_here_(ThreadsHere(options_)),
       table_({options_.result_retention, options_.retained_jobs, options_.retained_bytes}),
       queue_(options_.queued_jobs),
       sessions_(options_.max_sessions, options_.max_streams, options_.session_timeout),

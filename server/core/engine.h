@@ -3,7 +3,8 @@
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
 //   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
-//      A tiny job that finds the queue empty and a lane idle runs on that lane at once, by the thread that submits it.
+//      A job that is tiny by its kernel's own bound of the work, and finds the queue empty and a lane idle, runs on
+//      that lane at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held.
 //      The end is told at once, on the thread that made it, and what has not been told before goes with it: so a
 //      tiny job is one burst of calls, closed by OnFlush. PENDING and RUNNING of a job that takes longer come from
@@ -11,7 +12,7 @@
 //   5. The end (COMPLETED, FAILED, CANCELLED, TIMEOUT) is the last update. The job stays in the table for the
 //      retention time, so that a client that went away can fetch the result.
 // Thread-safe. Nothing here waits for a device but the lanes' own threads and Drain; Submit may compute for some tens
-// of microseconds.
+// of microseconds, on few threads at a time, unless the request says that it shall not.
 #pragma once
 
 #include <atomic>
@@ -47,6 +48,9 @@ struct EngineOptions {
   std::function<std::optional<WallTime>()> allocation_end;
   // An idle lane polls this long before it sleeps: saves the wake-up where cores are to spare, costs a core meanwhile.
   nanoseconds lane_spin{0};
+  // So many threads at a time may run tiny jobs inside Submit; 0: a quarter of the processor's, 1 to 8. Submit is
+  // called by threads that have connections to serve: most of them always can.
+  std::uint32_t threads_in_submit = 0;
   // Called with no lock held, from any thread; messages below `log_level` are not even made.
   std::function<void(LogLevel, const std::string&)> log;
   LogLevel log_level = LogLevel::kInfo;
@@ -88,6 +92,7 @@ struct CheckReport {
 struct EngineStatus {
   std::uint32_t pending = 0, running = 0;
   std::uint64_t ended = 0;
+  std::uint64_t ran_in_submit = 0;  // jobs, by the thread that submitted them
   bool draining = false;
   nanoseconds idle{};  // since the last job or activity ended; 0 while one goes on
   struct DeviceStatus {

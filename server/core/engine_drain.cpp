@@ -121,6 +121,7 @@ EngineStatus Engine::Impl::Status() const {
   status.pending = static_cast<std::uint32_t>(queue_.size());
   status.running = running_;
   status.ended = table_.ended_ever();
+  status.ran_in_submit = ran_here_;
   status.draining = draining_.load();
   status.idle = IdleFor(now);
   for (const std::unique_ptr<DeviceState>& device : devices_) {

@@ -108,7 +108,7 @@ class Engine::Impl {
     std::uint64_t reserved_bytes = 0;  // extra_bytes of what runs
     std::uint64_t free_bytes = 0;      // as the device last said, less what began since
     std::string lost;
-    std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and the first run is over
+    std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and one run COMPLETED
     nanoseconds busy{};                                // of all lanes, runs that are over
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
   };
@@ -173,9 +173,14 @@ class Engine::Impl {
 
   // Tiny jobs on the thread that submits them: engine_inline.cpp.
   static bool IsTiny(const Job& job);
+  static std::uint32_t ThreadsHere(const EngineOptions& options);
+  // This thread is inside RunHere: an observer submits a job.
+  static bool IsRunningHere();
   // With the mutex held: an idle lane that this thread may run the job on now; the job, which was queued, is then
-  // RUNNING. Null if there is none, or others wait.
-  LaneState* BorrowLane(Job& job, bool& cold);
+  // RUNNING, and RunHere has to follow. Null if there is none, others wait, or enough threads are at it.
+  LaneState* BorrowLane(Job& job);
+  // Without the mutex: runs the job, gives the lane back and tells the observers.
+  void RunHere(LaneState& lane, Job& job);
   DeviceState* LeastBusy(std::uint64_t devices) const;  // of those with an idle lane; mutex held
 
   // engine_telemetry.cpp
@@ -194,6 +199,7 @@ class Engine::Impl {
   ArrayStore& arrays_;
   const Clock& clock_;
   const Binder binder_;
+  const std::uint32_t most_threads_here_;
   std::unordered_map<const KernelSpec*, std::string> spec_hashes_;
   std::vector<std::unique_ptr<DeviceState>> devices_;  // in the set's order
   DeviceHistory history_{device_set_.devices.size()};
@@ -208,15 +214,17 @@ class Engine::Impl {
   std::vector<std::shared_ptr<Job>> untold_;
   std::vector<std::shared_ptr<Job>> in_grace_;
   std::uint32_t running_ = 0;
-  SteadyTime idle_since_;  // the end of the last job
+  std::uint64_t ran_here_ = 0;  // jobs, on borrowed lanes
+  SteadyTime idle_since_;       // the end of the last job
   absl::flat_hash_set<const Moment*> activities_;
   std::string drain_reason_;
   std::chrono::steady_clock::time_point drain_end_;  // of the drain that has begun
   bool stopping_ = false;
 
-  std::atomic<bool> draining_{false};  // set under mutex_
-  std::atomic<bool> any_lost_{false};  // set under mutex_
-  Moment last_use_;                    // when any activity last began, moved or ended, by clock_
+  std::atomic<bool> draining_{false};           // set under mutex_
+  std::atomic<std::uint32_t> threads_here_{0};  // inside RunHere or about to be; raised under mutex_
+  std::atomic<bool> any_lost_{false};           // set under mutex_
+  Moment last_use_;                             // when any activity last began, moved or ended, by clock_
   std::thread ticker_;
 };
 

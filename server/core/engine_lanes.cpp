@@ -158,7 +158,6 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
   {
     std::scoped_lock lock(mutex_);
     lane.current = nullptr;
-    if (cold) device.warm[&spec] = true;
     --running_;
     --device.running;
     device.reserved_bytes -= need.extra_bytes;
@@ -187,7 +186,10 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
       }
     }
     std::vector<JobOutputValue> outputs;
-    if (transition == JobTransition::kComplete) outputs = std::move(result.outputs);
+    if (transition == JobTransition::kComplete) {
+      outputs = std::move(result.outputs);
+      if (!lane.borrowed) device.warm[&spec] = true;  // only warm kernels run on borrowed lanes
+    }
     End(job, transition, std::move(error), std::move(outputs), std::move(receipt), after);
     if (result.kind == Kind::kDeviceLost) {
       LoseDevice(device, absl::StrCat("job ", job.id.value(), ": ", result.error.message()), after);

@@ -115,10 +115,9 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   job->priority = request.priority;
   for (const DeviceNeed& need : job->bound.needs) job->devices |= std::uint64_t{1} << need.device;
 
-  const bool tiny = IsTiny(*job);
+  const bool may_run_here = request.may_run_here && !IsRunningHere() && IsTiny(*job);
   std::shared_ptr<Job> known;
   LaneState* borrowed = nullptr;
-  bool cold = false;
   Aftermath after;
   {
     std::scoped_lock lock(mutex_);
@@ -130,14 +129,14 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
         observers_.Add(*job, std::move(observer), tag, 0, request.attached);
         Expect(*job);
       }
-      if (tiny) borrowed = BorrowLane(*job, cold);
+      if (may_run_here) borrowed = BorrowLane(*job);
       if (borrowed == nullptr) CallLanes(job->devices, after);
     }
   }
   if (known != nullptr) return KnownRequest(known, request, std::move(observer), tag);
   JobId id = job->id;
   Perform(after);
-  if (borrowed != nullptr) RunJob(*borrowed, *job, cold);
+  if (borrowed != nullptr) RunHere(*borrowed, *job);
   return id;
 }
 

@@ -105,6 +105,8 @@ struct JobRequest {
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
   bool attached = false;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
+  // If the job is tiny: by the thread that submits it. No part of what is asked for.
+  bool may_run_here = true;
 };
 
 // One output of a job that COMPLETED.

@@ -4,7 +4,8 @@
 //   1. The credentials have refused it if it has no good token (auth.h).
 //   2. Admit tells the principal, checks the method's scope and counts the session in.
 //   3. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of
-//      gRPC's few threads and never waits: jobs answer later through an observer, files are opened on FileThread.
+//      gRPC's few threads and never waits: jobs answer through an observer, files are opened on FileThread. Tiny jobs
+//      compute on it, within the engine's bounds of work and threads, and so many to a Run message.
 #pragma once
 
 #include <grpcpp/server_context.h>

@@ -14,6 +14,10 @@ namespace {
 // The answers to so many jobs of one request go out together, where they are there by then.
 constexpr int kStartsTogether = 64;
 
+// Of one request, so many jobs may run on the thread that reads it, and for so long.
+constexpr int kRunHereAtMost = 256;
+constexpr auto kRunHereFor = std::chrono::milliseconds(1);
+
 using Reactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
 
 }  // namespace
@@ -39,6 +43,8 @@ void RunStream::OnReadDone(bool ok) {
     return CloseIfDone(lock);
   }
   request_size_ = context_.CheckSize(*request_);
+  FindRepeatedTags();
+  run_until_ = std::chrono::steady_clock::now() + kRunHereFor;
   GoThroughRequest();
 }
 
@@ -59,15 +65,36 @@ void RunStream::GoThroughRequest() {
   StartRead(&request_.Renew());
 }
 
+void RunStream::FindRepeatedTags() {
+  repeated_.clear();
+  const auto& starts = request_->start();
+  // Most clients count up.
+  const auto not_above = [](const auto& one, const auto& next) { return next.tag() <= one.tag(); };
+  if (std::adjacent_find(starts.begin(), starts.end(), not_above) == starts.end()) return;
+  std::vector<std::pair<std::uint64_t, int>> tags;
+  for (int i = 0; i < starts.size(); ++i) tags.emplace_back(starts[i].tag(), i);
+  std::sort(tags.begin(), tags.end());
+  for (std::size_t i = 1; i < tags.size(); ++i) {
+    if (tags[i].first == tags[i - 1].first) repeated_.push_back(tags[i].second);
+  }
+  std::sort(repeated_.begin(), repeated_.end());
+}
+
 void RunStream::BeginJob(const v1::RunJobsRequest::Start& start) {
   if (!request_size_.ok()) {
     Refuse(start.tag(), request_size_);
+  } else if (std::binary_search(repeated_.begin(), repeated_.end(), next_start_)) {
+    Refuse(start.tag(), InvalidField("tag", "tag " + std::to_string(start.tag()) +
+                                                " is given to two jobs of one request; give every job one of its own"));
   } else if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
     Refuse(start.tag(), status);
   } else if (!wire::NeedsFiles(start.job())) {
-    StartJob(start.tag(), start.job());
+    const bool may_run_here = next_start_ < kRunHereAtMost && std::chrono::steady_clock::now() < run_until_;
+    StartJob(start.tag(), start.job(), may_run_here);
   } else {
-    auto later = [self = this->shared_from_this(), this, start] { StartJob(start.tag(), start.job()); };
+    auto later = [self = this->shared_from_this(), this, start] {
+      StartJob(start.tag(), start.job(), /*may_run_here=*/false);
+    };
     const absl::Status posted = context_.PostForFiles(start.ByteSizeLong(), std::move(later));
     if (!posted.ok()) Drop(start.tag(), posted);
   }
@@ -83,16 +110,17 @@ absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<core::JobId> RunStream::Submit(std::uint64_t tag, const v1::JobSpec& spec) {
+absl::StatusOr<core::JobId> RunStream::Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
   absl::StatusOr<core::JobRequest> request =
       wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
   if (!request.ok()) return request.status();
   request->attached = true;
+  request->may_run_here = may_run_here;
   return context_.engine().Submit(who_, *std::move(request), observer(), tag);
 }
 
-void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec) {
-  const absl::StatusOr<core::JobId> id = Submit(tag, spec);
+void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
+  const absl::StatusOr<core::JobId> id = Submit(tag, spec, may_run_here);
   if (!id.ok()) return Drop(tag, id.status());
   bool cancel = false, gone = false;
   {

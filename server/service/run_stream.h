@@ -2,8 +2,10 @@
 // does not read what becomes of them is not read from either, from a certain point on.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "hotplate/v1/jobs.pb.h"
 #include "server/service/update_stream.h"
@@ -33,12 +35,15 @@ class RunStream final
   void OnRoom() override { GoThroughRequest(); }
 
   // Begins the jobs of request_, from next_start_ on, then reads the next request. Returns in between if the client has
-  // to read first; OnRoom goes on then. One thread at a time: no read is under way meanwhile.
+  // to read first; OnRoom goes on then. One thread at a time: no read is under way meanwhile. Tiny jobs may run on this
+  // thread, which has other streams to serve: a few of each request, and the rest is queued.
   void GoThroughRequest();
   void BeginJob(const v1::RunJobsRequest::Start& start);
+  // Those of request_ whose tag is one that an earlier one has: whether that has ended by then must not matter.
+  void FindRepeatedTags();
   // Begins a job or refuses it. May wait for files, if the spec needs them.
-  void StartJob(std::uint64_t tag, const v1::JobSpec& spec);
-  absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec);
+  void StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
+  absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
   // Takes note of the tag, or says why it cannot be used.
   absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
   void Drop(std::uint64_t tag, const absl::Status& status);
@@ -48,6 +53,8 @@ class RunStream final
   const core::Principal who_;
   ReusedMessage<v1::RunJobsRequest> request_;
   int next_start_ = 0;
+  std::vector<int> repeated_;                        // which of its starts, in order
+  std::chrono::steady_clock::time_point run_until_;  // when none of its jobs may run on this thread any more
   absl::Status request_size_;  // not OK for a request that is too large: each of its jobs is refused with it
   // Guarded by mutex_.
   std::map<std::uint64_t, Active> active_;

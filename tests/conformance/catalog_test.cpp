@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <random>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -65,6 +67,56 @@ TEST(Catalog, EveryKernelIsDocumented) {
     EXPECT_EQ(spec.example().rfind("hotplate run " + spec.name(), 0), 0u) << spec.name() << ": " << spec.example();
     for (const ParamSpec& param : spec.params()) EXPECT_FALSE(param.docs.empty()) << spec.name() << " " << param.name;
   }
+}
+
+BoundCall Bound(const std::string& kernel, const std::map<std::string, ParamValue>& params,
+                const std::map<std::string, Signature>& inputs) {
+  absl::StatusOr<BoundCall> call = (*BuiltinCatalog().Find(kernel))->Bind(params, inputs, HOTPLATE_PRECISION_DEFAULT);
+  EXPECT_TRUE(call.ok()) << kernel << ": " << call.status();
+  return call.ok() ? *std::move(call) : BoundCall();
+}
+
+// A kernel without one is never run by the thread that submits it, which is slow, and no reason is needed.
+TEST(Catalog, ABoundOfTheWorkIsNoLessThanTheCostAndNoLessThanWhatMustBeWritten) {
+  for (const KernelSuite& suite : KernelSuites()) {
+    for (const Case& test_case : suite.cases()) {
+      std::mt19937_64 random(1);
+      std::map<std::string, Signature> inputs;
+      for (const auto& [name, array] : test_case.inputs(random)) inputs.emplace(name, array.signature());
+      for (const auto& [name, other] : test_case.same_as) inputs.insert_or_assign(name, inputs.at(other));
+      const BoundCall call = Bound(suite.kernel, test_case.params, inputs);
+      const std::optional<double> work = call.spec->WorkBoundOf(call);
+      ASSERT_TRUE(work.has_value()) << suite.kernel;
+      EXPECT_TRUE(std::isfinite(*work)) << suite.kernel << " " << test_case.name;
+      EXPECT_GE(*work, call.spec->CostOf(call).flop) << suite.kernel << " " << test_case.name;
+      double elements = 0;
+      for (const Signature& output : call.outputs) elements += static_cast<double>(*ElementCount(output.shape));
+      EXPECT_GE(*work, elements) << suite.kernel << " " << test_case.name;
+    }
+  }
+}
+
+TEST(Catalog, WorkGrowsWithParametersWhateverTheSizeOfTheArrays) {
+  constexpr double kOneSecond = 1e9;  // at an operation a nanosecond
+  const auto work = [](const BoundCall& call) { return call.spec->WorkBoundOf(call).value_or(-1); };
+  const auto picture = [&](std::int64_t resolution, std::int64_t iterations) {
+    return work(Bound("mandelbrot", {{"resolution", resolution}, {"max_iterations", iterations}}, {}));
+  };
+  EXPECT_GT(picture(1, 2'147'483'647), kOneSecond);
+  EXPECT_GT(picture(128, 2'147'483'647), 128 * 128 * kOneSecond);
+  EXPECT_GE(picture(65'536, 2'147'483'647), 10.0 * 65'536 * 65'536 * 2'147'483'647);
+  EXPECT_GE(picture(1, 1), 32 * 10) << "points are taken 32 at a time";
+  EXPECT_GT(work(Bound("mandelbrot", {}, {})), kOneSecond);
+  EXPECT_GT(work(Bound("integrate2d", {}, {})), kOneSecond);
+  EXPECT_GT(work(Bound("integrate2d", {{"n", std::int64_t{16'777'216}}}, {})), 1e5 * kOneSecond);
+  // Cleared, though nothing is multiplied.
+  const Signature column{DType::kFloat32, {1000, 0}}, row{DType::kFloat32, {0, 1000}};
+  EXPECT_GE(work(Bound("matmul", {}, {{"a", column}, {"b", row}})), 1e6);
+}
+
+TEST(Catalog, NothingIsClaimedForTheWorkOfAPicture) {
+  const BoundCall call = Bound("mandelbrot", {{"resolution", std::int64_t{8}}}, {});
+  EXPECT_EQ(call.spec->CostOf(call).flop, 0);
 }
 
 // Parameters become options of `hotplate run`, beside its own.

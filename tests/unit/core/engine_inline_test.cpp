@@ -1,4 +1,5 @@
 // Tiny jobs on the thread that submits them: when that happens, when not, and that nobody can tell the difference.
+#include <map>
 #include <random>
 #include <thread>
 
@@ -12,14 +13,16 @@ using ::testing::IsEmpty;
 
 class EngineInlineTest : public EngineTest {
  protected:
-  // A device that lets any thread run, and has run "copy" and "loop" before.
-  void StartWarm(FakeDeviceOptions device = {}) {
-    for (const char* kernel : {"copy", "loop"}) {
-      const KernelBody body = bodies_[kernel];
-      bodies_[kernel] = [this, body](const Task& task, TaskControl& control) {
+  // A device that lets any thread run, and has run "copy", "loop" and these before.
+  void StartWarm(FakeDeviceOptions device = {}, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> kernels = {"copy", "loop"};
+    kernels.insert(kernels.end(), more.begin(), more.end());
+    for (auto& [kernel, ran] : bodies_) {
+      ran = [this, body = ran](const Task& task, TaskControl& control) {
         {
           std::scoped_lock lock(mutex_);
           ran_on_ = std::this_thread::get_id();
+          ++runs_[ran_on_];
         }
         return body(task, control);
       };
@@ -27,7 +30,7 @@ class EngineInlineTest : public EngineTest {
     device.any_thread = true;
     AddDevice(std::move(device));
     Start();
-    for (const char* kernel : {"copy", "loop"}) {
+    for (const std::string& kernel : kernels) {
       auto warm_up = std::make_shared<Recorder>();
       ASSERT_TRUE(engine_->Submit(kRoot, Request(kernel), warm_up, 0).ok());
       ASSERT_NE(warm_up->AwaitEnd(0), nullptr);
@@ -51,8 +54,14 @@ class EngineInlineTest : public EngineTest {
     return ran_on_ == std::this_thread::get_id();
   }
 
+  int RunsOn(std::thread::id thread) {
+    std::scoped_lock lock(mutex_);
+    return runs_[thread];
+  }
+
   std::mutex mutex_;
   std::thread::id ran_on_;
+  std::map<std::thread::id, int> runs_;
 };
 
 TEST_F(EngineInlineTest, ATinyJobEndsBeforeSubmitReturns) {
@@ -119,9 +128,13 @@ TEST_F(EngineInlineTest, WhoHearsOfTheEndHasTheMemoryOfTheInputs) {
 TEST_F(EngineInlineTest, TheLaneServesItsOwnThreadAgainAfterwards) {
   StartWarm();
   for (std::uint64_t tag = 0; tag < 10; ++tag) {
+    ASSERT_TRUE(AllIdle());
+    const int before = RunsOn(std::this_thread::get_id());
     Submit(Request("copy"), 2 * tag);
+    ASSERT_EQ(RunsOn(std::this_thread::get_id()), before + 1);
     Submit(Request("copy", std::vector<float>(100'000)), 2 * tag + 1);
     ASSERT_NE(recorder_->AwaitEnd(2 * tag + 1), nullptr);
+    ASSERT_FALSE(RanHere());
   }
   EXPECT_EQ(recorder_->ends(), 20u);
 }
@@ -133,6 +146,76 @@ TEST_F(EngineInlineTest, AKernelThatIsColdIsTheLanesBusiness) {
   const std::shared_ptr<const JobEnd> end = recorder_->AwaitEnd(1);
   ASSERT_NE(end, nullptr);
   EXPECT_TRUE(end->receipt->cold);
+}
+
+TEST_F(EngineInlineTest, AKernelIsWarmOnceARunOfItHasCompletedAndNotBefore) {
+  std::atomic<bool> fails{true};
+  bodies_["other"] = [&](const Task& task, TaskControl& control) {
+    return fails ? EndsWith(Outcome::Failed("not yet")) : CopyBody(task, control);
+  };
+  StartWarm();
+  for (std::uint64_t tag = 0; tag < 6; ++tag) {
+    ASSERT_TRUE(AllIdle());
+    fails = tag < 5;
+    Submit(Request("other"), tag);
+    const std::shared_ptr<const JobEnd> end = recorder_->AwaitEnd(tag);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(end->state, fails ? JobState::kFailed : JobState::kCompleted);
+    EXPECT_EQ(end->receipt->cold, tag == 0);
+    EXPECT_FALSE(RanHere()) << tag;
+  }
+  ASSERT_TRUE(AllIdle());
+  Submit(Request("other"), 6);
+  EXPECT_TRUE(RanHere());
+}
+
+TEST_F(EngineInlineTest, AKernelThatDoesNotBoundItsWorkIsTheLanesBusiness) {
+  const std::vector<std::string> kernels = {"silent", "no_work", "less_work", "nan_work", "all_work"};
+  for (const std::string& kernel : kernels) bodies_[kernel] = CopyBody;
+  StartWarm({}, kernels);
+  std::uint64_t tag = 0;
+  for (const std::string& kernel : kernels) {
+    ASSERT_TRUE(AllIdle());
+    Submit(Request(kernel, {1}), ++tag);
+    ASSERT_NE(recorder_->AwaitEnd(tag), nullptr);
+    EXPECT_FALSE(RanHere()) << kernel;
+  }
+}
+
+TEST_F(EngineInlineTest, AJobThatMayNotRunHereIsTheLanesBusiness) {
+  StartWarm();
+  const std::uint64_t before = engine_->Status().ran_in_submit;
+  JobRequest request = Request("copy");
+  request.may_run_here = false;
+  Submit(std::move(request), 1);
+  ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
+  EXPECT_FALSE(RanHere());
+  EXPECT_EQ(engine_->Status().ran_in_submit, before);
+  ASSERT_TRUE(AllIdle());
+  EXPECT_GT(engine_->Status().ran_in_submit, before);
+}
+
+// The threads that submit have something else to do besides.
+TEST_F(EngineInlineTest, OnlySoManyThreadsRunJobsAtATime) {
+  std::atomic<bool> wait{false};
+  bodies_["loop"] = [&, held = Uninterruptible()](const Task& task, TaskControl& control) {
+    return wait ? held(task, control) : CopyBody(task, control);
+  };
+  options_.threads_in_submit = 2;
+  StartWarm({.lanes = 4});
+  wait = true;
+  std::vector<std::thread> borrowers;
+  for (std::uint64_t tag = 1; tag <= 2; ++tag) {
+    borrowers.emplace_back([this, tag] { Submit(Request("loop"), tag); });
+    EXPECT_TRUE(gate_.AwaitEntered(static_cast<int>(tag)));
+  }
+  for (const std::thread& borrower : borrowers) EXPECT_EQ(RunsOn(borrower.get_id()), 1);
+  Submit(Request("copy"), 3);
+  EXPECT_NE(recorder_->AwaitEnd(3), nullptr);
+  EXPECT_FALSE(RanHere());
+  gate_.Open();
+  for (std::thread& borrower : borrowers) borrower.join();
+  EXPECT_TRUE(AllIdle()) << "they count no more";
 }
 
 TEST_F(EngineInlineTest, ADeviceThatDoesNotSaySoKeepsToItsThreads) {
@@ -288,12 +371,26 @@ TEST_F(EngineInlineTest, DrainWaitsForWhatRunsOnABorrowedLaneAndThenNothingBegin
 }
 
 TEST_F(EngineInlineTest, AnObserverMaySubmitTheNextJobAndSoOn) {
-  StartWarm();
-  recorder_->on_event = [this](const Recorder::Seen& seen) {
-    if (seen.end != nullptr && seen.tag < 6) Submit(Request("copy"), seen.tag + 1);
+  // Another lane is idle, so that nothing but the rule keeps the second from running inside the first.
+  StartWarm({.lanes = 2});
+  static thread_local int depth = 0;
+  constexpr std::uint64_t kJobs = 500;
+  std::atomic<int> deepest{0}, runs_of_second_here{-1};
+  recorder_->on_event = [&](const Recorder::Seen& seen) {
+    if (seen.end == nullptr || seen.tag >= kJobs) return;
+    const int now = ++depth;
+    for (int most = deepest; now > most && !deepest.compare_exchange_weak(most, now);) continue;
+    const int before = RunsOn(std::this_thread::get_id());
+    Submit(Request("copy"), seen.tag + 1);
+    if (seen.tag == 1) runs_of_second_here = RunsOn(std::this_thread::get_id()) - before;
+    --depth;
   };
   Submit(Request("copy"), 1);
-  EXPECT_TRUE(recorder_->AwaitEnds(6));
+  EXPECT_TRUE(recorder_->AwaitEnds(kJobs));
+  EXPECT_EQ(runs_of_second_here, 0);
+  EXPECT_LE(deepest, 2) << "a lane's thread may run one inside another's end, and no more";
+  // A lane may be in the last one's end.
+  EXPECT_TRUE(Eventually([&] { return engine_->Status().running == 0; }));
 }
 
 TEST_F(EngineInlineTest, TheSameRequestTwiceRunsOnce) {
@@ -312,9 +409,10 @@ TEST_F(EngineInlineTest, EveryJobEndsOnceWhoeverRunsIt) {
     return CopyBody(task, control);
   };
   options_.lane_spin = std::chrono::microseconds(20);
-  StartWarm({.lanes = 2});
+  options_.threads_in_submit = 2;
+  StartWarm({.lanes = 2}, {"other"});
   constexpr int kThreads = 4, kJobs = 1000;
-  std::atomic<int> here{0};
+  std::atomic<int> here{0};  // runs on the threads below
   std::vector<std::shared_ptr<Recorder>> recorders;
   for (int t = 0; t < kThreads; ++t) recorders.push_back(std::make_shared<Recorder>());
   std::vector<std::thread> threads;
@@ -326,15 +424,14 @@ TEST_F(EngineInlineTest, EveryJobEndsOnceWhoeverRunsIt) {
         const bool large = random() % 4 == 0;
         JobRequest request = Request(random() % 3 == 0 ? "other" : "copy", std::vector<float>(large ? 10'000 : 3));
         request.attached = random() % 2 == 0;
-        const std::size_t before = recorders[t]->ends();
         const absl::StatusOr<JobId> id = engine_->Submit(who, std::move(request), recorders[t], i);
         ASSERT_TRUE(id.ok()) << id.status();
-        here += recorders[t]->ends() > before ? 1 : 0;
         if (random() % 7 == 0) engine_->Cancel(who, *id).IgnoreError();
         // Now and then everything has ended, so that lanes are idle for the next ones.
         if (random() % 8 != 0) continue;
         ASSERT_TRUE(recorders[t]->AwaitEnds(static_cast<std::size_t>(i) + 1));
       }
+      here += RunsOn(std::this_thread::get_id());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -344,6 +441,8 @@ TEST_F(EngineInlineTest, EveryJobEndsOnceWhoeverRunsIt) {
     EXPECT_THAT(recorder->complaints(), IsEmpty());
   }
   EXPECT_GT(here, 0);
+  EXPECT_LT(here, kThreads * kJobs);
+  EXPECT_GE(engine_->Status().ran_in_submit, static_cast<std::uint64_t>(here));
   EXPECT_EQ(engine_->Status().running, 0u);
 }
 

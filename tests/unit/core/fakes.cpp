@@ -1,6 +1,8 @@
 #include "tests/unit/core/fakes.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -96,7 +98,19 @@ KernelSpec CopySpec(const std::string& name, bool chunked, bool two) {
   builder.CostModel("2 * n FLOP", [](const BoundCall& call) {
     return Cost{.flop = 2.0 * static_cast<double>(call.InputBytes() / 4), .bytes = 8};
   });
+  builder.WorkBound([](const BoundCall& call) { return 2.0 * static_cast<double>(call.InputBytes() / 4); });
   if (chunked) builder.Chunked(100);
+  return builder.Build();
+}
+
+// A kernel of which nobody knows how long it takes, or which says so in a way that means nothing.
+KernelSpec UnboundedSpec(const std::string& name, std::optional<double> work) {
+  KernelSpecBuilder builder(name, "y = x");
+  builder.Input("x", "float32", "n").Output("y", "float32", "n");
+  if (work) {
+    builder.CostModel("none", [](const BoundCall&) { return Cost{}; });
+    builder.WorkBound([work](const BoundCall&) { return *work; });
+  }
   return builder.Build();
 }
 
@@ -133,7 +147,10 @@ DeviceMetrics FakeDevice::Sample() {
 
 const Catalog& FakeCatalog() {
   static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
-                                CopySpec("loop", true, false), CopySpec("two", false, true)});
+                                CopySpec("loop", true, false), CopySpec("two", false, true),
+                                UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
+                                UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
+                                UnboundedSpec("all_work", std::numeric_limits<double>::infinity())});
   return catalog;
 }
 

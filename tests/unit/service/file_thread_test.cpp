@@ -5,6 +5,7 @@
 
 #include <future>
 #include <memory>
+#include <utility>
 
 namespace hotplate::server {
 namespace {
@@ -14,6 +15,13 @@ using testing::HasSubstr;
 
 class FileThreadTest : public testing::Test {
  protected:
+  // A test that failed half-way leaves it closed, and the thread would wait for ever.
+  ~FileThreadTest() override { Open(); }
+
+  void Open() {
+    if (!std::exchange(opened_, true)) open_.set_value();
+  }
+
   void Hold() {
     const auto held = std::make_shared<std::promise<void>>();
     const auto task = [held, open = open_.get_future().share()] {
@@ -25,6 +33,7 @@ class FileThreadTest : public testing::Test {
   }
 
   std::promise<void> open_;
+  bool opened_ = false;
   int ran_ = 0;        // on the thread
   FileThread thread_;  // the first to go: it ends when all has run
 };
@@ -37,7 +46,7 @@ TEST_F(FileThreadTest, BytesAreBounded) {
   const absl::Status full = thread_.Post(1, [this] { ran_ += 1000; });
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), AllOf(HasSubstr("67108864"), HasSubstr("would add 1"), HasSubstr("limit")));
-  open_.set_value();
+  Open();
   const auto last = std::make_shared<std::promise<void>>();
   absl::Status posted = full;
   while (!posted.ok()) posted = thread_.Post(kHalf, [last] { last->set_value(); });
@@ -57,7 +66,7 @@ TEST_F(FileThreadTest, TasksAreBounded) {
   const absl::Status full = thread_.Post(0, [] {});
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), AllOf(HasSubstr("1024"), HasSubstr("limit")));
-  open_.set_value();
+  Open();
 }
 
 }  // namespace

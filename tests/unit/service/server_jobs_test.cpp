@@ -306,6 +306,81 @@ TEST_F(RunTest, ManyJobsInFlightEachEndsOnce) {
   EXPECT_TRUE(stream_->Finish().ok());
 }
 
+// However much is in one message, its thread has others to serve.
+TEST_F(RunTest, FewJobsOfAMessageRunOnTheThreadThatReadIt) {
+  ASSERT_TRUE(Eventually([&] {
+    v1::ExecuteJobResponse response;
+    EXPECT_TRUE(Execute(TinyJob(), &response).ok());
+    return server_.engine().Status().ran_in_submit > 0;
+  }));
+  const std::uint64_t before = server_.engine().Status().ran_in_submit;
+  constexpr std::uint64_t kJobs = 3000;
+  v1::RunJobsRequest request;
+  for (std::uint64_t tag = 0; tag < kJobs; ++tag) {
+    request.add_start()->set_tag(tag);
+    *request.mutable_start(request.start_size() - 1)->mutable_job() = TinyJob();
+  }
+  ASSERT_TRUE(stream_->Write(request));
+  std::set<std::uint64_t> seen;
+  while (seen.size() < kJobs) {
+    const v1::JobUpdate end = Next(IsEnd);
+    ASSERT_EQ(end.end().state(), v1::COMPLETED);
+    ASSERT_TRUE(seen.insert(end.tag()).second);
+  }
+  EXPECT_LE(server_.engine().Status().ran_in_submit, before + 256);
+}
+
+// Whether the first has ended by then must not matter.
+TEST_F(RunTest, ATagTwiceInOneMessageIsRefusedTheSecondTime) {
+  for (int i = 0; i < 20; ++i) {
+    v1::RunJobsRequest request;
+    for (const std::uint64_t tag : {7, 9, 8, 7, 9, 7}) {
+      request.add_start()->set_tag(tag);
+      *request.mutable_start(request.start_size() - 1)->mutable_job() = TinyJob();
+    }
+    ASSERT_TRUE(stream_->Write(request));
+    std::multiset<std::uint64_t> ended, refused;
+    while (ended.size() + refused.size() < 6) {
+      const v1::JobUpdate update = Next([](const v1::JobUpdate& one) { return IsEnd(one) || IsRefusal(one); });
+      ASSERT_TRUE(IsEnd(update) || IsRefusal(update));
+      if (IsEnd(update)) {
+        EXPECT_EQ(update.end().state(), v1::COMPLETED);
+        ended.insert(update.tag());
+      } else {
+        EXPECT_EQ(update.refused().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
+        EXPECT_THAT(update.refused().message(), HasSubstr("two jobs of one request"));
+        refused.insert(update.tag());
+      }
+    }
+    EXPECT_THAT(ended, testing::ElementsAre(7, 8, 9));
+    EXPECT_THAT(refused, testing::ElementsAre(7, 7, 9));
+  }
+}
+
+// A picture of a few bytes may be the work of hours.
+TEST_F(RunTest, ASmallPictureWithManyIterationsHoldsUpNobody) {
+  v1::JobSpec picture;
+  picture.set_kernel("mandelbrot");
+  for (const char* limit : {"x_min", "x_max", "y_min", "y_max"}) (*picture.mutable_params())[limit].set_float_value(0);
+  (*picture.mutable_params())["resolution"].set_int_value(2);
+  (*picture.mutable_params())["max_iterations"].set_int_value(10);
+  ASSERT_TRUE(Eventually([&] {
+    const std::uint64_t before = server_.engine().Status().ran_in_submit;
+    v1::ExecuteJobResponse response;
+    EXPECT_TRUE(Execute(picture, &response).ok());
+    return server_.engine().Status().ran_in_submit > before;
+  })) << "one with few does run where it is submitted";
+  (*picture.mutable_params())["max_iterations"].set_int_value(2'147'483'647);
+  const std::uint64_t before = server_.engine().Status().ran_in_submit;
+  Start(1, picture);
+  EXPECT_EQ(Next(IsRunning).tag(), 1u);
+  EXPECT_EQ(server_.engine().Status().ran_in_submit, before);
+  v1::RunJobsRequest cancel;
+  cancel.add_cancel(1);
+  ASSERT_TRUE(stream_->Write(cancel));
+  EXPECT_EQ(Next(IsEnd).end().state(), v1::CANCELLED);
+}
+
 TEST_F(RunTest, HalfClosingLetsJobsFinish) {
   for (std::uint64_t tag = 0; tag < 20; ++tag) Start(tag, TinyJob());
   stream_->WritesDone();
