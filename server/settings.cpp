@@ -103,7 +103,7 @@ Setting Switch(std::string flag, std::string help, bool Config::*member) {
 }
 
 Setting Text(std::string flag, std::string value, std::string help, std::string Config::*member,
-             std::function<Complaint(const std::string&)> check) {
+             const std::function<Complaint(const std::string&)>& check) {
   return Row(
       std::move(flag), std::move(value), std::move(help),
       [=](Config& config, const std::string& text) -> Complaint {

@@ -68,7 +68,7 @@ class Planner {
     }
   }
 
-  void Inputs(std::vector<std::string> words) {
+  void Inputs(const std::vector<std::string>& words) {
     const std::vector<std::string> names = NamesOf(plan_.kernel.inputs());
     std::map<std::string, std::string> given;
     std::vector<std::string> in_order;

@@ -50,7 +50,7 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
   Impl& impl = *impl_;
   auto run = std::make_shared<JobRun>(*impl.connection, kernel, std::move(inputs), std::move(options),
                                       impl.closing.get_token());
-  const auto ended = [&impl, run, done](absl::StatusOr<EndedJob> end) {
+  const auto ended = [&impl, run, done = std::move(done)](absl::StatusOr<EndedJob> end) {
     if (!run->has_uploads() && !HasArrays(end)) return done(run->Complete(std::move(end)));
     impl.workers.Add([run, done, end = std::move(end)] { done(run->Complete(end)); });
   };

@@ -72,7 +72,7 @@ void Engine::Impl::RunLane(LaneState& state) {
     lanes_opened_.notify_all();
   }
   Perform(after);
-  if (!lane.ok()) return;
+  if (state.lane == nullptr) return;
 
   bool cold = false;
   while (const std::shared_ptr<Job> job = TakeJob(state, cold)) RunJob(state, *job, cold);
