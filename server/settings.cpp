@@ -250,7 +250,8 @@ std::vector<Setting> MakeSettings() {
                hours(8784)),
       Duration("disconnect-grace", "how long an attached job outlives its connection", &Config::disconnect_grace,
                hours(24)),
-      Duration("drain-timeout", "how long jobs may go on, and results be fetched, after a request to stop", &Config::drain_timeout, hours(24)),
+      Duration("drain-timeout", "how long jobs may go on, and results be fetched, after a request to stop",
+               &Config::drain_timeout, hours(24)),
       Duration("idle-timeout",
                "stop after this long without use: a job, an upload, a download; 0: never. Watching (hotplate top, "
                "watch, status), arrays that are held and results that wait to be fetched are no use",
