@@ -74,6 +74,8 @@ RunStream::~RunStream() {
   WakePoller();
   lock.unlock();
   if (background_.joinable()) background_.join();
+  // Between two messages no operation is out whose end would take the call with it.
+  if (wire_ && wire_->operations == 0) wire_->self.reset();
   // The alarm is not to be touched before its event has come out: gRPC 1.51 does not keep one that was let go of.
   queue_.Shutdown();
   void* tag;
