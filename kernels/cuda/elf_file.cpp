@@ -11,8 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 
 namespace hotplate {
 namespace {
@@ -120,15 +118,10 @@ absl::StatusOr<ElfFile> ReadElfFile(const std::string& path) {
     return Wrong("it is an ELF file without a table of names");
   }
   ElfFile found;
-  const std::string origin = path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/'));
   for (const ElfW(Dyn) & entry : dynamic) {
     if (entry.d_tag == DT_NULL) break;
     if (entry.d_tag == DT_NEEDED) found.needed.push_back(NameAt(file, *text, text_bytes, entry.d_un.d_val));
-    if (entry.d_tag != DT_RPATH && entry.d_tag != DT_RUNPATH) continue;
-    const std::string folders = NameAt(file, *text, text_bytes, entry.d_un.d_val);
-    for (const auto& folder : absl::StrSplit(folders, ':', absl::SkipEmpty())) {
-      found.rpath.push_back(absl::StrReplaceAll(folder, {{"$ORIGIN", origin}, {"${ORIGIN}", origin}}));
-    }
+    if (entry.d_tag == DT_SONAME) found.soname = NameAt(file, *text, text_bytes, entry.d_un.d_val);
   }
   return found;
 }

@@ -11,7 +11,7 @@ namespace hotplate {
 
 struct ElfFile {
   std::vector<std::string> needed;  // DT_NEEDED, in the file's order
-  std::vector<std::string> rpath;   // the folders of DT_RPATH and DT_RUNPATH, $ORIGIN replaced
+  std::string soname;               // DT_SONAME; empty if there is none
 };
 
 // FAILED_PRECONDITION and what is wrong, without the file's name: not a shared object for this machine, or cut short.

@@ -125,6 +125,9 @@ class LaneExecutor {
   static std::unique_ptr<LaneExecutor> Open(DeviceExecutor& device, Outcome& why);
   ~LaneExecutor();
 
+  // For the launcher's kernel to call on this lane: what dlopen returned for its library. INVALID and what is wrong.
+  Outcome UseLibrary(const CudaLauncher& launcher, void* opened);
+
   void Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
            hotplate_cuda_report& report);
 

@@ -1,8 +1,5 @@
-// The catalogue's kernels with the static CUDA runtime and cuBLASLt.
+// The catalogue's kernels with the static CUDA runtime.
 #include "kernels/cuda/kernel_side.h"
-
-#include <memory>
-#include <string>
 
 #include "kernels/cuda/lane_libraries.h"
 #include "kernels/cuda/probe.h"
@@ -19,18 +16,7 @@ Outcome Probe() {
 
 Outcome LaunchStatus() { return ToOutcome(cudaGetLastError(), "launch"); }
 
-LaneLibraries* OpenLibraries(Outcome& why) {
-  auto libraries = std::make_unique<LaneLibraries>();
-  cublasLtHandle_t blas = nullptr;
-  if (const cublasStatus_t status = cublasLtCreate(&blas); status != CUBLAS_STATUS_SUCCESS) {
-    static_cast<void>(cudaGetLastError());  // what cuBLASLt met is reported here, not by the first launch
-    why = Outcome::Failed(std::string("cuBLASLt: ") + cublasLtGetStatusString(status));
-    return nullptr;
-  }
-  libraries->blas.reset(blas);
-  why = Outcome::Ok();
-  return libraries.release();
-}
+LaneLibraries* MakeLibraries() { return new LaneLibraries; }
 
 void CloseTheLibraries(LaneLibraries* libraries) { delete libraries; }
 
@@ -49,7 +35,7 @@ const KernelSide& ThisKernelSide() {
       .runtime_version = CUDART_VERSION,
       .probe = Probe,
       .launch_status = LaunchStatus,
-      .open_libraries = OpenLibraries,
+      .make_libraries = MakeLibraries,
       .close_libraries = CloseTheLibraries,
   };
   return side;

@@ -7,9 +7,6 @@
 
 namespace hotplate {
 
-// A lane's library handles and plans.
-struct LaneLibraries;
-
 struct KernelSide {
   std::span<const CudaLauncher> launchers;
   const char* architectures;  // for messages: "75 80 90"
@@ -18,8 +15,8 @@ struct KernelSide {
   Outcome (*probe)();
   // Reads and clears what the last launch on this thread met.
   Outcome (*launch_status)();
-  // With the lane's context current. Null and why.
-  LaneLibraries* (*open_libraries)(Outcome& why);
+  // A lane's, none of them taken yet; and their end, with the lane's context current.
+  LaneLibraries* (*make_libraries)();
   void (*close_libraries)(LaneLibraries* libraries);
 
   // Null if there is none.

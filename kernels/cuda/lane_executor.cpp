@@ -74,10 +74,8 @@ Outcome LaneExecutor::Initialise() {
     if (const Outcome o = MakeEvent(driver, kEventDisableTiming, event); !o.ok()) return o;
   }
   if (const Outcome o = PinBytes(driver, 64, host_words_); !o.ok()) return o;
-  if (const Outcome o = staging_.Initialise(); !o.ok()) return o;
-  Outcome opened = Outcome::Ok();
-  libraries_.reset(ThisKernelSide().open_libraries(opened));
-  return opened;
+  libraries_.reset(ThisKernelSide().make_libraries());
+  return staging_.Initialise();
 }
 
 LaneExecutor::~LaneExecutor() {
@@ -94,6 +92,10 @@ Outcome LaneExecutor::Elapsed(int from, int to, std::uint64_t& ns) const {
       driver.Check(driver.cuEventElapsedTime(&ms, times_[from].get(), times_[to].get()), "reading the times");
   if (o.ok()) ns = static_cast<std::uint64_t>(static_cast<double>(ms) * 1e6);
   return o;
+}
+
+Outcome LaneExecutor::UseLibrary(const CudaLauncher& launcher, void* opened) {
+  return launcher.library == nullptr ? Outcome::Ok() : launcher.library->take(opened, *libraries_);
 }
 
 void LaneExecutor::Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,

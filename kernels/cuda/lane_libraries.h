@@ -1,27 +1,13 @@
-// A lane's handles of CUDA's libraries, and what they chose before. For files compiled with the CUDA Toolkit.
+// What a lane has of CUDA's libraries: functions, handles, and what they chose before. For files compiled with the CUDA
+// Toolkit.
 #pragma once
-
-#include <cublasLt.h>
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <tuple>
-#include <type_traits>
 
-#include "kernels/cuda/kernel_side.h"
+#include "kernels/cuda/cublas_lt.h"
 
 namespace hotplate {
-
-template <auto kDestroy>
-struct Destroy {
-  template <typename T>
-  void operator()(T* handle) const {
-    static_cast<void>(kDestroy(handle));
-  }
-};
-
-using OwnedBlas = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, Destroy<cublasLtDestroy>>;
 
 // What a product's algorithm depends on. Scratch and arrays are always on multiples of 256 bytes.
 struct ProductKey {
@@ -32,12 +18,14 @@ struct ProductKey {
   auto operator<=>(const ProductKey&) const = default;
 };
 
-// One lane's, used by its thread only.
+// One lane's, used by its thread only. A library's functions are null until a kernel that says that it needs the
+// library (launchers.cpp) is about to run there for the first time; its handle is made by the kernel.
 struct LaneLibraries {
   // Asking cuBLASLt for an algorithm takes longer than a small product.
   static constexpr std::size_t kMostAlgorithms = 256;
 
-  OwnedBlas blas;
+  CublasLt blas;
+  OwnedByCublasLt<cublasLtHandle_t> blas_handle;
   std::map<ProductKey, cublasLtMatmulAlgo_t> algorithms;  // of products that were run
 };
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/launchers.h"
 
+#include "kernels/cuda/libraries.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
 #include "kernels/mandelbrot/mandelbrot.h"
@@ -16,7 +17,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
-      {"matmul", matmul::RunCuda, matmul::ScratchCuda},
+      {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
       {"selu", selu::RunCuda},
       {"trig_identity", trig_identity::RunCuda},
       {"vector_add", vector_add::RunCuda},

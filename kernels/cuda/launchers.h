@@ -9,6 +9,17 @@
 
 namespace hotplate {
 
+struct LaneLibraries;  // what one lane has of CUDA's libraries: lane_libraries.h
+
+// One of CUDA's libraries that kernels call. The plug-in is not linked with it: it is looked for when the plug-in is
+// opened, and opened when the first of these kernels runs. Without it these kernels are not available, the others are.
+struct CudaLibrary {
+  const char* name;  // "libcublasLt.so.13"
+  // Takes its functions from what dlopen returned. INVALID and what is wrong with it: another version, or a function
+  // missing. Makes no use of the device.
+  Outcome (*take)(void* opened, LaneLibraries& libraries);
+};
+
 struct CudaLauncher {
   const char* name;
   // Enqueues on context.stream(). The call has passed the spec; its arrays and scratch lie in device memory, each on a
@@ -16,6 +27,7 @@ struct CudaLauncher {
   Outcome (*run)(const Call& call, CudaContext& context);
   // Bytes of scratch that run will find; null for none. Reads the call's signature only.
   std::uint64_t (*scratch_bytes)(const Call& call, const CudaTraits& traits) = nullptr;
+  const CudaLibrary* library = nullptr;  // that run calls; null for none
 };
 
 std::span<const CudaLauncher> CudaLaunchers();

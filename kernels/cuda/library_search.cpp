@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "kernels/cuda/elf_file.h"
 
 namespace hotplate {
 namespace {
@@ -51,10 +52,28 @@ void AddToolkit(const std::string& toolkit, std::vector<std::string>& folders) {
   }
 }
 
+// OK if the file may be opened as the library of this name.
+absl::StatusOr<ElfFile> ReadLibrary(const std::string& path, const std::string& name) {
+  absl::StatusOr<ElfFile> file = ReadElfFile(path);
+  if (file.ok() && !file->soname.empty() && file->soname != name) {
+    return absl::FailedPreconditionError(absl::StrCat("it is ", file->soname, " by another name"));
+  }
+  return file;
+}
+
 std::string PathOf(void* handle, const std::string& otherwise) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return otherwise;
   return *map->l_name != '\0' ? map->l_name : otherwise;
+}
+
+// Local: whoever needs it finds it by its name all the same, and nothing else of the process is bound to it.
+absl::StatusOr<LibrarySearch::Opened> OpenFile(const std::string& path) {
+  if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    return LibrarySearch::Opened{handle, PathOf(handle, path)};
+  }
+  const char* const why = dlerror();
+  return absl::FailedPreconditionError(why != nullptr ? why : "it cannot be opened");
 }
 
 }  // namespace
@@ -79,20 +98,23 @@ void LibrarySearch::AddSitePackages(std::vector<std::string>& folders) const {
   }
 }
 
-std::vector<std::string> LibrarySearch::Folders(const ElfFile& object, const std::string& folder) const {
+std::vector<std::string> LibrarySearch::Folders() const {
   std::vector<std::string> folders;
+  const auto add_named = [&](const char* variable) {
+    for (const auto& named : absl::StrSplit(environment_(variable), ':', absl::SkipEmpty()))
+      folders.emplace_back(named);
+  };
   // What somebody has named comes first.
-  for (const auto& named : absl::StrSplit(environment_("HOTPLATE_CUDA_LIBRARY_PATH"), ':', absl::SkipEmpty())) {
-    folders.emplace_back(named);
-  }
-  folders.push_back(folder);
-  folders.insert(folders.end(), object.rpath.begin(), object.rpath.end());
-  folders.emplace_back();
+  add_named("HOTPLATE_CUDA_LIBRARY_PATH");
+  folders.push_back(plugins_);
+  folders.push_back(plugins_ + "/../lib");
+  add_named("LD_LIBRARY_PATH");
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "EBROOTCUDA", "CUDATOOLKIT_HOME"}) {
     AddToolkit(environment_(variable), folders);
   }
   for (const std::string& toolkit : FoldersIn(root_ + "/usr/local", "cuda")) AddToolkit(toolkit, folders);
   AddSitePackages(folders);
+  folders.emplace_back();
 
   std::vector<std::string> there;
   for (const std::string& one : folders) {
@@ -103,54 +125,60 @@ std::vector<std::string> LibrarySearch::Folders(const ElfFile& object, const std
   return there;
 }
 
-absl::Status LibrarySearch::OpenNeeded(const ElfFile& object, const std::string& folder,
-                                       const std::function<void(const std::string&)>& used) {
-  std::vector<std::string> folders;
-  for (const std::string& name : object.needed) {
-    if (!IsCudaLibrary(name)) continue;
-    if (folders.empty()) folders = Folders(object, folder);
-    if (absl::Status opened = Open(name, folders, 0, used); !opened.ok()) return opened;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status LibrarySearch::Open(const std::string& name, const std::vector<std::string>& folders, int depth,
-                                 const std::function<void(const std::string&)>& used) {
-  if (name.find('/') != std::string::npos || !open_.insert(name).second) return absl::OkStatus();
+// Gives `take` each file, and last the bare name, until one is taken.
+absl::Status LibrarySearch::Look(const std::string& name,
+                                 const std::function<absl::Status(const std::string& path)>& take) const {
+  const std::vector<std::string> folders = Folders();
   std::string unusable;  // what was found and cannot be used
   for (const std::string& folder : folders) {
     const std::string path = folder.empty() ? name : folder + "/" + name;
-    if (!folder.empty()) {
-      std::error_code error;
-      if (!fs::exists(path, error)) continue;
-      const absl::StatusOr<ElfFile> file = ReadElfFile(path);
-      if (!file.ok()) {
-        absl::StrAppend(&unusable, "; ", path, ": ", file.status().message());
-        continue;
-      }
-      for (const std::string& needed : file->needed) {
-        if (depth < kDeepest && IsCudaLibrary(needed)) Open(needed, folders, depth + 1, used).IgnoreError();
-      }
-    }
-    // Local: the plug-in finds it by its name all the same, and nothing else of the process is bound to it.
-    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle != nullptr) {
-      if (used) used(absl::StrCat(name, " from ", PathOf(handle, path)));
-      return absl::OkStatus();
-    }
-    const char* const why = dlerror();
-    if (!folder.empty()) absl::StrAppend(&unusable, "; ", why != nullptr ? why : path);
+    std::error_code error;
+    if (!folder.empty() && !fs::exists(path, error)) continue;
+    const absl::Status taken = take(path);
+    if (taken.ok()) return taken;
+    if (!folder.empty()) absl::StrAppend(&unusable, "; ", path, ": ", taken.message());
   }
-  open_.erase(name);
   std::vector<std::string> named;
   for (const std::string& folder : folders) {
     named.push_back(folder.empty() ? "the dynamic linker's folders" : folder);
     if (named.size() == kMostNamed) break;
   }
   if (named.size() < folders.size()) named.push_back(absl::StrCat(folders.size() - named.size(), " more"));
-  return absl::FailedPreconditionError(
-      absl::StrCat("CUDA's ", name, " is not found (looked in ", absl::StrJoin(named, ", "), unusable,
-                   "); load the site's CUDA module, or name its folder in HOTPLATE_CUDA_LIBRARY_PATH"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "CUDA's ", name, " is not found (looked in ", absl::StrJoin(named, ", "), unusable,
+      "); load the site's CUDA module, or name its folder in HOTPLATE_CUDA_LIBRARY_PATH, before hotplated starts"));
+}
+
+absl::StatusOr<std::string> LibrarySearch::Find(const std::string& name) const {
+  std::string found;
+  const absl::Status looked = Look(name, [&](const std::string& path) -> absl::Status {
+    found = path;
+    if (path != name) return ReadLibrary(path, name).status();
+    const absl::StatusOr<Opened> opened = OpenFile(path);
+    if (opened.ok()) found = opened->path;
+    return opened.status();
+  });
+  if (!looked.ok()) return looked;
+  return found;
+}
+
+absl::StatusOr<LibrarySearch::Opened> LibrarySearch::Open(const std::string& name, int depth) const {
+  Opened result;
+  const absl::Status looked = Look(name, [&](const std::string& path) -> absl::Status {
+    if (path != name) {
+      const absl::StatusOr<ElfFile> file = ReadLibrary(path, name);
+      if (!file.ok()) return file.status();
+      for (const std::string& needed : file->needed) {
+        // The linker may find by itself what is not found here.
+        if (depth < kDeepest && IsCudaLibrary(needed) && needed != name) Open(needed, depth + 1).status().IgnoreError();
+      }
+    }
+    const absl::StatusOr<Opened> opened = OpenFile(path);
+    if (opened.ok()) result = *opened;
+    return opened.status();
+  });
+  if (!looked.ok()) return looked;
+  return result;
 }
 
 }  // namespace hotplate

@@ -1,42 +1,45 @@
-// Where CUDA's own libraries are that a plug-in needs. Hotplate ships none of them: they are in the site's CUDA module,
-// in a toolkit, or in Python's packages. They are opened before the plug-in, by path: the dynamic linker then takes
-// what is open for what the plug-in needs.
+// Where CUDA's own libraries are that a plug-in's kernels call. Hotplate ships none of them: they are in the site's
+// CUDA module, in a toolkit, or in Python's packages.
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "kernels/cuda/elf_file.h"
+#include "absl/status/statusor.h"
 
 namespace hotplate {
 
 class LibrarySearch {
  public:
   // `environment` gives a variable's value, empty if it is not set. Folders of the system are looked for below `root`.
-  LibrarySearch(std::function<std::string(const char* variable)> environment, std::string root)
-      : environment_(std::move(environment)), root_(std::move(root)) {}
+  // `plugins` is the folder of the plug-ins.
+  LibrarySearch(std::function<std::string(const char* variable)> environment, std::string root, std::string plugins)
+      : environment_(std::move(environment)), root_(std::move(root)), plugins_(std::move(plugins)) {}
 
-  // Opens each of CUDA's libraries that this object needs, and what those need of CUDA's, for good. Tells `used` of
-  // each: "libcublasLt.so.13 from /usr/local/cuda/lib64/libcublasLt.so.13". FAILED_PRECONDITION names the first that is
-  // not there, and where it was looked for.
-  absl::Status OpenNeeded(const ElfFile& object, const std::string& folder,
-                          const std::function<void(const std::string&)>& used);
+  // The first file of this name ("libcublasLt.so.13") that is a library of this name, by what its headers say, without
+  // opening it: that takes long and half a gigabyte. Only the dynamic linker's own folders can be searched in no other
+  // way; they come last. FAILED_PRECONDITION says where it was looked for, what was found there, and what to do.
+  absl::StatusOr<std::string> Find(const std::string& name) const;
+
+  struct Opened {
+    void* handle = nullptr;  // what dlopen returned
+    std::string path;
+  };
+  // Opens it, and before it what it needs of CUDA's libraries, for good. FAILED_PRECONDITION like Find.
+  absl::StatusOr<Opened> Open(const std::string& name) const { return Open(name, 0); }
 
   // In the order in which they are searched; only folders that are there. "" stands for the dynamic linker's own search
-  // (LD_LIBRARY_PATH, the system's folders).
-  std::vector<std::string> Folders(const ElfFile& object, const std::string& folder) const;
+  // (its cache, the system's folders).
+  std::vector<std::string> Folders() const;
 
  private:
-  absl::Status Open(const std::string& name, const std::vector<std::string>& folders, int depth,
-                    const std::function<void(const std::string&)>& used);
+  absl::StatusOr<Opened> Open(const std::string& name, int depth) const;
+  absl::Status Look(const std::string& name, const std::function<absl::Status(const std::string& path)>& take) const;
   void AddSitePackages(std::vector<std::string>& folders) const;
 
   const std::function<std::string(const char*)> environment_;
-  const std::string root_;
-  std::set<std::string> open_;  // names
+  const std::string root_, plugins_;
 };
 
 }  // namespace hotplate

@@ -1,11 +1,9 @@
 // Finds the CUDA devices, or says why there are none:
-//   1. The driver's libcuda.so.1 is opened, initialised and asked for its devices. Without one nothing else is opened:
-//   a
-//      plug-in brings hundreds of megabytes along.
-//   2. The plug-ins in the folder are tried, the newest CUDA first. One that the driver is too old for, that lacks one
-//      of CUDA's libraries, cannot be opened or speaks another version of the table leaves a note, and the next is
-//      tried.
-//   3. The first plug-in with a device that works is the one; the devices that do not work leave notes.
+//   1. The driver's libcuda.so.1 is opened, initialised and asked for its devices. Without one nothing else is opened.
+//   2. The plug-ins in the folder are tried, the newest CUDA first. One that the driver is too old for, that cannot be
+//      opened or speaks another version of the table leaves a note, and the next is tried.
+//   3. The first plug-in with a device that works is the one; the devices that do not work leave notes, and so do
+//      CUDA's libraries that its kernels call and that are not there.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -113,7 +111,7 @@ class Loader {
  public:
   Loader(const CudaOptions& options, const Catalog& catalog, const InstalledDriver& installed, Nvml* nvml,
          DeviceSet& set)
-      : options_(options), catalog_(catalog), installed_(installed), nvml_(nvml), set_(set), search_(Variable, "") {}
+      : options_(options), catalog_(catalog), installed_(installed), nvml_(nvml), set_(set) {}
 
   // True if the plug-in gave at least one device.
   bool TakeDevicesOf(const PluginFile& file, const std::string& folder, const std::vector<int>& wanted) {
@@ -127,12 +125,7 @@ class Loader {
     }
     const absl::StatusOr<ElfFile> elf = ReadElfFile(file.path);
     if (!elf.ok()) return refuse(std::string(elf.status().message()));
-    std::vector<std::string> libraries;
-    const absl::Status found =
-        search_.OpenNeeded(*elf, folder, [&libraries](const std::string& used) { libraries.push_back(used); });
-    if (!found.ok()) return refuse(std::string(found.message()));
-
-    const auto opened = PluginLibrary::Open(file.path, catalog_, options_.log);
+    const auto opened = PluginLibrary::Open(file.path, catalog_, LibrarySearch(Variable, "", folder), options_.log);
     if (!opened.ok()) {
       set_.notes.emplace_back(opened.status().message());
       return false;
@@ -151,7 +144,7 @@ class Loader {
     if (devices.empty()) return false;
     set_.sources.push_back(
         absl::StrCat("CUDA: ", file.path, " with a driver for CUDA ", CudaVersionText(installed_.version)));
-    for (const std::string& used : libraries) set_.sources.push_back("CUDA: " + used);
+    for (const std::string& found : library->libraries().found()) set_.sources.push_back("CUDA: " + found);
     set_.notes.insert(set_.notes.end(), library->notes().begin(), library->notes().end());
     set_.devices = std::move(devices);
     return true;
@@ -163,7 +156,6 @@ class Loader {
   const InstalledDriver& installed_;
   Nvml* const nvml_;  // may be null
   DeviceSet& set_;
-  LibrarySearch search_;
 };
 
 }  // namespace

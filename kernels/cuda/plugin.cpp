@@ -84,6 +84,13 @@ void Plan(hotplate_cuda_device* device, const char* kernel, const hotplate_call*
              }).plain();
 }
 
+void UseLibrary(hotplate_cuda_lane* lane, const char* kernel, void* opened, hotplate_outcome* outcome) {
+  *outcome = Guarded([&] {
+               const CudaLauncher* launcher = ThisKernelSide().Find(kernel);
+               return launcher == nullptr ? NoKernel(kernel) : FromC(lane)->UseLibrary(*launcher, opened);
+             }).plain();
+}
+
 void RunTask(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
              hotplate_cuda_report* report) {
   report->host_to_device_ns = report->kernel_ns = report->device_to_host_ns = HOTPLATE_CUDA_ABSENT;
@@ -109,8 +116,11 @@ struct Kernels {
   int32_t count = 0;
 
   Kernels() {
-    for (const hotplate_cuda_kernel& row : kSpecHashes) {
-      if (ThisKernelSide().Find(row.name) != nullptr) rows[count++] = row;
+    for (hotplate_cuda_kernel row : kSpecHashes) {
+      const CudaLauncher* const launcher = ThisKernelSide().Find(row.name);
+      if (launcher == nullptr) continue;
+      if (launcher->library != nullptr) row.library = launcher->library->name;
+      rows[count++] = row;
     }
   }
 };
@@ -124,6 +134,7 @@ const hotplate_cuda_table& Table() {
       .array_bytes = sizeof(hotplate_array),
       .param_bytes = sizeof(hotplate_param),
       .control_bytes = sizeof(hotplate_control),
+      .kernel_bytes = sizeof(hotplate_cuda_kernel),
       .device_options_bytes = sizeof(hotplate_cuda_device_options),
       .device_info_bytes = sizeof(hotplate_cuda_device_info),
       .report_bytes = sizeof(hotplate_cuda_report),
@@ -138,6 +149,7 @@ const hotplate_cuda_table& Table() {
       .open_lane = OpenLane,
       .close_lane = CloseLane,
       .plan = Plan,
+      .use_library = UseLibrary,
       .run_task = RunTask,
       .free_bytes = FreeBytes,
       .sample = Sample,

@@ -7,7 +7,8 @@
  *   3. It compares each kernel's spec hash with the catalogue's; a kernel that differs is not used.
  *   4. open_device for each device, with the driver that the loader has opened; then open_lane on the thread that will
  *      run it.
- *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over.
+ *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before a kernel's first
+ *      on that lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
  *   6. close_lane for every lane (any thread, not while it runs), then close_device.
  * Text that is returned belongs to the plug-in and lives as long as it does; text in structs is copied.
  * Functions may be called from several threads at once, except that one lane runs one task at a time. */
@@ -21,7 +22,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 2
+#define HOTPLATE_CUDA_ABI_VERSION 3
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -30,6 +31,7 @@ typedef struct hotplate_cuda_lane hotplate_cuda_lane;
 typedef struct hotplate_cuda_kernel {
   const char* name;
   const char* spec_hash; /* KernelSpec::Hash() when the plug-in was built */
+  const char* library;   /* of CUDA's that it calls: "libcublasLt.so.13"; null: none */
 } hotplate_cuda_kernel;
 
 typedef struct hotplate_cuda_device_options {
@@ -72,7 +74,7 @@ typedef struct hotplate_cuda_table {
   uint32_t table_bytes; /* sizeof(hotplate_cuda_table) */
   /* sizeof of each struct that crosses. */
   uint32_t call_bytes, array_bytes, param_bytes, control_bytes;
-  uint32_t device_options_bytes, device_info_bytes, report_bytes, sample_bytes;
+  uint32_t kernel_bytes, device_options_bytes, device_info_bytes, report_bytes, sample_bytes;
   int32_t cuda_runtime_version; /* 13000: the CUDA that it was built with */
   const char* plugin_version;   /* of Hotplate */
   const char* architectures;    /* for messages: what device code it holds */
@@ -83,7 +85,7 @@ typedef struct hotplate_cuda_table {
   hotplate_cuda_device* (*open_device)(const hotplate_cuda_device_options* options, hotplate_cuda_log log, void* user,
                                        hotplate_cuda_device_info* info, hotplate_outcome* why);
   void (*close_device)(hotplate_cuda_device* device);
-  /* A stream, library handles and pinned staging memory. Null and why. */
+  /* A stream and pinned staging memory. Null and why. */
   hotplate_cuda_lane* (*open_lane)(hotplate_cuda_device* device, hotplate_outcome* why);
   void (*close_lane)(hotplate_cuda_lane* lane);
 
@@ -91,6 +93,10 @@ typedef struct hotplate_cuda_table {
    * compute capability has not the precision), or that it is lost. Reads neither data nor scratch. */
   void (*plan)(hotplate_cuda_device* device, const char* kernel, const hotplate_call* call, uint64_t* scratch_bytes,
                hotplate_outcome* outcome);
+  /* Once for each kernel with a library, before its first run_task on this lane and on its thread: `opened` is what
+   * dlopen returned for that library; stays open for good. INVALID and what is wrong with it: another version, or a
+   * function missing. */
+  void (*use_library)(hotplate_cuda_lane* lane, const char* kernel, void* opened, hotplate_outcome* outcome);
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's
    * arrays lie in host memory; its scratch pointer is ignored, its scratch_bytes are what plan said. */
   void (*run_task)(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,

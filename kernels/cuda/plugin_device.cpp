@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -134,6 +136,10 @@ class PluginLane : public Lane {
           absl::StrCat(device_->library().file_name(), " has no kernel ", task.kernel, " that fits the catalogue"));
       return report;
     }
+    if (const absl::Status ready = MakeReady(task.kernel); !ready.ok()) {
+      report.outcome = Outcome::Failed(std::string(ready.message()));
+      return report;
+    }
     hotplate_call call = task.call;
     call.scratch = nullptr;
     call.scratch_bytes = task.scratch_bytes;
@@ -150,8 +156,26 @@ class PluginLane : public Lane {
   }
 
  private:
+  // The library that the kernel calls, if any, opened and taken by this lane.
+  absl::Status MakeReady(const char* kernel) {
+    if (ready_.contains(kernel)) return absl::OkStatus();
+    NeededLibraries& libraries = device_->library().libraries();
+    const absl::StatusOr<void*> opened = libraries.Open(kernel);
+    if (!opened.ok()) return opened.status();
+    if (*opened != nullptr) {
+      hotplate_outcome outcome{};
+      device_->table().use_library(lane_, kernel, *opened, &outcome);
+      const Outcome used = Received(outcome);
+      if (used.code() == HOTPLATE_INVALID) return libraries.Refuse(kernel, std::string(used.message()));
+      if (!used.ok()) return absl::InternalError(std::string(used.message()));
+    }
+    ready_.emplace(kernel);
+    return absl::OkStatus();
+  }
+
   const std::shared_ptr<OpenDevice> device_;
   hotplate_cuda_lane* const lane_;
+  std::set<std::string, std::less<>> ready_;  // kernels
 };
 
 class PluginDevice : public Device {
@@ -167,6 +191,9 @@ class PluginDevice : public Device {
       return absl::FailedPreconditionError(absl::StrCat(info_.id, " has no kernel ", kernel, ": ",
                                                         device_->library().file_name(),
                                                         " has none, or was built with another spec of it"));
+    }
+    if (const absl::Status needed = device_->library().libraries().Check(kernel); !needed.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", needed.message()));
     }
     const PlainCall plain(call);
     MemoryPlan plan;

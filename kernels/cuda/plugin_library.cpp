@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <map>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,7 @@ std::string SizeMismatch(const hotplate_cuda_table& table) {
       {"array", table.array_bytes, sizeof(hotplate_array)},
       {"parameter", table.param_bytes, sizeof(hotplate_param)},
       {"control", table.control_bytes, sizeof(hotplate_control)},
+      {"kernel", table.kernel_bytes, sizeof(hotplate_cuda_kernel)},
       {"device options", table.device_options_bytes, sizeof(hotplate_cuda_device_options)},
       {"device info", table.device_info_bytes, sizeof(hotplate_cuda_device_info)},
       {"report", table.report_bytes, sizeof(hotplate_cuda_report)},
@@ -44,13 +46,14 @@ bool Complete(const hotplate_cuda_table& table) {
   return table.plugin_version != nullptr && table.architectures != nullptr && table.kernel_count >= 0 &&
          table.kernel_count <= kMostKernels && (table.kernel_count == 0 || table.kernels != nullptr) &&
          table.open_device != nullptr && table.close_device != nullptr && table.open_lane != nullptr &&
-         table.close_lane != nullptr && table.plan != nullptr && table.run_task != nullptr &&
-         table.free_bytes != nullptr && table.sample != nullptr;
+         table.close_lane != nullptr && table.plan != nullptr && table.use_library != nullptr &&
+         table.run_task != nullptr && table.free_bytes != nullptr && table.sample != nullptr;
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<PluginLibrary>> PluginLibrary::Open(const std::string& path, const Catalog& catalog,
+                                                                   LibrarySearch search,
                                                                    std::function<void(const std::string&)> log) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const auto refuse = [&name](const std::string& why) {
@@ -76,7 +79,7 @@ absl::StatusOr<std::shared_ptr<PluginLibrary>> PluginLibrary::Open(const std::st
   if (const std::string mismatch = SizeMismatch(*table); !mismatch.empty()) return refuse(mismatch);
   if (!Complete(*table)) return refuse("its table has empty places");
   library->table_ = table;
-  library->CompareKernels(catalog);
+  library->CompareKernels(catalog, std::move(search));
   return library;
 }
 
@@ -84,11 +87,12 @@ PluginLibrary::~PluginLibrary() {
   if (!pinned_) dlclose(handle_);
 }
 
-void PluginLibrary::CompareKernels(const Catalog& catalog) {
-  std::map<std::string, std::string> theirs;
+void PluginLibrary::CompareKernels(const Catalog& catalog, LibrarySearch search) {
+  std::map<std::string, std::string> theirs, needed;
   for (int i = 0; i < table_->kernel_count; ++i) {
     const hotplate_cuda_kernel& kernel = table_->kernels[i];
     if (kernel.name != nullptr && kernel.spec_hash != nullptr) theirs.emplace(kernel.name, kernel.spec_hash);
+    if (kernel.name != nullptr && kernel.library != nullptr) needed.emplace(kernel.name, kernel.library);
   }
   for (const KernelSpec& spec : catalog.specs()) {
     const auto found = theirs.find(spec.name());
@@ -103,6 +107,9 @@ void PluginLibrary::CompareKernels(const Catalog& catalog) {
       kernels_.insert(spec.name());
     }
   }
+  std::erase_if(needed, [this](const auto& row) { return !Has(row.first); });
+  libraries_ = std::make_unique<NeededLibraries>(needed, std::move(search), log_);
+  notes_.insert(notes_.end(), libraries_->missing().begin(), libraries_->missing().end());
 }
 
 void PluginLibrary::Log(void* library, const char* line) {

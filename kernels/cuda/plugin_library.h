@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "kernels/cuda/needed_libraries.h"
 #include "kernels/cuda/plugin_abi.h"
 #include "kernels/spec.h"
 
@@ -14,8 +15,10 @@ namespace hotplate {
 
 class PluginLibrary {
  public:
-  // Opens the file and checks the table's version and sizes. Refusals are one sentence that names the file.
+  // Opens the file and checks the table's version and sizes. Refusals are one sentence that names the file. What its
+  // kernels need of CUDA's libraries is looked for, not opened.
   static absl::StatusOr<std::shared_ptr<PluginLibrary>> Open(const std::string& path, const Catalog& catalog,
+                                                             LibrarySearch search,
                                                              std::function<void(const std::string&)> log);
   // Never unloads a plug-in that has talked to the driver: its threads and the driver's may still be in it.
   ~PluginLibrary();
@@ -30,6 +33,7 @@ class PluginLibrary {
   const std::string& file_name() const { return file_name_; }
   // The kernels whose spec is the catalogue's.
   bool Has(const std::string& kernel) const { return kernels_.contains(kernel); }
+  NeededLibraries& libraries() const { return *libraries_; }
   // Why a kernel of the catalogue is not one of them, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -39,13 +43,14 @@ class PluginLibrary {
  private:
   PluginLibrary(void* handle, std::string file_name, std::function<void(const std::string&)> log)
       : handle_(handle), file_name_(std::move(file_name)), log_(std::move(log)) {}
-  void CompareKernels(const Catalog& catalog);
+  void CompareKernels(const Catalog& catalog, LibrarySearch search);
 
   void* const handle_;
   const std::string file_name_;
   const std::function<void(const std::string&)> log_;
   const hotplate_cuda_table* table_ = nullptr;
   std::set<std::string> kernels_;
+  std::unique_ptr<NeededLibraries> libraries_;
   std::vector<std::string> notes_;
   bool pinned_ = false;
 };

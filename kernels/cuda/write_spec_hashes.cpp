@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   text << "// Generated from the catalogue.\n#pragma once\n\n#include \"kernels/cuda/plugin_abi.h\"\n\n"
        << "namespace hotplate {\n\ninline constexpr hotplate_cuda_kernel kSpecHashes[] = {\n";
   for (const hotplate::KernelSpec& spec : hotplate::BuiltinCatalog().specs()) {
-    text << "    {\"" << spec.name() << "\", \"" << spec.Hash() << "\"},\n";
+    text << "    {\"" << spec.name() << "\", \"" << spec.Hash() << "\", nullptr},\n";
   }
   text << "};\n\n}  // namespace hotplate\n";
 

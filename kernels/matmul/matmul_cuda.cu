@@ -1,10 +1,7 @@
-#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdio>
-#include <memory>
-#include <type_traits>
 
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/lane_libraries.h"
@@ -14,16 +11,15 @@
 namespace hotplate::matmul {
 namespace {
 
-using Descriptor = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, Destroy<cublasLtMatmulDescDestroy>>;
-using Layout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, Destroy<cublasLtMatrixLayoutDestroy>>;
-using Preference =
-    std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, Destroy<cublasLtMatmulPreferenceDestroy>>;
+using Descriptor = OwnedByCublasLt<cublasLtMatmulDesc_t>;
+using Layout = OwnedByCublasLt<cublasLtMatrixLayout_t>;
+using Preference = OwnedByCublasLt<cublasLtMatmulPreference_t>;
 
-Outcome FromBlas(cublasStatus_t status, const char* what) {
+Outcome FromBlas(const CublasLt& blas, cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return Outcome::Ok();
   static_cast<void>(cudaGetLastError());  // what cuBLAS met is reported here, not by the next launch
   char text[200];
-  std::snprintf(text, sizeof text, "cuBLASLt: %s: %s", what, cublasLtGetStatusName(status));
+  std::snprintf(text, sizeof text, "cuBLASLt: %s: %s", what, blas.cublasLtGetStatusName(status));
   return status == CUBLAS_STATUS_ALLOC_FAILED ? Outcome::OutOfMemory(text) : Outcome::Failed(text);
 }
 
@@ -59,28 +55,36 @@ Outcome RoundTo(std::span<const float> in, std::byte* out, CudaContext& context)
   return elementwise::LaunchUnary(AsItIs(), in, std::span<T>(reinterpret_cast<T*>(out), in.size()), context);
 }
 
-Outcome MakeLayout(const Operand& operand, cudaDataType_t type, Layout& layout) {
-  cublasLtMatrixLayout_t raw = nullptr;
-  const Outcome made =
-      FromBlas(cublasLtMatrixLayoutCreate(&raw, type, operand.rows, operand.columns, operand.leading()), "layout");
-  layout.reset(raw);
+// The lane's, made for its first product.
+Outcome MakeHandle(LaneLibraries& libraries) {
+  if (libraries.blas_handle != nullptr) return Outcome::Ok();
+  cublasLtHandle_t raw = nullptr;
+  const Outcome made = FromBlas(libraries.blas, libraries.blas.cublasLtCreate(&raw), "handle");
+  if (made.ok()) libraries.blas_handle = {raw, {libraries.blas.cublasLtDestroy}};
   return made;
 }
 
-Outcome MakeDescriptor(const Product& product, const Types& types, Descriptor& descriptor) {
+Outcome MakeLayout(const CublasLt& blas, const Operand& operand, cudaDataType_t type, Layout& layout) {
+  cublasLtMatrixLayout_t raw = nullptr;
+  const Outcome made = FromBlas(
+      blas, blas.cublasLtMatrixLayoutCreate(&raw, type, operand.rows, operand.columns, operand.leading()), "layout");
+  layout = {raw, {blas.cublasLtMatrixLayoutDestroy}};
+  return made;
+}
+
+Outcome MakeDescriptor(const CublasLt& blas, const Product& product, const Types& types, Descriptor& descriptor) {
   cublasLtMatmulDesc_t raw = nullptr;
-  if (const Outcome o = FromBlas(cublasLtMatmulDescCreate(&raw, types.compute, types.scale), "descriptor"); !o.ok()) {
-    return o;
-  }
-  descriptor.reset(raw);
-  const cublasOperation_t first = product.first.transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const cublasOperation_t second = product.second.transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-  if (const Outcome o =
-          FromBlas(cublasLtMatmulDescSetAttribute(raw, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first), "transpose");
+  if (const Outcome o = FromBlas(blas, blas.cublasLtMatmulDescCreate(&raw, types.compute, types.scale), "descriptor");
       !o.ok()) {
     return o;
   }
-  return FromBlas(cublasLtMatmulDescSetAttribute(raw, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second),
+  descriptor = {raw, {blas.cublasLtMatmulDescDestroy}};
+  const cublasOperation_t first = product.first.transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t second = product.second.transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasStatus_t set =
+      blas.cublasLtMatmulDescSetAttribute(raw, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
+  if (const Outcome o = FromBlas(blas, set, "transpose"); !o.ok()) return o;
+  return FromBlas(blas, blas.cublasLtMatmulDescSetAttribute(raw, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second),
                   "transpose");
 }
 
@@ -90,26 +94,21 @@ Product Asked(const Call& call) {
 }
 
 // The library's own choice for a product with this workspace.
-Outcome Choose(cublasLtHandle_t blas, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t first,
+Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t first,
                cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t result, std::size_t workspace_bytes,
                cublasLtMatmulAlgo_t& chosen) {
+  const CublasLt& blas = libraries.blas;
   cublasLtMatmulPreference_t raw = nullptr;
-  if (const Outcome o = FromBlas(cublasLtMatmulPreferenceCreate(&raw), "preference"); !o.ok()) return o;
-  const Preference preference(raw);
-  if (const Outcome o = FromBlas(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                                      &workspace_bytes, sizeof workspace_bytes),
-                                 "workspace");
-      !o.ok()) {
-    return o;
-  }
+  if (const Outcome o = FromBlas(blas, blas.cublasLtMatmulPreferenceCreate(&raw), "preference"); !o.ok()) return o;
+  const Preference preference(raw, {blas.cublasLtMatmulPreferenceDestroy});
+  const cublasStatus_t set = blas.cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                                       &workspace_bytes, sizeof workspace_bytes);
+  if (const Outcome o = FromBlas(blas, set, "workspace"); !o.ok()) return o;
   cublasLtMatmulHeuristicResult_t algorithm{};
   int found = 0;
-  if (const Outcome o = FromBlas(
-          cublasLtMatmulAlgoGetHeuristic(blas, descriptor, first, second, result, result, raw, 1, &algorithm, &found),
-          "choosing an algorithm");
-      !o.ok()) {
-    return o;
-  }
+  const cublasStatus_t asked = blas.cublasLtMatmulAlgoGetHeuristic(libraries.blas_handle.get(), descriptor, first,
+                                                                   second, result, result, raw, 1, &algorithm, &found);
+  if (const Outcome o = FromBlas(blas, asked, "choosing an algorithm"); !o.ok()) return o;
   if (found == 0) return Outcome::Failed("cuBLASLt has no algorithm for this product");
   chosen = algorithm.algo;
   return Outcome::Ok();
@@ -118,18 +117,20 @@ Outcome Choose(cublasLtHandle_t blas, cublasLtMatmulDesc_t descriptor, cublasLtM
 // a and b in the type that they are multiplied in.
 Outcome Multiply(const ProductKey& key, const Product& product, const Types& types, const void* a, const void* b,
                  void* c, const ScratchLayout& scratch, void* workspace, CudaContext& context) {
+  LaneLibraries& libraries = context.libraries();
+  const CublasLt& blas = libraries.blas;
+  if (const Outcome o = MakeHandle(libraries); !o.ok()) return o;
   Descriptor descriptor;
   Layout first, second, result;
-  if (const Outcome o = MakeDescriptor(product, types, descriptor); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(product.first, types.in, first); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(product.second, types.in, second); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(product.result, types.out, result); !o.ok()) return o;
+  if (const Outcome o = MakeDescriptor(blas, product, types, descriptor); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(blas, product.first, types.in, first); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(blas, product.second, types.in, second); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(blas, product.result, types.out, result); !o.ok()) return o;
 
-  LaneLibraries& libraries = context.libraries();
   auto known = libraries.algorithms.find(key);
   if (known == libraries.algorithms.end()) {
     cublasLtMatmulAlgo_t chosen{};
-    if (const Outcome o = Choose(libraries.blas.get(), descriptor.get(), first.get(), second.get(), result.get(),
+    if (const Outcome o = Choose(libraries, descriptor.get(), first.get(), second.get(), result.get(),
                                  scratch.workspace_bytes, chosen);
         !o.ok()) {
       return o;
@@ -143,10 +144,10 @@ Outcome Multiply(const ProductKey& key, const Product& product, const Types& typ
   const bool in_double = types.scale == CUDA_R_64F;
   const void* const alpha = in_double ? static_cast<const void*>(&one) : &one_float;
   const void* const beta = in_double ? static_cast<const void*>(&zero) : &zero_float;
-  const cublasStatus_t status = cublasLtMatmul(libraries.blas.get(), descriptor.get(), alpha, b, first.get(), a,
-                                               second.get(), beta, c, result.get(), c, result.get(), &known->second,
-                                               workspace, scratch.workspace_bytes, context.stream());
-  if (const Outcome o = FromBlas(status, "product"); !o.ok()) return o;
+  const cublasStatus_t status = blas.cublasLtMatmul(
+      libraries.blas_handle.get(), descriptor.get(), alpha, b, first.get(), a, second.get(), beta, c, result.get(), c,
+      result.get(), &known->second, workspace, scratch.workspace_bytes, context.stream());
+  if (const Outcome o = FromBlas(blas, status, "product"); !o.ok()) return o;
   return context.LaunchStatus();
 }
 

@@ -108,6 +108,20 @@ class Cuda(harness.Case):
         self.assertNotIn("gpu0", out)
         self.assertNotIn("cpu0", out)
 
+    def test_a_kernel_whose_library_is_missing_is_refused_and_the_others_run(self):
+        self.plug_in("calls_absent")
+        self.serve(fake="devices=1")
+        self.add("--device", "gpu0")
+        why = "CUDA's libcuabsent.so.13 is not found (looked in "
+        self.assertIn(f"no CUDA device runs matmul: {why}", self.notes())
+        self.assertEqual(self.log("cuda").count("no CUDA device runs matmul"), 1)
+        ones = (self.folder / "ones.npy").read_bytes()
+        (self.folder / "square.npy").write_bytes(ones.replace(b"(1000,), }  ", b"(10, 10), } ")[:128 + 400])
+        words = ("run", "matmul", "square.npy", "square.npy", "-o", "product.npy")
+        self.hotplate(*words, "--device", "gpu0", code=TRY_LATER,
+                      says=("gpu0 cannot run matmul", why, "HOTPLATE_CUDA_LIBRARY_PATH"))
+        self.hotplate(*words)  # the daemon has a device that can
+
     def test_a_device_that_is_not_there(self):
         self.refuses("--device", "gpu7", fake="devices=2", says=["there is no gpu7: the driver gives gpu0 to gpu1"])
         self.refuses("--device", "cpu,gpu7", fake="devices=1",
@@ -125,11 +139,11 @@ class Cuda(harness.Case):
     def test_require_cuda_names_a_reason_for_each_plug_in(self):
         self.plug_in(name="libhotplate_cuda14.so")
         self.plug_in("wrong_version")
-        self.plug_in("needs_library", "libhotplate_cuda12.so")
+        self.plug_in("no_symbol", "libhotplate_cuda12.so")
         self.refuses("--require-cuda", fake="version=13000",
                      says=["libhotplate_cuda14.so is not used: the driver supports CUDA 13.0, and this plug-in needs 14.0",
                            "libhotplate_cuda13.so is not used: it speaks version 99",
-                           "libhotplate_cuda12.so is not used: CUDA's libcuabsent.so.13 is not found"])
+                           "libhotplate_cuda12.so is not used: it has no symbol hotplate_cuda_plugin"])
         for fake, reason in (("init_result=999", "starting the driver: unknown error"),
                              ("taken compute_mode=3", "EXCLUSIVE_PROCESS and another process has it"),
                              ("compute_mode=2", "PROHIBITED"), ("no_code compute_major=5", "compute capability 5.0")):

@@ -7,14 +7,17 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "kernels/cuda/kernel_side.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {
 
-// A lane of the fake has no libraries; that it was opened and closed is enough.
-struct LaneLibraries {};
+// What a lane has taken of the library that matmul needs, where it is told that it needs one.
+struct LaneLibraries {
+  int (*version)() = nullptr;
+};
 
 namespace {
 
@@ -116,8 +119,29 @@ Outcome Matmul(const Call& call, CudaContext& context) {
   });
 }
 
+// HOTPLATE_FAKE_LIBRARY: the name of a library that matmul calls, as cuBLASLt is called by the real one.
+#ifdef HOTPLATE_FAKE_LIBRARY
+Outcome TakeNeeded(void* opened, LaneLibraries& libraries) {
+  libraries.version = reinterpret_cast<int (*)()>(dlsym(opened, "hotplate_fake_library"));
+  if (libraries.version == nullptr) return Outcome::Invalid("it has no function hotplate_fake_library");
+  if (libraries.version() != 13)
+    return Outcome::Invalid("it is version " + std::to_string(libraries.version()) + ", and 13 is needed");
+  return Outcome::Ok();
+}
+
+Outcome MatmulByLibrary(const Call& call, CudaContext& context) {
+  if (context.libraries().version == nullptr) return Outcome::Failed("matmul's library was not taken on this lane");
+  return Matmul(call, context);
+}
+
+constexpr CudaLibrary kNeeded = {HOTPLATE_FAKE_LIBRARY, TakeNeeded};
+constexpr CudaLauncher kMatmul = {"matmul", MatmulByLibrary, MatmulScratch, &kNeeded};
+#else
+constexpr CudaLauncher kMatmul = {"matmul", Matmul, MatmulScratch};
+#endif
+
 constexpr CudaLauncher kLaunchers[] = {
-    {"matmul", Matmul, MatmulScratch},
+    kMatmul,
     {"selu", Selu},
     {"trig_identity", TrigIdentity},
     {"vector_add", VectorAdd},
@@ -140,11 +164,7 @@ const KernelSide& ThisKernelSide() {
       .runtime_version = 13000,
       .probe = Probe,
       .launch_status = LaunchStatus,
-      .open_libraries =
-          [](Outcome& why) {
-            why = Outcome::Ok();
-            return new LaneLibraries;
-          },
+      .make_libraries = [] { return new LaneLibraries; },
       .close_libraries = [](LaneLibraries* libraries) { delete libraries; },
   };
   return side;

@@ -1,6 +1,7 @@
 // Where CUDA's libraries are looked for, and in which order.
 #include "kernels/cuda/library_search.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class LibrarySearchTest : public ::testing::Test {
@@ -31,13 +33,13 @@ class LibrarySearchTest : public ::testing::Test {
     fs::create_directories(root_ / path);
     return (root_ / path).string();
   }
-  LibrarySearch Search() {
+  LibrarySearch Search(const std::string& plugins = "/nowhere") {
     return LibrarySearch(
         [this](const char* name) {
           const auto found = environment_.find(name);
           return found != environment_.end() ? found->second : std::string();
         },
-        root_.string());
+        root_.string(), plugins);
   }
 
   fs::path root_;
@@ -45,7 +47,8 @@ class LibrarySearchTest : public ::testing::Test {
 };
 
 TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
-  const std::string plugins = Folder("plugins"), rpath = Folder("rpath");
+  const std::string plugins = Folder("installed/bin"), beside = plugins + "/../lib", linker = Folder("linker");
+  Folder("installed/lib");
   const std::string named = Folder("named"), other = Folder("named2");
   const std::string module = Folder("module/lib64");
   const std::string newest = Folder("usr/local/cuda-13.1/lib64"), older = Folder("usr/local/cuda-12.9/lib64");
@@ -57,40 +60,64 @@ TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
   const std::string system = Folder("usr/lib/python3/dist-packages/nvidia/cublas/lib");
   Folder("usr/lib/python3/dist-packages/numpy/lib");
   environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named + "::" + root_.string() + "/nowhere:" + other},
+                  {"LD_LIBRARY_PATH", ":" + linker + ":" + other},
                   {"CUDA_HOME", root_.string() + "/module"},
                   {"CUDA_PATH", root_.string() + "/module"},
                   {"VIRTUAL_ENV", root_.string() + "/venv"},
                   {"CONDA_PREFIX", root_.string() + "/conda"},
                   {"HOME", root_.string() + "/home"}};
-  const ElfFile plugin{.needed = {}, .rpath = {plugins, rpath, root_.string() + "/absent"}};
-  EXPECT_THAT(Search().Folders(plugin, plugins), ElementsAre(named, other, plugins, rpath, "", module, newest, older,
-                                                             conda, venv, venv_old, conda_python, home, system));
+  EXPECT_THAT(Search(plugins).Folders(), ElementsAre(named, other, plugins, beside, linker, module, newest, older,
+                                                     conda, venv, venv_old, conda_python, home, system, ""));
 }
 
-TEST_F(LibrarySearchTest, OpensWhatIsNeededAndSaysWhence) {
-  const std::string module = Folder("module/lib64");
-  fs::copy_file(HOTPLATE_FAKE_LIBRARY, module + "/libcufound.so.13");
+TEST_F(LibrarySearchTest, FindsWithoutOpening) {
+  const std::string path = Folder("module/lib64") + "/libcuneeded.so.13";
+  fs::copy_file(HOTPLATE_FAKES "/needed.so", path);
   environment_ = {{"CUDA_HOME", root_.string() + "/module"}};
-  LibrarySearch search = Search();
-  std::vector<std::string> used;
-  const ElfFile object{.needed = {"libm.so.6", "libcufound.so.13", "libcuda.so.1"}, .rpath = {}};
-  const auto note = [&used](const std::string& line) { used.push_back(line); };
-  const absl::Status opened = search.OpenNeeded(object, Folder("plugins"), note);
-  ASSERT_TRUE(opened.ok()) << opened;
-  EXPECT_THAT(used, ElementsAre("libcufound.so.13 from " + module + "/libcufound.so.13"));
-  EXPECT_TRUE(search.OpenNeeded(object, Folder("plugins"), note).ok()) << "once is enough";
-  EXPECT_EQ(used.size(), 1u);
+  const absl::StatusOr<std::string> found = Search().Find("libcuneeded.so.13");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(*found, path);
+  EXPECT_EQ(dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
+  const absl::StatusOr<LibrarySearch::Opened> opened = Search().Open("libcuneeded.so.13");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->path, path);
+  EXPECT_NE(dlsym(opened->handle, "hotplate_fake_library"), nullptr);
 }
 
-TEST_F(LibrarySearchTest, PassesOverAFileThatIsBroken) {
-  const std::string named = Folder("named"), module = Folder("module/lib64");
-  std::ofstream(named + "/libcuother.so.13") << "no library";
-  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named}};
-  const ElfFile object{.needed = {"libcuother.so.13"}, .rpath = {}};
-  const absl::Status opened = Search().OpenNeeded(object, module, {});
-  EXPECT_THAT(std::string(opened.message()),
-              AllOf(HasSubstr("CUDA's libcuother.so.13 is not found"), HasSubstr("looked in " + named + ", " + module),
-                    HasSubstr(named + "/libcuother.so.13: it is no shared object")));
+TEST_F(LibrarySearchTest, AsksTheDynamicLinkerLast) {
+  // Every program has it open, so that the linker knows it, wherever it is.
+  const absl::StatusOr<std::string> found = Search().Find("libc.so.6");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(*found, EndsWith("/libc.so.6"));
+}
+
+TEST_F(LibrarySearchTest, PassesOverFilesThatAreOfNoUse) {
+  const std::string name = "libcuneeded.so.13";
+  const std::string broken = Folder("broken"), cut = Folder("cut"), good = Folder("good");
+  std::ofstream(broken + "/" + name) << "no library";
+  fs::copy_file(HOTPLATE_FAKES "/needed.so", cut + "/" + name);
+  fs::resize_file(cut + "/" + name, fs::file_size(cut + "/" + name) / 2);
+  fs::copy_file(HOTPLATE_FAKES "/needed.so", good + "/" + name);
+  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", broken + ":" + cut + ":" + good}};
+  EXPECT_EQ(Search().Find(name).value(), good + "/" + name);
+  EXPECT_EQ(Search().Open(name).value().path, good + "/" + name);
+}
+
+TEST_F(LibrarySearchTest, SaysWhereItLookedAndWhatItFound) {
+  const std::string named = Folder("named"), other = Folder("other");
+  std::ofstream(named + "/libcuabsent.so.13") << "no library";
+  fs::copy_file(HOTPLATE_FAKES "/needed.so", other + "/libcuabsent.so.13");
+  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named + ":" + other}};
+  for (const absl::Status& why :
+       {Search().Find("libcuabsent.so.13").status(), Search().Open("libcuabsent.so.13").status()}) {
+    EXPECT_EQ(why.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(why.message()),
+                AllOf(HasSubstr("CUDA's libcuabsent.so.13 is not found (looked in " + named + ", " + other +
+                                ", the dynamic linker's folders"),
+                      HasSubstr(named + "/libcuabsent.so.13: it is no shared object"),
+                      HasSubstr(other + "/libcuabsent.so.13: it is libcuneeded.so.13 by another name"),
+                      HasSubstr("load the site's CUDA module, or name its folder in HOTPLATE_CUDA_LIBRARY_PATH")));
+  }
 }
 
 }  // namespace

@@ -9,17 +9,25 @@
 #include <filesystem>
 #include <map>
 
+#include "kernels/cuda/elf_file.h"
 #include "kernels/cuda/plugin_library.h"
 #include "kernels/device.h"
 
 namespace hotplate {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using ::testing::Pair;
+
+// Finds what the dynamic linker finds.
+LibrarySearch SearchWithoutCuda() {
+  return LibrarySearch([](const char*) { return std::string(); }, "/nowhere", "/nowhere");
+}
 
 std::shared_ptr<PluginLibrary> Plugin() {
-  auto library = PluginLibrary::Open(HOTPLATE_CUDA_PLUGIN, BuiltinCatalog(), {});
+  auto library = PluginLibrary::Open(HOTPLATE_CUDA_PLUGIN, BuiltinCatalog(), SearchWithoutCuda(), {});
   EXPECT_TRUE(library.ok()) << library.status();
   return library.ok() ? *library : nullptr;
 }
@@ -27,10 +35,31 @@ std::shared_ptr<PluginLibrary> Plugin() {
 TEST(CudaPlugin, HasEveryKernelOfTheCatalogue) {
   const auto plugin = Plugin();
   ASSERT_NE(plugin, nullptr);
-  EXPECT_THAT(plugin->notes(), IsEmpty());
+  EXPECT_THAT(plugin->notes(), Each(HasSubstr("no CUDA device runs matmul: CUDA's libcublasLt")));
   for (const KernelSpec& spec : BuiltinCatalog().specs()) EXPECT_TRUE(plugin->Has(spec.name())) << spec.name();
   EXPECT_EQ(plugin->table().kernel_count, static_cast<int>(BuiltinCatalog().specs().size()));
   EXPECT_NE(std::string(plugin->table().architectures), "");
+}
+
+// It must load, and run the other kernels, where a driver is and nothing else of CUDA.
+TEST(CudaPlugin, IsLinkedWithNoneOfCudasLibraries) {
+  const absl::StatusOr<ElfFile> file = ReadElfFile(HOTPLATE_CUDA_PLUGIN);
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const std::string& needed : file->needed) {
+    EXPECT_FALSE(needed.starts_with("libcu") || needed.starts_with("libnv")) << needed;
+  }
+}
+
+TEST(CudaPlugin, SaysWhichKernelsCallWhichLibrary) {
+  const auto plugin = Plugin();
+  ASSERT_NE(plugin, nullptr);
+  const hotplate_cuda_table& table = plugin->table();
+  std::map<std::string, std::string> libraries;
+  for (int i = 0; i < table.kernel_count; ++i) {
+    if (table.kernels[i].library != nullptr) libraries.emplace(table.kernels[i].name, table.kernels[i].library);
+  }
+  const std::string major = std::to_string(table.cuda_runtime_version / 1000);
+  EXPECT_THAT(libraries, ElementsAre(Pair("matmul", "libcublasLt.so." + major)));
 }
 
 // CUDA 13 left Volta behind: a V100 is served by the plug-in for CUDA 12.

@@ -1,0 +1,10 @@
+// CUDA's libraries as launchers.cpp names them. Needs nothing of the CUDA Toolkit.
+#pragma once
+
+#include "kernels/cuda/launchers.h"
+
+namespace hotplate {
+
+extern const CudaLibrary kCublasLt;  // cublas_lt.h
+
+}  // namespace hotplate
