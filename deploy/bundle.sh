@@ -71,21 +71,17 @@ for library in "${glibc[@]}"; do
 done
 while read -r library path; do
   if [ -e "$libexec/glibc/$library" ] || [ -e "$libexec/lib/$library" ]; then continue; fi
-  case $library in libcu* | libnv*) continue ;; esac  # the site's
+  case $library in libcu*) continue ;; esac  # the site's: bench_bare_matmul is linked with cuBLASLt
   install -m 755 "$path" "$libexec/lib/$library"
   libraries+=("$path")
 done < <({ for program in "${programs[@]}"; do ldd "$libexec/programs/$program"; done
            for library in libstdc++.so.6 libgcc_s.so.1; do echo "$library => $(gcc -print-file-name=$library)"; done; } |
          awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }')
-# No folder of this machine, nor an empty word, which means the current folder, in what is looked through for libraries.
+# No folder of this machine in what is looked through for libraries. (The plug-ins have none.)
 cat >"$out/rpath.cmake" <<'CMAKE'
 file(GLOB programs "${tree}/libexec/hotplate/programs/*")
 foreach(program IN LISTS programs)
   file(RPATH_REMOVE FILE "${program}")
-endforeach()
-file(GLOB_RECURSE plugins "${tree}/libexec/hotplate/libhotplate_cuda*.so")
-foreach(plugin IN LISTS plugins)
-  file(RPATH_SET FILE "${plugin}" NEW_RPATH "\$ORIGIN")
 endforeach()
 CMAKE
 cmake -Dtree="$tree" -P "$out/rpath.cmake"
@@ -127,7 +123,8 @@ if [ ${#plugins[@]} -gt 0 ]; then
   cat >"$doc/licenses/nvidia-cuda.txt" <<'TEXT'
 The plug-ins libhotplate_cuda*.so and the programs bench_bare_* contain NVIDIA's CUDA runtime library (cudart, static), which
 the End User License Agreement of the CUDA Toolkit, attachment A, allows to be redistributed with an application:
-https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed: cuBLASLt comes from the site's own CUDA.
+https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed, nor needed to open the plug-ins: cuBLASLt, which
+matmul calls, comes from the site's own CUDA.
 TEXT
 fi
 

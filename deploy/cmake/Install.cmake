@@ -10,12 +10,10 @@ set(HOTPLATE_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/hotplate)
 # hotplate itself is installed where it is made.
 install(TARGETS hotplated RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET hotplate_cuda_plugin)
-  install(TARGETS hotplate_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cuda_plugin)
+  install(TARGETS hotplate_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 if(TARGET hotplate_cuda12_plugin)
-  # Installed by the build that made it: that one knows what to put into its search path.
-  install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --install \"${PROJECT_BINARY_DIR}/cuda12\"
-    --component cuda_plugin --prefix \"\${CMAKE_INSTALL_PREFIX}\" COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)")
+  install(PROGRAMS ${HOTPLATE_CUDA_PLUGIN_FOLDER}/libhotplate_cuda12.so DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
   DESTINATION ${HOTPLATE_INSTALL_DATADIR})
