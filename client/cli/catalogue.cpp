@@ -2,6 +2,7 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/catalogue_data.h"
+#include "client/cli/console.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
 
@@ -149,6 +150,7 @@ std::string DescribeKernel(const v1::KernelSpec& kernel) {
                    ? "within " + std::to_string(kernel.cancel_bound_ms()) + " ms, and reports progress"
                    : "takes effect when the kernel ends");
   AddParagraph(page, "docs", kernel.docs());
+  for (const std::string& why : kernel.unavailable()) AddParagraph(page, "note", Printable(why));
   AddParagraph(page, "example", kernel.example());
   return page;
 }

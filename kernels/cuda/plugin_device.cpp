@@ -185,16 +185,20 @@ class PluginDevice : public Device {
 
   const DeviceInfo& info() const override { return info_; }
 
-  absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override {
-    const std::string& kernel = call.spec->name();
+  absl::Status Offers(const std::string& kernel) const override {
     if (!device_->library().Has(kernel)) {
       return absl::FailedPreconditionError(absl::StrCat(info_.id, " has no kernel ", kernel, ": ",
                                                         device_->library().file_name(),
                                                         " has none, or was built with another spec of it"));
     }
-    if (const absl::Status needed = device_->library().libraries().Check(kernel); !needed.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", needed.message()));
-    }
+    const absl::Status needed = device_->library().libraries().Check(kernel);
+    if (needed.ok()) return needed;
+    return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", needed.message()));
+  }
+
+  absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override {
+    const std::string& kernel = call.spec->name();
+    if (absl::Status offered = Offers(kernel); !offered.ok()) return offered;
     const PlainCall plain(call);
     MemoryPlan plan;
     hotplate_outcome outcome{};

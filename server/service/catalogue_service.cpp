@@ -1,16 +1,30 @@
 #include "server/service/catalogue_service.h"
 
+#include "kernels/status.h"
 #include "server/service/unary.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/types.h"
 
 namespace hotplate::server {
+namespace {
+
+v1::KernelSpec Described(const KernelSpec& spec, const core::Engine& engine) {
+  v1::KernelSpec described = wire::ToProto(spec);
+  for (const std::unique_ptr<Device>& device : engine.devices()) {
+    const absl::Status offered = device->Offers(spec.name());
+    if (!offered.ok()) described.add_unavailable(std::string(ToStd(offered.message())));
+  }
+  return described;
+}
+
+}  // namespace
 
 grpc::ServerUnaryReactor* CatalogueService::ListKernels(grpc::CallbackServerContext* call,
                                                         const v1::ListKernelsRequest*,
                                                         v1::ListKernelsResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {
-    for (const KernelSpec& spec : context_.engine().catalog().specs()) *response->add_kernels() = wire::ToProto(spec);
+    for (const KernelSpec& spec : context_.engine().catalog().specs())
+      *response->add_kernels() = Described(spec, context_.engine());
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });
@@ -22,7 +36,7 @@ grpc::ServerUnaryReactor* CatalogueService::DescribeKernel(grpc::CallbackServerC
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) -> absl::Status {
     const absl::StatusOr<const KernelSpec*> spec = context_.engine().catalog().Find(request->kernel().substr(0, 128));
     if (!spec.ok()) return spec.status();
-    *response->mutable_kernel() = wire::ToProto(**spec);
+    *response->mutable_kernel() = Described(**spec, context_.engine());
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });

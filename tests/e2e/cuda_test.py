@@ -120,6 +120,8 @@ class Cuda(harness.Case):
         words = ("run", "matmul", "square.npy", "square.npy", "-o", "product.npy")
         self.hotplate(*words, "--device", "gpu0", code=TRY_LATER,
                       says=("gpu0 cannot run matmul", why, "HOTPLATE_CUDA_LIBRARY_PATH"))
+        self.hotplate("describe", "matmul", says=("gpu0 cannot run matmul", "libcuabsent.so.13"))
+        self.assertNotIn("gpu0", self.hotplate("describe", "vector_add"))
         self.hotplate(*words)  # the daemon has a device that can
 
     def test_a_device_that_is_not_there(self):
