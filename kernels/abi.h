@@ -42,6 +42,9 @@ typedef struct hotplate_array {
   int64_t shape[HOTPLATE_MAX_RANK];
   void* data; /* in the memory of the device the kernel runs on; 64-byte aligned; C order */
   uint64_t bytes;
+  /* 0, or names the array's bytes: of this process no other array ever has the same, and these never change. A device
+   * with memory of its own may keep a copy under this name until it is told to forget it. */
+  uint64_t identity;
 } hotplate_array;
 
 typedef struct hotplate_call {

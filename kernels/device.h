@@ -4,6 +4,7 @@
 //      one day live in another process.
 //   3. Lane::Run copies inputs to the device where that is another memory, launches, waits, copies outputs back,
 //      and times each. It polls control.cancel between chunks and stores control.progress.
+//      An array with an identity (abi.h) may stay on the device: then it is not copied there again.
 //   4. The Report says how it ended. Nothing throws; after kDeviceLost the device takes no more work.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +48,8 @@ struct MemoryPlan {
   std::uint64_t scratch_bytes = 0;
 };
 
-// Every array lies in host memory when it reaches a lane; the lane copies to and from a device that has its own.
+// Every array lies in host memory when it reaches a lane, and stays there; the lane copies to and from a device that
+// has its own.
 struct Task {
   const char* kernel = nullptr;
   const char* spec_hash = nullptr;
@@ -87,9 +90,10 @@ class Lane {
 struct DeviceMetrics {
   std::optional<double> utilisation;  // 0 to 1
   std::optional<std::uint64_t> memory_used_bytes, memory_total_bytes;
-  // This process's own pool of device memory, of which jobs get theirs: what it holds, what jobs use of it, the most
-  // that they used; and the host memory that is pinned for copies.
+  // This process's own pool of device memory, of which jobs get theirs: what it holds, what jobs and the arrays that
+  // stay there use of it, the most that they used; and the host memory that is pinned for copies.
   std::optional<std::uint64_t> pool_reserved_bytes, pool_used_bytes, pool_peak_bytes, pinned_bytes, pinned_peak_bytes;
+  std::optional<std::uint64_t> resident_bytes, resident_arrays;  // of the pool's used bytes, the arrays'; their count
   std::optional<double> power_watts, power_limit_watts, energy_joules, temperature_celsius;
   std::optional<std::uint32_t> sm_clock_mhz, memory_clock_mhz, processes;
   // What holds the clocks down now, in words; a device that merely rests has none. Nothing where it cannot tell.
@@ -115,7 +119,17 @@ class Device {
   // OK, or FAILED_PRECONDITION: why Plan refuses every call of this kernel, as far as is known. Thread-safe.
   virtual absl::Status Offers(const std::string& /*kernel*/) const { return absl::OkStatus(); }
   virtual absl::StatusOr<std::unique_ptr<Lane>> OpenLane() = 0;
-  // Bytes that are free for jobs now. Thread-safe.
+  // Both are for a device with memory of its own, and thread-safe. A copy there is only ever a copy: the caller keeps
+  // the array itself, so the device may drop it at any time, or never have it.
+  // A piece of an array that has an identity, ahead of any task: pieces come in order, the first at offset 0. Returns
+  // when the piece has been read. False: the rest need not come.
+  virtual bool Upload(std::uint64_t /*identity*/, std::uint64_t /*total_bytes*/, std::uint64_t /*offset*/,
+                      std::span<const std::byte> /*piece*/) {
+    return false;
+  }
+  // No task will be given this identity again.
+  virtual void Forget(std::uint64_t /*identity*/) {}
+  // Bytes that are free for jobs now; copies of arrays that no task uses do not count against it. Thread-safe.
   virtual std::uint64_t FreeBytes() const = 0;
   // May take milliseconds. Thread-safe: the sampler's thread calls it, and a lane's at the end of a long task.
   virtual DeviceMetrics Sample() = 0;
@@ -147,7 +161,7 @@ struct CudaOptions {
   // Indices of the driver's devices; empty: all. A note for each that is not there.
   std::vector<int> indices;
   // Threads that help the lanes of a device to copy, and host memory that may be pinned for them; of each device. A
-  // lane needs 8 MiB of it.
+  // lane needs 8 MiB of it, and so do uploads that run ahead of tasks.
   int copy_threads = 0;
   std::uint64_t pinned_bytes = std::uint64_t{64} << 20;
   // Told of what a device has to say while it works (that it is lost), one line at a time, on any thread. May be empty.

@@ -76,6 +76,8 @@ std::unique_ptr<DeviceExecutor> DeviceExecutor::Open(const hotplate_cuda_device_
 DeviceExecutor::~DeviceExecutor() {
   if (context_ == nullptr) return;
   static_cast<void>(Enter());
+  upload_staging_.reset();
+  resident_.Clear();
   pinned_.Clear();
   pool_.reset();
   static_cast<void>(driver_.cuDevicePrimaryCtxRelease(device_));
@@ -85,7 +87,8 @@ Outcome DeviceExecutor::Initialise() {
   if (const Outcome o = Driver::Load(options_.driver_library, driver_); !o.ok()) return o;
   if (const Outcome o = Describe(); !o.ok()) return o;
   if (const Outcome o = MakeContext(); !o.ok()) return o;
-  return MakePool();
+  if (const Outcome o = MakePool(); !o.ok()) return o;
+  return resident_.Initialise();
 }
 
 Outcome DeviceExecutor::Describe() {
@@ -221,38 +224,64 @@ std::uint64_t DeviceExecutor::LargestBlock(std::uint64_t most, CUstream_st* stre
 }
 
 Outcome DeviceExecutor::Shrink(std::uint64_t keep) {
+  // The pool gives back only what the host has seen the streams come to. Lanes whose task runs a kernel are not waited
+  // for; in the streams of the others are copies and such frees, and while mutex_ is held no kernel is added to them.
+  const auto wait = [this](CUstream_st* stream) {
+    return driver_.Check(driver_.cuStreamSynchronize(stream), "waiting for the device");
+  };
   {
-    // The pool gives back only what the host has seen the streams come to. Lanes whose task has a block are not waited
-    // for; of the others nothing is in flight but such frees, and while allocating_ is held none of them gets a block.
     const std::lock_guard lock(mutex_);
     for (const LaneExecutor* lane : lanes_) {
-      if (std::find(holding_.begin(), holding_.end(), lane) != holding_.end()) continue;
-      const Outcome idle = driver_.Check(driver_.cuStreamSynchronize(lane->stream()), "waiting for the device");
-      if (!idle.ok()) return idle;
+      if (std::find(running_.begin(), running_.end(), lane) != running_.end()) continue;
+      if (const Outcome idle = wait(lane->stream()); !idle.ok()) return idle;
     }
   }
+  if (const Outcome idle = wait(resident_.stream()); !idle.ok()) return idle;
   return driver_.Check(driver_.cuMemPoolTrimTo(pool_.get(), keep), "trimming the memory pool");
 }
 
-Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block) {
-  const auto allocate = [&] {
-    const int made = driver_.cuMemAllocFromPoolAsync(&block, bytes, pool_.get(), lane.stream());
-    if (made == kDriverOk) {
-      const std::lock_guard lock(mutex_);
-      holding_.push_back(&lane);
-      shrunk_ = false;
-    }
-    return made;
-  };
-  {
-    const std::shared_lock lock(allocating_);
-    const int made = allocate();
-    if (made != kDriverOutOfMemory) return driver_.Check(made, "device memory");
+Outcome DeviceExecutor::FromPool(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
+  const int made = driver_.cuMemAllocFromPoolAsync(&block, bytes, pool_.get(), stream);
+  if (made == kDriverOk) {
+    task_bytes_ += bytes;
+    Touch();
   }
+  return driver_.Check(made, "device memory");
+}
+
+Outcome DeviceExecutor::AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
+  const std::shared_lock lock(allocating_);
+  // What is left to modules and libraries is not for copies of arrays.
+  const std::uint64_t taken = task_bytes_ + resident_.bytes();
+  const std::uint64_t left = info_.memory_bytes - std::min(taken, info_.memory_bytes);
+  if (bytes > left) resident_.Evict(bytes - left, stream);
+  return FromPool(bytes, stream, block);
+}
+
+Outcome DeviceExecutor::TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
+  const Outcome made = AllocateAtOnce(bytes, stream, block);
+  if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
+  // An upload uses its array while a piece of it is copied, and a task goes before it.
+  const std::lock_guard lock(uploading_);
+  return AllocateWithRoom(bytes, stream, block);
+}
+
+Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
   const std::lock_guard lock(allocating_);
-  // What the pool keeps for other sizes may be in the way: give it back, and try once more.
-  if (const Outcome o = Shrink(0); !o.ok()) return o;
-  if (const int made = allocate(); made != kDriverOutOfMemory) return driver_.Check(made, "device memory");
+  for (;;) {
+    // What the pool keeps for other sizes may be in the way: give it back, and try once more.
+    if (const Outcome o = Shrink(0); !o.ok()) return o;
+    const Outcome made = FromPool(bytes, stream, block);
+    if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
+    const std::uint64_t unclaimed = UnclaimedBytes();
+    if (resident_.Evict(bytes > unclaimed ? bytes - unclaimed : 1, stream) == 0) return made;
+  }
+}
+
+Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block) {
+  const Outcome made = TryAllocate(bytes, lane.stream(), block);
+  if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
+  const std::lock_guard lock(allocating_);
   const std::uint64_t free = FreeBytes();
   char text[240];
   const int length =
@@ -267,16 +296,80 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, 
   return Outcome::OutOfMemory(text);
 }
 
-void DeviceExecutor::Returned(const LaneExecutor& lane) {
+Outcome DeviceExecutor::Free(DevicePointer block, std::uint64_t bytes, CUstream_st* stream) {
+  task_bytes_ -= bytes;
+  return driver_.Check(driver_.cuMemFreeAsync(block, stream), "freeing device memory");
+}
+
+ResidentArrays::Use DeviceExecutor::Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied,
+                                         DevicePointer memory, CUstream_st* stream) {
+  ResidentArrays::Use use = resident_.Add(identity, bytes, copied, memory, stream);
+  task_bytes_ -= ResidentArrays::MemoryBytes(bytes);
+  return use;
+}
+
+void DeviceExecutor::Begin(const LaneExecutor& lane) {
   const std::lock_guard lock(mutex_);
-  std::erase(holding_, &lane);
-  last_returned_ = std::chrono::steady_clock::now();
+  running_.push_back(&lane);
+}
+
+void DeviceExecutor::Returned(const LaneExecutor& lane) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, &lane);
+  }
+  Touch();
+}
+
+void DeviceExecutor::Touch() {
+  const std::lock_guard lock(mutex_);
+  shrunk_ = false;
+  last_touched_ = std::chrono::steady_clock::now();
+}
+
+bool DeviceExecutor::Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset,
+                            const std::byte* data, std::uint64_t bytes) {
+  const bool sound = identity != 0 && bytes > 0 && offset <= total_bytes && bytes <= total_bytes - offset;
+  if (!sound || total_bytes > info_.memory_bytes) return false;
+  const std::lock_guard lock(uploading_);
+  if (!Usable().ok() || !Enter().ok()) return false;
+  if (upload_staging_ == nullptr) {
+    auto staging = std::make_unique<Staging>(pinned_, &copy_threads_, copy_helpers());
+    if (!staging->Initialise().ok()) return false;
+    upload_staging_ = std::move(staging);
+  }
+  CUstream_st* const stream = resident_.stream();
+  ResidentArrays::Use use = resident_.Find(identity, total_bytes);
+  if (!use && offset == 0) {
+    DevicePointer memory = 0;
+    const std::uint64_t memory_bytes = ResidentArrays::MemoryBytes(total_bytes);
+    Outcome made = AllocateAtOnce(memory_bytes, stream, memory);
+    if (made.code() == HOTPLATE_OUT_OF_MEMORY) made = AllocateWithRoom(memory_bytes, stream, memory);
+    if (!made.ok()) return false;
+    use = Keep(identity, total_bytes, 0, memory, stream);
+  }
+  if (!use) return false;
+  hotplate_control control{};
+  const CudaContext context(traits_, {.driver = &driver_, .stream = stream}, control);
+  const Piece piece{const_cast<std::byte*>(data), offset, bytes};  // only read
+  const Outcome extended = resident_.Extend(use, offset, offset + bytes, [&] {
+    return upload_staging_->ToDevice(use.memory(), {&piece, 1}, context);
+  });
+  // A copy that nobody will wait for must not outlive the hold on its memory.
+  if (!extended.ok()) static_cast<void>(driver_.cuStreamSynchronize(stream));
+  return extended.ok();
+}
+
+void DeviceExecutor::Forget(std::uint64_t identity) {
+  if (!Usable().ok() || !Enter().ok()) return;
+  resident_.Forget(identity);
+  Touch();
 }
 
 void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
   const auto idle = [&] {
     const std::lock_guard lock(mutex_);
-    return !shrunk_ && holding_.empty() && now - last_returned_ >= kIdleAfter;
+    return !shrunk_ && running_.empty() && now - last_touched_ >= kIdleAfter;
   };
   if (!Usable().ok() || !idle()) return;
   const std::unique_lock lock(allocating_, std::try_to_lock);
@@ -302,6 +395,7 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, 
     why_lost_ = text;
     lost_.store(true, std::memory_order_release);
   }
+  resident_.Abandon();
   if (log_ != nullptr) log_(log_user_, text);
   return Outcome::DeviceLost(text);
 }
@@ -315,13 +409,18 @@ std::string DeviceExecutor::Neighbours(const LaneExecutor& lane) const {
   return names;
 }
 
-std::uint64_t DeviceExecutor::FreeBytes() const {
+std::uint64_t DeviceExecutor::UnclaimedBytes() const {
   hotplate_cuda_sample sample{};
   if (!Sample(sample)) return 0;
   const std::uint64_t idle = sample.pool_reserved_bytes - std::min(sample.pool_used_bytes, sample.pool_reserved_bytes);
   const std::uint64_t device_free = sample.memory_total_bytes - sample.memory_used_bytes;
   const std::uint64_t free = device_free > kReservedBytes ? device_free - kReservedBytes : 0;
-  return std::min(free + idle, info_.memory_bytes);
+  return free + idle;
+}
+
+std::uint64_t DeviceExecutor::FreeBytes() const {
+  if (!Usable().ok()) return 0;
+  return std::min(UnclaimedBytes() + resident_.idle_bytes(), info_.memory_bytes);
 }
 
 bool DeviceExecutor::Sample(hotplate_cuda_sample& sample) const {
@@ -339,13 +438,15 @@ bool DeviceExecutor::Sample(hotplate_cuda_sample& sample) const {
   sample.memory_used_bytes = total_bytes - std::min(free_bytes, total_bytes);
   sample.pinned_bytes = pinned_.pinned_bytes();
   sample.pinned_peak_bytes = pinned_.peak_bytes();
+  sample.resident_bytes = resident_.bytes();
+  sample.resident_arrays = resident_.count();
   return true;
 }
 
 void DeviceExecutor::Add(const LaneExecutor& lane) {
   const std::lock_guard lock(mutex_);
   lanes_.push_back(&lane);
-  holding_.reserve(lanes_.size());  // so that no task fails for want of room there
+  running_.reserve(lanes_.size());  // so that no task fails for want of room there
 }
 
 void DeviceExecutor::Remove(const LaneExecutor& lane) {

@@ -1,6 +1,8 @@
 // One CUDA device and its lanes, on the plug-in's side of the table. The life of a task on a lane:
-//   1. One block of device memory for all of its arrays and scratch, from the device's stream-ordered pool.
-//   2. Inputs: host -> pinned staging -> device (staging.h): the first bytes are on the bus while the last are staged.
+//   1. Device memory from the device's stream-ordered pool (task_memory.h): one block for what is the task's alone; an
+//      array with an identity is where it lies already, or gets memory of its own and stays (resident_arrays.h).
+//   2. Inputs that are not there: host -> pinned staging -> device (staging.h), the first bytes on the bus while the
+//      last are staged.
 //   3. The kernel's launcher enqueues on the lane's stream.
 //   4. Outputs come back the same way; the block goes back to the pool in the stream's order.
 // Events on the stream between these give the times. Every call's result is read; the first failure ends the task.
@@ -25,21 +27,17 @@
 #include "kernels/cuda/kernel_side.h"
 #include "kernels/cuda/pinned_pool.h"
 #include "kernels/cuda/plugin_abi.h"
+#include "kernels/cuda/resident_arrays.h"
 #include "kernels/cuda/staging.h"
 
 namespace hotplate {
 
-// Where a task's arrays and scratch lie in its block of memory.
-struct TaskLayout {
-  std::uint64_t bytes = 0;  // of the block
-  std::uint64_t scratch_offset = 0;
-  std::uint64_t scratch_bytes = 0;
-};
-
-// Device bytes that a call needs: its arrays, each padded, and the kernel's scratch. INVALID if that overflows.
-Outcome LayOut(const CudaLauncher& launcher, const hotplate_call& call, const CudaTraits& traits, TaskLayout& layout);
+// Device bytes that a call needs at most: its arrays, each padded, and the kernel's scratch. INVALID if that overflows.
+Outcome PlanBytes(const CudaLauncher& launcher, const hotplate_call& call, const CudaTraits& traits,
+                  std::uint64_t& bytes);
 
 class LaneExecutor;
+class TaskMemory;
 
 class DeviceExecutor {
  public:
@@ -63,11 +61,31 @@ class DeviceExecutor {
   // OK, or INVALID: the compute capability has not this precision.
   Outcome CheckPrecision(int precision) const;
 
-  // A block from the pool for the lane's task, ordered in its stream. OUT_OF_MEMORY says what is needed, what is free,
-  // and unless that is much, how large a block could be had.
+  ResidentArrays& resident() { return resident_; }
+
+  // Memory from the pool, ordered in the stream. Resident arrays that nobody uses make room for it, before
+  // OUT_OF_MEMORY is said.
+  Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  // The same for a lane's task, but that OUT_OF_MEMORY says what is needed, what is free, and unless that is much, how
+  // large a block could be had.
   Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
-  // The lane's task is over, and its block freed in its stream.
+  // Of either; in the order of the stream.
+  Outcome Free(DevicePointer block, std::uint64_t bytes, CUstream_st* stream);
+  // What TryAllocate gave becomes the memory of a resident array; see ResidentArrays::Add.
+  ResidentArrays::Use Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory,
+                           CUstream_st* stream);
+
+  // The lane's task has its memory and is about to enqueue: nobody is to wait for its stream.
+  void Begin(const LaneExecutor& lane);
+  // It is over, and its memory freed in its stream.
   void Returned(const LaneExecutor& lane);
+
+  // A piece of an array, ahead of any task; pieces come in order. False if the rest need not come: there is no room, or
+  // a task has copied it, or the device is lost.
+  bool Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset, const std::byte* data,
+              std::uint64_t bytes);
+  void Forget(std::uint64_t identity);
+
   // Gives what the pool keeps back to the device, but for a small rest, when no task has had memory for some seconds.
   // To be called now and then, from any thread.
   void Rest(std::chrono::steady_clock::time_point now);
@@ -87,8 +105,17 @@ class DeviceExecutor {
   Outcome Describe();
   Outcome MakeContext();
   Outcome MakePool();
+  Outcome FromPool(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  // As long as that does not take long; and then, with uploading_ held, by all that can be done.
+  Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
-  // Shrinks the pool to `keep` bytes, as far as running tasks allow. The caller holds allocating_ alone.
+  // What could be had without taking from resident arrays.
+  std::uint64_t UnclaimedBytes() const;
+  // Something was allocated, or freed: the pool is worth another look when the device is idle.
+  void Touch();
+  // Shrinks the pool to `keep` bytes, as far as running tasks and resident arrays allow. The caller holds allocating_
+  // alone.
   Outcome Shrink(std::uint64_t keep);
   // "; beside it ran a, b": the kernels of the other lanes. The caller holds mutex_.
   std::string Neighbours(const LaneExecutor& lane) const;
@@ -105,6 +132,8 @@ class DeviceExecutor {
   OwnedPool pool_;
   PinnedPool pinned_;
   ThreadPool copy_threads_;
+  ResidentArrays resident_{driver_};
+  std::atomic<std::uint64_t> task_bytes_{0};  // what was allocated and is no resident array's
 
   // Held shared while a block is allocated, alone while the pool shrinks or what is left is measured: the measuring
   // must not take from another lane what that lane asks for. Locked before mutex_.
@@ -115,9 +144,13 @@ class DeviceExecutor {
   // The rest is guarded by mutex_.
   std::string why_lost_;
   std::vector<const LaneExecutor*> lanes_;
-  std::vector<const LaneExecutor*> holding_;  // of these, whose task has a block
-  bool shrunk_ = true;                        // since a task had one
-  std::chrono::steady_clock::time_point last_returned_;
+  std::vector<const LaneExecutor*> running_;  // of these, whose task may have a kernel in flight
+  bool shrunk_ = true;                        // since memory was last allocated or freed
+  std::chrono::steady_clock::time_point last_touched_;
+
+  std::mutex uploading_;  // held while a piece is copied; locked before all others
+  // Guarded by uploading_.
+  std::unique_ptr<Staging> upload_staging_;  // from the first upload on
 };
 
 class LaneExecutor {
@@ -141,8 +174,8 @@ class LaneExecutor {
   Outcome Initialise();
   Outcome RunTask(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
                   hotplate_cuda_report& report);
-  Outcome RunInBlock(const CudaLauncher& launcher, const hotplate_call& host_call, const TaskLayout& layout,
-                     std::byte* block, CudaContext& context, hotplate_cuda_report& report);
+  Outcome RunInMemory(const CudaLauncher& launcher, TaskMemory& memory, CudaContext& context,
+                      hotplate_cuda_report& report);
   Outcome Elapsed(int from, int to, std::uint64_t& ns) const;
 
   DeviceExecutor& device_;

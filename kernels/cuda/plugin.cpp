@@ -74,10 +74,10 @@ void Plan(hotplate_cuda_device* device, const char* kernel, const hotplate_call*
                if (launcher == nullptr) return NoKernel(kernel);
                if (const Outcome usable = executor.Usable(); !usable.ok()) return usable;
                if (const Outcome o = executor.CheckPrecision(call->precision); !o.ok()) return o;
-               TaskLayout layout;
-               if (const Outcome o = LayOut(*launcher, *call, executor.traits(), layout); !o.ok()) return o;
+               std::uint64_t bytes = 0;
+               if (const Outcome o = PlanBytes(*launcher, *call, executor.traits(), bytes); !o.ok()) return o;
                const Call view(*call);
-               *scratch_bytes = layout.bytes;
+               *scratch_bytes = bytes;
                for (const hotplate_array& array : view.inputs()) *scratch_bytes -= array.bytes;
                for (const hotplate_array& array : view.outputs()) *scratch_bytes -= array.bytes;
                return Outcome::Ok();
@@ -101,6 +101,19 @@ void RunTask(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* 
                       return Outcome(report->outcome);
                     }).plain();
 }
+
+int32_t Upload(hotplate_cuda_device* device, uint64_t identity, uint64_t total_bytes, uint64_t offset, const void* data,
+               uint64_t bytes) {
+  const auto* const piece = static_cast<const std::byte*>(data);
+  bool wanted = false;
+  const Outcome sent = Guarded([&] {
+    wanted = FromC(device)->Upload(identity, total_bytes, offset, piece, bytes);
+    return Outcome::Ok();
+  });
+  return sent.ok() && wanted ? 1 : 0;
+}
+
+void Forget(hotplate_cuda_device* device, uint64_t identity) { FromC(device)->Forget(identity); }
 
 uint64_t FreeBytes(hotplate_cuda_device* device) { return FromC(device)->FreeBytes(); }
 
@@ -151,6 +164,8 @@ const hotplate_cuda_table& Table() {
       .plan = Plan,
       .use_library = UseLibrary,
       .run_task = RunTask,
+      .upload = Upload,
+      .forget = Forget,
       .free_bytes = FreeBytes,
       .sample = Sample,
   };

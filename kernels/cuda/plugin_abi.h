@@ -9,7 +9,9 @@
  *      run it.
  *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before a kernel's first
  *      on that lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
- *   6. close_lane for every lane (any thread, not while it runs), then close_device.
+ *   6. upload and forget from any thread but a lane's: arrays that have an identity (kernels/abi.h) may lie on the
+ *      device before, between and after tasks. What lies there is a copy: the host's memory keeps every array.
+ *   7. close_lane for every lane (any thread, not while it runs), then close_device.
  * Text that is returned belongs to the plug-in and lives as long as it does; text in structs is copied.
  * Functions may be called from several threads at once, except that one lane runs one task at a time. */
 #ifndef HOTPLATE_KERNELS_CUDA_PLUGIN_ABI_H_
@@ -38,7 +40,7 @@ typedef struct hotplate_cuda_device_options {
   void* driver_library;  /* what dlopen returned for libcuda.so.1; stays open for good */
   int32_t index;         /* of the driver's devices */
   int32_t copy_threads;  /* that help to copy to and from pinned memory, beside the lane's own; 0: none */
-  uint64_t pinned_bytes; /* host memory that may be pinned for the device's lanes, at most */
+  uint64_t pinned_bytes; /* host memory that may be pinned for the device's copies, at most */
 } hotplate_cuda_device_options;
 
 typedef struct hotplate_cuda_device_info {
@@ -64,6 +66,7 @@ typedef struct hotplate_cuda_sample {
   uint64_t memory_total_bytes, memory_used_bytes;                 /* of the device, whoever uses it */
   uint64_t pool_reserved_bytes, pool_used_bytes, pool_peak_bytes; /* of this process's pool; peak of the used bytes */
   uint64_t pinned_bytes, pinned_peak_bytes;                       /* host memory pinned for staging; peak of its use */
+  uint64_t resident_bytes, resident_arrays; /* of the used bytes, those of arrays that stay; and how many these are */
 } hotplate_cuda_sample;
 
 /* Called with one line without a newline, from any thread that is inside a call to the plug-in. May be null. */
@@ -98,11 +101,20 @@ typedef struct hotplate_cuda_table {
    * function missing. */
   void (*use_library)(hotplate_cuda_lane* lane, const char* kernel, void* opened, hotplate_outcome* outcome);
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's
-   * arrays lie in host memory; its scratch pointer is ignored, its scratch_bytes are what plan said. */
+   * arrays lie in host memory; its scratch pointer is ignored, its scratch_bytes are what plan said. Arrays with an
+   * identity stay on the device if they can: an input is then not copied again, an output not when it is an input. */
   void (*run_task)(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
                    hotplate_cuda_report* report);
 
-  /* Bytes that tasks could get now. Zero for a lost device. */
+  /* Copies a piece of an array to the device, ahead of any task; best effort. Pieces come in order and one at a time,
+   * the first at offset 0; with the last the array is there. Returns when `data` has been read. 0: the rest need not
+   * come, since there is no room or a task was faster. What came stays until it is forgotten or its room is needed. */
+  int32_t (*upload)(hotplate_cuda_device* device, uint64_t identity, uint64_t total_bytes, uint64_t offset,
+                    const void* data, uint64_t bytes);
+  /* Nobody will name this array again; it need not be there. Waits for nothing. */
+  void (*forget)(hotplate_cuda_device* device, uint64_t identity);
+
+  /* Bytes that tasks could get now: what is free, and what holds arrays that no task uses. Zero for a lost device. */
   uint64_t (*free_bytes)(hotplate_cuda_device* device);
   /* 0 when it could not be read (a lost device). */
   int32_t (*sample)(hotplate_cuda_device* device, hotplate_cuda_sample* sample);

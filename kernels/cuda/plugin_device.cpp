@@ -224,6 +224,12 @@ class PluginDevice : public Device {
     return std::make_unique<PluginLane>(device_, lane);
   }
 
+  bool Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset,
+              std::span<const std::byte> piece) override {
+    return device_->table().upload(device_->get(), identity, total_bytes, offset, piece.data(), piece.size()) != 0;
+  }
+  void Forget(std::uint64_t identity) override { device_->table().forget(device_->get(), identity); }
+
   std::uint64_t FreeBytes() const override { return device_->FreeBytes(); }
 
   DeviceMetrics Sample() override {
@@ -239,6 +245,8 @@ class PluginDevice : public Device {
     metrics.pool_peak_bytes = sample.pool_peak_bytes;
     metrics.pinned_bytes = sample.pinned_bytes;
     metrics.pinned_peak_bytes = sample.pinned_peak_bytes;
+    metrics.resident_bytes = sample.resident_bytes;
+    metrics.resident_arrays = sample.resident_arrays;
     return metrics;
   }
 

@@ -35,7 +35,8 @@ struct CUctx_st {
 struct CUevent_st {
   CUctx_st* context = nullptr;
   unsigned flags = 0;
-  std::uint64_t recorded = 0, reached = 0;  // guarded by Fake::mutex_, as the next two
+  std::uint64_t recorded = 0, reached = 0;  // guarded by Fake::mutex_, as the next three
+  std::shared_ptr<bool> passed;             // the last record: whoever waits for it is not concerned by later ones
   CUstream_st* stream = nullptr;            // that it was recorded on last
   std::uint64_t frees = 0;                  // of that stream before it
   Clock::time_point time;
@@ -443,31 +444,36 @@ class Fake : public FakeCuda {
   int Record(CUevent_st* event, CUstream_st* stream) {
     if (const int error = CallInContext("cuEventRecord")) return error;
     std::uint64_t turn = 0;
+    const auto passed = std::make_shared<bool>(false);
     {
       const std::lock_guard lock(mutex_);
       if (!events_.contains(event)) return kInvalidHandle;
       turn = ++event->recorded;
+      event->passed = passed;
       event->stream = stream;
       event->frees = streams_.contains(stream) ? stream->frees : 0;
     }
-    return Enqueue(stream, [this, event, turn] {
+    return Enqueue(stream, [this, event, turn, passed] {
       const std::lock_guard lock(mutex_);
-      if (!events_.contains(event)) return;
+      *passed = true;
+      changed_.notify_all();
+      if (!events_.contains(event) || event->passed != passed) return;
       event->reached = turn;
       event->time = Clock::now();
-      changed_.notify_all();
     });
   }
   int WaitEvent(CUstream_st* stream, CUevent_st* event) {
     if (const int error = CallInContext("cuStreamWaitEvent")) return error;
-    std::uint64_t turn = 0;
+    std::shared_ptr<bool> passed;
     {
       const std::lock_guard lock(mutex_);
-      turn = event->recorded;
+      if (!events_.contains(event)) return kInvalidHandle;
+      passed = event->passed;
     }
-    return Enqueue(stream, [this, event, turn] {
+    if (passed == nullptr) return 0;
+    return Enqueue(stream, [this, passed] {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !events_.contains(event) || event->reached >= turn; });
+      changed_.wait(lock, [&] { return *passed; });
     });
   }
   int QueryEvent(CUevent_st* event) {

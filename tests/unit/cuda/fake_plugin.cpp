@@ -166,6 +166,8 @@ extern "C" __attribute__((visibility("default"))) const hotplate_cuda_table* hot
 #else
       .run_task = RunTask,
 #endif
+      .upload = [](hotplate_cuda_device*, uint64_t, uint64_t, uint64_t, const void*, uint64_t) { return 0; },
+      .forget = [](hotplate_cuda_device*, uint64_t) {},
       .free_bytes = FreeBytes,
       .sample = Sample,
   };
