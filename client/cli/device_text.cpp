@@ -1,6 +1,8 @@
 #include "client/cli/device_text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "client/cli/format.h"
 
@@ -16,8 +18,10 @@ std::vector<std::string> DeviceWords(const v1::DeviceSample& sample) {
   // Of an instance, these are its neighbours' too.
   const std::string whole = sample.of_whole_gpu() ? " (whole GPU)" : "";
   if (sample.has_pool_used_bytes() && sample.has_pool_peak_bytes()) {
-    words.push_back("jobs hold " + Bytes(static_cast<double>(sample.pool_used_bytes())) + ", peak " +
+    const std::uint64_t arrays = std::min(sample.resident_bytes(), sample.pool_used_bytes());
+    words.push_back("jobs hold " + Bytes(static_cast<double>(sample.pool_used_bytes() - arrays)) + ", peak " +
                     Bytes(static_cast<double>(sample.pool_peak_bytes())));
+    if (arrays > 0) words.push_back("arrays " + Bytes(static_cast<double>(arrays)));
   }
   if (sample.pinned_bytes() > 0) words.push_back("pinned " + Bytes(static_cast<double>(sample.pinned_bytes())));
   if (sample.has_power_watts()) {

@@ -65,10 +65,10 @@ void FreeBytes(std::byte* data, std::size_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<HostBuffer> HostBuffer::Allocate(std::size_t bytes) {
+std::shared_ptr<HostBuffer> HostBuffer::Allocate(std::size_t bytes, std::uint64_t identity) {
   std::byte* const data = AllocateBytes(bytes);
   if (data == nullptr) return nullptr;
-  auto* const buffer = new (std::nothrow) HostBuffer(data, bytes);
+  auto* const buffer = new (std::nothrow) HostBuffer(data, bytes, identity);
   if (buffer == nullptr) {
     FreeBytes(data, bytes);
     return nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -13,7 +14,7 @@ class HostBuffer {
   static constexpr std::size_t kAlignment = 64;
 
   // Null when the memory is not to be had. Zero bytes are fine.
-  static std::shared_ptr<HostBuffer> Allocate(std::size_t bytes);
+  static std::shared_ptr<HostBuffer> Allocate(std::size_t bytes, std::uint64_t identity = 0);
 
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
@@ -22,14 +23,18 @@ class HostBuffer {
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
+  // Names what the buffer holds, once it is written and never changes again; 0: nobody needs to know it by name.
+  std::uint64_t identity() const { return identity_; }
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
  private:
-  HostBuffer(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  HostBuffer(std::byte* data, std::size_t size, std::uint64_t identity)
+      : data_(data), size_(size), identity_(identity) {}
 
   std::byte* data_;
   std::size_t size_;
+  std::uint64_t identity_;
 };
 
 }  // namespace hotplate

@@ -55,6 +55,7 @@ class ArrayStore::Impl {
   const ArrayLimits limits;
   const Clock& clock;
   const std::shared_ptr<CountedMemory> memory;
+  std::shared_ptr<DeviceCopies> copies;  // null where no device keeps any
 
   mutable std::mutex mutex;
   // Guarded by mutex.
@@ -203,8 +204,8 @@ namespace {
 
 class ArrayWriter final : public ArrayStore::Writer {
  public:
-  ArrayWriter(std::mutex& mutex, const Clock& clock, std::shared_ptr<Entry> entry)
-      : mutex_(mutex), clock_(clock), entry_(std::move(entry)), buffer_(entry_->filling) {
+  ArrayWriter(std::mutex& mutex, const Clock& clock, std::shared_ptr<DeviceCopies> copies, std::shared_ptr<Entry> entry)
+      : mutex_(mutex), clock_(clock), copies_(std::move(copies)), entry_(std::move(entry)), buffer_(entry_->filling) {
     written_ = entry_->array.bytes_written;
   }
 
@@ -217,7 +218,9 @@ class ArrayWriter final : public ArrayStore::Writer {
 
   void Advance(std::size_t bytes) override {
     assert(bytes <= buffer_->size() - written_);
+    const std::size_t before = written_;
     written_ += std::min(bytes, buffer_->size() - written_);
+    if (copies_ != nullptr) copies_->Written(buffer_, before, written_);
     std::scoped_lock lock(mutex_);
     if (entry_->freed) return;
     entry_->array.bytes_written = written_;
@@ -231,6 +234,7 @@ class ArrayWriter final : public ArrayStore::Writer {
  private:
   std::mutex& mutex_;
   const Clock& clock_;
+  const std::shared_ptr<DeviceCopies> copies_;  // may be null
   const std::shared_ptr<Entry> entry_;
   const std::shared_ptr<HostBuffer> buffer_;
   std::size_t written_ = 0;
@@ -260,6 +264,8 @@ ArrayStore::NameHold::~NameHold() {
 
 ArrayStore::ArrayStore(ArrayLimits limits, const Clock& clock) : impl_(std::make_unique<Impl>(limits, clock)) {}
 ArrayStore::~ArrayStore() = default;
+
+void ArrayStore::Attach(std::shared_ptr<DeviceCopies> copies) { impl_->copies = std::move(copies); }
 
 absl::Status ArrayStore::ValidateName(const std::string& name) {
   if (name.empty() || name.size() > kMaxNameBytes) {
@@ -299,7 +305,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const S
   } else if (absl::Status status = impl_->CheckCount(); !status.ok()) {
     return status;
   }
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free, impl_->copies);
   if (!buffer.ok()) return buffer.status();
   if (replaced != 0) replaced_entry = impl_->Forget(replaced);
 
@@ -333,7 +339,7 @@ absl::StatusOr<std::unique_ptr<ArrayStore::Writer>> ArrayStore::OpenWriter(const
   }
   entry.has_writer = true;
   entry.last_write = impl_->clock.Now();
-  return std::make_unique<ArrayWriter>(impl_->mutex, impl_->clock, *std::move(found));
+  return std::make_unique<ArrayWriter>(impl_->mutex, impl_->clock, impl_->copies, *std::move(found));
 }
 
 absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const std::string& id_or_name) const {
@@ -404,6 +410,10 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std:
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes) {
   return impl_->memory->Allocate(bytes);
+}
+
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateArray(std::uint64_t bytes) {
+  return impl_->memory->Allocate(bytes, 0, impl_->copies);
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,

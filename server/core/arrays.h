@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/core/device_copies.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -31,6 +32,10 @@ class ArrayStore {
  public:
   ArrayStore(ArrayLimits limits, const Clock& clock);
   ~ArrayStore();
+
+  // Arrays that are made from now on may be copied to devices. To be called before the store is used by more than one
+  // thread: by the engine, which has the devices, and until whose end the copies are told of arrays.
+  void Attach(std::shared_ptr<DeviceCopies> copies);
 
   // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`.
   absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
@@ -67,6 +72,8 @@ class ArrayStore {
 
   // Memory for an output of a job, counted like any other; it becomes an array by Adopt, or goes with its last user.
   absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes);
+  // The same for an output that shall become an array: devices may keep it.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateArray(std::uint64_t bytes);
   // An owner without a session and no lease: the array stays until somebody frees it.
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
                                       std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,

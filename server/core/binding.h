@@ -32,8 +32,10 @@ struct BoundOutput {
 struct DeviceNeed {
   unsigned device = 0;  // its place in the DeviceSet
   std::uint64_t scratch_bytes = 0;
-  std::uint64_t peak_bytes = 0;   // inputs, outputs and scratch
-  std::uint64_t extra_bytes = 0;  // of peak, what the device does not hold yet
+  std::uint64_t peak_bytes = 0;  // inputs, outputs and scratch
+  // Of peak, what has to be free before the job begins. Copies of its inputs that the device may have are in it: they
+  // count as free there (Device::FreeBytes) as long as no job uses them, and may be gone until then.
+  std::uint64_t extra_bytes = 0;
 };
 
 // Everything in the spec's order.

@@ -9,17 +9,20 @@
 namespace hotplate::core {
 namespace {
 
-// Shares the buffer's life with its place in the count, so that one pointer ends both.
+// Shares the buffer's life with its place in the count and its copies on devices, so that one pointer ends all.
 struct Counted {
   std::shared_ptr<HostBuffer> buffer;
   std::shared_ptr<std::atomic<std::uint64_t>> held;
   std::uint64_t bytes;
+  std::shared_ptr<DeviceCopies> copies;
 
-  Counted(std::shared_ptr<HostBuffer> b, std::shared_ptr<std::atomic<std::uint64_t>> h, std::uint64_t n)
-      : buffer(std::move(b)), held(std::move(h)), bytes(n) {}
+  Counted(std::shared_ptr<HostBuffer> b, std::shared_ptr<std::atomic<std::uint64_t>> h, std::uint64_t n,
+          std::shared_ptr<DeviceCopies> c)
+      : buffer(std::move(b)), held(std::move(h)), bytes(n), copies(std::move(c)) {}
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
   ~Counted() {
+    if (copies != nullptr) copies->Forget(buffer->identity());
     buffer.reset();
     held->fetch_sub(bytes, std::memory_order_relaxed);
   }
@@ -27,7 +30,8 @@ struct Counted {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_t bytes, std::uint64_t soon_free) {
+absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                                    const std::shared_ptr<DeviceCopies>& copies) {
   std::uint64_t held = held_.load(std::memory_order_relaxed);
   do {
     const std::uint64_t lasting = held - std::min(held, soon_free);
@@ -38,14 +42,14 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_
     }
   } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
 
-  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
+  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes, copies == nullptr ? 0 : DeviceCopies::NewIdentity());
   std::shared_ptr<std::atomic<std::uint64_t>> count(shared_from_this(), &held_);
   if (buffer == nullptr) {
     held_.fetch_sub(bytes, std::memory_order_relaxed);
     return absl::ResourceExhaustedError(absl::StrCat("the machine has no ", bytes, " bytes of memory left"));
   }
   HostBuffer* plain = buffer.get();
-  auto counted = std::make_shared<Counted>(std::move(buffer), std::move(count), bytes);
+  auto counted = std::make_shared<Counted>(std::move(buffer), std::move(count), bytes, copies);
   return std::shared_ptr<HostBuffer>(std::move(counted), plain);
 }
 

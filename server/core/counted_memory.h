@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/array/host_buffer.h"
+#include "server/core/device_copies.h"
 
 namespace hotplate::core {
 
@@ -16,8 +17,10 @@ class CountedMemory : public std::enable_shared_from_this<CountedMemory> {
   explicit CountedMemory(std::uint64_t limit) : limit_(limit) {}
 
   // RESOURCE_EXHAUSTED, with what is held and the limit. The buffer keeps the count alive, and may outlive all else.
-  // `soon_free` bytes are about to be released by the caller and do not count against the limit.
-  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free = 0);
+  // `soon_free` bytes are about to be released by the caller and do not count against the limit. With `copies` the
+  // buffer gets an identity, and its end is told there.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free = 0,
+                                                       const std::shared_ptr<DeviceCopies>& copies = nullptr);
 
   std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 

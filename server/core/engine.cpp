@@ -22,6 +22,7 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       idle_since_(clock.Now()),
       last_use_((idle_since_ - kLinger).time_since_epoch().count()) {
   for (const KernelSpec& spec : catalog_.specs()) spec_hashes_.emplace(&spec, spec.Hash());
+  if (copies_ != nullptr) arrays_.Attach(copies_);
   OpenLanes();
   ticker_ = std::thread([this] { RunTicker(); });
 }
@@ -49,6 +50,8 @@ Engine::Impl::~Impl() {
     for (const std::unique_ptr<LaneState>& lane : device->lanes) lane->thread.join();
   }
   ticker_.join();
+  // Buffers may outlive the devices; from here on nobody is told of them.
+  if (copies_ != nullptr) copies_->Close();
 }
 
 void Engine::Impl::Perform(Aftermath& after) {

@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "server/core/binding.h"
+#include "server/core/device_copies.h"
 #include "server/core/device_history.h"
 #include "server/core/engine.h"
 #include "server/core/job.h"
@@ -196,6 +197,7 @@ class Engine::Impl {
   const EngineOptions options_;
   const Catalog& catalog_;
   const DeviceSet device_set_;
+  const std::shared_ptr<DeviceCopies> copies_ = DeviceCopies::Of(device_set_.devices);  // null if there can be none
   ArrayStore& arrays_;
   const Clock& clock_;
   const Binder binder_;

@@ -10,14 +10,16 @@
 namespace hotplate::core {
 namespace {
 
-hotplate_array ViewOf(const std::string& name, const Signature& signature, std::byte* data) {
+hotplate_array ViewOf(const std::string& name, const Signature& signature, const HostBuffer& buffer) {
   hotplate_array view{};
   view.name = name.c_str();
   view.dtype = static_cast<std::int32_t>(signature.dtype);
   view.rank = static_cast<std::int32_t>(signature.shape.size());
   std::copy(signature.shape.begin(), signature.shape.end(), view.shape);
-  view.data = data;
+  // Kernels read inputs only; the plain view has one pointer for both.
+  view.data = const_cast<std::byte*>(buffer.data());
   view.bytes = ByteSize(signature).value_or(0);
+  view.identity = buffer.identity();
   return view;
 }
 
@@ -135,7 +137,10 @@ absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
     result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
   }
   for (std::size_t i = 0; i < job.bound.outputs.size(); ++i) {
-    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(job.bound.outputs[i].bytes);
+    const BoundOutput& output = job.bound.outputs[i];
+    // One that is not kept goes to the client, however large: it is not to take a device's memory from those that stay.
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
+        output.keep ? arrays_.AllocateArray(output.bytes) : arrays_.AllocateBuffer(output.bytes);
     if (!buffer.ok()) {
       return absl::Status(buffer.status().code(),
                           absl::StrCat(call.spec->outputs()[i].name, ": ", buffer.status().message()));
@@ -154,12 +159,10 @@ void TaskRunner::Describe(const Job& job) {
     params_.push_back(PlainParam(call.spec->params()[i], call.params[i]));
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    // Kernels read inputs only; the plain view has one pointer for both.
-    auto* data = const_cast<std::byte*>(inputs_[i]->data());
-    input_views_.push_back(ViewOf(call.spec->inputs()[i].name, call.inputs[i], data));
+    input_views_.push_back(ViewOf(call.spec->inputs()[i].name, call.inputs[i], *inputs_[i]));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    output_views_.push_back(ViewOf(call.spec->outputs()[i].name, call.outputs[i], outputs_[i]->data()));
+    output_views_.push_back(ViewOf(call.spec->outputs()[i].name, call.outputs[i], *outputs_[i]));
   }
 }
 

@@ -223,6 +223,8 @@ void ToProto(const core::TelemetrySample& sample, v1::TelemetrySample& out) {
     if (metrics.pool_peak_bytes) one.set_pool_peak_bytes(*metrics.pool_peak_bytes);
     if (metrics.pinned_bytes) one.set_pinned_bytes(*metrics.pinned_bytes);
     if (metrics.pinned_peak_bytes) one.set_pinned_peak_bytes(*metrics.pinned_peak_bytes);
+    if (metrics.resident_bytes) one.set_resident_bytes(*metrics.resident_bytes);
+    if (metrics.resident_arrays) one.set_resident_arrays(*metrics.resident_arrays);
   }
   const core::DaemonMetrics& daemon = sample.daemon;
   v1::DaemonSample& out_daemon = *out.mutable_daemon();

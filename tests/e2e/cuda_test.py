@@ -75,6 +75,11 @@ class Cuda(harness.Case):
     def notes(self):
         return "\n".join(self.answer("devices").get("notes", []))
 
+    def metric(self, name):
+        found = [line for line in self.hotplate("metrics").splitlines()
+                 if line.startswith(f"hotplate_device_{name}{{") and 'device="gpu0"' in line]
+        return float(found[0].split()[-1]) if found else None
+
     def test_a_job_on_a_gpu(self):
         self.serve(fake="devices=2")
         self.add("--device", "gpu1")
@@ -85,10 +90,7 @@ class Cuda(harness.Case):
     def test_the_memory_that_jobs_had_is_told(self):
         self.serve(fake="devices=1")
 
-        def metric(name):
-            found = [line for line in self.hotplate("metrics").splitlines()
-                     if line.startswith(f"hotplate_device_{name}{{") and 'device="gpu0"' in line]
-            return float(found[0].split()[-1]) if found else None
+        metric = self.metric
         harness.wait_until(lambda: metric("pool_peak_bytes") == 0, "a device at rest is told of")
         self.add("--device", "gpu0")
         harness.wait_until(lambda: metric("pool_peak_bytes") >= 12000, "the job's arrays are in the pool's peak")
@@ -100,6 +102,18 @@ class Cuda(harness.Case):
         self.assertGreaterEqual(int(gpu["poolPeakBytes"]), 12000)
         self.hotplate("devices", says=("jobs hold 0 B, peak ", "pinned "))
         self.hotplate("top", "--once", says=("jobs hold 0 B, peak ", "pinned "))
+
+    def test_arrays_stay_on_the_device(self):
+        self.serve(fake="devices=1")
+        self.hotplate("put", "ones.npy", "--name", "A")
+        harness.wait_until(lambda: self.metric("resident_bytes") == 4096, "the array is there before any job")
+        self.hotplate("run", "vector_add", "array:A", "array:A", "-o", "array:B", "--device", "gpu0")
+        harness.wait_until(lambda: self.metric("resident_bytes") == 2 * 4096, "so is what a job made of it")
+        self.hotplate("run", "vector_add", "array:A", "array:B", "-o", "sum.npy", "--device", "gpu0")
+        self.assertEqual((self.folder / "sum.npy").read_bytes()[128:], b"\x00\x00\x40\x40" * 1000)
+        self.hotplate("free", "A", "B")
+        harness.wait_until(lambda: self.metric("resident_bytes") == 0, "arrays that are freed leave the device")
+        self.assertEqual(self.metric("pool_used_bytes"), 0)
 
     def test_only_the_devices_that_are_named(self):
         self.serve("--device", "gpu1", fake="devices=2")

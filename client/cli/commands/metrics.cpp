@@ -43,10 +43,10 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
       "device_pool_reserved_bytes", "gauge", "Device memory that the daemon's pool holds.",
       [](D d) { return d.has_pool_reserved_bytes(); }, [](D d) { return d.pool_reserved_bytes(); });
   all(
-      "device_pool_used_bytes", "gauge", "Of the pool, what jobs have.", [](D d) { return d.has_pool_used_bytes(); },
-      [](D d) { return d.pool_used_bytes(); });
+      "device_pool_used_bytes", "gauge", "Of the pool, what jobs and resident arrays have.",
+      [](D d) { return d.has_pool_used_bytes(); }, [](D d) { return d.pool_used_bytes(); });
   all(
-      "device_pool_peak_bytes", "gauge", "Of the pool, the most that jobs had since the daemon's start.",
+      "device_pool_peak_bytes", "gauge", "Of the pool, the most in use since the daemon's start.",
       [](D d) { return d.has_pool_peak_bytes(); }, [](D d) { return d.pool_peak_bytes(); });
   all(
       "device_pinned_bytes", "gauge", "Host memory pinned for copies to and from the device.",
@@ -54,6 +54,9 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
   all(
       "device_pinned_peak_bytes", "gauge", "Of the pinned memory, the most in use since the daemon's start.",
       [](D d) { return d.has_pinned_peak_bytes(); }, [](D d) { return d.pinned_peak_bytes(); });
+  all(
+      "device_resident_bytes", "gauge", "Of the pool, copies of arrays that stay for the next job.",
+      [](D d) { return d.has_resident_bytes(); }, [](D d) { return d.resident_bytes(); });
   all(
       "device_power_watts", "gauge", "Power drawn.", [](D d) { return d.has_power_watts(); },
       [](D d) { return d.power_watts(); });

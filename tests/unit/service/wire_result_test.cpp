@@ -180,6 +180,8 @@ TEST(WireResultTest, ASampleGoesOverWithoutWhatIsNotThere) {
   metrics.pool_peak_bytes = 4;
   metrics.pinned_bytes = 7;
   metrics.pinned_peak_bytes = 6;
+  metrics.resident_bytes = 8;
+  metrics.resident_arrays = 0;
   v1::TelemetrySample out;
   ToProto(sample, out);
   ASSERT_EQ(out.devices_size(), 2);
@@ -197,13 +199,16 @@ TEST(WireResultTest, ASampleGoesOverWithoutWhatIsNotThere) {
   EXPECT_EQ(gpu.last_xid(), 79u);
   EXPECT_TRUE(gpu.of_whole_gpu());
   EXPECT_FALSE(cpu.has_pool_reserved_bytes() || cpu.has_pool_used_bytes() || cpu.has_pool_peak_bytes() ||
-               cpu.has_pinned_bytes() || cpu.has_pinned_peak_bytes());
+               cpu.has_pinned_bytes() || cpu.has_pinned_peak_bytes() || cpu.has_resident_bytes() ||
+               cpu.has_resident_arrays());
   EXPECT_EQ(gpu.pool_reserved_bytes(), 5u);
   EXPECT_TRUE(gpu.has_pool_used_bytes());
   EXPECT_EQ(gpu.pool_used_bytes(), 0u);
   EXPECT_EQ(gpu.pool_peak_bytes(), 4u);
   EXPECT_EQ(gpu.pinned_bytes(), 7u);
   EXPECT_EQ(gpu.pinned_peak_bytes(), 6u);
+  EXPECT_EQ(gpu.resident_bytes(), 8u);
+  EXPECT_TRUE(gpu.has_resident_arrays());
 }
 
 TEST(WireResultTest, AFailedEndHasItsErrorAndReceiptButNoOutputs) {
