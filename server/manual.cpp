@@ -1,27 +1,11 @@
 #include "server/manual.h"
 
+#include "kernels/array/quoted.h"
 #include "server/settings.h"
 #include "server/version.h"
 
 namespace hotplate::server {
 namespace {
-
-// Hyphens, backslashes and leading dots that troff would take for its own.
-std::string Roff(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\\') {
-      result += "\\e";
-    } else if (c == '-') {
-      result += "\\-";
-    } else if ((c == '.' || c == '\'') && (result.empty() || result.back() == '\n')) {
-      result += std::string("\\&") + c;
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
 
 std::string Item(const std::string& title, const std::string& text) {
   return ".TP\n.B " + Roff(title) + "\n" + Roff(text) + ".\n";

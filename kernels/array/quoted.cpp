@@ -68,4 +68,21 @@ std::string Quoted(std::string_view text) {
   return '"' + head + "..." + tail + "\" (" + std::to_string(size) + " bytes)";
 }
 
+std::string Roff(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool first = result.empty() || result.back() == '\n';
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else if ((c == '.' || c == '\'') && first) {
+      result += std::string("\\&") + c;
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 }  // namespace hotplate
