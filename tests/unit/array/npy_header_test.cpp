@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "kernels/array/npy.h"
-#include "tests/unit/array/temporary_folder.h"
+#include "tests/unit/array/bytes_of.h"
 
 namespace hotplate {
 namespace {

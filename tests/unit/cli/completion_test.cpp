@@ -10,14 +10,14 @@
 
 #include "client/cli/catalogue.h"
 #include "client/cli/help.h"
-#include "tests/unit/cli/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
 
 using testing::HasSubstr;
 
-class CompletionTest : public TemporaryFolder {
+class CompletionTest : public testing::Test {
  protected:
   struct Ran {
     int exit;
@@ -36,16 +36,18 @@ class CompletionTest : public TemporaryFolder {
 
   // What bash offers for the last of `words`.
   std::string Offered(const std::string& words, int count) {
-    const std::string script = WriteFile("completion.bash", BashCompletion(EmbeddedKernels()));
+    const std::string script = folder_.Write("completion.bash", BashCompletion(EmbeddedKernels()));
     const Ran ran = Shell("bash -c 'source " + script + "; COMP_WORDS=(" + words +
                           "); COMP_CWORD=" + std::to_string(count - 1) + "; _hotplate; echo \"${COMPREPLY[*]}\"'");
     EXPECT_EQ(ran.exit, 0) << ran.output;
     return ran.output;
   }
+
+  TemporaryFolder folder_;
 };
 
 TEST_F(CompletionTest, BashParsesIt) {
-  const std::string script = WriteFile("completion.bash", BashCompletion(EmbeddedKernels()));
+  const std::string script = folder_.Write("completion.bash", BashCompletion(EmbeddedKernels()));
   const Ran ran = Shell("bash -n " + script);
   EXPECT_EQ(ran.exit, 0) << ran.output;
   EXPECT_EQ(ran.output, "");
@@ -62,7 +64,7 @@ TEST_F(CompletionTest, BashOffersCommandsKernelsParametersAndChoices) {
 }
 
 TEST_F(CompletionTest, ZshParsesIt) {
-  const std::string script = WriteFile("completion.zsh", ZshCompletion(EmbeddedKernels()));
+  const std::string script = folder_.Write("completion.zsh", ZshCompletion(EmbeddedKernels()));
   EXPECT_THAT(ZshCompletion(EmbeddedKernels()), testing::Not(HasSubstr("mapfile")));
   // Its body is bash's too, so that bash finds a slip where zsh is missing.
   const Ran by_bash = Shell("bash -n " + script);
@@ -73,18 +75,19 @@ TEST_F(CompletionTest, ZshParsesIt) {
 }
 
 TEST_F(CompletionTest, FishParsesIt) {
-  const std::string script = WriteFile("completion.fish", FishCompletion(EmbeddedKernels()));
-  EXPECT_THAT(ReadFile(script), HasSubstr("-l transpose-a"));
+  const std::string script = folder_.Write("completion.fish", FishCompletion(EmbeddedKernels()));
+  EXPECT_THAT(ReadText(script), HasSubstr("-l transpose-a"));
   if (!Installed("fish")) GTEST_SKIP() << "fish is not installed";
   const Ran ran = Shell("fish -n " + script);
   EXPECT_EQ(ran.exit, 0) << ran.output;
 }
 
 TEST_F(CompletionTest, ManualPageHasNoTroffWarnings) {
-  const std::string page = WriteFile("hotplate.1", ManualPage());
-  EXPECT_THAT(ReadFile(page), HasSubstr(".SH EXIT STATUS"));
+  const std::string page = folder_.Write("hotplate.1", ManualPage());
+  EXPECT_THAT(ReadText(page), HasSubstr(".SH EXIT STATUS"));
   if (!Installed("groff")) GTEST_SKIP() << "groff is not installed";
   const Ran ran = Shell("groff -man -ww -Kutf8 -z " + page);
+  EXPECT_EQ(ran.exit, 0) << ran.output;
   EXPECT_EQ(ran.output, "");
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "client/lib/client.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/client/fake_daemon.h"
 
 namespace hotplate::client {
@@ -17,7 +18,6 @@ using testing::FakeDaemon;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SomeRecord;
-using testing::TemporaryDirectory;
 using testing::WriteRecord;
 
 ConnectOptions In(const std::string& directory) {
@@ -126,7 +126,7 @@ TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
   socklen_t length = sizeof address;
   ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
 
-  TemporaryDirectory directory;
+  TemporaryFolder directory;
   v1::EndpointRecord record = SomeRecord();
   record.mutable_endpoints(0)->set_port(ntohs(address.sin_port));
   record.set_certificate_pem(testing::MakeCertificate().certificate_pem);

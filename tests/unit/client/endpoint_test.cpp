@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "client/lib/channel.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/client/fake_daemon.h"
 
 namespace hotplate::client {
@@ -20,7 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SomeRecord;
-using testing::TemporaryDirectory;
 using testing::WriteRecord;
 
 class EndpointTest : public ::testing::Test {
@@ -29,7 +29,7 @@ class EndpointTest : public ::testing::Test {
 
   absl::StatusOr<FoundRecord> Find(const std::string& server = "") { return FindRecord(server, directory_.path()); }
 
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_;
 };
 
 std::string Json(const std::string& changed_or_added) {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "tests/temporary_folder.h"
+
 namespace hotplate {
 namespace {
 
@@ -18,18 +20,9 @@ using ::testing::HasSubstr;
 
 class LibrarySearchTest : public ::testing::Test {
  protected:
-  LibrarySearchTest() {
-    std::string pattern = (fs::temp_directory_path() / "hotplate-search-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  ~LibrarySearchTest() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
   std::string Folder(const std::string& path) {
-    fs::create_directories(root_ / path);
-    return (root_ / path).string();
+    fs::create_directories(root_.File(path));
+    return root_.File(path);
   }
   LibrarySearch Search() {
     return LibrarySearch(
@@ -37,10 +30,10 @@ class LibrarySearchTest : public ::testing::Test {
           const auto found = environment_.find(name);
           return found != environment_.end() ? found->second : std::string();
         },
-        root_.string());
+        root_.path());
   }
 
-  fs::path root_;
+  TemporaryFolder root_;
   std::map<std::string, std::string> environment_;
 };
 
@@ -56,13 +49,13 @@ TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
   const std::string home = Folder("home/.local/lib/python3.11/site-packages/nvidia/cublas/lib");
   const std::string system = Folder("usr/lib/python3/dist-packages/nvidia/cublas/lib");
   Folder("usr/lib/python3/dist-packages/numpy/lib");
-  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named + "::" + root_.string() + "/nowhere:" + other},
-                  {"CUDA_HOME", root_.string() + "/module"},
-                  {"CUDA_PATH", root_.string() + "/module"},
-                  {"VIRTUAL_ENV", root_.string() + "/venv"},
-                  {"CONDA_PREFIX", root_.string() + "/conda"},
-                  {"HOME", root_.string() + "/home"}};
-  const ElfFile plugin{.needed = {}, .rpath = {plugins, rpath, root_.string() + "/absent"}};
+  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named + "::" + root_.path() + "/nowhere:" + other},
+                  {"CUDA_HOME", root_.path() + "/module"},
+                  {"CUDA_PATH", root_.path() + "/module"},
+                  {"VIRTUAL_ENV", root_.path() + "/venv"},
+                  {"CONDA_PREFIX", root_.path() + "/conda"},
+                  {"HOME", root_.path() + "/home"}};
+  const ElfFile plugin{.needed = {}, .rpath = {plugins, rpath, root_.path() + "/absent"}};
   EXPECT_THAT(Search().Folders(plugin, plugins), ElementsAre(named, other, plugins, rpath, "", module, newest, older,
                                                              conda, venv, venv_old, conda_python, home, system));
 }
@@ -70,7 +63,7 @@ TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
 TEST_F(LibrarySearchTest, OpensWhatIsNeededAndSaysWhence) {
   const std::string module = Folder("module/lib64");
   fs::copy_file(HOTPLATE_FAKE_LIBRARY, module + "/libcufound.so.13");
-  environment_ = {{"CUDA_HOME", root_.string() + "/module"}};
+  environment_ = {{"CUDA_HOME", root_.path() + "/module"}};
   LibrarySearch search = Search();
   std::vector<std::string> used;
   const ElfFile object{.needed = {"libm.so.6", "libcufound.so.13", "libcuda.so.1"}, .rpath = {}};

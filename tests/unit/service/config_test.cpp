@@ -8,7 +8,7 @@
 
 #include "server/quantity.h"
 #include "server/settings.h"
-#include "tests/unit/service/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::server {
 namespace {
