@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import time
@@ -63,8 +64,8 @@ class Jobs(harness.Case):
     def test_interrupting_a_watch_leaves_the_job_alone(self):
         job_id = self.submit_long_job()
         watch = self.start("watch", job_id)
-        harness.wait_until(lambda: watch.poll() is None and self.job(job_id)["progress"] >= 0, "it watches")
-        time.sleep(0.2)  # nothing outside tells that the stream is open; too early an interrupt tests less, never fails
+        # What it prints tells that its stream is open.
+        self.assertTrue(select.select([watch.stdout], [], [], harness.PATIENCE)[0], "it prints nothing")
         watch.send_signal(signal.SIGINT)
         watch.communicate(timeout=harness.PATIENCE)
         # Nothing to tidy up, so the signal may end it: 130 for a shell in either case.
