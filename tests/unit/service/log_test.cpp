@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-
 #include "tests/temporary_folder.h"
 
 namespace hotplate::server {
