@@ -92,7 +92,8 @@ TEST(ConnectTest, SomebodyElsesCertificateIsRefusedAndGetsNoToken) {
   WriteRecord(daemon.directory(), record);
   const absl::Status status = Client::Connect(In(daemon.directory())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
-  EXPECT_THAT(status.ToString(), HasSubstr("certificate"));
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("certificate"), HasSubstr("fake.json"), HasSubstr("hotplate use"),
+                                       Not(HasSubstr("hotplate status"))));
   EXPECT_EQ(daemon.infos, 0);
 }
 
@@ -112,7 +113,23 @@ TEST(ConnectTest, AnotherTokenIsRefusedAndNotShown) {
   WriteRecord(daemon.directory(), record);
   const absl::Status status = Client::Connect(In(daemon.directory())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(status.ToString(), AllOf(Not(HasSubstr("aaaa")), Not(HasSubstr("bbbb"))));
+  EXPECT_THAT(status.ToString(), AllOf(Not(HasSubstr("aaaa")), Not(HasSubstr("bbbb")), HasSubstr("daemon \"fake\""),
+                                       HasSubstr("fake.json"), HasSubstr("hotplate use")));
+}
+
+TEST(ConnectTest, ACertificateThatIsNoneIsADamagedRecord) {
+  FakeDaemon daemon;
+  v1::EndpointRecord record = daemon.record();
+  const std::string good = record.certificate_pem();
+  for (const std::string& pem : {std::string("hello"), good.substr(0, good.size() / 2), "x" + good.substr(1)}) {
+    record.set_certificate_pem(pem);
+    WriteRecord(daemon.directory(), record);
+    const absl::Status status = Client::Connect(In(daemon.directory())).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr("fake.json"), HasSubstr("certificate_pem"), HasSubstr("HOTPLATE_SERVER")));
+  }
+  EXPECT_EQ(daemon.infos, 0);
 }
 
 TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
