@@ -180,6 +180,12 @@ TEST_F(CommandTest, LogsInJsonAreOneObjectALine) {
   EXPECT_EQ(Hotplate({"logs"}).out, "first \"line\"\nsecond \xff\nno end\n");
 }
 
+TEST_F(CommandTest, LogsWithoutADaemonEndLikeOtherCommandsWithoutOne) {
+  const Ran ran = Hotplate({"logs"});
+  EXPECT_EQ(ran.exit, kExitNoDaemon);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("no log at "), HasSubstr("hotplate up --local")));
+}
+
 TEST_F(CommandTest, ANearMissIsOneSwapOfNeighbours) {
   EXPECT_THAT(Hotplate({"describe", "sleu"}).err, HasSubstr("Nearest: selu"));
   EXPECT_THAT(Hotplate({"run", "sleu"}).err, HasSubstr("Nearest: selu"));

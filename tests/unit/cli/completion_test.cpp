@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 
 #include "client/cli/catalogue.h"
 #include "client/cli/help.h"
@@ -37,13 +38,31 @@ class CompletionTest : public testing::Test {
   // What bash offers for the last of `words`.
   std::string Offered(const std::string& words, int count) {
     const std::string script = folder_.Write("completion.bash", BashCompletion(EmbeddedKernels()));
-    const Ran ran = Shell("bash -c 'source " + script + "; COMP_WORDS=(" + words +
+    const Ran ran = Shell(path_ + "bash -c 'source " + script + "; COMP_WORDS=(" + words +
                           "); COMP_CWORD=" + std::to_string(count - 1) + "; _hotplate; echo \"${COMPREPLY[*]}\"'");
     EXPECT_EQ(ran.exit, 0) << ran.output;
     return ran.output;
   }
 
+  // What fish offers behind `line`, sorted, without the descriptions.
+  std::string OfferedByFish(const std::string& line) {
+    const std::string script = folder_.Write("completion.fish", FishCompletion(EmbeddedKernels()));
+    const Ran ran = Shell(path_ + "cd " + folder_.path() + "; fish --no-config -c 'source " + script +
+                          "; complete -C \"" + line + "\"' | cut -f1 | sort");
+    EXPECT_EQ(ran.exit, 0) << ran.output;
+    return ran.output;
+  }
+
+  // A program of that name which knows two arrays.
+  void InstallFakeHotplate() {
+    const std::string program =
+        folder_.Write("bin/hotplate", "#!/bin/sh\n[ \"$*\" = 'arrays --quiet' ] && printf 'alpha\\nbeta\\n'\n");
+    std::filesystem::permissions(program, std::filesystem::perms(0700));
+    path_ = "PATH=" + folder_.path() + "/bin:$PATH; HOME=" + folder_.path() + "; export PATH HOME; ";
+  }
+
   TemporaryFolder folder_;
+  std::string path_;
 };
 
 TEST_F(CompletionTest, BashParsesIt) {
@@ -61,6 +80,28 @@ TEST_F(CompletionTest, BashOffersCommandsKernelsParametersAndChoices) {
   EXPECT_EQ(Offered("hotplate run integrate2d --variant fa", 5), "fast\n");
   EXPECT_EQ(Offered("hotplate run matmul --precision b", 5), "bf16\n");
   EXPECT_EQ(Offered("hotplate describe trig", 3), "trig_identity\n");
+}
+
+TEST_F(CompletionTest, BashOffersShellsAndNoFilesForItself) {
+  EXPECT_EQ(Offered("hotplate completion \"\"", 3), "bash zsh fish\n");
+}
+
+TEST_F(CompletionTest, BashOffersArraysBehindTheColon) {
+  InstallFakeHotplate();
+  EXPECT_EQ(Offered("hotplate run selu -o array :", 6), "alpha beta\n") << "bash cuts at the colon";
+  EXPECT_EQ(Offered("hotplate run selu -o array : al", 7), "alpha\n");
+  EXPECT_EQ(Offered("hotplate run selu array:be", 4), "array:beta\n") << "COMP_WORDBREAKS without it";
+}
+
+TEST_F(CompletionTest, FishOffersShellsAndArraysButNoFiles) {
+  if (!Installed("fish")) GTEST_SKIP() << "fish is not installed";
+  InstallFakeHotplate();
+  EXPECT_EQ(OfferedByFish("hotplate completion "), "bash\nfish\nzsh\n");
+  EXPECT_EQ(OfferedByFish("hotplate run selu -o array:"), "array:alpha\narray:beta\n");
+  EXPECT_EQ(OfferedByFish("hotplate run selu array:"), "array:alpha\narray:beta\n");
+  folder_.Write("b.npy", "");
+  EXPECT_THAT(OfferedByFish("hotplate run selu -o "), HasSubstr("b.npy"));
+  EXPECT_THAT(OfferedByFish("hotplate put "), HasSubstr("b.npy"));
 }
 
 TEST_F(CompletionTest, ZshParsesIt) {

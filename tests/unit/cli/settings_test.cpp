@@ -79,6 +79,15 @@ TEST_F(SettingsTest, UseMovesTheCurrentLink) {
   EXPECT_EQ(ServerName({.directory = folder_.path(), .server = "asked"}), "asked");
 }
 
+TEST_F(SettingsTest, UseRefusesAFolderThatOthersCanWriteTo) {
+  folder_.Write("servers/local.json", "{}");
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
+  const absl::Status status = SetCurrent({.directory = folder_.path(), .server = ""}, "local");
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("chmod 700 " + folder_.path()));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder_.File("current"))));
+}
+
 TEST_F(SettingsTest, ARecordTellsWhetherASilentDaemonIsGone) {
   const std::string path = folder_.File("servers/far.json");
   EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kGone) << "it took its record away";
