@@ -43,8 +43,11 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
   const absl::Status status = Upload(connection, array->id(), view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
   if (!status.ok()) {
-    FreeAll(connection, {array->id()});
-    return status;
+    const absl::Status freed = FreeAll(connection, {array->id()});
+    if (!stop.stop_requested()) return status;
+    return absl::CancelledError(freed.ok() ? "the upload was given up, and its array freed"
+                                           : "the upload was given up; the daemon frees its array when its upload "
+                                             "grace is over");
   }
   array->set_state(v1::ARRAY_STATE_READY);
   array->set_bytes_written(view.bytes.size());

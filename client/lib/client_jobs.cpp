@@ -90,17 +90,18 @@ absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::
 }
 
 absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
-                                           const JobOptions& options) {
+                                           const JobOptions& options, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
-  JobRun run(c, kernel, inputs, options, {});
+  JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
   absl::StatusOr<v1::JobSpec> spec = run.Prepare();
   if (!spec.ok()) return spec.status();
+  if (run.stop().stop_requested()) return absl::CancelledError("cancelled before the job was sent");
   v1::SubmitJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::SubmitJobResponse response;
   const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Submit, request, response, {.until = run.deadline()});
   // The queued job holds its inputs; nobody else needs them.
-  if (!IsConnectionLoss(status)) run.FreeUploads();
+  if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
   if (!status.ok()) return status;
   return response.job_id();
 }
@@ -174,13 +175,15 @@ absl::StatusOr<JobResult> Client::Wait(const std::string& job_id, const Cancella
 }
 
 absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
-                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download) {
+                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
+                                        const Cancellation* cancellation) {
   const Clock::time_point begin = Clock::now();
   const Connection& c = *impl_->connection;
   v1::FetchResultRequest request;
   request.set_job_id(job_id);
   v1::FetchResultResponse response;
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::FetchResult, request, response);
+  const TransferRules rules{.stop = Impl::TokenOf(cancellation)};
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::FetchResult, request, response, {.stop = rules.stop});
   if (!status.ok()) return status;
   if (!IsOver(response.state())) {
     return absl::FailedPreconditionError("job " + job_id + " is " + v1::JobState_Name(response.state()) +
@@ -192,19 +195,23 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
   end.mutable_result()->Swap(response.mutable_result());
   if (absl::Status failed = FromJobEnd(end, job_id); !failed.ok()) return failed;
 
-  // An array that was to be kept has a name, a session or a lease; the job's own have none of them.
+  // An array that was to be kept has a name or a lease. A session alone says nothing: large outputs belong to that of
+  // whoever ran the job, and wait for it, or for us.
   const auto is_kept = [this](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
     const absl::StatusOr<v1::Array> array = DescribeArray(output.array_id());
+    if (absl::IsNotFound(array.status())) return false;  // the download says what that means
     if (!array.ok()) return array.status();
-    return !array->name().empty() || !array->owner_session().empty() || array->has_lease_expire_time();
+    return !array->name().empty() || array->has_lease_expire_time();
   };
   JobResult result;
   result.job_id = job_id;
-  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, on_download, {}, result);
-  if (!collected.ok()) return collected;
+  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, on_download, rules, result);
+  if (!collected.ok()) return AboutJob(collected, job_id);
   result.receipt = std::move(*end.mutable_result()->mutable_receipt());
   result.timings.total = std::chrono::duration_cast<nanoseconds>(Clock::now() - begin);
   return result;
 }
+
+void Client::Release(JobResult& result) { FreeAll(*impl_->connection, std::exchange(result.left, {})).IgnoreError(); }
 
 }  // namespace hotplate::client

@@ -96,8 +96,8 @@ absl::Status AboutJob(absl::Status status, const std::string& job_id) {
 }
 
 absl::Status ResultLost(const absl::Status& status, const std::string& job_id) {
-  const std::string text =
-      "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
+  std::string text = "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
+  if (!absl::IsNotFound(status)) text += "; while the daemon has it: hotplate result " + job_id + " -o FILE";
   absl::Status named(status.code(), ToAbsl(text));
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
   return AboutJob(std::move(named), job_id);

@@ -63,7 +63,8 @@ class Attempt {
     Await();
     if (!stalled_) {
       const absl::Status translated = connection_.Translate(status);
-      if (!absl::IsCancelled(translated) || stop_.stop_requested()) return translated;
+      if (!absl::IsCancelled(translated)) return translated;
+      if (stop_.stop_requested()) return absl::CancelledError("the transfer was given up");
       // Nobody here asked for it: a daemon that leaves breaks off its calls like this.
       return absl::UnavailableError("the daemon broke the transfer off: it ends");
     }
