@@ -3,6 +3,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/elements.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/job_files.h"
 #include "client/cli/json.h"
 #include "client/cli/picture.h"
@@ -12,6 +13,8 @@ namespace hotplate::cli {
 namespace {
 
 absl::Status Get(const Invocation& call) {
+  client::Cancellation cancellation;
+  InterruptWatch interrupt([&] { cancellation.Cancel(); });
   std::string name = call.arguments.words()[0];
   if (name.rfind("array:", 0) == 0) name = name.substr(6);
   const auto path = call.arguments.Text("output");
@@ -38,9 +41,10 @@ absl::Status Get(const Invocation& call) {
     }
   }
   Progress progress(call.console, call.output.talkative());
-  const auto array =
-      client->Get(name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); });
+  const auto array = client->Get(
+      name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
   progress.Clear();
+  if (interrupt.interrupted()) return Interrupted("array " + name + " stays on the daemon" + files.NotWritten());
   if (!array.ok()) return array.status();
   if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
   if (path)

@@ -191,5 +191,15 @@ TEST(PlanJob, UsageErrorsAreNotRefusals) {
   Refusal({"selu", "x.npy", "--precision", "f8"}, kExitUsage);
 }
 
+TEST(PlanJob, WhatIsGivenTwiceIsRefused) {
+  const std::string input = Refusal({"selu", "x=one.npy", "x=two.npy"});
+  EXPECT_THAT(input, HasSubstr("x is given twice"));
+  EXPECT_THAT(input, HasSubstr("one.npy"));
+  EXPECT_THAT(input, HasSubstr("two.npy"));
+  EXPECT_THAT(Refusal({"integrate2d", "-o", "value=array:S", "-o", "error=array:S"}), HasSubstr("array:S"));
+}
+
+TEST(PlanJob, AnEmptyWordIsNoFile) { EXPECT_THAT(Refusal({"selu", ""}), HasSubstr("input x: \"\" names no file")); }
+
 }  // namespace
 }  // namespace hotplate::cli

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
@@ -74,6 +76,28 @@ TEST_F(JobFilesTest, APlaceThatCannotBeWrittenIsRefusedBeforeTheJob) {
   ASSERT_FALSE(outputs.ok());
   EXPECT_THAT(std::string(outputs.status().message()), HasSubstr("no/such/folder"));
   EXPECT_FALSE(JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, folder_.path()}}).ok());
+}
+
+TEST_F(JobFilesTest, TwoOutputsIntoOneFileAreRefused) {
+  const std::string folder = folder_.path();
+  std::filesystem::create_directory(folder + "/sub");
+  std::filesystem::create_symlink("s.npy", folder + "/dangling.npy");
+  std::filesystem::create_symlink("sub/../dangling.npy", folder + "/chain.npy");
+  std::filesystem::create_directory_symlink(folder, folder + "/sub/up");
+  const auto open = [&](const std::string& first, const std::string& second) {
+    return JobOutputs::Open({{"value", OutputArgument::Kind::kNpy, folder + "/" + first},
+                             {"error", OutputArgument::Kind::kNpy, folder + "/" + second}})
+        .status();
+  };
+  for (const char* other :
+       {"s.npy", "./s.npy", "sub/../s.npy", "dangling.npy", "chain.npy", "sub/up/s.npy", "sub/up/sub/up/chain.npy"}) {
+    const absl::Status status = open("s.npy", other);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << other;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("outputs value and error")) << other;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(other)) << other;
+  }
+  EXPECT_TRUE(open("s.npy", "sub/s.npy").ok());
+  EXPECT_TRUE(open("s.npy", "t.npy").ok());
 }
 
 TEST_F(JobFilesTest, PicturesAreCheckedByWhatWillComeOut) {
