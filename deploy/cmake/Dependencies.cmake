@@ -24,6 +24,11 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # shared (links faster: for development and sanitizers). hotplate_grpc_reflection beside it, for the daemon.
 add_library(hotplate_grpc INTERFACE)
 add_library(hotplate_grpc_reflection INTERFACE)
+if(HOTPLATE_SANITIZER MATCHES thread)
+  # Into the programs, whatever library of ours brings gRPC to them.
+  target_sources(hotplate_grpc INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/tsan_grpc.cpp>)
+endif()
 if(HOTPLATE_STATIC)
   set(archives ${GRPC_STATIC_LIBRARIES})
   list(REMOVE_ITEM archives dl pthread rt atomic m)
