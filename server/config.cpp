@@ -250,7 +250,10 @@ absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::s
   }
   std::error_code error;
   const bool exists = std::filesystem::is_regular_file(file, error);
-  if (asked_for && !exists) return Invalid("--config is \"" + file + "\", and there is no such file");
+  if (asked_for && !exists) {
+    const bool other = std::filesystem::exists(file, error);
+    return Invalid("--config is \"" + file + "\", " + (other ? "which is no file" : "and there is no such file"));
+  }
 
   Config config;
   std::vector<Given> from_file, from_environment, from_flags;

@@ -8,13 +8,16 @@
 // carry the daemon's code and sentence; Violations(status) lists the fields of a refusal, EndOf(status) has the end of
 // a job that began, RetryAfter(status) says when another attempt makes sense. UNAVAILABLE means that the daemon is not
 // there or the connection was lost, after the retries that ConnectOptions allows; a daemon that goes silent is given up
-// within kSilenceBound.
+// some seconds after kSilenceBound.
 //
 // How a Run goes: inputs of kInlineInputBytes together ride inside the request; with more, the job is checked, the
 // large inputs are uploaded as arrays of the session, straight from the caller's memory, and freed when the job ends.
 // The job itself goes over the one open stream that all threads share. Outputs come back inline or, when large, are
 // read straight into the buffers that the result owns. No thread is started and no stream opened before it is needed:
 // a program that makes one call pays for one call.
+//
+// No callback may throw: what it is called from cannot tell whom. A Client that was moved from may only be assigned to
+// or destroyed.
 #pragma once
 
 #include <chrono>
@@ -111,7 +114,7 @@ struct JobOptions {
   bool leave_result = false;
   bool detach_on_disconnect = false;
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
-  // A slow callback misses progress, nothing else.
+  // A slow callback misses progress, and a short job may have nothing to say before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};

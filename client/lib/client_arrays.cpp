@@ -35,7 +35,9 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
 
 absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& name, std::optional<nanoseconds> lease,
                                       bool replace, const OnProgress& on_upload, const Cancellation* cancellation) {
-  if (const absl::Status status = CheckViews({{name.empty() ? "array" : name, view}}); !status.ok()) return status;
+  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
+  if (const absl::Status status = CheckView(name.empty() ? "array" : "array " + name, view); !status.ok())
+    return status;
   const Connection& connection = *impl_->connection;
   const std::stop_token stop = Impl::TokenOf(cancellation);
   absl::StatusOr<v1::Array> array = CreateArray(connection, view.signature, name, lease, replace, std::nullopt, stop);

@@ -25,7 +25,7 @@ bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RU
 absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
                                                    const std::map<std::string, Input>& inputs,
                                                    const JobOptions& options) {
-  if (const absl::Status status = CheckViews(inputs); !status.ok()) return status;
+  if (const absl::Status status = CheckCall(kernel, inputs, options); !status.ok()) return status;
   const Connection& c = *impl_->connection;
   v1::CheckJobRequest request;
   *request.mutable_job() = SpecFor(kernel, options, c.request_ids());

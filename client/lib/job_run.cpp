@@ -31,6 +31,12 @@ absl::Status WithMessage(const absl::Status& status, const std::string& message)
   return absl::Status(status.code(), absl::string_view(message.data(), message.size()));
 }
 
+// None where it would be later than the clock can say.
+Deadline DeadlineAfter(Clock::time_point begin, const std::optional<nanoseconds>& duration) {
+  if (!duration || *duration >= Clock::time_point::max() - begin) return std::nullopt;
+  return begin + *duration;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
@@ -136,12 +142,12 @@ JobRun::JobRun(const Connection& connection, std::string kernel, std::map<std::s
       options_(std::move(options)),
       stop_(std::move(stop)),
       begin_(Clock::now()),
-      deadline_(options_.deadline ? Deadline(begin_ + *options_.deadline) : std::nullopt) {}
+      deadline_(DeadlineAfter(begin_, options_.deadline)) {}
 
 bool JobRun::has_uploads() const { return HeldBytes(inputs_) > kInlineInputBytes; }
 
 absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
-  if (const absl::Status status = CheckViews(inputs_); !status.ok()) return status;
+  if (const absl::Status status = CheckCall(kernel_, inputs_, options_); !status.ok()) return status;
   if (has_uploads()) {
     absl::StatusOr<v1::JobSpec> spec = PrepareUploads();
     if (spec.ok() && !stop_.stop_requested()) return spec;

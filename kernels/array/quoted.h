@@ -11,6 +11,8 @@ namespace hotplate {
 // \xNN, so that nothing from a file or the wire can play tricks on a terminal.
 std::string Quoted(std::string_view text);
 
+bool IsUtf8(std::string_view text);
+
 // With hyphens, backslashes and leading dots that troff would take for its own.
 std::string Roff(std::string_view text);
 
