@@ -41,7 +41,7 @@ class Binder {
     if (count_ > violations_.size()) {
       violations_.push_back({"", "and " + std::to_string(count_ - violations_.size()) + " more"});
     }
-    return Refused(absl::StatusCode::kInvalidArgument, std::move(violations_));
+    return Refused(absl::StatusCode::kInvalidArgument, violations_);
   }
 
   void BindParams(const std::map<std::string, ParamValue>& params) {
@@ -57,7 +57,7 @@ class Binder {
       if (given != params.end()) {
         std::variant<ParamValue, std::string> accepted = AcceptValue(param, given->second);
         if (auto* sentence = std::get_if<std::string>(&accepted)) {
-          Add("params." + param.name, std::move(*sentence));
+          Add("params." + param.name, *sentence);
         } else {
           bound = std::get<ParamValue>(std::move(accepted));
           BindSymbol(param, bound);

@@ -42,9 +42,9 @@ class Planner {
  public:
   Planner(const v1::KernelSpec& kernel, const Arguments& arguments) : arguments_(arguments) { plan_.kernel = kernel; }
 
-  absl::StatusOr<JobPlan> Plan(std::vector<std::string> inputs) {
+  absl::StatusOr<JobPlan> Plan(const std::vector<std::string>& inputs) {
     Parameters();
-    Inputs(std::move(inputs));
+    Inputs(inputs);
     plan_.outputs = PlanOutputs(plan_.kernel, arguments_.All("output"), violations_);
     if (!violations_.empty()) return absl::InvalidArgumentError(plan_.kernel.name() + ": " + Join(violations_, "\n"));
     if (const absl::Status status = Options(); !status.ok()) return status;

@@ -130,7 +130,8 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   Outcome outcome = Outcome::Ok();
   // Only for want of host memory. What follows is due all the same.
   try {
-    outcome = RunInBlock(launcher, call, layout, reinterpret_cast<std::byte*>(block), context, report);
+    auto* const place = reinterpret_cast<std::byte*>(block);  // NOLINT(performance-no-int-to-ptr): the driver's way
+    outcome = RunInBlock(launcher, call, layout, place, context, report);
   } catch (const std::exception& exception) {
     char text[160];
     std::snprintf(text, sizeof text, "the task's host side failed: %.100s", exception.what());

@@ -17,7 +17,7 @@ constexpr char kNoToken[] =
 constexpr char kWrongToken[] =
     "the token is not this daemon's: send the one of its endpoint record, which is a new one at each start";
 
-std::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
+std::string_view View(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 const char* NameOf(core::Scope scope) {
   switch (scope) {
