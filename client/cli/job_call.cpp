@@ -71,8 +71,9 @@ absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgu
     if (message.find(violation.description()) == std::string::npos) return status;
   for (const InputArgument& input : inputs) {
     if (input.kind == InputArgument::Kind::kArray) continue;
-    // Only where the daemon's sentence is about the input: "b is …", "b [3, 4]".
-    for (std::size_t at = message.find(input.name); at != std::string::npos; at = message.find(input.name, at + 1)) {
+    // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
+    const std::size_t rule = message.find("; expected ");
+    for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
       const std::size_t end = at + input.name.size();
       const bool begins = at == 0 || message[at - 1] == ' ' || message[at - 1] == '\n';
       if (!begins || (message.compare(end, 4, " is ") != 0 && message.compare(end, 2, " [") != 0)) continue;

@@ -17,6 +17,7 @@ TransferRules RulesFor(const OnProgress& on_progress, std::uint64_t total, std::
 
 // An array as the daemon describes it, with a size that holds water: memory is reserved by it.
 absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& connection, const std::string& id) {
+  if (const absl::Status text = CheckText("the array's id or name", id); !text.ok()) return text;
   v1::DescribeArrayRequest request;
   request.set_array_id(id);
   v1::DescribeArrayResponse response;
@@ -84,6 +85,7 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
 }
 
 absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::DescribeArrayRequest request;
   request.set_array_id(id_or_name);
@@ -102,6 +104,7 @@ absl::StatusOr<v1::ListArraysResponse> Client::Arrays() {
 }
 
 absl::Status Client::Free(const std::string& id_or_name) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::FreeArrayRequest request;
   request.set_array_id(id_or_name);
@@ -111,6 +114,7 @@ absl::Status Client::Free(const std::string& id_or_name) {
 }
 
 absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanoseconds lease) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::RenewArrayRequest request;
   request.set_array_id(id_or_name);

@@ -95,7 +95,10 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
   JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
   absl::StatusOr<v1::JobSpec> spec = run.Prepare();
   if (!spec.ok()) return spec.status();
-  if (run.stop().stop_requested()) return absl::CancelledError("cancelled before the job was sent");
+  if (run.stop().stop_requested()) {
+    run.FreeUploads().IgnoreError();
+    return absl::CancelledError("cancelled before the job was sent");
+  }
   v1::SubmitJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::SubmitJobResponse response;
@@ -109,6 +112,7 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
 absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
                                          const std::function<void(const v1::JobUpdate&)>& on_update,
                                          const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   std::uint64_t last_sequence = 0;
   std::optional<v1::JobEnd> end;
@@ -133,6 +137,7 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
 }
 
 absl::StatusOr<v1::Job> Client::Job(const std::string& job_id) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::GetJobRequest request;
   request.set_job_id(job_id);
@@ -159,6 +164,7 @@ absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& req
 }
 
 absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
@@ -171,12 +177,13 @@ absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id) {
 absl::StatusOr<JobResult> Client::Wait(const std::string& job_id, const Cancellation* cancellation) {
   const absl::StatusOr<v1::JobEnd> end = Watch(job_id, nullptr, cancellation);
   if (!end.ok()) return end.status();
-  return Fetch(job_id);
+  return Fetch(job_id, nullptr, cancellation);
 }
 
 absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
                                         const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
                                         const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Clock::time_point begin = Clock::now();
   const Connection& c = *impl_->connection;
   v1::FetchResultRequest request;

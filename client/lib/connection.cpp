@@ -14,7 +14,8 @@ namespace {
 constexpr char kClient[] = "hotplate/" HOTPLATE_VERSION;
 
 constexpr char kAnotherDaemon[] =
-    "choose another daemon (hotplate use lists them), or remove that record and start one: hotplate up --local";
+    "connect again, if the record is newer than this connection; else choose another daemon (hotplate use lists them), "
+    "or remove that record and start one: hotplate up --local";
 
 bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 

@@ -154,10 +154,10 @@ absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
     const bool begun = !uploaded_.empty();
     const absl::Status freed = FreeUploads();
     if (!stop_.stop_requested()) return spec;
-    return absl::CancelledError(!begun       ? "cancelled before anything was uploaded; no job was made"
-                                : freed.ok() ? "the upload was given up and freed; no job was made"
+    return absl::CancelledError(!begun       ? "cancelled before anything was uploaded; no job was asked for"
+                                : freed.ok() ? "the upload was given up and freed; no job was asked for"
                                              : "the upload was given up; the daemon frees it when its upload grace is "
-                                               "over; no job was made");
+                                               "over; no job was asked for");
   }
   v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
   AddInputs(inputs_, ViewsAs::kInline, spec);
@@ -223,33 +223,41 @@ absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const A
   // Under a request id the same call must look the same: by what the array holds, not by which one it is. Of this
   // request id alone, so that nobody else frees or replaces it.
   const std::string array_name = options_.request_id.empty() ? "" : "input-" + ContentDigest(options_.request_id, view);
-  const absl::StatusOr<v1::Array> array = ArrayFor(view, array_name);
-  // The daemon has no idea which input it was.
-  if (!array.ok()) return WithMessage(array.status(), "input " + name + ": " + std::string(array.status().message()));
-  if (array->state() == v1::ARRAY_STATE_READY) return array_name.empty() ? array->id() : array_name;
-  uploaded_.push_back(array->id());
   TransferRules rules{.until = deadline_, .stop = stop_};
   const std::uint64_t before = timings_.bytes_up;
   if (options_.on_upload) {
     rules.on_bytes = [this, before, total](std::uint64_t done) { options_.on_upload(before + done, total); };
   }
-  if (const absl::Status status = Upload(connection_, array->id(), view.bytes, rules); !status.ok()) return status;
-  timings_.bytes_up += view.bytes.size();
-  return array_name.empty() ? array->id() : array_name;
+  for (bool again = false;; again = true) {
+    const absl::StatusOr<v1::Array> array = ArrayFor(view, array_name);
+    // The daemon has no idea which input it was.
+    if (!array.ok()) return WithMessage(array.status(), "input " + name + ": " + std::string(array.status().message()));
+    if (array->state() == v1::ARRAY_STATE_READY) return array_name.empty() ? array->id() : array_name;
+    uploaded_.push_back(array->id());
+    const absl::Status status = Upload(connection_, array->id(), view.bytes, rules, array->bytes_written());
+    if (status.ok()) {
+      timings_.bytes_up += view.bytes.size() - array->bytes_written();
+      return array_name.empty() ? array->id() : array_name;
+    }
+    // The call that this one shared the array with has given it up.
+    const bool lost = !array_name.empty() && absl::IsNotFound(status);
+    if (!lost || again) return status;
+  }
 }
 
 absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::string& array_name) {
   absl::StatusOr<v1::Array> array =
       CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
   if (!absl::IsAlreadyExists(array.status())) return array;
-  // The same call has been here: it goes on, or was lost on its way. What is not whole is sent again.
+  // The same call has been here: it goes on, or was lost on its way. What it has sent is what this one would send.
   v1::DescribeArrayRequest request;
   request.set_array_id(array_name);
   v1::DescribeArrayResponse response;
   const absl::Status status = connection_.Call(connection_.arrays(), &v1::Arrays::Stub::Describe, request, response,
                                                {.until = deadline_, .stop = stop_});
-  if (status.ok() && response.array().state() == v1::ARRAY_STATE_READY) return std::move(*response.mutable_array());
-  return CreateArray(connection_, view.signature, array_name, std::nullopt, true, deadline_, stop_);
+  if (status.ok()) return std::move(*response.mutable_array());
+  if (!absl::IsNotFound(status)) return status;
+  return CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
 }
 
 absl::Status JobRun::FreeUploads() { return FreeAll(connection_, std::exchange(uploaded_, {})); }

@@ -57,16 +57,20 @@ absl::StatusOr<Signature> FromWire(const v1::Signature& signature) {
   return converted;
 }
 
+std::string Hex(std::span<const unsigned char> bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
 std::string RandomHex(std::size_t bytes) {
   unsigned char random[32];
   // Up to 256 bytes are never cut short once the generator is seeded, which it is long before any user's process.
   if (bytes > sizeof random || getrandom(random, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text += kDigits[random[i] >> 4];
-    text += kDigits[random[i] & 15];
-  }
-  return text;
+  return Hex({random, bytes});
 }
 
 std::size_t HeldBytes(const std::map<std::string, Input>& inputs) {

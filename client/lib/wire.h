@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,7 +19,10 @@ void ToWire(nanoseconds duration, google::protobuf::Duration& to);
 // INTERNAL where the daemon names a dtype or a shape that this client does not know or that overflows.
 absl::StatusOr<Signature> FromWire(const v1::Signature& signature);
 
-// `random bytes` as 2 x `bytes` hexadecimal digits, from the kernel's generator.
+// Two hexadecimal digits a byte.
+std::string Hex(std::span<const unsigned char> bytes);
+
+// So many random bytes in hexadecimal, from the kernel's generator.
 std::string RandomHex(std::size_t bytes);
 
 // The bytes of all inputs that the caller holds in memory.

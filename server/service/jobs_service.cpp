@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
 #include "server/core/job_state.h"
 #include "server/core/job_table.h"
@@ -115,8 +116,8 @@ grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, c
     filter.limit = page + 1;  // one more, to know whether there is a next page
     filter.before_id = request->page_token();
     if (!filter.before_id.empty() && core::JobTable::NumberOf(filter.before_id) == 0) {
-      return InvalidField("page_token", "page_token \"" + filter.before_id.substr(0, 128) +
-                                            "\" is not one: send the next_page_token of the page before, or none");
+      return InvalidField("page_token", "page_token " + Quoted(filter.before_id) +
+                                            " is not one: send the next_page_token of the page before, or none");
     }
     std::vector<core::JobSnapshot> jobs = context_.engine().List(who, filter);
     if (jobs.size() > page) {

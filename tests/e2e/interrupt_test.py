@@ -1,7 +1,9 @@
 """Ctrl-C in the middle of a transfer: what was done is said, nothing half is left, the exit code is 130."""
 
+import json
 import pathlib
 import signal
+import socket
 
 import numpy as np
 
@@ -26,13 +28,18 @@ class Interrupts(harness.Case):
         cls.x = np.linspace(-1, 1, 5_000_000, dtype=np.float32)
         np.save(cls.folder / "x.npy", cls.x)
 
-    def interrupted(self, *words, up=None, down=None):
-        """What the command says on standard error, interrupted once so many bytes have passed."""
+    def relayed(self, up=None, down=None):
+        """A relay to the daemon that holds the transfer after so many bytes; its record is "relayed"."""
         record = self.record()
         relay = Relay(record["endpoints"][0]["port"], up, down)
         self.addCleanup(relay.close)
         record["endpoints"] = [{"node": "relay", "address": "127.0.0.1", "port": relay.port}]
         self.write_record(record, name="relayed")
+        return relay
+
+    def interrupted(self, *words, up=None, down=None):
+        """What the command says on standard error, interrupted once so many bytes have passed."""
+        relay = self.relayed(up, down)
         process = self.start("--server", "relayed", *words)
         self.assertTrue(relay.held.wait(harness.PATIENCE), f"{words}: nothing to hold")
         process.send_signal(signal.SIGINT)
@@ -63,7 +70,7 @@ class Interrupts(harness.Case):
         for words in (("submit", "selu", "x.npy"), ("run", "selu", "x.npy", "-o", "y.npy")):
             err = self.interrupted(*words, up=SOME)
             self.assertIn("freed", err)
-            self.assertIn("no job was made", err)
+            self.assertIn("no job was asked for", err)
         self.assertIn("y.npy not written", err)
         self.assertFalse((self.folder / "y.npy").exists())
         self.assertEqual(self.jobs(), before)
@@ -89,6 +96,35 @@ class Interrupts(harness.Case):
         self.assertIn("late.npy not written", self.interrupted("result", job_id, "-o", "late.npy", down=SOME))
         self.hotplate("result", job_id, "-o", "late.npy")
         self.hotplate("free", "mine")
+
+    def test_the_same_call_while_the_first_still_uploads(self):
+        """It waits for what the first one sends; neither breaks the other."""
+        relay = self.relayed(up=SOME)
+        call = ("run", "selu", "x.npy", "--request-id", "both", "--json")
+        first = self.start("--server", "relayed", *call)
+        self.assertTrue(relay.held.wait(harness.PATIENCE), "nothing to hold")
+        second = self.start(*call)
+        relay.release()
+        ids = set()
+        for process in (first, second):
+            out, err = process.communicate(timeout=harness.PATIENCE)
+            self.assertEqual(process.returncode, harness.OK, out + err)
+            ids.add(json.loads(out)["jobId"])
+        self.assertEqual(len(ids), 1)
+
+    def test_before_anything_has_begun(self):
+        """A peer that accepts and says nothing: there is nothing to tidy up, and Ctrl-C ends the command."""
+        with socket.create_server(("127.0.0.1", 0)) as peer:
+            record = self.record()
+            record["endpoints"] = [{"node": "silent", "address": "127.0.0.1", "port": peer.getsockname()[1]}]
+            self.write_record(record, name="silent")
+            for words in (("get", "mine"), ("put", "x.npy"), ("result", "1"), ("submit", "selu", "x.npy")):
+                process = self.start("--server", "silent", *words)
+                connection, _ = peer.accept()
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=harness.PATIENCE)
+                connection.close()
+                self.assertEqual(process.returncode, harness.INTERRUPTED, f"{words}: {out}{err}")
 
     def test_waiting_for_a_result(self):
         job_id = self.submit_long_job()

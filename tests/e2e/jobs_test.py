@@ -233,6 +233,10 @@ class OneLane(harness.Case):
             self.assertEqual((self.folder / "0.npy").read_bytes(), (self.folder / "2.npy").read_bytes())
         np.save(self.folder / "large.npy", np.linspace(-1, 2, 1_000_000, dtype=np.float32))
         self.hotplate("run", "selu", "large.npy", "--request-id", "selu", code=harness.INVALID, says="another payload")
+        # The name is taken by then, by the job that the second call finds.
+        kept = [self.answer("run", "selu", "large.npy", "-o", "array:kept", "--request-id", "again") for _ in range(2)]
+        self.assertEqual(kept[0]["jobId"], kept[1]["jobId"])
+        self.hotplate("free", "kept")
 
     def test_a_dry_run_runs_nothing(self):
         before = len(self.answer("jobs")["jobs"])

@@ -20,6 +20,7 @@ absl::Status Get(const Invocation& call) {
   const auto path = call.arguments.Text("output");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  interrupt.Begin();
 
   // The place is checked before a byte comes down.
   JobOutputs files;
@@ -44,8 +45,12 @@ absl::Status Get(const Invocation& call) {
   const auto array = client->Get(
       name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
   progress.Clear();
-  if (interrupt.interrupted()) return Interrupted("array " + name + " stays on the daemon" + files.NotWritten());
-  if (!array.ok()) return array.status();
+  if (!array.ok()) {
+    if (!interrupt.interrupted()) return array.status();
+    return Interrupted(
+        (absl::IsCancelled(array.status()) ? "the fetch was given up" : std::string(array.status().message())) +
+        files.NotWritten());
+  }
   if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
   if (path)
     if (const absl::Status status = files.Write(name, array->signature, array->buffer->bytes()); !status.ok())

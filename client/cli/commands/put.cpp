@@ -43,6 +43,7 @@ absl::Status Put(const Invocation& call) {
     return absl::ResourceExhaustedError(path + ": this machine has no memory for " + ToString(npy.signature()));
   if (const auto error = npy.Read(buffer->bytes())) return FileError(path, *error);
 
+  interrupt.Begin();
   Progress progress(call.console, call.output.talkative());
   const auto array = client->Put(
       {npy.signature(), buffer->bytes()}, name, lease, call.arguments.Flag("replace"),

@@ -30,6 +30,7 @@ absl::Status Result(const Invocation& call) {
   if (!job.ok()) return job.status();
   auto kernel = client->Describe(job->kernel());
   if (!kernel.ok()) return kernel.status();
+  interrupt.Begin();
 
   std::vector<std::string> violations;
   const std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
@@ -44,14 +45,21 @@ absl::Status Result(const Invocation& call) {
     Progress progress(call.console, call.output.talkative());
     const auto end = client->Watch(
         id, [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
-    if (interrupt.interrupted()) return Interrupted("job " + id + " goes on" + files->NotWritten());
-    if (!end.ok()) return end.status();
+    if (!end.ok()) {
+      if (!interrupt.interrupted()) return end.status();
+      return Interrupted((absl::IsCancelled(end.status()) ? "the wait was given up; job " + id + " goes on"
+                                                          : std::string(end.status().message())) +
+                         files->NotWritten());
+    }
   }
   auto result = client->Fetch(id, nullptr, &cancellation);
   if (result.ok())
     if (const absl::Status kept = FetchKept(*client, *files, *result, cancellation); !kept.ok()) result = kept;
-  if (interrupt.interrupted()) return Interrupted("the daemon still has the result of job " + id + files->NotWritten());
   if (!result.ok()) {
+    if (interrupt.interrupted())
+      return Interrupted((absl::IsCancelled(result.status()) ? "the daemon still has the result of job " + id
+                                                             : std::string(result.status().message())) +
+                         files->NotWritten());
     if (absl::IsFailedPrecondition(result.status()) && !client::EndOf(result.status()))
       return WithNextStep(result.status(), "wait for it: hotplate result " + id + " --wait");
     return result.status();

@@ -1,4 +1,5 @@
 // hotplate run: one job, from files to files, in the foreground.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -35,8 +36,11 @@ absl::Status NotRun(const absl::Status& status, const v1::KernelSpec& kernel) {
 }
 
 // The job has done its part; its files could not be written.
-absl::Status NotDelivered(const absl::Status& status, const v1::KernelSpec& kernel, const std::string& job_id) {
-  const std::string place = kernel.outputs_size() == 1 ? "elsewhere.npy" : "OUTPUT=elsewhere.npy";
+absl::Status NotDelivered(const absl::Status& status, const JobPlan& plan, const std::string& job_id) {
+  std::string place = "elsewhere.npy";
+  const auto file = std::find_if(plan.outputs.begin(), plan.outputs.end(),
+                                 [](const OutputArgument& one) { return one.kind != OutputArgument::Kind::kArray; });
+  if (plan.kernel.outputs_size() > 1 && file != plan.outputs.end()) place = file->name + "=" + place;
   return WithNextStep(Appended(status, "\njob " + job_id + " COMPLETED, and the daemon still has its result"),
                       "fetch it soon: hotplate result " + job_id + " -o " + place);
 }
@@ -60,13 +64,14 @@ absl::Status Run(const Invocation& call) {
 
   auto job = PrepareJob(call, JobOptionsOfRun());
   if (!job.ok()) return job.status();
+  interrupt.Begin();
   auto files = JobOutputs::Open(job->plan.outputs);
   if (!files.ok()) return NotRun(files.status(), job->plan.kernel);
   if (const absl::Status status = CheckPictures(*job, *files); !status.ok())
     return NamingFiles(Settled(status, job->client), job->plan.inputs);
   if (job->plan.dry_run) return DryRun(call, *job);
   if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
-  if (interrupt.interrupted()) return Interrupted("no job was made" + files->NotWritten());
+  if (interrupt.interrupted()) return Interrupted("no job was asked for" + files->NotWritten());
 
   Progress progress(call.console, call.output.talkative());
   client::JobOptions& options = job->plan.options;
@@ -80,7 +85,7 @@ absl::Status Run(const Invocation& call) {
   progress.Clear();
   if (result.ok()) {
     const absl::Status delivered = Deliver(call, job->plan.kernel, job->plan.outputs, *files, *result);
-    if (!delivered.ok()) return NotDelivered(delivered, job->plan.kernel, result->job_id);
+    if (!delivered.ok()) return NotDelivered(delivered, job->plan, result->job_id);
     if (options.request_id.empty()) job->client.Release(*result);
     return absl::OkStatus();
   }

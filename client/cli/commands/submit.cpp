@@ -14,6 +14,7 @@ absl::Status Submit(const Invocation& call) {
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
   auto job = PrepareJob(call, JobOptionsOfSubmit());
   if (!job.ok()) return job.status();
+  interrupt.Begin();
   for (const OutputArgument& output : job->plan.outputs)
     if (output.kind != OutputArgument::Kind::kArray)
       return UsageError("-o " + output.text +

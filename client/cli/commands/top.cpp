@@ -139,6 +139,7 @@ absl::Status Top(const Invocation& call) {
   int wake[2] = {-1, -1};
   if (pipe(wake) != 0) return absl::ResourceExhaustedError("no more file descriptors");
   InterruptWatch interrupt([&wake] { [[maybe_unused]] const ssize_t n = write(wake[1], "x", 1); });
+  interrupt.Begin();
   auto client = call.Connect();
   absl::Status status = client.status();
   const bool live = screen && !once && status.ok();

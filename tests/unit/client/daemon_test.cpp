@@ -246,11 +246,11 @@ TEST_F(DaemonTest, AnUploadThatIsCancelledLeavesNothing) {
   options.on_upload = stopper(submit);
   const absl::Status of_submit = client_->Submit("selu", {{"x", view}}, options, &submit).status();
   EXPECT_EQ(of_submit.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(of_submit.message()), HasSubstr("given up and freed; no job was made"));
+  EXPECT_THAT(std::string(of_submit.message()), HasSubstr("given up and freed; no job was asked for"));
   options.on_upload = stopper(run);
   const absl::Status of_run = client_->Run("selu", {{"x", view}}, options, &run).status();
   EXPECT_EQ(of_run.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(of_run.message()), HasSubstr("given up and freed; no job was made"));
+  EXPECT_THAT(std::string(of_run.message()), HasSubstr("given up and freed; no job was asked for"));
   EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
   EXPECT_TRUE(client_->Jobs()->empty());
 }
