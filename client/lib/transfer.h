@@ -25,7 +25,8 @@ struct TransferRules {
 };
 
 // Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.
-// From `offset` on where the daemon has so much of it already; while somebody else still sends the rest, waits for them.
+// From `offset` on where the daemon has so much of it already; while somebody else still sends the rest, waits for
+// them.
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, std::size_t offset = 0);
 
