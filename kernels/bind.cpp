@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "kernels/argument_rules.h"
 #include "kernels/array/quoted.h"
+#include "kernels/call.h"
 #include "kernels/status.h"
 
 namespace hotplate {
@@ -23,21 +24,6 @@ std::vector<std::string> NamesOf(const std::vector<Named>& all) {
   std::vector<std::string> names;
   for (const Named& one : all) names.push_back(one.name);
   return names;
-}
-
-std::string PrecisionName(int precision) {
-  switch (precision) {
-    case HOTPLATE_PRECISION_DEFAULT:
-      return "default";
-    case HOTPLATE_PRECISION_TF32:
-      return "tf32";
-    case HOTPLATE_PRECISION_BF16:
-      return "bf16";
-    case HOTPLATE_PRECISION_F16:
-      return "f16";
-    default:
-      return "";
-  }
 }
 
 class Binder {
@@ -55,7 +41,7 @@ class Binder {
     if (count_ > violations_.size()) {
       violations_.push_back({"", "and " + std::to_string(count_ - violations_.size()) + " more"});
     }
-    return Refused(absl::StatusCode::kInvalidArgument, std::move(violations_));
+    return Refused(absl::StatusCode::kInvalidArgument, violations_);
   }
 
   void BindParams(const std::map<std::string, ParamValue>& params) {
@@ -71,7 +57,7 @@ class Binder {
       if (given != params.end()) {
         std::variant<ParamValue, std::string> accepted = AcceptValue(param, given->second);
         if (auto* sentence = std::get_if<std::string>(&accepted)) {
-          Add("params." + param.name, std::move(*sentence));
+          Add("params." + param.name, *sentence);
         } else {
           bound = std::get<ParamValue>(std::move(accepted));
           BindSymbol(param, bound);
@@ -110,14 +96,15 @@ class Binder {
   void BindPrecision(int precision) {
     call_.precision = precision;
     if (precision == HOTPLATE_PRECISION_DEFAULT) return;
-    const std::string name = PrecisionName(precision);
-    if (name.empty()) {
+    const char* const name = PrecisionName(precision);
+    if (name == nullptr) {
       Add("precision", "precision " + std::to_string(precision) + " is not known; tf32, bf16 and f16 are");
     } else if (!spec_.takes_precision()) {
-      Add("precision", "precision " + name + " was asked for, but this kernel has its default precision only");
+      Add("precision",
+          std::string("precision ") + name + " was asked for, but this kernel has its default precision only");
     } else if (ok() && std::none_of(call_.inputs.begin(), call_.inputs.end(),
                                     [](const Signature& input) { return IsFloating(input.dtype); })) {
-      Add("precision", "precision " + name + " is for floating-point inputs, and there is none");
+      Add("precision", std::string("precision ") + name + " is for floating-point inputs, and there is none");
     }
   }
 

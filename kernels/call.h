@@ -14,6 +14,22 @@
 
 namespace hotplate {
 
+// A precision's name as it is asked for; null for a number that is none of hotplate_precision.
+inline const char* PrecisionName(int precision) {
+  switch (precision) {
+    case HOTPLATE_PRECISION_DEFAULT:
+      return "default";
+    case HOTPLATE_PRECISION_TF32:
+      return "tf32";
+    case HOTPLATE_PRECISION_BF16:
+      return "bf16";
+    case HOTPLATE_PRECISION_F16:
+      return "f16";
+    default:
+      return nullptr;
+  }
+}
+
 // How a kernel ended. Small, copyable, without allocation.
 class Outcome {
  public:

@@ -33,7 +33,7 @@ std::optional<std::string> Take(std::string_view& encoded) {
 
 }  // namespace
 
-absl::Status Refused(absl::StatusCode code, std::vector<FieldViolation> violations) {
+absl::Status Refused(absl::StatusCode code, const std::vector<FieldViolation>& violations) {
   std::string message, payload;
   for (const FieldViolation& violation : violations) {
     if (!message.empty()) message += "; ";
@@ -49,7 +49,7 @@ absl::Status Refused(absl::StatusCode code, std::vector<FieldViolation> violatio
 absl::Status InvalidField(std::string field, std::string description) {
   std::vector<FieldViolation> violations;
   violations.push_back({std::move(field), std::move(description)});
-  return Refused(absl::StatusCode::kInvalidArgument, std::move(violations));
+  return Refused(absl::StatusCode::kInvalidArgument, violations);
 }
 
 std::vector<FieldViolation> Violations(const absl::Status& status) {

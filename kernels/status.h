@@ -22,7 +22,7 @@ struct FieldViolation {
 };
 
 // A status of `code` whose message is the violations' sentences, and which carries them.
-absl::Status Refused(absl::StatusCode code, std::vector<FieldViolation> violations);
+absl::Status Refused(absl::StatusCode code, const std::vector<FieldViolation>& violations);
 // The same for one violation and INVALID_ARGUMENT.
 absl::Status InvalidField(std::string field, std::string description);
 

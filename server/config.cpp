@@ -151,21 +151,28 @@ std::string RemarksOn(const Config& config) {
   return remarks;
 }
 
+std::string HelpWithDefault(const Setting& setting) {
+  const std::optional<std::string> value = DefaultOf(setting);
+  return setting.help + (value ? " [" + *value + "]" : "");
+}
+
 // The flags of one command line, and the values they had.
 class CommandLine {
  public:
   CommandLine() : app_("hotplated: holds an allocation's devices, arrays and kernels ready for jobs.", "hotplated") {
     app_.footer(kFooter);
     app_.set_version_flag("--version", std::string("hotplated ") + kVersion);
-    app_.add_option("--config", config_file_,
-                    "configuration file (default: ~/.config/hotplate/hotplated.toml, if it is there)")
+    app_.add_option(
+            "--config", config_file_,
+            "configuration file (default: hotplate/hotplated.toml in $XDG_CONFIG_HOME, else in ~/.config, if it is "
+            "there)")
         ->type_name("FILE");
     app_.add_flag("--check-config", check_, "print the effective configuration and end");
     app_.add_flag("--man", manual_, "print the manual page (man -l -) and end");
     for (const Setting& setting : Settings()) {
       CLI::Option* option = setting.value.empty()
                                 ? app_.add_flag("--" + setting.flag, setting.help)
-                                : app_.add_option("--" + setting.flag, values_[setting.flag], setting.help);
+                                : app_.add_option("--" + setting.flag, values_[setting.flag], HelpWithDefault(setting));
       if (!setting.value.empty())
         option->type_name(setting.value)->type_size(1)->expected(1, setting.repeatable ? 64 : 1);
       option->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll
@@ -237,10 +244,16 @@ absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::s
   std::string file = command_line.config_file();
   if (file.empty()) file = surroundings.environment("HOTPLATE_CONFIG").value_or("");
   const bool asked_for = !file.empty();
-  if (!asked_for) file = surroundings.home + "/.config/hotplate/hotplated.toml";
+  if (!asked_for) {
+    const std::string config_home = surroundings.environment("XDG_CONFIG_HOME").value_or("");
+    file = (config_home.empty() ? surroundings.home + "/.config" : config_home) + "/hotplate/hotplated.toml";
+  }
   std::error_code error;
   const bool exists = std::filesystem::is_regular_file(file, error);
-  if (asked_for && !exists) return Invalid("--config is \"" + file + "\", and there is no such file");
+  if (asked_for && !exists) {
+    const bool other = std::filesystem::exists(file, error);
+    return Invalid("--config is \"" + file + "\", " + (other ? "which is no file" : "and there is no such file"));
+  }
 
   Config config;
   std::vector<Given> from_file, from_environment, from_flags;

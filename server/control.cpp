@@ -15,12 +15,20 @@
 namespace hotplate::server {
 namespace {
 
+// A hang-up ends the daemon in order too, unless it was told to ignore those from the start, as nohup does.
 sigset_t StopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  struct sigaction hang_up {};
+  if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   return signals;
+}
+
+const char* NameOf(std::uint32_t signal) {
+  if (signal == SIGINT) return "SIGINT";
+  return signal == SIGHUP ? "SIGHUP" : "SIGTERM";
 }
 
 }  // namespace
@@ -79,7 +87,7 @@ Control::Wish Control::Wait(core::nanoseconds patience) {
   if (ready <= 0) return {};
   signalfd_siginfo signal{};
   if ((sources[0].revents & POLLIN) != 0 && read(signals_, &signal, sizeof signal) == sizeof signal) {
-    return {Wish::Kind::kSignal, std::nullopt, signal.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM"};
+    return {Wish::Kind::kSignal, std::nullopt, NameOf(signal.ssi_signo)};
   }
   std::uint64_t count = 0;
   if (read(notes_, &count, sizeof count) < 0) return {};

@@ -17,7 +17,7 @@ namespace hotplate::server {
 
 class Control final : public DaemonControl {
  public:
-  // Takes SIGTERM and SIGINT, which must be blocked in all threads (BlockSignals).
+  // Takes SIGTERM, SIGINT and, unless it is ignored, SIGHUP, which must be blocked in all threads (BlockSignals).
   static absl::StatusOr<std::unique_ptr<Control>> Create();
   // On the main thread before there are others. SIGPIPE is ignored.
   static void BlockSignals();

@@ -301,7 +301,8 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave) {
   engine_->BeginDrain(timeout, reason);
   std::thread drainer([this] {
     const bool all_ended = engine_->AwaitDrained();
-    log_->info("drained: {}", all_ended ? "every job ended by itself" : "jobs were cancelled");
+    log_->info("drained: {}{}", all_ended ? "every job ended by itself" : "jobs were cancelled",
+               arrays_->HasUnread() ? "; results are lost that nobody came for" : "");
     control_->Finished();
   });
   for (;;) {

@@ -1,6 +1,8 @@
 #include "server/devices.h"
 
 #include <algorithm>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "kernels/cpu/machine.h"
@@ -20,6 +22,20 @@ std::uint64_t PinnedBytes(int lanes, std::uint64_t host_bytes) {
 // One thread does not keep a bus busy; more than four copy no faster. Most of the processors are the jobs'.
 int CopyThreads() { return std::clamp(cpu::UsableThreads() / 4, 0, 3); }
 
+// The threads for the CPU's lanes; `note` is set where they are fewer than asked for.
+int CpuThreads(const Config& config, std::optional<std::string>& note) {
+  const int usable = cpu::UsableThreads();
+  if (config.threads <= usable) return config.threads;
+  const std::optional<double> quota = cpu::ProcessorQuota();
+  const std::size_t processors = cpu::AllowedProcessors().size();
+  std::ostringstream why;
+  why << "the affinity mask has " << processors << (processors == 1 ? " processor" : " processors");
+  if (quota) why << ", the cgroup's quota is of " << *quota;
+  note = "threads: " + std::to_string(config.threads) + " are asked for, " + std::to_string(usable) +
+         " given: " + why.str();
+  return usable;
+}
+
 std::string Reasons(const DeviceSet& set) {
   std::string reasons;
   for (const std::string& note : set.notes) reasons += (reasons.empty() ? ": " : "; ") + note;
@@ -33,7 +49,8 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& cat
   DeviceSet chosen;
   CpuOptions cpu_options;
   cpu_options.lanes = config.lanes;
-  cpu_options.threads = config.threads;
+  std::optional<std::string> fewer_threads;
+  cpu_options.threads = CpuThreads(config, fewer_threads);
   std::unique_ptr<Device> cpu = OpenCpuDevice(cpu_options);
   host_bytes = cpu->info().memory_bytes;
 
@@ -57,7 +74,10 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& cat
     if (std::any_of(chosen.devices.begin(), chosen.devices.end(), is_it)) continue;
     return absl::FailedPreconditionError(ToAbsl("device " + id + " is asked for and cannot be used" + Reasons(chosen)));
   }
-  if (config.device != DeviceChoice::kCuda) chosen.devices.push_back(std::move(cpu));
+  if (config.device != DeviceChoice::kCuda) {
+    chosen.devices.push_back(std::move(cpu));
+    if (fewer_threads) chosen.notes.push_back(*fewer_threads);
+  }
   return chosen;
 }
 

@@ -1,27 +1,11 @@
 #include "server/manual.h"
 
+#include "kernels/array/quoted.h"
 #include "server/settings.h"
 #include "server/version.h"
 
 namespace hotplate::server {
 namespace {
-
-// Hyphens, backslashes and leading dots that troff would take for its own.
-std::string Roff(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\\') {
-      result += "\\e";
-    } else if (c == '-') {
-      result += "\\-";
-    } else if ((c == '.' || c == '\'') && (result.empty() || result.back() == '\n')) {
-      result += std::string("\\&") + c;
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
 
 std::string Item(const std::string& title, const std::string& text) {
   return ".TP\n.B " + Roff(title) + "\n" + Roff(text) + ".\n";
@@ -32,10 +16,9 @@ std::string Shown(const Setting& setting) {
 }
 
 // The setting's help, its default, and its other two names.
-std::string Explained(const Setting& setting, const Config& defaults) {
+std::string Explained(const Setting& setting) {
   std::string text = setting.help;
-  const std::vector<std::string> values = setting.repeatable ? std::vector<std::string>() : setting.show(defaults);
-  if (!values.empty() && !values[0].empty()) text += ". Default: " + values[0];
+  if (const auto value = DefaultOf(setting)) text += ". Default: " + *value;
   return text + ". Variable " + setting.variable + ", key " + setting.key;
 }
 
@@ -49,8 +32,9 @@ std::string ManualPage() {
                      ".SH DESCRIPTION\n" +
                      Roff(
                          "Opens the devices, listens with TLS, and publishes an endpoint record that hotplate(1) and "
-                         "the client library find it by. It serves until SIGTERM, SIGINT, hotplate down or the idle "
-                         "timeout; then it takes no more jobs, lets those that run end within the drain timeout, and "
+                         "the client library find it by. It serves until SIGTERM, SIGINT, SIGHUP (unless ignored, as "
+                         "under nohup), hotplate down or the idle timeout; then it takes no more jobs, lets those that "
+                         "run end within the drain timeout, and "
                          "leaves. A second signal makes it leave at once.\n") +
                      ".PP\n" +
                      Roff(
@@ -58,8 +42,7 @@ std::string ManualPage() {
                          "Options win over variables, variables over the file. Sizes: 64MiB, 2GB. Durations: 500ms, "
                          "20s, 15m, 2h.\n") +
                      ".SH OPTIONS\n";
-  const Config defaults;
-  for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting, defaults));
+  for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting));
   page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");
   page += Item("--check-config", "print the effective configuration and end");
   page += Item("--man", "print this page and end");
@@ -75,7 +58,8 @@ std::string ManualPage() {
          ".SH ENVIRONMENT\n"
          ".TP\n.B HOTPLATE_DIR\nWhere endpoint records are kept (default ~/.hotplate).\n"
          ".SH FILES\n"
-         ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named.\n"
+         ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named; in "
+         "$XDG_CONFIG_HOME where that is set.\n"
          ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificate and token. Mode 0600.\n"
          ".SH EXAMPLE\n.nf\n" +
          Roff("  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n") +

@@ -231,8 +231,9 @@ std::vector<Setting> MakeSettings() {
       DeviceRow(),
       Switch("require-cuda", "refuse to start without a usable CUDA device", &Config::require_cuda),
       Number<int>("lanes", "jobs at a time on each device", &Config::lanes, 1, 64),
-      Number<int>("threads", "CPU threads of all lanes together; 0: what affinity and cgroup allow", &Config::threads,
-                  0, 4096),
+      Number<int>("threads",
+                  "CPU threads of all lanes together, at most what affinity and cgroup allow; 0: all of those",
+                  &Config::threads, 0, 4096),
       Bytes("array-bytes", "memory for all arrays together; 0: three quarters of what jobs may use",
             &Config::array_bytes, 0, kAny),
       Bytes("max-array-bytes", "the largest array; 0: as all together", &Config::max_array_bytes, 0, kAny),
@@ -271,6 +272,13 @@ std::vector<Setting> MakeSettings() {
 }
 
 }  // namespace
+
+std::optional<std::string> DefaultOf(const Setting& setting) {
+  if (setting.repeatable) return std::nullopt;
+  std::string value = setting.show(Config())[0];
+  if (value.empty()) return std::nullopt;
+  return value;
+}
 
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> settings = MakeSettings();

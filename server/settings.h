@@ -26,4 +26,7 @@ struct Setting {
 
 const std::vector<Setting>& Settings();
 
+// What the setting is when nobody says anything, as text; nothing where that depends on the surroundings.
+std::optional<std::string> DefaultOf(const Setting& setting);
+
 }  // namespace hotplate::server

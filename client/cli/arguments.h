@@ -36,6 +36,7 @@ struct PositionalSpec {
   int minimum = 1;
   int maximum = 1;  // kAnyNumber: as many as there are
   Offer offer = Offer::kNothing;
+  std::vector<std::string> choices = {};  // as those of an option
 };
 inline constexpr int kAnyNumber = 1 << 20;
 

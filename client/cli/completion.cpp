@@ -59,6 +59,14 @@ std::string OfferedWords(Offer offer, const std::vector<std::string>& choices,
   return "";
 }
 
+std::string FirstWords(const Command& command, const std::vector<v1::KernelSpec>& kernels) {
+  if (command.positionals.empty()) return "";
+  return OfferedWords(command.positionals[0].offer, command.positionals[0].choices, kernels);
+}
+
+// Fish's command substitution has no dollar sign.
+std::string FishWords(const std::string& words) { return words.rfind("$(", 0) == 0 ? words.substr(1) : words; }
+
 // The names of its variables keep clear of zsh's special ones (words, options), since zsh runs it too.
 std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
   std::string script =
@@ -81,9 +89,8 @@ std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
       "  fi\n"
       "  case \"$verb\" in\n";
   for (const Command& command : Commands()) {
-    const Offer offer = command.positionals.empty() ? Offer::kNothing : command.positionals[0].offer;
     script += "    " + command.name + ") offered_options=\"" + Join(NamesOf(AllOptions(command)), " ") + "\"";
-    const std::string words = OfferedWords(offer, {}, kernels);
+    const std::string words = FirstWords(command, kernels);
     if (command.takes_kernel_parameters)
       script += "; [ -z \"$kernel\" ] && offered_words=\"" + words + "\"";
     else if (!words.empty())
@@ -113,8 +120,21 @@ std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
       if (!option.choices.empty())
         script += "    *:" + kernel.name() + ":" + option.AllNames()[0] + ") offered_values=\"" +
                   Join(option.choices, " ") + "\" ;;\n";
+  // Bash cuts words at colons: "array:A" comes as "array", ":" and "A", and only what follows the colon is replaced.
+  // Zsh, and a bash that was told otherwise, leaves it whole.
   script +=
       "  esac\n"
+      "  if [ \"$current\" = : ] && [ \"$previous\" = array ]; then\n"
+      "    offered_values=\"" +
+      OfferedWords(Offer::kArray, {}, kernels) +
+      "\" current=''\n"
+      "  elif [ \"$previous\" = : ] && [ \"${COMP_WORDS[COMP_CWORD-2]}\" = array ]; then\n"
+      "    offered_values=\"" +
+      OfferedWords(Offer::kArray, {}, kernels) +
+      "\"\n"
+      "  elif [[ \"$current\" == array:* ]]; then\n"
+      "    offered_values=\"$(hotplate arrays --quiet 2>/dev/null | sed 's/^/array:/')\"\n"
+      "  fi\n"
       "  if [ -n \"$offered_values\" ]; then\n"
       "    mapfile -t COMPREPLY < <(compgen -W \"$offered_values\" -- \"$current\")\n"
       "  elif [[ \"$current\" == -* ]]; then\n"
@@ -157,15 +177,21 @@ std::string ZshCompletion(const std::vector<v1::KernelSpec>& kernels) {
 std::string FishCompletion(const std::vector<v1::KernelSpec>& kernels) {
   std::string script =
       "# fish completion for hotplate: hotplate completion fish > ~/.config/fish/completions/hotplate.fish\n";
+  // Where an array of the daemon's is begun, files are no answer; not even to an option that asks for one.
+  script +=
+      "function __hotplate_array; string match -q 'array:*' -- (commandline -ct); end\n"
+      "complete -c hotplate -n __hotplate_array -f -a "
+      "'(hotplate arrays --quiet 2>/dev/null | string replace -r \"^\" \"array:\")'\n";
   const auto option_line = [&](const std::string& condition, const OptionSpec& option) {
-    std::string line = "complete -c hotplate -n " + Quoted(condition);
+    const bool file = option.offer == Offer::kFile;
+    std::string line = "complete -c hotplate -n " + Quoted(file ? condition + "; and not __hotplate_array" : condition);
     for (const std::string& name : option.AllNames()) {
       if (name.find('_') != std::string::npos) continue;
       line += name.rfind("--", 0) == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
-    if (!option.IsFlag()) line += option.offer == Offer::kFile ? " -r -F" : " -x";
+    if (!option.IsFlag()) line += file ? " -r -F" : " -x";
     const std::string words = OfferedWords(option.offer, option.choices, kernels);
-    if (!words.empty()) line += " -a " + Quoted(words[0] == '$' ? words.substr(1) : words);
+    if (!words.empty()) line += " -a " + Quoted(FishWords(words));
     return line + " -d " + Quoted(option.help) + "\n";
   };
   for (const Command& command : Commands()) {
@@ -174,10 +200,11 @@ std::string FishCompletion(const std::vector<v1::KernelSpec>& kernels) {
     const std::string seen = "__fish_seen_subcommand_from " + command.name;
     for (const OptionSpec& option : command.options) script += option_line(seen, option);
     if (command.positionals.empty()) continue;
-    const std::string words = OfferedWords(command.positionals[0].offer, {}, kernels);
+    const std::string words = FirstWords(command, kernels);
+    // Nothing else can stand there, unless inputs follow a kernel.
+    const std::string only = command.positionals.size() == 1 && !command.takes_kernel_parameters ? " -f" : "";
     if (!words.empty())
-      script +=
-          "complete -c hotplate -n " + Quoted(seen) + " -a " + Quoted(words[0] == '$' ? words.substr(1) : words) + "\n";
+      script += "complete -c hotplate -n " + Quoted(seen) + only + " -a " + Quoted(FishWords(words)) + "\n";
   }
   for (const OptionSpec& option : CommonOptions()) script += option_line("true", option);
   for (const v1::KernelSpec& kernel : kernels)

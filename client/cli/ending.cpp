@@ -91,6 +91,16 @@ absl::Status WithExitCode(const absl::Status& status, ExitCode code) {
   return status.ok() ? status : With(status, kExitCode, std::to_string(code));
 }
 
+absl::Status Worded(const absl::Status& status, const std::string& message) {
+  absl::Status worded(status.code(), message);
+  status.ForEachPayload([&worded](absl::string_view key, const absl::Cord& value) { worded.SetPayload(key, value); });
+  return worded;
+}
+
+absl::Status Interrupted(const std::string& told) {
+  return WithExitCode(absl::CancelledError("interrupted: " + told), kExitInterrupted);
+}
+
 absl::Status Silent(ExitCode code) {
   if (code == kExitOk) return absl::OkStatus();
   return With(WithExitCode(absl::UnknownError("reported already"), code), kSilent, "");

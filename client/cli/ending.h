@@ -35,6 +35,10 @@ bool IsUsageError(const absl::Status& status);
 absl::Status WithNextStep(const absl::Status& status, const std::string& next_step);
 // The same status, but the program ends with `code` in place of the table's; for what only a command can know.
 absl::Status WithExitCode(const absl::Status& status, ExitCode code);
+// The same status, payloads and all, with another sentence.
+absl::Status Worded(const absl::Status& status, const std::string& message);
+// Ended by Ctrl-C, with what that meant.
+absl::Status Interrupted(const std::string& told);
 // Everything has been said already: the program only ends with `code`.
 absl::Status Silent(ExitCode code);
 

@@ -143,14 +143,14 @@ std::optional<nanoseconds> ParseSpan(const std::string& text) {
     const std::string rest = at;
     double unit = 1;
     std::size_t letters = 1;
-    if (rest.rfind("ms", 0) == 0) {
+    if (rest.starts_with("ms")) {
       unit = 1e-3;
       letters = 2;
-    } else if (rest.rfind("s", 0) == 0) {
+    } else if (rest.starts_with('s')) {
       unit = 1;
-    } else if (rest.rfind("m", 0) == 0) {
+    } else if (rest.starts_with('m')) {
       unit = 60;
-    } else if (rest.rfind("h", 0) == 0) {
+    } else if (rest.starts_with('h')) {
       unit = 3600;
     } else if (rest.empty() && seconds == 0) {
       letters = 0;

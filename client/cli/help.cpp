@@ -5,6 +5,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/job_arguments.h"
 #include "client/cli/table.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
@@ -48,23 +49,6 @@ std::string OptionRows(const std::vector<OptionSpec>& options) {
   table.Indent(2);
   for (const OptionSpec& option : options) table.Row({OptionText(option), option.help});
   return table.Text();
-}
-
-// Hyphens and dots that troff would take for its own.
-std::string Roff(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\\') {
-      result += "\\e";
-    } else if (c == '-') {
-      result += "\\-";
-    } else if ((c == '.' || c == '\'') && (result.empty() || result.back() == '\n')) {
-      result += std::string("\\&") + c;
-    } else {
-      result += c;
-    }
-  }
-  return result;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void InterruptWatch::Loop() {
     if (descriptors[0].revents != 0) return;
     signalfd_siginfo info{};
     if ((descriptors[1].revents & POLLIN) == 0 || read(signals_, &info, sizeof info) != sizeof info) continue;
-    if (interrupted_.exchange(true)) _exit(kExitInterrupted);
+    if (interrupted_.exchange(true) || !begun_) _exit(kExitInterrupted);
     on_interrupt_();
   }
 }

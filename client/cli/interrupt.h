@@ -10,13 +10,15 @@ namespace hotplate::cli {
 
 class InterruptWatch {
  public:
-  // `on_interrupt` is called once, at the first signal. A second one ends the process with 130 on the spot. A signal
-  // that the process was started to ignore stays ignored.
+  // Until Begin a signal ends the process with 130 on the spot: there is nothing yet to tidy up. Then `on_interrupt`
+  // is called once, at the first signal, and a second one ends the process. A signal that the process was started to
+  // ignore stays ignored.
   explicit InterruptWatch(std::function<void()> on_interrupt);
   ~InterruptWatch();
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
+  void Begin() { begun_ = true; }
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -25,7 +27,7 @@ class InterruptWatch {
   std::function<void()> on_interrupt_;
   int signals_ = -1;  // a signalfd
   int stop_ = -1;     // an eventfd
-  std::atomic<bool> interrupted_{false};
+  std::atomic<bool> begun_{false}, interrupted_{false};
   std::thread thread_;
 };
 

@@ -42,9 +42,9 @@ class Planner {
  public:
   Planner(const v1::KernelSpec& kernel, const Arguments& arguments) : arguments_(arguments) { plan_.kernel = kernel; }
 
-  absl::StatusOr<JobPlan> Plan(std::vector<std::string> inputs) {
+  absl::StatusOr<JobPlan> Plan(const std::vector<std::string>& inputs) {
     Parameters();
-    Inputs(std::move(inputs));
+    Inputs(inputs);
     plan_.outputs = PlanOutputs(plan_.kernel, arguments_.All("output"), violations_);
     if (!violations_.empty()) return absl::InvalidArgumentError(plan_.kernel.name() + ": " + Join(violations_, "\n"));
     if (const absl::Status status = Options(); !status.ok()) return status;
@@ -73,9 +73,11 @@ class Planner {
     std::map<std::string, std::string> given;
     std::vector<std::string> in_order;
     for (const std::string& word : words) {
-      if (const auto named = Named(word, names))
-        given[named->first] = named->second;
-      else
+      if (const auto named = Named(word, names)) {
+        const auto [at, first] = given.insert(*named);
+        if (!first)
+          violations_.push_back("input " + named->first + " is given twice: " + at->second + " and " + named->second);
+      } else
         in_order.push_back(word);
     }
     std::size_t next = 0;
@@ -98,13 +100,14 @@ class Planner {
                             (names.empty() ? "none" : std::to_string(names.size()) + " (" + Join(names, ", ") + ")"));
   }
 
-  static InputArgument Input(const std::string& name, const std::string& word) {
+  InputArgument Input(const std::string& name, const std::string& word) {
     if (const auto array = After(word, "array:")) return {name, InputArgument::Kind::kArray, *array};
     if (const auto path = After(word, "path:")) {
       std::error_code error;
       const auto absolute = std::filesystem::absolute(*path, error);
       return {name, InputArgument::Kind::kPath, error ? *path : absolute.lexically_normal().string()};
     }
+    if (word.empty()) violations_.push_back("input " + name + ": \"\" names no file");
     return {name, InputArgument::Kind::kFile, word};
   }
 
@@ -162,7 +165,9 @@ std::vector<OptionSpec> SharedJobOptions() {
       {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first"},
       {.names = "--time-limit", .value = "TIME", .help = "end the job in TIMEOUT after this long on its device"},
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},
-      {.names = "--request-id", .value = "ID", .help = "makes a repeated call run the job once"},
+      {.names = "--request-id",
+       .value = "ID",
+       .help = "makes a repeated call run the job once; large outputs stay on the daemon for it, some minutes"},
       {.names = "--dry-run",
        .value = "",
        .help = "check the job, say what it needs and where it fits, and run nothing"},
@@ -254,6 +259,9 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
     if (twice) violations.push_back("-o " + word + ": output " + output.name + " has a place already");
     output.text = target;
     if (const auto array = After(target, "array:")) {
+      for (const OutputArgument& other : outputs)
+        if (other.kind == OutputArgument::Kind::kArray && other.text == *array)
+          violations.push_back("-o " + word + ": output " + other.name + " is to be array:" + *array + " already");
       output.kind = OutputArgument::Kind::kArray;
       output.text = *array;
     } else if (EndsWith(target, ".png")) {

@@ -63,9 +63,30 @@ absl::Status Settled(const absl::Status& status, client::Client& client) {
   return WithNextStep(status, "what happened to it: hotplate logs");
 }
 
+absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  std::string message(status.message());
+  // What only a violation says is shown beside the message, and must not get lost.
+  for (const v1::FieldViolation& violation : client::Violations(status))
+    if (message.find(violation.description()) == std::string::npos) return status;
+  for (const InputArgument& input : inputs) {
+    if (input.kind == InputArgument::Kind::kArray) continue;
+    // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
+    const std::size_t rule = message.find("; expected ");
+    for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
+      const std::size_t end = at + input.name.size();
+      const bool begins = at == 0 || message[at - 1] == ' ' || message[at - 1] == '\n';
+      if (!begins || (message.compare(end, 4, " is ") != 0 && message.compare(end, 2, " [") != 0)) continue;
+      message.insert(end, " (" + input.text + ")");
+      break;
+    }
+  }
+  return absl::InvalidArgumentError(message);
+}
+
 absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
-  if (!check.ok()) return Settled(check.status(), job.client);
+  if (!check.ok()) return NamingFiles(Settled(check.status(), job.client), job.plan.inputs);
   call.output.Answer(
       [&] {
         Table table;
@@ -75,9 +96,11 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
         for (const v1::DeviceFit& fit : check->devices()) table.Row({"device", fit.device(), FitText(fit)});
         std::string text =
             Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" + table.Text();
-        if (check->flop() > 0 || check->bytes_moved() > 0)
-          text += "  cost    " + Number(check->flop()) + " FLOP, " + Bytes(static_cast<double>(check->bytes_moved())) +
-                  " moved\n";
+        // A kernel whose work depends on the data claims no total.
+        std::vector<std::string> costs;
+        if (check->flop() > 0) costs.push_back(Number(check->flop()) + " FLOP");
+        if (check->bytes_moved() > 0) costs.push_back(Bytes(static_cast<double>(check->bytes_moved())) + " moved");
+        if (!costs.empty()) text += "  cost    " + Join(costs, ", ") + "\n";
         return text;
       },
       [&] { return ToJson(*check); }, "");

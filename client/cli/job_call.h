@@ -21,6 +21,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
 // connection; an error of a job that ended keeps its state.
 absl::Status Settled(const absl::Status& status, client::Client& client);
 
+// A refusal that speaks of inputs by the spec's names, with the files that were given for them: "b (v.npy) is …".
+absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs);
+
 // Prints what Check says.
 absl::Status DryRun(const Invocation& call, PreparedJob& job);
 

@@ -1,8 +1,12 @@
 #include "client/cli/job_files.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <variant>
 
 #include "client/cli/ending.h"
+#include "client/cli/format.h"
 #include "client/cli/picture.h"
 
 namespace hotplate::cli {
@@ -16,6 +20,29 @@ namespace {
 // The job has run: nothing was refused.
 absl::Status WriteError(const std::string& path, const NpyError& error) {
   return WithExitCode(absl::DataLossError(path + ": " + error.message), kExitFailed);
+}
+
+// Where a file will be put: its folder as the file system knows it, and its name there, symbolic links followed.
+struct Place {
+  dev_t device = 0;
+  ino_t folder = 0;
+  std::string name;
+  bool operator==(const Place&) const = default;
+};
+
+// Nothing for a folder that is not there: the file cannot be made either.
+std::optional<Place> PlaceOf(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) return std::nullopt;
+    path = path.parent_path() / target;  // an absolute one takes its place
+  }
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0) return std::nullopt;
+  return Place{status.st_dev, status.st_ino, path.filename().string()};
 }
 
 }  // namespace
@@ -74,12 +101,21 @@ std::uint64_t JobInputs::bytes() const {
 
 absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& arguments) {
   JobOutputs outputs;
+  std::vector<std::pair<Place, const OutputArgument*>> places;
   for (const OutputArgument& argument : arguments) {
     if (argument.kind == OutputArgument::Kind::kArray) continue;
+    if (const auto place = PlaceOf(argument.text)) {
+      for (const auto& [taken, by] : places)
+        if (taken == *place)
+          return absl::InvalidArgumentError(
+              "outputs " + by->name + " and " + argument.name + ": " + by->text +
+              (by->text == argument.text ? " would take both" : " and " + argument.text + " are one file") +
+              "; give each a file of its own");
+      places.emplace_back(*place, &argument);
+    }
     auto created = AtomicFile::Create(argument.text);
     if (const NpyError* error = std::get_if<NpyError>(&created))
-      return absl::InvalidArgumentError("output " + argument.name + ": " + argument.text + ": " + error->message +
-                                        "\nthe job was not run");
+      return absl::InvalidArgumentError("output " + argument.name + ": " + argument.text + ": " + error->message);
     outputs.files_.emplace(argument.name, File{argument.text, argument.kind == OutputArgument::Kind::kPicture,
                                                std::move(std::get<AtomicFile>(created))});
   }
@@ -91,8 +127,7 @@ absl::Status JobOutputs::CheckPictures(const std::vector<std::pair<std::string, 
     const auto found = files_.find(name);
     if (found == files_.end() || !found->second.picture) continue;
     if (const auto error = WhyNoPicture(signature))
-      return absl::InvalidArgumentError("output " + name + ": " + found->second.path + ": " + *error +
-                                        "\nthe job was not run");
+      return absl::InvalidArgumentError("output " + name + ": " + found->second.path + ": " + *error);
   }
   return absl::OkStatus();
 }
@@ -116,10 +151,10 @@ std::optional<std::string> JobOutputs::PathOf(const std::string& output) const {
   return found->second.path;
 }
 
-std::vector<std::string> JobOutputs::Paths() const {
+std::string JobOutputs::NotWritten() const {
   std::vector<std::string> paths;
   for (const auto& [name, file] : files_) paths.push_back(file.path);
-  return paths;
+  return paths.empty() ? "" : "; " + Join(paths, ", ") + " not written";
 }
 
 bool JobOutputs::HasPicture() const {

@@ -45,7 +45,8 @@ class JobInputs {
 
 class JobOutputs {
  public:
-  // Makes each file's unfinished twin beside it: fails where it could not be written.
+  // Makes each file's unfinished twin beside it: fails where it could not be written, and where two outputs would go
+  // into one file, whatever their paths look like.
   static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments);
 
   // Refuses a picture of what cannot be one, going by what the job will produce.
@@ -57,7 +58,8 @@ class JobOutputs {
 
   // The file of an output; nothing if it has none.
   std::optional<std::string> PathOf(const std::string& output) const;
-  std::vector<std::string> Paths() const;
+  // "; a.npy, b.npy not written", or nothing where there are no files.
+  std::string NotWritten() const;
   bool HasPicture() const;
 
  private:

@@ -84,7 +84,7 @@ std::vector<std::uint8_t> ColourLinearly(const std::vector<double>& values) {
     } else if (high > low) {
       // Halved first: the distance of two finite numbers may be infinite.
       const double share = (values[i] / 2 - low / 2) / (high / 2 - low / 2);
-      pixels[i] = static_cast<std::uint8_t>(std::clamp(share, 0.0, 1.0) * (kColours - 1) + 0.5);
+      pixels[i] = static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0, 1.0) * (kColours - 1)));
     }
   }
   return pixels;

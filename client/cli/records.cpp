@@ -1,14 +1,11 @@
 #include "client/cli/records.h"
 
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "client/cli/arguments.h"
 #include "client/lib/endpoint.h"
@@ -43,6 +40,7 @@ std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::
 }
 
 absl::Status SetCurrent(const Settings& settings, const std::string& name) {
+  if (const absl::Status status = client::CheckDirectory(settings.directory); !status.ok()) return status;
   std::error_code error;
   if (!client::IsServerName(name) || !fs::exists(RecordPath(settings, name), error)) {
     const std::vector<std::string> names = ServerNames(settings);
@@ -56,17 +54,6 @@ absl::Status SetCurrent(const Settings& settings, const std::string& name) {
   if (!error) fs::rename(temporary, link, error);
   if (error) return absl::PermissionDeniedError(link + ": " + error.message());
   return absl::OkStatus();
-}
-
-bool ProcessExists(int pid) {
-  if (pid <= 0) return false;
-  if (kill(pid, 0) != 0 && errno == ESRCH) return false;
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  if (!std::getline(stat, line)) return kill(pid, 0) == 0 || errno != ESRCH;
-  const std::size_t name_end = line.rfind(')');  // the state is the field behind the name, which may hold anything
-  return name_end == std::string::npos || name_end + 2 >= line.size() ||
-         (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
 }
 
 Presence PresenceByRecord(const std::string& record_path, const std::string& generation) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/settings.h"
+#include "client/lib/endpoint.h"
 #include "hotplate/v1/endpoint.pb.h"
 
 namespace hotplate::cli {
@@ -25,11 +26,11 @@ std::vector<std::string> ServerNames(const Settings& settings);
 // Nothing if there is no record, it is unsafe, or it cannot be parsed: connecting says which.
 std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::string& name);
 
-// Makes `current` point at this record: NOT_FOUND names those that there are.
+// Makes `current` point at this record: NOT_FOUND names those that there are; PERMISSION_DENIED
+// where others could have put the record there.
 absl::Status SetCurrent(const Settings& settings, const std::string& name);
 
-// False once the process has ended (a zombie has). True for a process of another user.
-bool ProcessExists(int pid);
+using client::ProcessExists;
 
 // What a record says of a daemon that does not answer, when nothing else can be seen from here: gone once its record is
 // removed or a successor's; unknown while it is there.

@@ -83,6 +83,7 @@ absl::StatusOr<std::vector<v1::KernelSpec>> Client::Kernels() {
 }
 
 absl::StatusOr<v1::KernelSpec> Client::Describe(const std::string& kernel) {
+  if (const absl::Status text = CheckText("the kernel's name", kernel); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::DescribeKernelRequest request;
   request.set_kernel(kernel);

@@ -8,13 +8,16 @@
 // carry the daemon's code and sentence; Violations(status) lists the fields of a refusal, EndOf(status) has the end of
 // a job that began, RetryAfter(status) says when another attempt makes sense. UNAVAILABLE means that the daemon is not
 // there or the connection was lost, after the retries that ConnectOptions allows; a daemon that goes silent is given up
-// within kSilenceBound.
+// some seconds after kSilenceBound.
 //
 // How a Run goes: inputs of kInlineInputBytes together ride inside the request; with more, the job is checked, the
 // large inputs are uploaded as arrays of the session, straight from the caller's memory, and freed when the job ends.
 // The job itself goes over the one open stream that all threads share. Outputs come back inline or, when large, are
 // read straight into the buffers that the result owns. No thread is started and no stream opened before it is needed:
 // a program that makes one call pays for one call.
+//
+// No callback may throw: what it is called from cannot tell whom. A Client that was moved from may only be assigned to
+// or destroyed.
 #pragma once
 
 #include <chrono>
@@ -104,11 +107,14 @@ struct JobOptions {
   // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call
   // returns DEADLINE_EXCEEDED.
   std::optional<nanoseconds> deadline = {};
-  // Made by the library where empty, so that its own retries are safe.
+  // Made by the library where empty, so that its own retries are safe. With one of the caller's, large inputs are known
+  // to the daemon by their content: the same call again finds its job, one with other elements is refused.
   std::string request_id = {};
+  // Leave the daemon's copies of large outputs where they are, for Fetch, until Release or the session's end.
+  bool leave_result = false;
   bool detach_on_disconnect = false;
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
-  // A slow callback misses progress, nothing else.
+  // A slow callback misses progress, and a short job may have nothing to say before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
@@ -132,6 +138,7 @@ struct JobResult {
   std::map<std::string, OutputArray> outputs;
   v1::Receipt receipt;
   ClientTimings timings;
+  std::vector<std::string> left;  // with leave_result: ids of the daemon's copies of what came back
 
   // The elements of an output in C order. T must be its dtype, and the output must have come back: else empty.
   template <typename T>
@@ -208,9 +215,9 @@ class Client {
   // cancelled from here.
   absl::StatusOr<JobResult> Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                     const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
-  // Detached: returns the job's id once it is queued.
+  // Detached: returns the job's id once it is queued. Cancelling ends the uploads; a job that was sent stays.
   absl::StatusOr<std::string> Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
-                                     const JobOptions& options = {});
+                                     const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
   // Calls `on_update`, on this thread, for every update from the start until the job's end, which it returns as well.
   // Survives a broken connection (resumes after the last sequence number). Cancelling ends the watch, not the job.
   absl::StatusOr<v1::JobEnd> Watch(const std::string& job_id,
@@ -222,9 +229,13 @@ class Client {
   // Waits for the job's end, then fetches. Cancelling ends the wait, not the job.
   absl::StatusOr<JobResult> Wait(const std::string& job_id, const Cancellation* cancellation = nullptr);
   // Brings the outputs of an ended job, as often as wanted until the daemon's retention time is over; those that were
-  // to be kept as arrays stay there and come as ids. FAILED_PRECONDITION while the job goes on.
+  // to be kept as arrays under a name or a lease stay there and come as ids. FAILED_PRECONDITION while the job goes on;
+  // NOT_FOUND when a large output has been freed, or went with the session that ran the job.
   absl::StatusOr<JobResult> Fetch(const std::string& job_id,
-                                  const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr);
+                                  const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                                  const Cancellation* cancellation = nullptr);
+  // Frees what leave_result has left.
+  void Release(JobResult& result);
 
   // Telemetry and the daemon.
   absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1);

@@ -17,6 +17,7 @@ TransferRules RulesFor(const OnProgress& on_progress, std::uint64_t total, std::
 
 // An array as the daemon describes it, with a size that holds water: memory is reserved by it.
 absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& connection, const std::string& id) {
+  if (const absl::Status text = CheckText("the array's id or name", id); !text.ok()) return text;
   v1::DescribeArrayRequest request;
   request.set_array_id(id);
   v1::DescribeArrayResponse response;
@@ -35,7 +36,9 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
 
 absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& name, std::optional<nanoseconds> lease,
                                       bool replace, const OnProgress& on_upload, const Cancellation* cancellation) {
-  if (const absl::Status status = CheckViews({{name.empty() ? "array" : name, view}}); !status.ok()) return status;
+  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
+  if (const absl::Status status = CheckView(name.empty() ? "array" : "array " + name, view); !status.ok())
+    return status;
   const Connection& connection = *impl_->connection;
   const std::stop_token stop = Impl::TokenOf(cancellation);
   absl::StatusOr<v1::Array> array = CreateArray(connection, view.signature, name, lease, replace, std::nullopt, stop);
@@ -43,8 +46,11 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
   const absl::Status status = Upload(connection, array->id(), view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
   if (!status.ok()) {
-    FreeAll(connection, {array->id()});
-    return status;
+    const absl::Status freed = FreeAll(connection, {array->id()});
+    if (!stop.stop_requested()) return status;
+    return absl::CancelledError(freed.ok() ? "the upload was given up, and its array freed"
+                                           : "the upload was given up; the daemon frees its array when its upload "
+                                             "grace is over");
   }
   array->set_state(v1::ARRAY_STATE_READY);
   array->set_bytes_written(view.bytes.size());
@@ -79,6 +85,7 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
 }
 
 absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::DescribeArrayRequest request;
   request.set_array_id(id_or_name);
@@ -97,6 +104,7 @@ absl::StatusOr<v1::ListArraysResponse> Client::Arrays() {
 }
 
 absl::Status Client::Free(const std::string& id_or_name) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::FreeArrayRequest request;
   request.set_array_id(id_or_name);
@@ -106,6 +114,7 @@ absl::Status Client::Free(const std::string& id_or_name) {
 }
 
 absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanoseconds lease) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::RenewArrayRequest request;
   request.set_array_id(id_or_name);

@@ -25,7 +25,7 @@ bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RU
 absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
                                                    const std::map<std::string, Input>& inputs,
                                                    const JobOptions& options) {
-  if (const absl::Status status = CheckViews(inputs); !status.ok()) return status;
+  if (const absl::Status status = CheckCall(kernel, inputs, options); !status.ok()) return status;
   const Connection& c = *impl_->connection;
   v1::CheckJobRequest request;
   *request.mutable_job() = SpecFor(kernel, options, c.request_ids());
@@ -90,17 +90,21 @@ absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::
 }
 
 absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
-                                           const JobOptions& options) {
+                                           const JobOptions& options, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
-  JobRun run(c, kernel, inputs, options, {});
+  JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
   absl::StatusOr<v1::JobSpec> spec = run.Prepare();
   if (!spec.ok()) return spec.status();
+  if (run.stop().stop_requested()) {
+    run.FreeUploads().IgnoreError();
+    return absl::CancelledError("cancelled before the job was sent");
+  }
   v1::SubmitJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::SubmitJobResponse response;
   const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Submit, request, response, {.until = run.deadline()});
   // The queued job holds its inputs; nobody else needs them.
-  if (!IsConnectionLoss(status)) run.FreeUploads();
+  if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
   if (!status.ok()) return status;
   return response.job_id();
 }
@@ -108,6 +112,7 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
 absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
                                          const std::function<void(const v1::JobUpdate&)>& on_update,
                                          const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   std::uint64_t last_sequence = 0;
   std::optional<v1::JobEnd> end;
@@ -132,6 +137,7 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
 }
 
 absl::StatusOr<v1::Job> Client::Job(const std::string& job_id) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::GetJobRequest request;
   request.set_job_id(job_id);
@@ -158,6 +164,7 @@ absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& req
 }
 
 absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
@@ -170,17 +177,20 @@ absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id) {
 absl::StatusOr<JobResult> Client::Wait(const std::string& job_id, const Cancellation* cancellation) {
   const absl::StatusOr<v1::JobEnd> end = Watch(job_id, nullptr, cancellation);
   if (!end.ok()) return end.status();
-  return Fetch(job_id);
+  return Fetch(job_id, nullptr, cancellation);
 }
 
 absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
-                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download) {
+                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
+                                        const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Clock::time_point begin = Clock::now();
   const Connection& c = *impl_->connection;
   v1::FetchResultRequest request;
   request.set_job_id(job_id);
   v1::FetchResultResponse response;
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::FetchResult, request, response);
+  const TransferRules rules{.stop = Impl::TokenOf(cancellation)};
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::FetchResult, request, response, {.stop = rules.stop});
   if (!status.ok()) return status;
   if (!IsOver(response.state())) {
     return absl::FailedPreconditionError("job " + job_id + " is " + v1::JobState_Name(response.state()) +
@@ -192,19 +202,23 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
   end.mutable_result()->Swap(response.mutable_result());
   if (absl::Status failed = FromJobEnd(end, job_id); !failed.ok()) return failed;
 
-  // An array that was to be kept has a name, a session or a lease; the job's own have none of them.
+  // An array that was to be kept has a name or a lease. A session alone says nothing: large outputs belong to that of
+  // whoever ran the job, and wait for it, or for us.
   const auto is_kept = [this](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
     const absl::StatusOr<v1::Array> array = DescribeArray(output.array_id());
+    if (absl::IsNotFound(array.status())) return false;  // the download says what that means
     if (!array.ok()) return array.status();
-    return !array->name().empty() || !array->owner_session().empty() || array->has_lease_expire_time();
+    return !array->name().empty() || array->has_lease_expire_time();
   };
   JobResult result;
   result.job_id = job_id;
-  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, on_download, {}, result);
-  if (!collected.ok()) return collected;
+  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, on_download, rules, result);
+  if (!collected.ok()) return AboutJob(collected, job_id);
   result.receipt = std::move(*end.mutable_result()->mutable_receipt());
   result.timings.total = std::chrono::duration_cast<nanoseconds>(Clock::now() - begin);
   return result;
 }
+
+void Client::Release(JobResult& result) { FreeAll(*impl_->connection, std::exchange(result.left, {})).IgnoreError(); }
 
 }  // namespace hotplate::client

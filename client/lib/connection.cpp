@@ -13,10 +13,17 @@ namespace {
 // The library is built with the project; the version is the tree's.
 constexpr char kClient[] = "hotplate/" HOTPLATE_VERSION;
 
+constexpr char kAnotherDaemon[] =
+    "connect again, if the record is newer than this connection; else choose another daemon (hotplate use lists them), "
+    "or remove that record and start one: hotplate up --local";
+
 bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // The words by which gRPC 1.51 tells that a connection could not be made.
 bool CouldNotConnect(const std::string& message) { return Contains(message, "failed to connect to all addresses"); }
+
+// What gRPC 1.51 makes of a certificate to trust that is none: it knows no way to the address at all.
+bool HasNoRoot(const std::string& message) { return message.rfind("empty address list", 0) == 0; }
 
 // The peer spoke, and was not the one that the certificate names.
 bool IsAnotherPeer(const std::string& message) {
@@ -76,7 +83,16 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
     return absl::UnauthenticatedError("what answers for daemon \"" + found_.record.name() +
                                       "\" does not have the certificate of its record " + found_.path +
                                       ": nothing was sent to it. The record is of another start of the daemon, or "
-                                      "somebody else listens there; look with: hotplate status");
+                                      "somebody else listens there; " +
+                                      kAnotherDaemon);
+  }
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && HasNoRoot(status.error_message())) {
+    return DamagedRecord(found_.path, "its certificate_pem is not a certificate that can be read");
+  }
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    return absl::UnauthenticatedError(
+        "daemon \"" + found_.record.name() + "\" does not accept the token of its record " + found_.path +
+        ": the record is of another start of the daemon, or was changed; " + kAnotherDaemon);
   }
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
       status.error_message().rfind("Received message larger than max", 0) == 0) {

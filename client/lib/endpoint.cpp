@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -86,11 +87,6 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
-absl::Status Malformed(const std::string& path, const std::string& why) {
-  return absl::FailedPreconditionError("record " + path + ": " + why +
-                                       ". Restart its daemon, or choose another with HOTPLATE_SERVER");
-}
-
 bool IsNumericAddress(const std::string& address) {
   in_addr four;
   in6_addr six;
@@ -98,7 +94,7 @@ bool IsNumericAddress(const std::string& address) {
 }
 
 absl::Status CheckEndpoints(const v1::EndpointRecord& record, const std::string& path) {
-  if (record.endpoints().empty()) return Malformed(path, "it has no endpoints");
+  if (record.endpoints().empty()) return DamagedRecord(path, "it has no endpoints");
   for (int i = 0; i < record.endpoints_size(); ++i) {
     const v1::Endpoint& endpoint = record.endpoints(i);
     const std::string field = "endpoints[" + std::to_string(i) + "]";
@@ -106,15 +102,15 @@ absl::Status CheckEndpoints(const v1::EndpointRecord& record, const std::string&
       // sockaddr_un holds 108 bytes with the final zero.
       const std::size_t length = endpoint.address().size() - 5;
       if (length == 0 || length > 107) {
-        return Malformed(path, field + ".address \"" + endpoint.address() + "\" is not the path of a socket");
+        return DamagedRecord(path, field + ".address \"" + endpoint.address() + "\" is not the path of a socket");
       }
       continue;
     }
     if (!IsNumericAddress(endpoint.address())) {
-      return Malformed(path, field + ".address \"" + endpoint.address() + "\" is not a numeric address");
+      return DamagedRecord(path, field + ".address \"" + endpoint.address() + "\" is not a numeric address");
     }
     if (endpoint.port() == 0 || endpoint.port() > 65535) {
-      return Malformed(path, field + ".port " + std::to_string(endpoint.port()) + " is not a port");
+      return DamagedRecord(path, field + ".port " + std::to_string(endpoint.port()) + " is not a port");
     }
   }
   return absl::OkStatus();
@@ -179,6 +175,12 @@ std::vector<std::string> ListRecords(const std::string& directory) {
   return names;
 }
 
+absl::Status CheckDirectory(const std::string& directory) {
+  struct stat info;
+  if (stat(directory.c_str(), &info) != 0) return absl::OkStatus();
+  return CheckPrivate(info, "folder", directory, 022, "700");
+}
+
 absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::string& override_directory) {
   const std::string wanted = server.empty() ? Environment("HOTPLATE_SERVER") : server;
   if (wanted.find('/') != std::string::npos) return ReadRecord(wanted);
@@ -189,8 +191,7 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
   if (stat(directory->c_str(), &info) != 0) {
     return absl::UnavailableError("no daemon is running (no folder " + *directory + "); " + kHowToStart);
   }
-  // Whoever can write here could put another `servers` in place.
-  if (const absl::Status status = CheckPrivate(info, "folder", *directory, 022, "700"); !status.ok()) return status;
+  if (const absl::Status status = CheckDirectory(*directory); !status.ok()) return status;
 
   if (!wanted.empty()) {
     if (!IsServerName(wanted)) {
@@ -246,24 +247,40 @@ absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const st
   const auto parsed = google::protobuf::util::JsonStringToMessage(json, &record, options);
   const std::uint32_t version = parsed.ok() ? record.schema_version() : SchemaVersionOf(json);
   if (version > kRecordSchemaVersion) return UnknownSchema(path, version);
-  if (!parsed.ok()) return Malformed(path, "it is not an endpoint record: " + parsed.ToString());
-  if (version == 0) return Malformed(path, "it has no schema_version");
-  if (record.name().empty()) return Malformed(path, "it has no name");
+  // Not the parser's own words: they quote the text, and with it the token.
+  if (!parsed.ok()) return DamagedRecord(path, "it is damaged, or not an endpoint record at all");
+  if (version == 0) return DamagedRecord(path, "it has no schema_version");
+  if (record.name().empty()) return DamagedRecord(path, "it has no name");
   const std::string& token = record.token();
   if (token.size() != 64 || token.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
     // The token itself is a secret, even a wrong one.
-    return Malformed(path,
-                     "its token is not 64 hexadecimal digits (it has " + std::to_string(token.size()) + " characters)");
+    return DamagedRecord(
+        path, "its token is not 64 hexadecimal digits (it has " + std::to_string(token.size()) + " characters)");
   }
   if (const absl::Status status = CheckEndpoints(record, path); !status.ok()) return status;
   return record;
+}
+
+absl::Status DamagedRecord(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError("record " + path + ": " + why +
+                                       ". Restart its daemon, or choose another with HOTPLATE_SERVER");
+}
+
+bool ProcessExists(int pid) {
+  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) return false;
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(stat, line)) return kill(pid, 0) == 0 || errno != ESRCH;
+  const std::size_t name_end = line.rfind(')');  // the state is the field behind the name, which may hold anything
+  return name_end == std::string::npos || name_end + 2 >= line.size() ||
+         (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
 }
 
 bool KnownDead(const v1::EndpointRecord& record) {
   if (record.pid() == 0 || record.endpoints().empty()) return false;
   char host[HOST_NAME_MAX + 1] = {};
   if (gethostname(host, sizeof host - 1) != 0 || record.endpoints(0).node() != host) return false;
-  return kill(static_cast<pid_t>(record.pid()), 0) != 0 && errno == ESRCH;
+  return !ProcessExists(static_cast<int>(record.pid()));
 }
 
 absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) {

@@ -25,6 +25,10 @@ struct FoundRecord {
 // `override_directory`, else HOTPLATE_DIR, else ~/.hotplate. FAILED_PRECONDITION where there is no home either.
 absl::StatusOr<std::string> HotplateDirectory(const std::string& override_directory = "");
 
+// PERMISSION_DENIED where others may write to the Hotplate directory, and so could put another `servers` in place, or
+// where it is another user's; OK where there is none.
+absl::Status CheckDirectory(const std::string& directory);
+
 // The record of `server` (a daemon's name, or a path with a slash in it), else of HOTPLATE_SERVER, else of `current`,
 // else the only one that is there. UNAVAILABLE: there is none, and how to start a daemon. Else as ReadRecord.
 absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std::string& override_directory = "");
@@ -41,6 +45,12 @@ std::vector<std::string> ListRecords(const std::string& directory);
 
 // The content of a record, checked: schema, token, addresses. `path` is for the message.
 absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path);
+
+// FAILED_PRECONDITION: a record that cannot be used as it is; why, and what to do.
+absl::Status DamagedRecord(const std::string& path, const std::string& why);
+
+// False also for a zombie: it has ended, and waits for its parent to notice. True where nothing can be said.
+bool ProcessExists(int pid);
 
 // True where the record's process is known to be gone: it ran on this host and has no process any more. False
 // where nothing can be said.

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "client/lib/content_digest.h"
 #include "client/lib/status.h"
 #include "client/lib/wire.h"
 
@@ -26,11 +27,22 @@ absl::StatusOr<std::size_t> SizeOfOutput(const Signature& signature, const v1::J
   return bytes;
 }
 
+absl::Status WithMessage(const absl::Status& status, const std::string& message) {
+  return absl::Status(status.code(), absl::string_view(message.data(), message.size()));
+}
+
+// None where it would be later than the clock can say.
+Deadline DeadlineAfter(Clock::time_point begin, const std::optional<nanoseconds>& duration) {
+  if (!duration || *duration >= Clock::time_point::max() - begin) return std::nullopt;
+  return begin + *duration;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
                                       std::optional<nanoseconds> lease, bool replace, Deadline until,
                                       const std::stop_token& stop) {
+  if (stop.stop_requested()) return absl::CancelledError("cancelled before anything was sent");
   v1::CreateArrayRequest request;
   ToWire(signature, *request.mutable_signature());
   request.set_name(name);
@@ -39,20 +51,21 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
   v1::CreateArrayResponse response;
   // Not repeated: an answer that got lost would leave an array that nobody knows.
   const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Create, request, response,
-                                              {.repeat = Repeat::kNever, .until = until, .stop = stop});
+                                              {.repeat = Repeat::kNever, .until = until});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }
 
-void FreeAll(const Connection& connection, const std::vector<std::string>& ids) {
+absl::Status FreeAll(const Connection& connection, const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
     v1::FreeArrayRequest request;
     request.set_array_id(id);
     v1::FreeArrayResponse response;
     const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Free, request, response,
                                                 {.repeat = Repeat::kNever, .deadline = std::chrono::seconds(5)});
-    if (!status.ok() && !absl::IsNotFound(status)) break;
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& connection, const std::string& array_id,
@@ -64,6 +77,17 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& conn
   if (const absl::Status status = Download(connection, array_id, buffer->bytes(), rules); !status.ok()) return status;
   return buffer;
 }
+
+namespace {
+
+// A result that came too late: the job is known, its large output is not there any more.
+absl::Status GoneError(const v1::JobResult::Output& output) {
+  return absl::NotFoundError("output " + output.name() + " (array " + output.array_id() +
+                             ") is no longer on the daemon: it was fetched already or freed, or its session or lease " +
+                             "has ended; to have it again run the job again, under another request id if it had one");
+}
+
+}  // namespace
 
 absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
                             const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
@@ -100,6 +124,7 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
     OutputArray& array = to.outputs[output->name()];
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
         DownloadArray(connection, output->array_id(), array.signature, one);
+    if (absl::IsNotFound(buffer.status())) return GoneError(*output);
     if (!buffer.ok()) return buffer.status();
     array.buffer = *std::move(buffer);
     before += bytes;
@@ -117,16 +142,22 @@ JobRun::JobRun(const Connection& connection, std::string kernel, std::map<std::s
       options_(std::move(options)),
       stop_(std::move(stop)),
       begin_(Clock::now()),
-      deadline_(options_.deadline ? Deadline(begin_ + *options_.deadline) : std::nullopt) {}
+      deadline_(DeadlineAfter(begin_, options_.deadline)) {}
 
 bool JobRun::has_uploads() const { return HeldBytes(inputs_) > kInlineInputBytes; }
 
 absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
-  if (const absl::Status status = CheckViews(inputs_); !status.ok()) return status;
+  if (const absl::Status status = CheckCall(kernel_, inputs_, options_); !status.ok()) return status;
   if (has_uploads()) {
     absl::StatusOr<v1::JobSpec> spec = PrepareUploads();
-    if (!spec.ok()) FreeUploads();
-    return spec;
+    if (spec.ok() && !stop_.stop_requested()) return spec;
+    const bool begun = !uploaded_.empty();
+    const absl::Status freed = FreeUploads();
+    if (!stop_.stop_requested()) return spec;
+    return absl::CancelledError(!begun       ? "cancelled before anything was uploaded; no job was asked for"
+                                : freed.ok() ? "the upload was given up and freed; no job was asked for"
+                                             : "the upload was given up; the daemon frees it when its upload grace is "
+                                               "over; no job was asked for");
   }
   v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
   AddInputs(inputs_, ViewsAs::kInline, spec);
@@ -189,29 +220,51 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
 }
 
 absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total) {
-  const absl::StatusOr<v1::Array> array =
-      CreateArray(connection_, view.signature, "", std::nullopt, false, deadline_, stop_);
-  if (!array.ok()) {
-    // The daemon has no idea which input it was.
-    const std::string text = "input " + name + ": " + std::string(array.status().message());
-    return absl::Status(array.status().code(), absl::string_view(text.data(), text.size()));
-  }
-  uploaded_.push_back(array->id());
+  // Under a request id the same call must look the same: by what the array holds, not by which one it is. Of this
+  // request id alone, so that nobody else frees or replaces it.
+  const std::string array_name = options_.request_id.empty() ? "" : "input-" + ContentDigest(options_.request_id, view);
   TransferRules rules{.until = deadline_, .stop = stop_};
   const std::uint64_t before = timings_.bytes_up;
   if (options_.on_upload) {
     rules.on_bytes = [this, before, total](std::uint64_t done) { options_.on_upload(before + done, total); };
   }
-  if (const absl::Status status = Upload(connection_, array->id(), view.bytes, rules); !status.ok()) return status;
-  timings_.bytes_up += view.bytes.size();
-  return array->id();
+  for (bool again = false;; again = true) {
+    const absl::StatusOr<v1::Array> array = ArrayFor(view, array_name);
+    // The daemon has no idea which input it was.
+    if (!array.ok()) return WithMessage(array.status(), "input " + name + ": " + std::string(array.status().message()));
+    if (array->state() == v1::ARRAY_STATE_READY) return array_name.empty() ? array->id() : array_name;
+    uploaded_.push_back(array->id());
+    const absl::Status status = Upload(connection_, array->id(), view.bytes, rules, array->bytes_written());
+    if (status.ok()) {
+      timings_.bytes_up += view.bytes.size() - array->bytes_written();
+      return array_name.empty() ? array->id() : array_name;
+    }
+    // The call that this one shared the array with has given it up.
+    const bool lost = !array_name.empty() && absl::IsNotFound(status);
+    if (!lost || again) return status;
+  }
 }
 
-void JobRun::FreeUploads() { FreeAll(connection_, std::exchange(uploaded_, {})); }
+absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::string& array_name) {
+  absl::StatusOr<v1::Array> array =
+      CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
+  if (!absl::IsAlreadyExists(array.status())) return array;
+  // The same call has been here: it goes on, or was lost on its way. What it has sent is what this one would send.
+  v1::DescribeArrayRequest request;
+  request.set_array_id(array_name);
+  v1::DescribeArrayResponse response;
+  const absl::Status status = connection_.Call(connection_.arrays(), &v1::Arrays::Stub::Describe, request, response,
+                                               {.until = deadline_, .stop = stop_});
+  if (status.ok()) return std::move(*response.mutable_array());
+  if (!absl::IsNotFound(status)) return status;
+  return CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
+}
+
+absl::Status JobRun::FreeUploads() { return FreeAll(connection_, std::exchange(uploaded_, {})); }
 
 absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   // With the connection gone, freeing would only wait for it.
-  if (!IsConnectionLoss(ended.status())) FreeUploads();
+  if (!IsConnectionLoss(ended.status())) FreeUploads().IgnoreError();
   if (!ended.ok()) return ended.status();
   if (absl::Status status = FromJobEnd(ended->end, ended->job_id); !status.ok()) return status;
 
@@ -226,7 +279,8 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   };
   const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_.on_download,
                                              {.until = deadline_, .stop = stop_}, result);
-  if (status.ok()) FreeAll(connection_, downloaded);
+  if (status.ok() && !options_.leave_result) FreeAll(connection_, downloaded).IgnoreError();
+  if (status.ok() && options_.leave_result) result.left = std::move(downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());
   result.timings.total = Since(begin_);
   if (!status.ok()) return ResultLost(status, ended->job_id);

@@ -32,7 +32,7 @@ class JobRun {
   absl::StatusOr<JobResult> Complete(absl::StatusOr<EndedJob> ended);
 
   // Frees what Prepare has uploaded; the daemon keeps what a job still uses.
-  void FreeUploads();
+  absl::Status FreeUploads();
 
   const JobOptions& options() const { return options_; }
   const std::stop_token& stop() const { return stop_; }
@@ -40,7 +40,10 @@ class JobRun {
 
  private:
   absl::StatusOr<v1::JobSpec> PrepareUploads();
+  // The id of an array with the elements of `view`; its name where a request id asks for arrays that tell their
+  // content.
   absl::StatusOr<std::string> UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total);
+  absl::StatusOr<v1::Array> ArrayFor(const ArrayView& view, const std::string& array_name);
   std::vector<std::string> LargeInputs() const;
 
   const Connection& connection_;
@@ -66,11 +69,13 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
 absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& connection, const std::string& array_id,
                                                           const Signature& signature, const TransferRules& rules);
 
+// Not begun after a stop, and not broken off by one: an array that nobody knows would be left.
 absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
                                       std::optional<nanoseconds> lease, bool replace, Deadline until,
                                       const std::stop_token& stop);
 
-// For what the library itself has made. What cannot be freed now goes with the session or with its job.
-void FreeAll(const Connection& connection, const std::vector<std::string>& ids);
+// For what the library itself has made. What cannot be freed now goes with the session or with its job; the first
+// error.
+absl::Status FreeAll(const Connection& connection, const std::vector<std::string>& ids);
 
 }  // namespace hotplate::client

@@ -54,7 +54,12 @@ absl::StatusCode CodeOfEnd(const v1::JobEnd& end) {
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  absl::Status converted(CodeFromNumber(status.error_code()), ToAbsl(status.error_message()));
+  std::string message = status.error_message();
+  if (message.empty() && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    // gRPC's answer to a message that it cannot take apart.
+    message = "the daemon cannot read the request: it is of another version, or a name in it is not UTF-8";
+  }
+  absl::Status converted(CodeFromNumber(status.error_code()), ToAbsl(message));
   google::rpc::Status details;
   if (status.error_details().empty() || !details.ParseFromString(status.error_details())) return converted;
   std::size_t count = 0;
@@ -96,8 +101,8 @@ absl::Status AboutJob(absl::Status status, const std::string& job_id) {
 }
 
 absl::Status ResultLost(const absl::Status& status, const std::string& job_id) {
-  const std::string text =
-      "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
+  std::string text = "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
+  if (!absl::IsNotFound(status)) text += "; while the daemon has it: hotplate result " + job_id + " -o FILE";
   absl::Status named(status.code(), ToAbsl(text));
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
   return AboutJob(std::move(named), job_id);

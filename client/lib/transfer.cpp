@@ -63,7 +63,8 @@ class Attempt {
     Await();
     if (!stalled_) {
       const absl::Status translated = connection_.Translate(status);
-      if (!absl::IsCancelled(translated) || stop_.stop_requested()) return translated;
+      if (!absl::IsCancelled(translated)) return translated;
+      if (stop_.stop_requested()) return absl::CancelledError("the transfer was given up");
       // Nobody here asked for it: a daemon that leaves breaks off its calls like this.
       return absl::UnavailableError("the daemon broke the transfer off: it ends");
     }
@@ -181,10 +182,9 @@ bool MayContinue(const absl::Status& status, bool resuming) {
 }  // namespace
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                    const TransferRules& rules) {
-  std::size_t offset = 0;
+                    const TransferRules& rules, std::size_t offset) {
   Backoff backoff;
-  bool resuming = false;
+  bool resuming = offset > 0;
   for (int failures = 0;;) {
     const absl::Status status = WriteFrom(connection, array_id, bytes, offset, rules);
     if (status.ok() || !MayContinue(status, resuming)) return status;

@@ -25,8 +25,10 @@ struct TransferRules {
 };
 
 // Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.
+// From `offset` on where the daemon has so much of it already; while somebody else still sends the rest, waits for
+// them.
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                    const TransferRules& rules);
+                    const TransferRules& rules, std::size_t offset = 0);
 
 // Fills `destination` with the whole array, which must be of exactly that size.
 absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "kernels/array/quoted.h"
+
 namespace hotplate::client {
 namespace {
 
@@ -55,16 +57,20 @@ absl::StatusOr<Signature> FromWire(const v1::Signature& signature) {
   return converted;
 }
 
+std::string Hex(std::span<const unsigned char> bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
 std::string RandomHex(std::size_t bytes) {
   unsigned char random[32];
   // Up to 256 bytes are never cut short once the generator is seeded, which it is long before any user's process.
   if (bytes > sizeof random || getrandom(random, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text += kDigits[random[i] >> 4];
-    text += kDigits[random[i] & 15];
-  }
-  return text;
+  return Hex({random, bytes});
 }
 
 std::size_t HeldBytes(const std::map<std::string, Input>& inputs) {
@@ -75,18 +81,49 @@ std::size_t HeldBytes(const std::map<std::string, Input>& inputs) {
   return total;
 }
 
-absl::Status CheckViews(const std::map<std::string, Input>& inputs) {
-  for (const auto& [name, input] : inputs) {
-    const auto* view = std::get_if<ArrayView>(&input);
-    if (view == nullptr) continue;
-    const std::optional<std::size_t> bytes = ByteSize(view->signature);
-    if (!bytes || *bytes != view->bytes.size()) {
-      return absl::InvalidArgumentError("input " + name + ": " + std::to_string(view->bytes.size()) +
-                                        " bytes were given for " + ToString(view->signature) + ", which has " +
-                                        (bytes ? std::to_string(*bytes) : std::string("more than fit a machine word")));
-    }
+absl::Status CheckView(const std::string& name, const ArrayView& view) {
+  const int dtype = static_cast<int>(view.signature.dtype);
+  const auto refused = [&name](const std::string& why) { return absl::InvalidArgumentError(name + ": " + why); };
+  if (!DTypeFromNumber(dtype)) return refused("dtype number " + std::to_string(dtype) + " is none");
+  const std::optional<std::size_t> bytes = ByteSize(view.signature);
+  if (!bytes) return refused(ToString(view.signature.shape) + " is not a shape that an array can have");
+  if (*bytes != view.bytes.size()) {
+    return refused(std::to_string(view.bytes.size()) + " bytes were given for " + ToString(view.signature) +
+                   ", which has " + std::to_string(*bytes));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckText(const std::string& what, const std::string& text) {
+  if (IsUtf8(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError(what + " is " + Quoted(text) +
+                                    ", which is not UTF-8: the protocol has no other text");
+}
+
+absl::Status CheckCall(const std::string& kernel, const std::map<std::string, Input>& inputs,
+                       const JobOptions& options) {
+  absl::Status status = CheckText("the kernel's name", kernel);
+  const auto text = [&status](const std::string& what, const std::string& value) {
+    if (status.ok()) status = CheckText(what, value);
+  };
+  for (const auto& [name, input] : inputs) {
+    text("an input's name", name);
+    if (const auto* array = std::get_if<ArrayRef>(&input)) text("input " + name, array->id_or_name);
+    if (const auto* path = std::get_if<PathRef>(&input)) text("the path of input " + name, Absolute(path->path));
+    const auto* view = std::get_if<ArrayView>(&input);
+    if (view != nullptr && status.ok()) status = CheckView("input " + name, *view);
+  }
+  for (const auto& [name, value] : options.params) {
+    text("a parameter's name", name);
+    if (const auto* word = std::get_if<std::string>(&value)) text("parameter " + name, *word);
+  }
+  for (const auto& [name, keep] : options.keep) {
+    text("an output's name", name);
+    text("the array's name for output " + name, keep.array_name);
+  }
+  text("the device", options.device);
+  text("the request id", options.request_id);
+  return status;
 }
 
 std::string RequestIds::Next() {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,14 +19,23 @@ void ToWire(nanoseconds duration, google::protobuf::Duration& to);
 // INTERNAL where the daemon names a dtype or a shape that this client does not know or that overflows.
 absl::StatusOr<Signature> FromWire(const v1::Signature& signature);
 
-// `random bytes` as 2 x `bytes` hexadecimal digits, from the kernel's generator.
+// Two hexadecimal digits a byte.
+std::string Hex(std::span<const unsigned char> bytes);
+
+// So many random bytes in hexadecimal, from the kernel's generator.
 std::string RandomHex(std::size_t bytes);
 
 // The bytes of all inputs that the caller holds in memory.
 std::size_t HeldBytes(const std::map<std::string, Input>& inputs);
 
-// INVALID_ARGUMENT: an array whose bytes are not what its signature says.
-absl::Status CheckViews(const std::map<std::string, Input>& inputs);
+// INVALID_ARGUMENT, and what is wrong with it: an array with a dtype or a shape that none can have, or whose bytes are
+// not what they say. `name` begins the message.
+absl::Status CheckView(const std::string& name, const ArrayView& view);
+// INVALID_ARGUMENT: text that is not UTF-8. gRPC drops a connection on which such text comes.
+absl::Status CheckText(const std::string& what, const std::string& text);
+// Both, for all of a job.
+absl::Status CheckCall(const std::string& kernel, const std::map<std::string, Input>& inputs,
+                       const JobOptions& options);
 
 // Request ids that nobody else makes: one random number and a count. Asking the system for randomness for every job
 // would cost as much as building the rest of it. Thread-safe.

@@ -20,10 +20,16 @@ endif()
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
-# hotplate_grpc: gRPC with Protocol Buffers, static (a program then starts in a fifth of the time and is one file) or
-# shared (links faster: for development and sanitizers). hotplate_grpc_reflection beside it, for the daemon.
+# hotplate_grpc: gRPC with Protocol Buffers and the libcrypto that it brings, static (a program then starts in a fifth
+# of the time and is one file) or shared (links faster: for development and sanitizers). hotplate_grpc_reflection
+# beside it, for the daemon.
 add_library(hotplate_grpc INTERFACE)
 add_library(hotplate_grpc_reflection INTERFACE)
+if(HOTPLATE_SANITIZER MATCHES thread)
+  # Into the programs, whatever library of ours brings gRPC to them.
+  target_sources(hotplate_grpc INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/tsan_grpc.cpp>)
+endif()
 if(HOTPLATE_STATIC)
   set(archives ${GRPC_STATIC_LIBRARIES})
   list(REMOVE_ITEM archives dl pthread rt atomic m)
@@ -48,7 +54,7 @@ if(HOTPLATE_STATIC)
   target_link_libraries(hotplate_grpc_reflection INTERFACE
     "-Wl,-Bstatic -lgrpc++_reflection -Wl,-Bdynamic" hotplate_grpc)
 else()
-  target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} Threads::Threads)
+  target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} OpenSSL::Crypto Threads::Threads)
   target_link_libraries(hotplate_grpc_reflection INTERFACE grpc++_reflection hotplate_grpc)
 endif()
 

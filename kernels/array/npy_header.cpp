@@ -103,7 +103,7 @@ class DictParser {
     if (key == "descr") {
       if (fields.descr) return twice();
       if (Peek() == '[') {
-        return Invalid("the element type is structured, " + Quoted(text_.substr(position_)) +
+        return Invalid("the element type is structured, " + Quoted(TakeList()) +
                        ": save each field as an array of its own");
       }
       fields.descr = TakeText();
@@ -159,6 +159,17 @@ class DictParser {
     position_ += length;
     if (position_ < text_.size() && text_[position_] == 'L') ++position_;
     return std::nullopt;
+  }
+
+  // From a "[" to the "]" that belongs to it, or to the end.
+  std::string_view TakeList() {
+    const std::string_view rest = text_.substr(position_);
+    int depth = 0;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      if (rest[i] == '[') ++depth;
+      if (rest[i] == ']' && --depth == 0) return rest.substr(0, i + 1);
+    }
+    return rest;
   }
 
   // The text between a pair of quotes, ' or ". An escape would be an odd way to write any of the texts there are.

@@ -16,27 +16,34 @@ bool IsUnseen(std::uint32_t point) {
          point >= 0xe0000;
 }
 
-// How many bytes of `text` are one well-formed and visible UTF-8 character beyond ASCII; 0 if none.
-std::size_t VisibleLength(std::string_view text) {
+struct Character {
+  std::size_t bytes = 0;  // 0: none that is well formed
+  std::uint32_t point = 0;
+};
+
+// The UTF-8 character beyond ASCII that `text` begins with.
+Character FirstCharacter(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const std::size_t length = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-  if (length == 0 || first >= 0xf5 || text.size() < length) return 0;
+  if (length == 0 || first >= 0xf5 || text.size() < length) return {};
   std::uint32_t point = first & (0x7fU >> length);
   for (std::size_t i = 1; i < length; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xc0) != 0x80) return 0;
+    if ((byte & 0xc0) != 0x80) return {};
     point = point << 6 | (byte & 0x3fU);
   }
   constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = point >= 0xd800 && point < 0xe000;
-  return point < kLeast[length] || point > 0x10ffff || surrogate || IsUnseen(point) ? 0 : length;
+  if (point < kLeast[length] || point > 0x10ffff || surrogate) return {};
+  return {length, point};
 }
 
 // What the first character of `text` is shown as; takes it off.
 std::string TakeShown(std::string_view& text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   const bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
-  const std::size_t length = plain ? 1 : byte >= 0x80 ? VisibleLength(text) : 0;
+  const Character wide = byte >= 0x80 ? FirstCharacter(text) : Character();
+  const std::size_t length = plain ? 1 : IsUnseen(wide.point) ? 0 : wide.bytes;
   std::string shown =
       length > 0 ? std::string(text.substr(0, length)) : std::string{'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
   text.remove_prefix(length > 0 ? length : 1);
@@ -66,6 +73,32 @@ std::string Quoted(std::string_view text) {
   while (head.size() + shown[first].size() <= kHead) head += shown[first++];
   while (last > first && tail.size() + shown[last - 1].size() <= kTail) tail.insert(0, shown[--last]);
   return '"' + head + "..." + tail + "\" (" + std::to_string(size) + " bytes)";
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = static_cast<unsigned char>(text[0]) < 0x80 ? 1 : FirstCharacter(text).bytes;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string Roff(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool first = result.empty() || result.back() == '\n';
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else if ((c == '.' || c == '\'') && first) {
+      result += std::string("\\&") + c;
+    } else {
+      result += c;
+    }
+  }
+  return result;
 }
 
 }  // namespace hotplate

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "kernels/array/host_buffer.h"
+#include "kernels/call.h"
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/launchers.h"
 #include "kernels/cpu/machine.h"
@@ -91,19 +92,6 @@ class CpuLane final : public Lane {
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<HostBuffer> scratch_;
 };
-
-std::string PrecisionName(int precision) {
-  switch (precision) {
-    case HOTPLATE_PRECISION_TF32:
-      return "tf32";
-    case HOTPLATE_PRECISION_BF16:
-      return "bf16";
-    case HOTPLATE_PRECISION_F16:
-      return "f16";
-    default:
-      return std::to_string(precision);
-  }
-}
 
 class CpuDevice final : public Device {
  public:

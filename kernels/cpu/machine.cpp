@@ -79,7 +79,7 @@ void Tighten(Memory& memory, std::optional<std::uint64_t> limit, std::optional<s
 }  // namespace
 
 std::string InstructionSet() {
-#if defined(__x86_64__) && !defined(HOTPLATE_SANITIZED)
+#if defined(__x86_64__) && !defined(HOTPLATE_SANITIZED) && !defined(__clang__)  // as HOTPLATE_MULTIVERSION has it
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4 (AVX-512)";
   if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3 (AVX2)";

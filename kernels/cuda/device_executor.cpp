@@ -43,19 +43,6 @@ std::string UtcNow() {
   return text;
 }
 
-const char* PrecisionName(int precision) {
-  switch (precision) {
-    case HOTPLATE_PRECISION_TF32:
-      return "tf32";
-    case HOTPLATE_PRECISION_BF16:
-      return "bf16";
-    case HOTPLATE_PRECISION_F16:
-      return "f16";
-    default:
-      return "default";
-  }
-}
-
 }  // namespace
 
 DeviceExecutor::DeviceExecutor(const hotplate_cuda_device_options& options, hotplate_cuda_log log, void* user)

@@ -15,6 +15,10 @@ namespace {
 // Sines to a chunk: some 50 microseconds on one thread. A row is never divided; the longest takes some 10 ms.
 constexpr std::size_t kChunkPoints = 131'072;
 
+// Columns between two looks at the cancel flag: some milliseconds on one thread. Fewer than kSerialColumns are left to
+// it.
+constexpr std::size_t kColumnsAtOnce = 1 << 20, kSerialColumns = 1 << 15;
+
 // Scratch: n row sums, then n columns.
 struct Scratch {
   double* row_sums;
@@ -26,9 +30,10 @@ Scratch ScratchOf(const Call& call, std::size_t n) {
   return {reinterpret_cast<double*>(start), reinterpret_cast<float*>(start + n * sizeof(double))};
 }
 
-HOTPLATE_MULTIVERSION void FillColumns(float* columns, std::size_t n, double y_min, double y_max) {
+HOTPLATE_MULTIVERSION void FillColumns(float* columns, std::size_t begin, std::size_t end, std::size_t n, double y_min,
+                                       double y_max) {
 #pragma omp simd
-  for (std::size_t j = 0; j < n; ++j) {
+  for (std::size_t j = begin; j < end; ++j) {
     columns[j] = ReducedMidpoint(static_cast<std::int64_t>(j), static_cast<std::int64_t>(n), y_min, y_max);
   }
 }
@@ -53,7 +58,13 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
   const double y_min = call.Float("y_min"), y_max = call.Float("y_max");
   const Scratch scratch = ScratchOf(call, count);
 
-  FillColumns(scratch.columns, count, y_min, y_max);
+  for (std::size_t first = 0; first < count; first += kColumnsAtOnce) {
+    if (context.cancelled()) return Outcome::Cancelled();
+    const std::size_t some = std::min(kColumnsAtOnce, count - first);
+    context.ParallelFor(some, kSerialColumns, [=](std::size_t begin, std::size_t end) {
+      FillColumns(scratch.columns, first + begin, first + end, count, y_min, y_max);
+    });
+  }
   const bool complete = context.ParallelChunks(
       count, std::max<std::size_t>(1, kChunkPoints / count), [=](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {

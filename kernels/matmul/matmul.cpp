@@ -46,7 +46,7 @@ absl::Status Shapes(BoundCall& call) {
     violations.push_back({"precision", "matmul: a reduced precision is for float32 inputs; a is " +
                                            std::string(Name(a.dtype)) + ": leave --precision out"});
   }
-  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, std::move(violations));
+  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
 
   const Sides left = After(a.shape, call.Bool("transpose_a")), right = After(b.shape, call.Bool("transpose_b"));
   if (left.columns != right.rows) {

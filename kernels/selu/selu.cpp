@@ -1,5 +1,7 @@
 #include "kernels/selu/selu.h"
 
+#include <limits>
+
 #include "kernels/spec.h"
 
 namespace hotplate::selu {
@@ -15,12 +17,15 @@ Cost CostOf(const BoundCall& call) {
 // A number too small to be normal can take a processor a hundred cycles.
 double WorkBound(const BoundCall& call) { return 60 * static_cast<double>(*ElementCount(call.Input("x").shape)); }
 
+// So that a factor is finite in every type that is computed in: the branch that does not apply adds it times zero.
+constexpr double kLargest = std::numeric_limits<float>::max();
+
 ParamSpec Factor(const char* name, double default_value, const char* docs) {
   return {.name = name,
           .type = ParamType::kFloat,
           .default_value = default_value,
-          .minimum = {},
-          .maximum = {},
+          .minimum = -kLargest,
+          .maximum = kLargest,
           .choices = {},
           .docs = docs};
 }
@@ -41,7 +46,8 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics(
           "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the "
-          "parameters to that type); NaN stays NaN; deterministic on one device")
+          "parameters to that type, and of a negative branch too small to be normal before lambda multiplies it); NaN "
+          "stays NaN; deterministic on one device")
       .Example("hotplate run selu x.npy -o y.npy")
       .Build();
 }

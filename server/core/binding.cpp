@@ -61,7 +61,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   if (!call.ok()) {
     if (violations.empty()) return call.status();
     for (FieldViolation& one : Violations(call.status())) violations.push_back(std::move(one));
-    return Refused(call.status().code(), std::move(violations));
+    return Refused(call.status().code(), violations);
   }
 
   BoundJob job;
@@ -77,7 +77,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
     }
   }
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
-  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, std::move(violations));
+  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
   return job;
 }

@@ -154,6 +154,8 @@ class Engine::Impl {
   bool OwesClients();  // what a quiet engine has for them is still here, and they come for it
   std::vector<std::string> LostDevices() const;
   absl::Status CheckTime(const JobRequest& request) const;
+  // Null where nothing was asked for by that key.
+  std::shared_ptr<Job> FindRequest(const std::string& request_key);
   absl::StatusOr<JobId> KnownRequest(const std::shared_ptr<Job>& job, const JobRequest& request,
                                      std::shared_ptr<JobObserver> observer, std::uint64_t tag);
   static absl::Status NoJob(const JobId& id);

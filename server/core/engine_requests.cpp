@@ -32,6 +32,9 @@ std::vector<std::string> Engine::Impl::LostDevices() const {
 }
 
 absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest request) {
+  // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
+  // which has all of it.
+  if (FindRequest(JobTable::RequestKey(who.token, request.request_id)) != nullptr) return CheckReport();
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, LostDevices());
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
@@ -57,6 +60,12 @@ absl::Status Engine::Impl::CheckTime(const JobRequest& request) const {
   if (!request.time_limit) return absl::OkStatus();
   const std::optional<WallTime> end = options_.allocation_end ? options_.allocation_end() : std::nullopt;
   return Binder::CheckTimeLimit(request, end, clock_.WallNow());
+}
+
+std::shared_ptr<Job> Engine::Impl::FindRequest(const std::string& request_key) {
+  if (request_key.empty()) return nullptr;
+  std::scoped_lock lock(mutex_);
+  return table_.FindRequest(request_key);
 }
 
 absl::StatusOr<JobId> Engine::Impl::KnownRequest(const std::shared_ptr<Job>& job, const JobRequest& request,
@@ -88,13 +97,8 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   }
   std::string request_key = JobTable::RequestKey(who.token, request.request_id);
   // A retry must get its job even where a new one would be refused.
-  if (!request_key.empty()) {
-    std::shared_ptr<Job> known;
-    {
-      std::scoped_lock lock(mutex_);
-      known = table_.FindRequest(request_key);
-    }
-    if (known != nullptr) return KnownRequest(known, request, std::move(observer), tag);
+  if (const std::shared_ptr<Job> known = FindRequest(request_key)) {
+    return KnownRequest(known, request, std::move(observer), tag);
   }
   if (draining_.load()) {
     std::scoped_lock lock(mutex_);

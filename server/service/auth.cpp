@@ -15,9 +15,9 @@ constexpr std::size_t kSessionDigits = 32;
 constexpr char kNoToken[] =
     "no token: send the metadata \"authorization: Bearer TOKEN\" with the token of the daemon's endpoint record";
 constexpr char kWrongToken[] =
-    "the token is not this daemon's: read its endpoint record again (it may have been started anew)";
+    "the token is not this daemon's: send the one of its endpoint record, which is a new one at each start";
 
-std::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
+std::string_view View(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 const char* NameOf(core::Scope scope) {
   switch (scope) {

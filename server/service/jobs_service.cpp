@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
 #include "server/core/job_state.h"
+#include "server/core/job_table.h"
 #include "server/service/execute_call.h"
 #include "server/service/run_stream.h"
 #include "server/service/unary.h"
@@ -112,7 +114,11 @@ grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, c
     const std::size_t page =
         request->page_size() == 0 ? kDefaultPage : std::min<std::size_t>(request->page_size(), kLargestPage);
     filter.limit = page + 1;  // one more, to know whether there is a next page
-    filter.before_id = request->page_token().substr(0, 128);
+    filter.before_id = request->page_token();
+    if (!filter.before_id.empty() && core::JobTable::NumberOf(filter.before_id) == 0) {
+      return InvalidField("page_token", "page_token " + Quoted(filter.before_id) +
+                                            " is not one: send the next_page_token of the page before, or none");
+    }
     std::vector<core::JobSnapshot> jobs = context_.engine().List(who, filter);
     if (jobs.size() > page) {
       jobs.resize(page);

@@ -29,7 +29,7 @@ Reactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerCon
   if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
   const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
-  stream->StartRead(&*stream->request_);
+  stream->StartRead(stream->request_.Lend());
   return stream.get();
 }
 
@@ -37,6 +37,7 @@ RunStream::RunStream(const ServiceContext& context, core::Principal who, StreamT
     : UpdateStream(context, std::move(ticket), Outbox::StatesBeforeEnd::kDropped), who_(std::move(who)) {}
 
 void RunStream::OnReadDone(bool ok) {
+  request_.TakeBack();
   if (!ok) {
     std::unique_lock lock(mutex_);
     reads_done_ = true;
@@ -62,7 +63,8 @@ void RunStream::GoThroughRequest() {
   }
   for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
   next_start_ = 0;
-  StartRead(&request_.Renew());
+  request_.Renew();
+  StartRead(request_.Lend());
 }
 
 void RunStream::FindRepeatedTags() {

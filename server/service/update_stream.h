@@ -66,6 +66,7 @@ class UpdateStream : public Reactor,
   }
 
   void OnWriteDone(bool ok) final {
+    response_.TakeBack();
     std::unique_lock lock(mutex_);
     writing_ = false;
     if (!ok || broken_) return Break(lock);
@@ -141,7 +142,7 @@ class UpdateStream : public Reactor,
       Response& response = response_.Renew();
       if (!std::exchange(told_generation_, true)) response.set_generation(context_.generation());
       batch.FillInto(*response.mutable_updates(), context_.facts());
-      this->StartWrite(&response);
+      this->StartWrite(response_.Lend());
     } else if (close_ && outbox_.empty()) {
       closed_ = true;
       const absl::Status status = *close_;

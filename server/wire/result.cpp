@@ -1,5 +1,6 @@
 #include "server/wire/result.h"
 
+#include "kernels/call.h"
 #include "kernels/status.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/status.h"
@@ -16,19 +17,6 @@ static_assert(HOTPLATE_PRECISION_F16 == static_cast<int>(v1::PRECISION_F16));
 
 std::uint64_t Count(core::nanoseconds duration) {
   return duration.count() < 0 ? 0 : static_cast<std::uint64_t>(duration.count());
-}
-
-const char* NameOfPrecision(int precision) {
-  switch (precision) {
-    case HOTPLATE_PRECISION_TF32:
-      return "tf32";
-    case HOTPLATE_PRECISION_BF16:
-      return "bf16";
-    case HOTPLATE_PRECISION_F16:
-      return "f16";
-    default:
-      return "default";
-  }
 }
 
 void FillOutputs(const core::JobEnd& end, v1::JobResult& out) {
@@ -102,7 +90,7 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   out.set_peak_bytes(receipt.peak_bytes);
   FillConditions(receipt.conditions, out);
   out.set_device_shared(receipt.device_shared || receipt.conditions.other_processes.value_or(0) > 0);
-  out.set_precision(NameOfPrecision(receipt.precision));
+  out.set_precision(PrecisionName(receipt.precision));
   *out.mutable_versions() = facts.versions;
 }
 

@@ -49,7 +49,7 @@ class SmallestJob {
     const double seconds = SecondsOf([&] {
       for (int i = 0; i < jobs; ++i) {
         room.acquire();
-        client_.RunAsync("vector_add", inputs_, {}, [&](absl::StatusOr<client::JobResult> result) {
+        client_.RunAsync("vector_add", inputs_, {}, [&](const absl::StatusOr<client::JobResult>& result) {
           Check(result);
           room.release();
         });

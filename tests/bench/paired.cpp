@@ -27,9 +27,9 @@ Row Compare(const std::string& name, const std::string& unit, int rounds, const 
     ratios.push_back(measured.back() / bare.back());
     differences.push_back(measured.back() - bare.back());
   }
-  Row row{name, unit, Median(measured), Median(bare), peer_name, Median(ratios), Median(differences), goal};
-  std::printf("  %s: %.4g %s, %s %.4g: %.3g\n", name.c_str(), row.measured, unit.c_str(), peer_name.c_str(), row.peer,
-              row.ratio);
+  Row row{name, unit, Median(measured), Median(bare), peer_name, Median(ratios), Median(differences), goal, rounds};
+  std::printf("  %s: median %.4g %s, of the %s %.4g; median of the rounds' ratios %.3g\n", name.c_str(), row.measured,
+              unit.c_str(), peer_name.c_str(), row.peer, row.ratio);
   std::fflush(stdout);
   return row;
 }
@@ -59,7 +59,7 @@ bool WriteRows(const std::string& path, const std::vector<Row>& rows) {
         << row.measured << R"(, "peer": )" << row.peer << R"(, "peer_name": ")" << row.peer_name << R"(", "ratio": )"
         << row.ratio << R"(, "difference": )" << row.difference << R"(, "goal": )" << row.goal.bound
         << R"(, "at_least": )" << (row.goal.at_least ? "true" : "false") << R"(, "goal_of": ")" << kGoalOf[row.goal.of]
-        << R"("})";
+        << R"(", "rounds": )" << row.rounds << "}";
   }
   out << "]\n";
   return static_cast<bool>(out.flush());

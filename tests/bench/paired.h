@@ -20,8 +20,8 @@ constexpr Goal AtLeast(double ratio) { return {ratio, true, Goal::kRatio}; }
 constexpr Goal ItselfAtMost(double value) { return {value, false, Goal::kItself}; }
 constexpr Goal AbovePeerAtMost(double value) { return {value, false, Goal::kDifference}; }
 
-// One line of the table. The ratio is the median of each round's own ratio, not the ratio of the medians; so is the
-// difference.
+// One line of the table. The ratio is the median of each round's own ratio, which a machine that is slow for a while
+// does not change, and not the quotient of `measured` and `peer`, which are medians too; the same of the difference.
 struct Row {
   std::string name;
   std::string unit;
@@ -31,6 +31,7 @@ struct Row {
   double ratio = 0;
   double difference = 0;  // in `unit`
   Goal goal;
+  int rounds = 0;
 };
 
 // Calls both sides `rounds` times, the first to go alternating. Each call returns its round's figure, in `unit`.

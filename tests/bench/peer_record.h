@@ -7,7 +7,7 @@
 
 namespace hotplate::bench {
 
-// Bytes of one message of a bulk transfer, on every side of every comparison.
+// Bytes of one message of the peer's bulk transfers. Hotplate's downloads use the same, its uploads half of it.
 inline constexpr std::size_t kChunkBytes = 2 << 20;
 // The name in the bare server's certificate.
 inline constexpr const char* kPeerName = "peer";

@@ -11,8 +11,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
+#include "kernels/array/host_buffer.h"
 #include "peer.grpc.pb.h"
 #include "tests/bench/peer_record.h"
 
@@ -57,21 +59,21 @@ grpc::SslServerCredentialsOptions::PemKeyCertPair MakeKeyAndCertificate() {
   return {Text(key_text), Text(certificate_text)};
 }
 
-// What arrived. New memory for each upload: it has to land somewhere that was not there before.
+// What arrived. New memory for each upload: it has to land somewhere that was not there before. It is the same kind of
+// memory as the daemon's arrays, huge pages where there are some, so that no ratio compares page faults.
 class Landing {
  public:
-  explicit Landing(std::size_t bytes) : memory_(new char[bytes]), bytes_(bytes) {}
+  explicit Landing(std::size_t bytes) : memory_(HostBuffer::Allocate(bytes)) {}
   bool Append(const void* data, std::size_t size) {
-    if (size > bytes_ - filled_) return false;
-    std::memcpy(memory_.get() + filled_, data, size);
+    if (memory_ == nullptr || size > memory_->size() - filled_) return false;
+    std::memcpy(memory_->data() + filled_, data, size);
     filled_ += size;
     return true;
   }
-  bool full() const { return filled_ == bytes_; }
+  bool full() const { return memory_ != nullptr && filled_ == memory_->size(); }
 
  private:
-  std::unique_ptr<char[]> memory_;
-  std::size_t bytes_;
+  std::shared_ptr<HostBuffer> memory_;
   std::size_t filled_ = 0;
 };
 
@@ -104,7 +106,7 @@ class UploadReactor : public grpc::ServerReadReactor<Message> {
       return;
     }
     if (!Store(message_, landing_)) {
-      this->Finish({grpc::StatusCode::OUT_OF_RANGE, "more bytes than announced"});
+      this->Finish({grpc::StatusCode::OUT_OF_RANGE, "more bytes than announced, or no memory for them"});
       return;
     }
     this->StartRead(&message_);
@@ -125,7 +127,7 @@ void Fill(grpc::ByteBuffer& packet, const char* data, std::size_t size) {
 template <typename Message>
 class DownloadReactor : public grpc::ServerWriteReactor<Message> {
  public:
-  DownloadReactor(const std::string& source, std::size_t bytes) : source_(source), left_(bytes) { Next(); }
+  DownloadReactor(std::span<const std::byte> source, std::size_t bytes) : source_(source), left_(bytes) { Next(); }
   void OnWriteDone(bool ok) override {
     if (!ok) return this->Finish({grpc::StatusCode::UNAVAILABLE, "the reader went away"});
     Next();
@@ -135,15 +137,16 @@ class DownloadReactor : public grpc::ServerWriteReactor<Message> {
  private:
   void Next() {
     if (left_ == 0) return this->Finish(grpc::Status::OK);
+    if (source_.empty()) return this->Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "no memory to send from"});
     const std::size_t size = std::min({left_, kChunkBytes, source_.size()});
-    Fill(message_, source_.data() + offset_, size);
+    Fill(message_, reinterpret_cast<const char*>(source_.data()) + offset_, size);
     left_ -= size;
     offset_ = (offset_ + size) % source_.size();
     if (offset_ + kChunkBytes > source_.size()) offset_ = 0;
     this->StartWrite(&message_);
   }
 
-  const std::string& source_;
+  const std::span<const std::byte> source_;
   std::size_t left_;
   std::size_t offset_ = 0;
   Message message_;
@@ -219,14 +222,18 @@ class PeerService final : public Base {
   }
 
  private:
-  // Made at the first download, so that it does not count when the server is idle.
-  const std::string& Source() {
-    std::call_once(made_, [this] { source_.assign(std::size_t{64} << 20, 'x'); });
-    return source_;
+  // Made at the first download, so that it does not count when the server is idle. Empty if there is no memory.
+  std::span<const std::byte> Source() {
+    std::call_once(made_, [this] {
+      source_ = HostBuffer::Allocate(std::size_t{64} << 20);
+      if (source_ != nullptr) std::memset(source_->data(), 'x', source_->size());
+    });
+    if (source_ == nullptr) return {};
+    return source_->bytes();
   }
 
   std::once_flag made_;
-  std::string source_;
+  std::shared_ptr<HostBuffer> source_;
 };
 
 int Serve(const std::string& record_path) {

@@ -45,9 +45,17 @@ def ratio_text(row):
     return f"{row['difference']:+.3g} {row['unit']}" if row["goal_of"] == "difference" else f"{row['ratio']:.3g} x"
 
 
+WHAT_THE_RATIO_IS = """\
+measured, peer: the median over the rounds, in each of which both sides ran, in turns.
+ratio: the median of what each round gave by itself; where rounds differ much, it is not the quotient of the medians.
+  A goal with >=: how many times as fast as the peer (more is better). A goal with <=: our time or memory in the peer's
+  (less is better).
+"""
+
+
 def table(rows):
-    head = ("what", "measured", "peer", "", "ratio", "goal", "met")
-    lines = [(row["name"], f"{row['measured']:.4g} {row['unit']}", f"{row['peer']:.4g}", row["peer_name"],
+    head = ("what", "measured", "peer", "which peer", "ratio", "goal", "met")
+    lines = [(row["name"], f"{row['measured']:.4g} {row['unit']}", f"{row['peer']:.4g} {row['unit']}", row["peer_name"],
               ratio_text(row), goal_text(row), "yes" if met(row) else "NO") for row in rows]
     widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [head, *lines])
@@ -67,10 +75,12 @@ def main():
         sys.exit("report.py: no rows: nothing was measured")
     report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "command": options.command, "commit": commit(), "machine": machine(),
+              "ratio": " ".join(WHAT_THE_RATIO_IS.split()),
               "rows": [{**row, "met": met(row)} for row in rows]}
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
         file.write("\n")
+    print(WHAT_THE_RATIO_IS)
     print(table(rows))
     print(f"\n{sum(map(met, rows))} of {len(rows)} goals met; written to {options.out}")
 

@@ -21,7 +21,7 @@ std::map<std::string, Case>& LongCases() {
   static std::map<std::string, Case>& cases = *new std::map<std::string, Case>;
   if (cases.empty()) {
     const auto none = [](std::mt19937_64&) { return std::map<std::string, TestArray>{}; };
-    cases["integrate2d"] = {.name = "long", .params = {{"n", std::int64_t{8'000'000}}}, .inputs = none};
+    cases["integrate2d"] = {.name = "long", .params = {{"n", std::int64_t{16'777'216}}}, .inputs = none};
     cases["mandelbrot"] = {.name = "long",
                            .params = {{"resolution", std::int64_t{4096}},
                                       {"max_iterations", std::int64_t{1'000'000}},

@@ -172,7 +172,7 @@ TEST(CpuDeviceTest, RefusesAReducedPrecision) {
 
 TEST(MatmulSpecTest, SaysWhatDoesNotFit) {
   const KernelSpec& matmul = **BuiltinCatalog().Find("matmul");
-  const auto message = [&](Shape a, Shape b, std::map<std::string, ParamValue> params = {}) {
+  const auto message = [&](const Shape& a, const Shape& b, const std::map<std::string, ParamValue>& params = {}) {
     return matmul.Bind(params, {{"a", {DType::kFloat32, a}}, {"b", {DType::kFloat32, b}}}, HOTPLATE_PRECISION_DEFAULT)
         .status()
         .ToString();

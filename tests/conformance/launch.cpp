@@ -5,6 +5,15 @@
 namespace hotplate::conformance {
 namespace {
 
+// FNV-1a: the same seed on every machine.
+std::uint64_t Seed(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
 hotplate_param Plain(const ParamSpec& spec, const ParamValue& value) {
   hotplate_param plain{};
   plain.name = spec.name.c_str();
@@ -16,9 +25,9 @@ hotplate_param Plain(const ParamSpec& spec, const ParamValue& value) {
   return plain;
 }
 
-hotplate_array Plain(const ArgumentSpec& spec, TestArray& array) {
+hotplate_array Plain(const std::string& name, TestArray& array) {
   hotplate_array plain{};
-  plain.name = spec.name.c_str();
+  plain.name = name.c_str();
   plain.dtype = static_cast<std::int32_t>(array.signature().dtype);
   plain.rank = static_cast<std::int32_t>(array.signature().shape.size());
   std::copy(array.signature().shape.begin(), array.signature().shape.end(), plain.shape);
@@ -26,15 +35,6 @@ hotplate_array Plain(const ArgumentSpec& spec, TestArray& array) {
   plain.bytes = array.bytes();
   return plain;
 }
-
-// FNV-1a: the same seed on every machine.
-std::uint64_t Seed(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-}  // namespace
 
 absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device) {
   const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
@@ -66,8 +66,9 @@ Report Launch::Run(Lane& lane, TaskControl& control) {
   std::vector<hotplate_param> plain_params;
   for (std::size_t i = 0; i < call.params.size(); ++i) plain_params.push_back(Plain(spec.params()[i], call.params[i]));
   std::vector<hotplate_array> plain_inputs, plain_outputs;
-  for (const ArgumentSpec& input : spec.inputs()) plain_inputs.push_back(Plain(input, inputs.at(input.name)));
-  for (const ArgumentSpec& output : spec.outputs()) plain_outputs.push_back(Plain(output, outputs.at(output.name)));
+  for (const ArgumentSpec& input : spec.inputs()) plain_inputs.push_back(Plain(input.name, inputs.at(input.name)));
+  for (const ArgumentSpec& output : spec.outputs())
+    plain_outputs.push_back(Plain(output.name, outputs.at(output.name)));
 
   const std::string hash = spec.Hash();
   Task task;

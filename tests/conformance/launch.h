@@ -19,6 +19,10 @@ struct Launch {
   Report Run(Lane& lane, TaskControl& control);
 };
 
+// As a kernel takes them. The name, the array's elements and a text stay where they are, and must outlive the answer.
+hotplate_param Plain(const ParamSpec& spec, const ParamValue& value);
+hotplate_array Plain(const std::string& name, TestArray& array);
+
 absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device);
 
 }  // namespace hotplate::conformance

@@ -86,8 +86,8 @@ class BadInput(harness.Case):
     def test_wrong_dtype_rank_and_shape(self):
         np.save(self.folder / "c.npy", np.ones(4, dtype=np.complex128))
         self.refused("run", "vector_add", "c.npy", "c.npy", "-o", "o.npy", says=["complex128", "float32"])
-        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["[4]", "m, k"])
-        self.refused("run", "matmul", "m.npy", "m.npy", "-o", "o.npy", says=["[3, 4]", "inner sizes differ"])
+        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["[4], which is not a matrix; expected a [m, k] and b [k, n]"])
+        self.refused("run", "matmul", "m.npy", "m.npy", "-o", "o.npy", says=["a (m.npy)", "b (m.npy)", "[3, 4]", "inner sizes differ"])
         np.save(self.folder / "y.npy", np.ones(5, dtype=np.float32))
         self.refused("run", "vector_add", "x.npy", "y.npy", "-o", "o.npy", says=["[4]", "[5]"])
         np.save(self.folder / "d.npy", np.ones(4, dtype=np.float64))
@@ -95,6 +95,8 @@ class BadInput(harness.Case):
 
     def test_files_that_are_not_there_or_cannot_be_read(self):
         self.refused("run", "selu", "missing.npy", "-o", "o.npy", says="missing.npy")
+        self.refused("run", "selu", "", "-o", "o.npy", says='input x: "" names no file')
+        self.refused("run", "selu", "x=x.npy", "x=m.npy", "-o", "o.npy", says=["x is given twice", "x.npy", "m.npy"])
         self.refused("run", "selu", str(self.folder), "-o", "o.npy", says=str(self.folder))
         self.refused("run", "selu", "/dev/null", "-o", "o.npy", says="/dev/null")
         if os.geteuid() != 0:
@@ -162,8 +164,19 @@ class BadInput(harness.Case):
         before = self.jobs()
         self.run_command("run", "selu", "x.npy", "-o", "no/such/folder/o.npy")
         self.assertEqual(self.jobs(), before, "checked before the job runs")
+        self.refused("run", "selu", "x.npy", "--dry-run", "-o", "no/such/folder/o.npy", says="no/such/folder/o.npy")
+        code, _, err = self.run_command("get", "BIG", "-o", "no/such/folder/o.npy")
+        self.assertEqual(code, harness.INVALID, err)
+        self.assertNotIn("job", err)
         (self.folder / "folder").mkdir(exist_ok=True)
         self.refused("run", "selu", "x.npy", "-o", "folder", says="folder")
+
+    def test_two_outputs_into_one_file(self):
+        for other in ("s.npy", "./s.npy", str(self.folder / "s.npy")):
+            self.refused("run", "integrate2d", "--n", "10", "-o", "value=s.npy", "-o", f"error={other}",
+                         says=["value", "error", other])
+        self.assertFalse((self.folder / "s.npy").exists())
+        self.refused("run", "integrate2d", "-o", "value=array:S", "-o", "error=array:S", says="array:S")
 
     def test_an_output_that_the_kernel_does_not_have(self):
         code, _, err = self.run_command("run", "integrate2d", "-o", "value=v.npy", "-o", "height=o.npy")

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import fcntl
+import json
 import os
 import signal
 import socket
@@ -26,7 +27,7 @@ class NoDaemon(harness.Case):
 
     def test_no_daemon_says_how_to_start_one(self):
         for words in (("status",), ("run", "integrate2d", "--n", "10"), ("jobs",), ("submit", "integrate2d"),
-                      ("arrays",), ("devices",), ("top", "--once"), ("watch", "1"), ("cancel", "1"), ("result", "1")):
+                      ("arrays",), ("devices",), ("top", "--once"), ("logs",), ("watch", "1"), ("cancel", "1"), ("result", "1")):
             self.hotplate(*words, code=harness.NO_DAEMON, says="hotplate up --local")
 
     def test_an_unknown_server_is_named(self):
@@ -37,7 +38,7 @@ class NoDaemon(harness.Case):
         record = self.record()
         self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
         self.assertTrue(self.record_path().exists(), "a killed daemon cannot take its record away")
-        self.hotplate("status", code=harness.NO_DAEMON, says="local")
+        self.hotplate("status", code=harness.NO_DAEMON, says=("local", "that process is gone"))
         self.hotplate("run", "integrate2d", "--n", "10", code=harness.NO_DAEMON)
         # A new one takes its place.
         second = self.start_daemon()
@@ -130,6 +131,26 @@ class Record(harness.Case):
             self.stop_daemon(other)
         self.assertEqual(code, harness.NOT_ALLOWED, err)
         self.assertIn("certificate", err)
+
+    def test_a_damaged_record_does_not_show_the_token(self):
+        text = json.dumps(self.good).replace(f'"{self.good["token"]}"', f'"{self.good["token"]}#')
+        self.status_with(self.good)
+        self.record_path("changed").write_text(text)
+        code, out, err = self.run_command("--server", "changed", "status")
+        self.assertEqual(code, UNUSABLE_RECORD, err)
+        for start in range(0, 57):
+            self.assertNotIn(self.good["token"][start:start + 8], out + err)
+
+    def test_a_certificate_that_is_none(self):
+        code, _, err = self.status_with(self.good | {"certificate_pem": "hello"})
+        self.assertEqual(code, UNUSABLE_RECORD, err)
+        self.assertIn("changed.json", err)
+        self.assertIn("certificate_pem", err)
+
+    def test_top_in_a_pipe_looks_once(self):
+        self.assertEqual(self.answer("--server", "local", "top")["info"]["name"], "local")
+        self.assertEqual(self.hotplate("--server", "local", "top", "--quiet"), "")
+        self.assertIn("local", self.hotplate("--server", "local", "top"))
 
     def test_a_proxy_in_the_environment_is_not_asked(self):
         proxy = "http://127.0.0.1:9"  # nobody listens there
@@ -282,6 +303,12 @@ class Flags(harness.Case):
         self.hotplate("--server", "unix", "run", "integrate2d", "--n", "10")
         self.assertEqual(self.stop_daemon(daemon), 0)
 
+    def test_a_hang_up_ends_it_in_order(self):
+        daemon = self.start_daemon(name="hung-up")
+        self.assertEqual(self.stop_daemon(daemon, signal.SIGHUP), 0)
+        self.assertFalse(self.record_path("hung-up").exists())
+        self.assertIn("SIGHUP", self.log("hung-up"))
+
     def test_a_wrong_flag_is_named_and_nothing_starts(self):
         for flags, word in ((("--port", "70000"), "70000"), (("--message-bytes", "lots"), "lots"),
                             (("--idle-timeout", "-3s"), "-3s"), (("--no-such-flag",), "no-such-flag"),
@@ -323,7 +350,7 @@ class Flags(harness.Case):
 
     def test_looking_on_keeps_no_daemon_alive(self):
         daemon = self.start_daemon("--idle-timeout", "2s", name="watched")
-        top = self.start("--server", "watched", "top", "--json")
+        top = self.start("--server", "watched", "top", "--json", "--interval", "500ms")
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
         self.assertIn("idle for 2s", self.log("watched"))
         top.kill()

@@ -41,21 +41,15 @@ bool WaitUntil(const std::function<bool()>& condition) {
 }
 
 DaemonProcess::DaemonProcess(const std::vector<std::string>& flags) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "hotplate-e2e-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) {
-    ADD_FAILURE() << "no temporary folder " << pattern;
-    return;
-  }
-  folder_ = pattern;
   std::vector<std::string> words = {std::string(HOTPLATE_BIN_DIR) + "/hotplated",
                                     "--directory",
-                                    folder_,
+                                    folder(),
                                     "--name",
                                     "test",
                                     "--device",
                                     "cpu",
                                     "--log-file",
-                                    folder_ + "/log"};
+                                    folder_.File("log")};
   words.insert(words.end(), flags.begin(), flags.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -63,7 +57,7 @@ DaemonProcess::DaemonProcess(const std::vector<std::string>& flags) {
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  const std::string said = folder_ + "/said";
+  const std::string said = folder_.File("said");
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   const int error = posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
@@ -74,7 +68,7 @@ DaemonProcess::DaemonProcess(const std::vector<std::string>& flags) {
     return;
   }
 
-  const std::string path = folder_ + "/servers/test.json";
+  const std::string path = folder_.File("servers/test.json");
   WaitUntil([&] { return std::filesystem::exists(path) || !alive(); });
   google::protobuf::util::JsonParseOptions lenient;
   lenient.ignore_unknown_fields = true;
@@ -85,8 +79,6 @@ DaemonProcess::DaemonProcess(const std::vector<std::string>& flags) {
 DaemonProcess::~DaemonProcess() {
   if (pid_ != 0 && ::testing::Test::HasFailure()) std::fprintf(stderr, "hotplated's log:\n%s\n", Log().c_str());
   Kill();
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 bool DaemonProcess::alive() const {
@@ -113,7 +105,7 @@ void DaemonProcess::Kill() {
   pid_ = 0;
 }
 
-std::string DaemonProcess::Log() const { return Contents(folder_ + "/said") + Contents(folder_ + "/log"); }
+std::string DaemonProcess::Log() const { return Contents(folder_.File("said")) + Contents(folder_.File("log")); }
 
 std::shared_ptr<grpc::Channel> DaemonProcess::Channel() const {
   // Channels to the same address with the same arguments share a connection unless they are told apart.

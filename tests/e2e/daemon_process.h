@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hotplate/v1/endpoint.pb.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::e2e {
 
@@ -28,7 +29,7 @@ class DaemonProcess {
   int Stop();
   void Kill();
 
-  const std::string& folder() const { return folder_; }  // HOTPLATE_DIR
+  const std::string& folder() const { return folder_.path(); }  // HOTPLATE_DIR
   const v1::EndpointRecord& record() const { return record_; }
   std::string Log() const;
 
@@ -36,7 +37,7 @@ class DaemonProcess {
   std::shared_ptr<grpc::Channel> Channel() const;
 
  private:
-  std::string folder_;
+  TemporaryFolder folder_;
   pid_t pid_ = 0;
   bool serving_ = false;
   v1::EndpointRecord record_;

@@ -4,6 +4,7 @@ import json
 
 import harness
 
+# Of those in the catalogue.
 KERNELS = ("integrate2d", "mandelbrot", "matmul", "selu", "trig_identity", "vector_add")
 COMMANDS = ("up", "down", "status", "logs", "kernels", "describe", "run", "submit", "jobs", "show", "watch", "wait",
             "cancel", "result", "put", "get", "arrays", "free", "devices", "top", "completion")
@@ -26,7 +27,9 @@ class Offline(harness.Case):
         text = self.hotplate("kernels")
         for kernel in KERNELS:
             self.assertIn(kernel, text)
-        self.assertEqual([kernel["name"] for kernel in self.answer("kernels")["kernels"]], list(KERNELS))
+        names = [kernel["name"] for kernel in self.answer("kernels")["kernels"]]
+        self.assertEqual(names, sorted(names))
+        self.assertLessEqual(set(KERNELS), set(names))
 
     def test_describe(self):
         for kernel in KERNELS:

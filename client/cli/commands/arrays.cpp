@@ -6,6 +6,12 @@
 namespace hotplate::cli {
 namespace {
 
+// What an array is held for: a lease runs out, a session ends, a job's result is forgotten.
+std::string KeptFor(const v1::Array& array) {
+  if (array.has_lease_expire_time()) return Span(Between(Now(), array.lease_expire_time()));
+  return array.owner_session().empty() ? "its job's result" : "its session";
+}
+
 absl::Status Arrays(const Invocation& call) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
@@ -21,8 +27,7 @@ absl::Status Arrays(const Invocation& call) {
         array.bytes() > 0 ? static_cast<double>(array.bytes_written()) / static_cast<double>(array.bytes()) : 1;
     table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
                Bytes(static_cast<double>(array.bytes())), ready ? "READY" : "WRITING " + Percent(share),
-               array.location(),
-               array.has_lease_expire_time() ? Span(Between(Now(), array.lease_expire_time())) : "its session"});
+               array.location(), KeptFor(array)});
   }
   call.output.Answer(
       [&] {

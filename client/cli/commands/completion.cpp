@@ -31,7 +31,10 @@ Command CompletionCommand() {
               "zsh:  eval \"$(hotplate completion zsh)\" in ~/.zshrc, after compinit\n"
               "fish: hotplate completion fish > ~/.config/fish/completions/hotplate.fish",
           .example = "eval \"$(hotplate completion bash)\"",
-          .positionals = {{.name = "SHELL", .help = "bash, zsh or fish"}},
+          .positionals = {{.name = "SHELL",
+                           .help = "bash, zsh or fish",
+                           .offer = Offer::kChoices,
+                           .choices = {"bash", "zsh", "fish"}}},
           .works_anywhere = true,
           .run = Completion};
 }

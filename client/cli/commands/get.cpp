@@ -3,6 +3,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/elements.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/job_files.h"
 #include "client/cli/json.h"
 #include "client/cli/picture.h"
@@ -12,11 +13,14 @@ namespace hotplate::cli {
 namespace {
 
 absl::Status Get(const Invocation& call) {
+  client::Cancellation cancellation;
+  InterruptWatch interrupt([&] { cancellation.Cancel(); });
   std::string name = call.arguments.words()[0];
   if (name.rfind("array:", 0) == 0) name = name.substr(6);
   const auto path = call.arguments.Text("output");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  interrupt.Begin();
 
   // The place is checked before a byte comes down.
   JobOutputs files;
@@ -38,10 +42,15 @@ absl::Status Get(const Invocation& call) {
     }
   }
   Progress progress(call.console, call.output.talkative());
-  const auto array =
-      client->Get(name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); });
+  const auto array = client->Get(
+      name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
   progress.Clear();
-  if (!array.ok()) return array.status();
+  if (!array.ok()) {
+    if (!interrupt.interrupted()) return array.status();
+    return Interrupted(
+        (absl::IsCancelled(array.status()) ? "the fetch was given up" : std::string(array.status().message())) +
+        files.NotWritten());
+  }
   if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
   if (path)
     if (const absl::Status status = files.Write(name, array->signature, array->buffer->bytes()); !status.ok())

@@ -37,11 +37,17 @@ absl::Status Logs(const Invocation& call) {
   if (!lines.ok()) return lines.status();
   const auto name = ServerName(call.settings);
   std::string path = LogPath(call.settings, name.value_or("local"));
-  if (name)
-    if (const auto record = RecordOf(call.settings, *name); record && !record->log_file().empty())
-      path = record->log_file();
+  const auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
+  if (record && !record->log_file().empty()) path = record->log_file();
   std::ifstream file(path, std::ios::binary);
-  if (!file) return WithNextStep(absl::NotFoundError("no log at " + path), "start a daemon: hotplate up --local");
+  if (!file) {
+    // Whether it is a wrong wish or there is no daemon at all: the exit code of every other command tells.
+    if (record && record->log_file().empty())
+      return WithNextStep(absl::NotFoundError("daemon \"" + *name + "\" logs to its standard error, not to a file"),
+                          "start it with --log-file FILE");
+    return WithExitCode(WithNextStep(absl::NotFoundError("no log at " + path), "start a daemon: hotplate up --local"),
+                        kExitNoDaemon);
+  }
   std::streamoff at = TailStart(file, lines->value_or(50));
   std::vector<char> block(65'536);
   std::string begun;  // of a line that has not come to its end

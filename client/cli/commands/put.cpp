@@ -4,6 +4,8 @@
 #include <variant>
 
 #include "client/cli/commands.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/job_call.h"
 #include "client/cli/job_files.h"
 #include "client/cli/json.h"
 #include "client/cli/progress.h"
@@ -14,6 +16,8 @@ namespace {
 constexpr std::chrono::hours kDefaultLease(8);
 
 absl::Status Put(const Invocation& call) {
+  client::Cancellation cancellation;
+  InterruptWatch interrupt([&] { cancellation.Cancel(); });
   const std::string& path = call.arguments.words()[0];
   const std::string name = call.arguments.Text("name").value_or(std::filesystem::path(path).stem().string());
   const auto asked = call.arguments.Duration("lease");
@@ -29,7 +33,7 @@ absl::Status Put(const Invocation& call) {
   nanoseconds lease = asked->value_or(kDefaultLease);
   if (!*asked) {
     const auto info = client->Info();
-    if (!info.ok()) return info.status();
+    if (!info.ok()) return Settled(info.status(), *client);
     if (info->limits().has_longest_lease() && info->limits().longest_lease().seconds() > 0)
       lease = std::min<nanoseconds>(lease, std::chrono::seconds(info->limits().longest_lease().seconds()));
   }
@@ -39,14 +43,18 @@ absl::Status Put(const Invocation& call) {
     return absl::ResourceExhaustedError(path + ": this machine has no memory for " + ToString(npy.signature()));
   if (const auto error = npy.Read(buffer->bytes())) return FileError(path, *error);
 
+  interrupt.Begin();
   Progress progress(call.console, call.output.talkative());
-  const auto array = client->Put({npy.signature(), buffer->bytes()}, name, lease, call.arguments.Flag("replace"),
-                                 [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); });
+  const auto array = client->Put(
+      {npy.signature(), buffer->bytes()}, name, lease, call.arguments.Flag("replace"),
+      [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); }, &cancellation);
   progress.Clear();
   if (!array.ok()) {
+    const std::string told = path + ": " + std::string(array.status().message());
+    if (interrupt.interrupted()) return Interrupted(told);
     if (absl::IsAlreadyExists(array.status()))
       return WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name");
-    return array.status();
+    return Worded(Settled(array.status(), *client), told);
   }
   call.output.Answer(
       [&] {

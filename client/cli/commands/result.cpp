@@ -1,13 +1,28 @@
 // hotplate result: what a finished job left.
 #include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/job_call.h"
 #include "client/cli/progress.h"
 
 namespace hotplate::cli {
 namespace {
 
+// What was kept as an array is fetched from there where it is to go into a file.
+absl::Status FetchKept(client::Client& client, const JobOutputs& files, client::JobResult& result,
+                       const client::Cancellation& cancellation) {
+  for (auto& [name, output] : result.outputs) {
+    if (output.buffer || !files.PathOf(name)) continue;
+    auto array = client.Get(output.id, nullptr, &cancellation);
+    if (!array.ok()) return Worded(array.status(), "output " + name + ": " + std::string(array.status().message()));
+    output.buffer = std::move(array->buffer);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Result(const Invocation& call) {
+  client::Cancellation cancellation;
+  InterruptWatch interrupt([&] { cancellation.Cancel(); });
   const std::string& id = call.arguments.words()[0];
   auto client = call.Connect();
   if (!client.ok()) return client.status();
@@ -15,6 +30,7 @@ absl::Status Result(const Invocation& call) {
   if (!job.ok()) return job.status();
   auto kernel = client->Describe(job->kernel());
   if (!kernel.ok()) return kernel.status();
+  interrupt.Begin();
 
   std::vector<std::string> violations;
   const std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
@@ -27,11 +43,23 @@ absl::Status Result(const Invocation& call) {
 
   if (call.arguments.Flag("wait")) {
     Progress progress(call.console, call.output.talkative());
-    const auto end = client->Watch(id, [&progress](const v1::JobUpdate& update) { progress.Update(update); });
-    if (!end.ok()) return end.status();
+    const auto end = client->Watch(
+        id, [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
+    if (!end.ok()) {
+      if (!interrupt.interrupted()) return end.status();
+      return Interrupted((absl::IsCancelled(end.status()) ? "the wait was given up; job " + id + " goes on"
+                                                          : std::string(end.status().message())) +
+                         files->NotWritten());
+    }
   }
-  const auto result = client->Fetch(id);
+  auto result = client->Fetch(id, nullptr, &cancellation);
+  if (result.ok())
+    if (const absl::Status kept = FetchKept(*client, *files, *result, cancellation); !kept.ok()) result = kept;
   if (!result.ok()) {
+    if (interrupt.interrupted())
+      return Interrupted((absl::IsCancelled(result.status()) ? "the daemon still has the result of job " + id
+                                                             : std::string(result.status().message())) +
+                         files->NotWritten());
     if (absl::IsFailedPrecondition(result.status()) && !client::EndOf(result.status()))
       return WithNextStep(result.status(), "wait for it: hotplate result " + id + " --wait");
     return result.status();
@@ -45,7 +73,7 @@ Command ResultCommand() {
   return {.name = "result",
           .group = Group::kJobs,
           .summary = "fetch the outputs and the receipt of a finished job",
-          .details = "",
+          .details = "An output that the job kept as array:NAME is fetched from there.",
           .example = "hotplate result 22 -o y.npy",
           .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
           .options = {{.names = "-o,--output",

@@ -1,4 +1,5 @@
 // hotplate run: one job, from files to files, in the foreground.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -22,19 +23,26 @@ absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
   std::vector<std::pair<std::string, hotplate::Signature>> outputs;
   for (const v1::NamedSignature& output : check->outputs())
     if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
-  return files.CheckPictures(outputs);
+  const absl::Status pictures = files.CheckPictures(outputs);
+  return pictures.ok() ? pictures : Worded(pictures, std::string(pictures.message()) + "\nthe job was not run");
 }
 
-std::string NotWritten(const JobOutputs& files) {
-  const std::vector<std::string> paths = files.Paths();
-  return paths.empty() ? "" : "; " + Join(paths, ", ") + " not written";
-}
-
-// The same status, payloads and all, with more to its sentence.
 absl::Status Appended(const absl::Status& status, const std::string& more) {
-  absl::Status longer(status.code(), std::string(status.message()) + more);
-  status.ForEachPayload([&longer](absl::string_view key, const absl::Cord& value) { longer.SetPayload(key, value); });
-  return longer;
+  return Worded(status, std::string(status.message()) + more);
+}
+
+absl::Status NotRun(const absl::Status& status, const v1::KernelSpec& kernel) {
+  return Worded(status, kernel.name() + ": " + std::string(status.message()) + "\nthe job was not run");
+}
+
+// The job has done its part; its files could not be written.
+absl::Status NotDelivered(const absl::Status& status, const JobPlan& plan, const std::string& job_id) {
+  std::string place = "elsewhere.npy";
+  const auto file = std::find_if(plan.outputs.begin(), plan.outputs.end(),
+                                 [](const OutputArgument& one) { return one.kind != OutputArgument::Kind::kArray; });
+  if (plan.kernel.outputs_size() > 1 && file != plan.outputs.end()) place = file->name + "=" + place;
+  return WithNextStep(Appended(status, "\njob " + job_id + " COMPLETED, and the daemon still has its result"),
+                      "fetch it soon: hotplate result " + job_id + " -o " + place);
 }
 
 std::string JobName(const std::string& id) { return id.empty() ? "the job" : "job " + id; }
@@ -56,25 +64,31 @@ absl::Status Run(const Invocation& call) {
 
   auto job = PrepareJob(call, JobOptionsOfRun());
   if (!job.ok()) return job.status();
-  if (job->plan.dry_run) return DryRun(call, *job);
+  interrupt.Begin();
   auto files = JobOutputs::Open(job->plan.outputs);
-  if (!files.ok())
-    return absl::InvalidArgumentError(job->plan.kernel.name() + ": " + std::string(files.status().message()));
-  if (const absl::Status status = CheckPictures(*job, *files); !status.ok()) return Settled(status, job->client);
+  if (!files.ok()) return NotRun(files.status(), job->plan.kernel);
+  if (const absl::Status status = CheckPictures(*job, *files); !status.ok())
+    return NamingFiles(Settled(status, job->client), job->plan.inputs);
+  if (job->plan.dry_run) return DryRun(call, *job);
   if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
-  if (interrupt.interrupted())
-    return WithExitCode(absl::CancelledError("interrupted before the job began" + NotWritten(*files)),
-                        kExitInterrupted);
+  if (interrupt.interrupted()) return Interrupted("no job was asked for" + files->NotWritten());
 
   Progress progress(call.console, call.output.talkative());
   client::JobOptions& options = job->plan.options;
   options.on_update = [&progress](const v1::JobUpdate& update) { progress.Update(update); };
   options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
   options.on_download = [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); };
+  // The daemon keeps its copy until the files are in place; under a request id also for the same call again.
+  options.leave_result = true;
   const Steady::time_point begin = Steady::now();
-  const auto result = job->client.Run(job->plan.kernel.name(), job->inputs.Inputs(), options, &cancellation);
+  auto result = job->client.Run(job->plan.kernel.name(), job->inputs.Inputs(), options, &cancellation);
   progress.Clear();
-  if (result.ok()) return Deliver(call, job->plan.kernel, job->plan.outputs, *files, *result);
+  if (result.ok()) {
+    const absl::Status delivered = Deliver(call, job->plan.kernel, job->plan.outputs, *files, *result);
+    if (!delivered.ok()) return NotDelivered(delivered, job->plan, result->job_id);
+    if (options.request_id.empty()) job->client.Release(*result);
+    return absl::OkStatus();
+  }
 
   const absl::Status& status = result.status();
   const std::string job_id = client::JobIdOf(status);
@@ -88,21 +102,23 @@ absl::Status Run(const Invocation& call) {
                                   : "";
     // Only what the daemon confirmed is told as a fact.
     const bool cancelled = end && end->state() == v1::CANCELLED;
-    const std::string told = cancelled ? JobName(job_id) + " cancelled after " + Span(after) + bound
-                                       : "interrupted: " + std::string(status.message());
-    return WithExitCode(absl::CancelledError(told + NotWritten(*files)), kExitInterrupted);
+    if (!cancelled) return Interrupted(std::string(status.message()) + files->NotWritten());
+    return WithExitCode(
+        absl::CancelledError(JobName(job_id) + " cancelled after " + Span(after) + bound + files->NotWritten()),
+        kExitInterrupted);
   }
   if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
-    return WithExitCode(Appended(status, NotWritten(*files)), kExitCancelled);
+    return WithExitCode(Appended(status, files->NotWritten()), kExitCancelled);
   if (absl::IsDeadlineExceeded(status) && !end && options.deadline && Steady::now() - begin >= *options.deadline)
     // Whether a job that was asked to cancel did so is not known: the library does not wait for it.
     return WithExitCode(absl::DeadlineExceededError("gave up after " + Span(*options.deadline) + " (--timeout): " +
-                                                    std::string(status.message()) + NotWritten(*files)),
+                                                    std::string(status.message()) + files->NotWritten()),
                         kExitTimeout);
   if (absl::IsInvalidArgument(status))
-    return WithNextStep(status, "nothing was run · hotplate describe " + job->plan.kernel.name());
+    return WithNextStep(NamingFiles(status, job->plan.inputs),
+                        "nothing was run · hotplate describe " + job->plan.kernel.name());
   const absl::Status settled = Settled(status, job->client);
-  return Appended(settled, NotWritten(*files));
+  return Appended(settled, files->NotWritten());
 }
 
 }  // namespace

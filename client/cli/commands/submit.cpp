@@ -2,6 +2,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_call.h"
+#include "client/cli/job_text.h"
 #include "client/cli/json.h"
 #include "client/cli/progress.h"
 
@@ -9,8 +10,11 @@ namespace hotplate::cli {
 namespace {
 
 absl::Status Submit(const Invocation& call) {
+  client::Cancellation cancellation;
+  InterruptWatch interrupt([&] { cancellation.Cancel(); });
   auto job = PrepareJob(call, JobOptionsOfSubmit());
   if (!job.ok()) return job.status();
+  interrupt.Begin();
   for (const OutputArgument& output : job->plan.outputs)
     if (output.kind != OutputArgument::Kind::kArray)
       return UsageError("-o " + output.text +
@@ -21,16 +25,23 @@ absl::Status Submit(const Invocation& call) {
 
   Progress progress(call.console, call.output.talkative());
   job->plan.options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
-  const auto id = job->client.Submit(job->plan.kernel.name(), job->inputs.Inputs(), job->plan.options);
+  const auto id = job->client.Submit(job->plan.kernel.name(), job->inputs.Inputs(), job->plan.options, &cancellation);
   progress.Clear();
   if (!id.ok()) {
+    if (interrupt.interrupted()) return Interrupted(std::string(id.status().message()));
     if (absl::IsInvalidArgument(id.status()))
-      return WithNextStep(id.status(), "nothing was queued · hotplate describe " + job->plan.kernel.name());
+      return WithNextStep(NamingFiles(id.status(), job->plan.inputs),
+                          "nothing was queued · hotplate describe " + job->plan.kernel.name());
     return Settled(id.status(), job->client);
   }
+  // A request id may have led to a job of before.
+  std::string state = "queued";
+  if (!job->plan.options.request_id.empty())
+    if (const auto known = job->client.Job(*id); known.ok() && known->state() != v1::PENDING)
+      state = "of request id " + job->plan.options.request_id + " is " + StateName(known->state());
   call.output.Answer(
       [&] {
-        return Done(call.console, "job " + *id + " queued") + "\n  hotplate watch " + *id + " · hotplate result " +
+        return Done(call.console, "job " + *id + " " + state) + "\n  hotplate watch " + *id + " · hotplate result " +
                *id + " · hotplate cancel " + *id;
       },
       [&] { return JsonObject().Text("jobId", *id).Text("kernel", job->plan.kernel.name()).Json(); }, *id);

@@ -132,11 +132,14 @@ absl::Status Top(const Invocation& call) {
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(interval->value_or(std::chrono::seconds(1)));
   if (wait < std::chrono::milliseconds(100)) return UsageError("--interval: at least 100ms");
   const bool screen = call.console.out_terminal && call.output.talkative();
-  const bool once = call.arguments.Flag("once") || (!screen && call.output.talkative());
+  const bool quiet = call.arguments.Flag("quiet") && !call.arguments.Flag("json");
+  const bool go_on = call.console.out_terminal || interval->has_value();
+  const bool once = call.arguments.Flag("once") || quiet || !go_on;  // quiet: whether there is anything to see, no more
 
   int wake[2] = {-1, -1};
   if (pipe(wake) != 0) return absl::ResourceExhaustedError("no more file descriptors");
   InterruptWatch interrupt([&wake] { [[maybe_unused]] const ssize_t n = write(wake[1], "x", 1); });
+  interrupt.Begin();
   auto client = call.Connect();
   absl::Status status = client.status();
   const bool live = screen && !once && status.ok();
@@ -172,6 +175,7 @@ Command TopCommand() {
   return {.name = "top",
           .group = Group::kDevices,
           .summary = "watch devices and jobs; once in a pipe",
+          .details = "In a pipe --interval makes it go on; with --json one object for each picture, each on a line.",
           .example = "hotplate top --once",
           .options = {{.names = "--once", .value = "", .help = "draw one picture and end"},
                       {.names = "--interval",

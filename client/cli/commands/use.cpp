@@ -7,6 +7,7 @@ namespace hotplate::cli {
 namespace {
 
 absl::Status Use(const Invocation& call) {
+  if (const absl::Status status = client::CheckDirectory(call.settings.directory); !status.ok()) return status;
   if (call.arguments.words().empty()) {
     const std::vector<std::string> names = ServerNames(call.settings);
     const std::string current = ServerName(call.settings).value_or("");

@@ -5,34 +5,11 @@
 
 #include "kernels/array/npy.h"
 #include "kernels/status.h"
+#include "tests/conformance/launch.h"
 
 namespace hotplate::bench {
-namespace {
 
-hotplate_array Plain(const std::string& name, conformance::TestArray& array) {
-  const Signature& signature = array.signature();
-  hotplate_array plain{};
-  plain.name = name.c_str();
-  plain.dtype = static_cast<std::int32_t>(signature.dtype);
-  plain.rank = static_cast<std::int32_t>(signature.shape.size());
-  std::copy(signature.shape.begin(), signature.shape.end(), plain.shape);
-  plain.data = array.data();
-  plain.bytes = array.bytes();
-  return plain;
-}
-
-hotplate_param Plain(const ParamSpec& spec, const ParamValue& value) {
-  hotplate_param plain{};
-  plain.name = spec.name.c_str();
-  plain.type = static_cast<std::int32_t>(spec.type);
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) plain.integer = *integer;
-  if (const auto* real = std::get_if<double>(&value)) plain.real = *real;
-  if (const auto* boolean = std::get_if<bool>(&value)) plain.integer = *boolean;
-  if (const auto* text = std::get_if<std::string>(&value)) plain.text = text->c_str();
-  return plain;
-}
-
-}  // namespace
+using conformance::Plain;
 
 absl::StatusOr<std::unique_ptr<Ready>> Ready::Make(const Row& row, const Device& device) {
   const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(row.kernel);

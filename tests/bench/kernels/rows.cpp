@@ -31,7 +31,7 @@ void Fill(TestArray& array, std::uint64_t seed) {
   });
 }
 
-std::function<Arrays()> Random(Signatures signatures) {
+std::function<Arrays()> Random(const Signatures& signatures) {
   return [signatures] {
     Arrays arrays;
     std::uint64_t seed = 20'240'501;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The CPU kernels beside NumPy and a plain triad; needs the release build and python3-numpy. Takes under a minute.
-#   usage: tests/bench/kernels/run.sh [--rows ROWS.json] [--pairs N] [--only TEXT]
+# The CPU kernels beside NumPy and a plain triad; needs the release build and python3-numpy. Takes about a minute.
+#   usage: tests/bench/kernels/run.sh [--rows ROWS.json] [--pairs N] [--only TEXT] [--check]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 program=build/release/bin/bench_kernels

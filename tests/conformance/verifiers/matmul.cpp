@@ -27,7 +27,7 @@ Case Product(const std::string& name, DType dtype, Sides sides, bool transpose_a
 }
 
 // a and b are one array of this shape.
-Case WithItself(const std::string& name, DType dtype, Shape shape, bool transpose_a, bool transpose_b) {
+Case WithItself(const std::string& name, DType dtype, const Shape& shape, bool transpose_a, bool transpose_b) {
   return {.name = std::string(Name(dtype)) + "_" + name,
           .params = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
           .inputs =

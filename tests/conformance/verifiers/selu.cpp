@@ -1,4 +1,5 @@
 // Against expm1 in long double, with the parameters rounded to the type that is computed in.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -43,10 +44,13 @@ Verdict Verify(std::span<const T> x, std::span<const F> y, double alpha_paramete
     };
     if (std::isnan(exact)) {
       verdict.Add(std::isnan(y[i]) ? 0 : 2, describe);
+    } else if (exact == 0) {  // long double has no underflow here: the sign of a zero is part of it
+      verdict.Add(y[i] == 0 && std::signbit(y[i]) == std::signbit(exact) ? 0 : 2, describe);
     } else if (std::fabs(exact) > largest) {
       verdict.Add(std::isinf(y[i]) && (y[i] > 0) == (exact > 0) ? 0 : 2, describe);
     } else {
-      const long double bound = kBound * unit * std::fabs(exact) + 4 * smallest;
+      // The inner product is rounded before lambda multiplies it, to a multiple of the smallest number if it is tiny.
+      const long double bound = kBound * unit * std::fabs(exact) + 4 * smallest * std::max(1.0L, std::fabs(lambda));
       verdict.Add(static_cast<double>(std::fabs(y[i] - exact) / bound), describe);
     }
   }
@@ -58,22 +62,43 @@ Verdict Verify(std::span<const T> x, std::span<const F> y, double alpha_paramete
 std::vector<Case> SeluCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
-    const auto random_case = [&](const std::string& name, const Shape& shape,
-                                 std::map<std::string, ParamValue> params) {
+    const auto random_case = [&](const std::string& name, const Shape& shape, std::map<std::string, ParamValue> params,
+                                 double range = 12) {
       cases.push_back({.name = std::string(Name(dtype)) + "_" + name,
                        .params = std::move(params),
-                       .inputs = [signature = Signature{dtype, shape}](std::mt19937_64& random) {
+                       .inputs = [signature = Signature{dtype, shape}, range](std::mt19937_64& random) {
                          TestArray x(signature);
-                         FillUniform(x, -12, 12, random);
+                         FillUniform(x, -range, range, random);
                          return std::map<std::string, TestArray>{{"x", std::move(x)}};
                        }});
+    };
+    const auto special_case = [&](const std::string& name, std::map<std::string, ParamValue> params) {
+      cases.push_back({.name = std::string(Name(dtype)) + "_" + name,
+                       .params = std::move(params),
+                       .inputs = [dtype](std::mt19937_64&) { return Special(dtype); }});
     };
     for (const NamedShape& shape : ElementwiseShapes(dtype)) random_case(shape.name, shape.shape, {});
     random_case("other_parameters", {777}, {{"alpha", -0.25}, {"lambda", 3.5}});
     random_case("alpha_0", {100}, {{"alpha", 0.0}});
-    cases.push_back({.name = std::string(Name(dtype)) + "_special", .params = {}, .inputs = [dtype](std::mt19937_64&) {
-                       return Special(dtype);
-                     }});
+    random_case("x_up_to_1000", {3001}, {}, 1000);  // some beyond where exp underflows
+    random_case("large_x", {3001}, {}, WithType(dtype, [](auto zero) {
+                  return 0.45 * static_cast<double>(std::numeric_limits<decltype(zero)>::max());
+                }));
+    special_case("special", {});
+    // The largest parameters that are taken, and the smallest that what is computed in can hold.
+    const double largest = std::numeric_limits<float>::max();
+    const double smallest = dtype == DType::kFloat32 ? static_cast<double>(std::numeric_limits<float>::denorm_min())
+                                                     : std::numeric_limits<double>::denorm_min();
+    special_case("largest_alpha", {{"alpha", largest}});
+    special_case("largest_alpha_small_lambda", {{"alpha", -largest}, {"lambda", 0.001}});
+    special_case("largest_lambda", {{"lambda", largest}});
+    special_case("largest_of_both", {{"alpha", largest}, {"lambda", -largest}});
+    special_case("smallest_alpha", {{"alpha", smallest}});
+    special_case("smallest_lambda", {{"lambda", smallest}});
+    special_case("lambda_0", {{"lambda", 0.0}});
+    special_case("negative_zeros", {{"alpha", -0.0}, {"lambda", -0.0}});
+    special_case("negative_alpha", {{"alpha", -1.0}});
+    random_case("largest_alpha_random_x", {1000}, {{"alpha", largest}, {"lambda", 0.5}});
   }
   return cases;
 }

@@ -39,6 +39,21 @@ def sizes(row):
     return number, 1000 if number >= 4000 else 200
 
 
+def times_by_events(run, event, milliseconds=lambda begin, end: begin.elapsed_time(end)):
+    """A function that gives the nanoseconds on the GPU of so many runs, each between two fresh events."""
+    def measured(count):
+        found = []
+        for _ in range(count):
+            begin, end = event(), event()
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            found.append(milliseconds(begin, end) * 1e6)
+        return found
+    return measured
+
+
 class Cupy:
     def __init__(self):
         import cupy
@@ -54,17 +69,7 @@ class Cupy:
         return self.cp.asnumpy(value)
 
     def times(self, run):
-        def measured(count):
-            found = []
-            for _ in range(count):
-                begin, end = self.cp.cuda.Event(), self.cp.cuda.Event()
-                begin.record()
-                run()
-                end.record()
-                end.synchronize()
-                found.append(self.cp.cuda.get_elapsed_time(begin, end) * 1e6)
-            return found
-        return measured
+        return times_by_events(run, self.cp.cuda.Event, self.cp.cuda.get_elapsed_time)
 
     def versions(self, row):
         cp, kernel, name = self.cp, row["kernel"], row["name"]
@@ -113,17 +118,7 @@ class Torch:
         return value.cpu().float().numpy() if value.dtype in (self.torch.bfloat16, self.torch.float16) else value.cpu().numpy()
 
     def times(self, run):
-        def measured(count):
-            found = []
-            for _ in range(count):
-                begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                run()
-                end.record()
-                end.synchronize()
-                found.append(begin.elapsed_time(end) * 1e6)
-            return found
-        return measured
+        return times_by_events(run, lambda: self.torch.cuda.Event(enable_timing=True))
 
     def versions(self, row):
         torch, kernel, name = self.torch, row["kernel"], row["name"]
@@ -258,17 +253,7 @@ class Numba:
         return value.copy_to_host() if hasattr(value, "copy_to_host") else value
 
     def times(self, run):
-        def measured(count):
-            found = []
-            for _ in range(count):
-                begin, end = self.cuda.event(), self.cuda.event()
-                begin.record()
-                run()
-                end.record()
-                end.synchronize()
-                found.append(begin.elapsed_time(end) * 1e6)
-            return found
-        return measured
+        return times_by_events(run, self.cuda.event)
 
     def versions(self, row):
         cuda, kernel, name = self.cuda, row["kernel"], row["name"]

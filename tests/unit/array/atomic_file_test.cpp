@@ -9,7 +9,8 @@
 #include <cerrno>
 
 #include "kernels/array/npy.h"
-#include "tests/unit/array/temporary_folder.h"
+#include "tests/temporary_folder.h"
+#include "tests/unit/array/bytes_of.h"
 
 namespace hotplate {
 namespace {

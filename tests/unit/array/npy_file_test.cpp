@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "kernels/array/npy.h"
-#include "tests/unit/array/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate {
 namespace {

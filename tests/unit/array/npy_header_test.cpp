@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "kernels/array/npy.h"
-#include "tests/unit/array/temporary_folder.h"
+#include "tests/unit/array/bytes_of.h"
 
 namespace hotplate {
 namespace {
@@ -140,7 +140,9 @@ std::vector<RefusalCase> RefusalCases() {
       {"Void", descr("|V2"), {"\"|V2\"", "not supported"}},
       {"NoOrder", descr("|f4"), {"\"|f4\""}},
       {"NoType", descr(""), {"\"\""}},
-      {"Structured", WithDict(DictOf("[('a', '<f4'), ('b', '<i4')]", "(2,)")), {"structured", "[('a'"}},
+      {"Structured",
+       WithDict(DictOf("[('a', '<f4'), ('b', '<i4')]", "(2,)")),
+       {"structured", "\"[('a', '<f4'), ('b', '<i4')]\":"}},
       {"TooManyElements", shape("(1152921504606846976,)"), {"float32 [1152921504606846976]", "more than"}},
       {"ProductOverflows", shape("(4294967296, 4294967296, 4294967296)"), {"4294967296, 4294967296", "more than"}},
       {"SizeBeyond64Bits", shape("(99999999999999999999,)"), {"99999999999999999999"}},

@@ -5,7 +5,8 @@
 #include <filesystem>
 
 #include "kernels/array/npy.h"
-#include "tests/unit/array/temporary_folder.h"
+#include "tests/temporary_folder.h"
+#include "tests/unit/array/bytes_of.h"
 
 namespace hotplate {
 namespace {

@@ -20,6 +20,17 @@ TEST(QuotedTest, ShowsLettersOfAllLanguages) {
   EXPECT_EQ(Quoted("\xed\xa0\x80\xf5\x80"), "\"\\xed\\xa0\\x80\\xf5\\x80\"") << "not UTF-8";
 }
 
+TEST(QuotedTest, TellsUtf8FromOtherBytes) {
+  for (const char* text :
+       {"", "plain", "\x01\x7f", "gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xe2\x80\x8b"}) {
+    EXPECT_TRUE(IsUtf8(text)) << Quoted(text);
+  }
+  // A lone byte, a cut one, an overlong one, a surrogate, one beyond the last.
+  for (const char* text : {"a\xff", "\xc3", "\xe2\x82", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+    EXPECT_FALSE(IsUtf8(text)) << Quoted(text);
+  }
+}
+
 TEST(QuotedTest, KeepsBothEndsOfALongText) {
   const std::string whole(200, 'x');
   EXPECT_EQ(Quoted(whole), "\"" + whole + "\"");
@@ -32,7 +43,7 @@ TEST(QuotedTest, KeepsBothEndsOfALongText) {
 
 TEST(QuotedTest, IsShort) {
   for (const std::string& text :
-       {std::string(10'000'000, 'x'), std::string(10'000'000, '\n'), std::string(1000, '\xc3')}) {
+       {std::string(8'000'000, 'x'), std::string(8'000'000, '\n'), std::string(1000, '\xc3')}) {
     const std::string quoted = Quoted(text);
     EXPECT_LE(quoted.size(), 190u) << quoted;
     EXPECT_NE(quoted.find(std::to_string(text.size())), std::string::npos) << quoted;

@@ -9,7 +9,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "hotplate/v1/catalogue.pb.h"
-#include "tests/unit/cli/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class CommandTest : public TemporaryFolder {
+class CommandTest : public testing::Test {
  protected:
   struct Ran {
     int exit;
@@ -27,7 +27,8 @@ class CommandTest : public TemporaryFolder {
   // In a folder without any daemon.
   Ran Hotplate(const std::vector<std::string>& words) {
     std::ostringstream out, err;
-    const std::map<std::string, std::string> variables = {{"HOTPLATE_DIR", Path("hotplate")}, {"HOME", folder_}};
+    const std::map<std::string, std::string> variables = {{"HOTPLATE_DIR", folder_.File("hotplate")},
+                                                          {"HOME", folder_.path()}};
     const int exit = RunHotplate(words, {out, err}, [&](const std::string& name) -> std::optional<std::string> {
       const auto found = variables.find(name);
       if (found == variables.end()) return std::nullopt;
@@ -35,6 +36,8 @@ class CommandTest : public TemporaryFolder {
     });
     return {exit, out.str(), err.str()};
   }
+
+  TemporaryFolder folder_;
 };
 
 TEST_F(CommandTest, EveryCommandHasHelpWithAnExample) {
@@ -100,7 +103,7 @@ TEST_F(CommandTest, MistakesAreToldBeforeTheMissingDaemon) {
   EXPECT_EQ(Hotplate({"run", "mandlebrot"}).exit, kExitInvalid);
   EXPECT_EQ(Hotplate({"run", "mandelbrot", "--resolution", "0"}).exit, kExitInvalid);
   EXPECT_THAT(Hotplate({"run", "selu", "x.npy", "--aplha", "3"}).err, HasSubstr("Nearest: --alpha"));
-  const std::string bad = WriteFile("bad.npy", "\x93NUMPY nothing");
+  const std::string bad = folder_.Write("bad.npy", "\x93NUMPY nothing");
   const Ran header = Hotplate({"run", "selu", bad});
   EXPECT_EQ(header.exit, kExitInvalid);
   EXPECT_THAT(header.err,
@@ -171,10 +174,16 @@ TEST_F(CommandTest, WhatCannotBePrintedIsToldWithExitCodeOne) {
 }
 
 TEST_F(CommandTest, LogsInJsonAreOneObjectALine) {
-  WriteFile("hotplate/logs/local.log", "first \"line\"\nsecond \xff\nno end");
+  folder_.Write("hotplate/logs/local.log", "first \"line\"\nsecond \xff\nno end");
   EXPECT_EQ(Hotplate({"logs", "--json", "-n", "2"}).out, "{\"line\":\"second \\ufffd\"}\n{\"line\":\"no end\"}\n");
   EXPECT_EQ(Hotplate({"logs", "-n", "1"}).out, "no end\n");
   EXPECT_EQ(Hotplate({"logs"}).out, "first \"line\"\nsecond \xff\nno end\n");
+}
+
+TEST_F(CommandTest, LogsWithoutADaemonEndLikeOtherCommandsWithoutOne) {
+  const Ran ran = Hotplate({"logs"});
+  EXPECT_EQ(ran.exit, kExitNoDaemon);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("no log at "), HasSubstr("hotplate up --local")));
 }
 
 TEST_F(CommandTest, ANearMissIsOneSwapOfNeighbours) {

@@ -7,17 +7,18 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 
 #include "client/cli/catalogue.h"
 #include "client/cli/help.h"
-#include "tests/unit/cli/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
 
 using testing::HasSubstr;
 
-class CompletionTest : public TemporaryFolder {
+class CompletionTest : public testing::Test {
  protected:
   struct Ran {
     int exit;
@@ -36,16 +37,36 @@ class CompletionTest : public TemporaryFolder {
 
   // What bash offers for the last of `words`.
   std::string Offered(const std::string& words, int count) {
-    const std::string script = WriteFile("completion.bash", BashCompletion(EmbeddedKernels()));
-    const Ran ran = Shell("bash -c 'source " + script + "; COMP_WORDS=(" + words +
+    const std::string script = folder_.Write("completion.bash", BashCompletion(EmbeddedKernels()));
+    const Ran ran = Shell(path_ + "bash -c 'source " + script + "; COMP_WORDS=(" + words +
                           "); COMP_CWORD=" + std::to_string(count - 1) + "; _hotplate; echo \"${COMPREPLY[*]}\"'");
     EXPECT_EQ(ran.exit, 0) << ran.output;
     return ran.output;
   }
+
+  // What fish offers behind `line`, sorted, without the descriptions.
+  std::string OfferedByFish(const std::string& line) {
+    const std::string script = folder_.Write("completion.fish", FishCompletion(EmbeddedKernels()));
+    const Ran ran = Shell(path_ + "cd " + folder_.path() + "; fish --no-config -c 'source " + script +
+                          "; complete -C \"" + line + "\"' | cut -f1 | sort");
+    EXPECT_EQ(ran.exit, 0) << ran.output;
+    return ran.output;
+  }
+
+  // A program of that name which knows two arrays.
+  void InstallFakeHotplate() {
+    const std::string program =
+        folder_.Write("bin/hotplate", "#!/bin/sh\n[ \"$*\" = 'arrays --quiet' ] && printf 'alpha\\nbeta\\n'\n");
+    std::filesystem::permissions(program, std::filesystem::perms(0700));
+    path_ = "PATH=" + folder_.path() + "/bin:$PATH; HOME=" + folder_.path() + "; export PATH HOME; ";
+  }
+
+  TemporaryFolder folder_;
+  std::string path_;
 };
 
 TEST_F(CompletionTest, BashParsesIt) {
-  const std::string script = WriteFile("completion.bash", BashCompletion(EmbeddedKernels()));
+  const std::string script = folder_.Write("completion.bash", BashCompletion(EmbeddedKernels()));
   const Ran ran = Shell("bash -n " + script);
   EXPECT_EQ(ran.exit, 0) << ran.output;
   EXPECT_EQ(ran.output, "");
@@ -61,8 +82,30 @@ TEST_F(CompletionTest, BashOffersCommandsKernelsParametersAndChoices) {
   EXPECT_EQ(Offered("hotplate describe trig", 3), "trig_identity\n");
 }
 
+TEST_F(CompletionTest, BashOffersShellsAndNoFilesForItself) {
+  EXPECT_EQ(Offered("hotplate completion \"\"", 3), "bash zsh fish\n");
+}
+
+TEST_F(CompletionTest, BashOffersArraysBehindTheColon) {
+  InstallFakeHotplate();
+  EXPECT_EQ(Offered("hotplate run selu -o array :", 6), "alpha beta\n") << "bash cuts at the colon";
+  EXPECT_EQ(Offered("hotplate run selu -o array : al", 7), "alpha\n");
+  EXPECT_EQ(Offered("hotplate run selu array:be", 4), "array:beta\n") << "COMP_WORDBREAKS without it";
+}
+
+TEST_F(CompletionTest, FishOffersShellsAndArraysButNoFiles) {
+  if (!Installed("fish")) GTEST_SKIP() << "fish is not installed";
+  InstallFakeHotplate();
+  EXPECT_EQ(OfferedByFish("hotplate completion "), "bash\nfish\nzsh\n");
+  EXPECT_EQ(OfferedByFish("hotplate run selu -o array:"), "array:alpha\narray:beta\n");
+  EXPECT_EQ(OfferedByFish("hotplate run selu array:"), "array:alpha\narray:beta\n");
+  folder_.Write("b.npy", "");
+  EXPECT_THAT(OfferedByFish("hotplate run selu -o "), HasSubstr("b.npy"));
+  EXPECT_THAT(OfferedByFish("hotplate put "), HasSubstr("b.npy"));
+}
+
 TEST_F(CompletionTest, ZshParsesIt) {
-  const std::string script = WriteFile("completion.zsh", ZshCompletion(EmbeddedKernels()));
+  const std::string script = folder_.Write("completion.zsh", ZshCompletion(EmbeddedKernels()));
   EXPECT_THAT(ZshCompletion(EmbeddedKernels()), testing::Not(HasSubstr("mapfile")));
   // Its body is bash's too, so that bash finds a slip where zsh is missing.
   const Ran by_bash = Shell("bash -n " + script);
@@ -73,18 +116,19 @@ TEST_F(CompletionTest, ZshParsesIt) {
 }
 
 TEST_F(CompletionTest, FishParsesIt) {
-  const std::string script = WriteFile("completion.fish", FishCompletion(EmbeddedKernels()));
-  EXPECT_THAT(ReadFile(script), HasSubstr("-l transpose-a"));
+  const std::string script = folder_.Write("completion.fish", FishCompletion(EmbeddedKernels()));
+  EXPECT_THAT(ReadText(script), HasSubstr("-l transpose-a"));
   if (!Installed("fish")) GTEST_SKIP() << "fish is not installed";
   const Ran ran = Shell("fish -n " + script);
   EXPECT_EQ(ran.exit, 0) << ran.output;
 }
 
 TEST_F(CompletionTest, ManualPageHasNoTroffWarnings) {
-  const std::string page = WriteFile("hotplate.1", ManualPage());
-  EXPECT_THAT(ReadFile(page), HasSubstr(".SH EXIT STATUS"));
+  const std::string page = folder_.Write("hotplate.1", ManualPage());
+  EXPECT_THAT(ReadText(page), HasSubstr(".SH EXIT STATUS"));
   if (!Installed("groff")) GTEST_SKIP() << "groff is not installed";
   const Ran ran = Shell("groff -man -ww -Kutf8 -z " + page);
+  EXPECT_EQ(ran.exit, 0) << ran.output;
   EXPECT_EQ(ran.output, "");
 }
 

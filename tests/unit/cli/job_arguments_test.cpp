@@ -46,6 +46,7 @@ TEST(Catalogue, IsBuiltIn) {
 }
 
 TEST(Catalogue, NoOptionOfRunOrSubmitIsAKernelsParameter) {
+  int parameters = 0;
   for (const char* command : {"run", "submit", "result"}) {
     std::set<std::string> taken;
     for (const OptionSpec& option : AllOptions(*FindCommand(command)))
@@ -56,12 +57,14 @@ TEST(Catalogue, NoOptionOfRunOrSubmitIsAKernelsParameter) {
     for (const v1::KernelSpec& kernel : EmbeddedKernels())
       for (const OptionSpec& option : ParameterOptions(kernel))
         for (const std::string& name : option.AllNames()) {
+          ++parameters;
           EXPECT_FALSE(taken.count(name)) << kernel.name() << "'s " << name << " is an option of " << command;
           if (option.negatable) {
             EXPECT_FALSE(taken.count("--no-" + name.substr(2))) << name;
           }
         }
   }
+  EXPECT_GT(parameters, 0);
 }
 
 TEST(Catalogue, EveryExampleIsAWorkingCommandLine) {
@@ -78,12 +81,15 @@ TEST(Catalogue, EveryExampleIsAWorkingCommandLine) {
 }
 
 TEST(Catalogue, EveryDefaultIsAcceptedAsTyped) {
+  int defaults = 0;
   for (const v1::KernelSpec& kernel : EmbeddedKernels())
     for (const v1::ParamSpec& param : kernel.params())
       if (param.has_default_value()) {
+        ++defaults;
         const auto value = ParseParameter(param, Text(param.default_value()));
         EXPECT_TRUE(value.ok()) << kernel.name() << " " << value.status();
       }
+  EXPECT_GT(defaults, 10);
 }
 
 TEST(PlanJob, InputsInTheSpecsOrder) {
@@ -184,6 +190,16 @@ TEST(PlanJob, UsageErrorsAreNotRefusals) {
   Refusal({"selu", "x.npy", "--time-limit", "soon"}, kExitUsage);
   Refusal({"selu", "x.npy", "--precision", "f8"}, kExitUsage);
 }
+
+TEST(PlanJob, WhatIsGivenTwiceIsRefused) {
+  const std::string input = Refusal({"selu", "x=one.npy", "x=two.npy"});
+  EXPECT_THAT(input, HasSubstr("x is given twice"));
+  EXPECT_THAT(input, HasSubstr("one.npy"));
+  EXPECT_THAT(input, HasSubstr("two.npy"));
+  EXPECT_THAT(Refusal({"integrate2d", "-o", "value=array:S", "-o", "error=array:S"}), HasSubstr("array:S"));
+}
+
+TEST(PlanJob, AnEmptyWordIsNoFile) { EXPECT_THAT(Refusal({"selu", ""}), HasSubstr("input x: \"\" names no file")); }
 
 }  // namespace
 }  // namespace hotplate::cli

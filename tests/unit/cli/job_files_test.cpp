@@ -2,20 +2,24 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/unit/cli/temporary_folder.h"
+#include <filesystem>
+
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
 
 using testing::HasSubstr;
 
-class JobFilesTest : public TemporaryFolder {
+class JobFilesTest : public testing::Test {
  protected:
   std::string WriteNpyFile(const std::string& name, const Signature& signature, const std::vector<float>& values) {
     const auto bytes = std::as_bytes(std::span(values));
-    return WriteFile(name,
-                     NpyHeaderFor(signature) + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return folder_.Write(
+        name, NpyHeaderFor(signature) + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
+
+  TemporaryFolder folder_;
 };
 
 TEST_F(JobFilesTest, HeadersFirstElementsLater) {
@@ -34,29 +38,29 @@ TEST_F(JobFilesTest, HeadersFirstElementsLater) {
 }
 
 TEST_F(JobFilesTest, EveryBadFileIsNamed) {
-  const std::string text = WriteFile("text.npy", "no array at all");
+  const std::string text = folder_.Write("text.npy", "no array at all");
   const std::string truncated = WriteNpyFile("short.npy", {DType::kFloat32, {1000}}, {1});
   const auto inputs = JobInputs::Open({{"a", InputArgument::Kind::kFile, text},
                                        {"b", InputArgument::Kind::kFile, truncated},
-                                       {"c", InputArgument::Kind::kFile, Path("missing.npy")}});
+                                       {"c", InputArgument::Kind::kFile, folder_.File("missing.npy")}});
   ASSERT_FALSE(inputs.ok());
   const std::string message(inputs.status().message());
-  for (const std::string& path : {text, truncated, Path("missing.npy")}) EXPECT_THAT(message, HasSubstr(path));
+  for (const std::string& path : {text, truncated, folder_.File("missing.npy")}) EXPECT_THAT(message, HasSubstr(path));
   EXPECT_THAT(message, HasSubstr("nothing was sent"));
 }
 
 TEST_F(JobFilesTest, AnOutputThatIsNotWrittenLeavesTheOldOne) {
-  const std::string path = WriteFile("y.npy", "old");
+  const std::string path = folder_.Write("y.npy", "old");
   {
     const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, path}});
     ASSERT_TRUE(outputs.ok()) << outputs.status();
   }
-  EXPECT_EQ(ReadFile(path), "old");
-  EXPECT_EQ(FilesThere(), 1u);
+  EXPECT_EQ(ReadText(path), "old");
+  EXPECT_EQ(folder_.Names().size(), 1u);
 }
 
 TEST_F(JobFilesTest, AnOutputIsReplacedWhole) {
-  const std::string path = WriteFile("y.npy", "old");
+  const std::string path = folder_.Write("y.npy", "old");
   auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, path}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   const std::vector<float> values = {1, 2};
@@ -64,18 +68,40 @@ TEST_F(JobFilesTest, AnOutputIsReplacedWhole) {
   const auto opened = NpyFile::Open(path);
   ASSERT_TRUE(std::holds_alternative<NpyFile>(opened));
   EXPECT_EQ(std::get<NpyFile>(opened).signature(), (Signature{DType::kFloat32, {2}}));
-  EXPECT_EQ(FilesThere(), 1u);
+  EXPECT_EQ(folder_.Names().size(), 1u);
 }
 
 TEST_F(JobFilesTest, APlaceThatCannotBeWrittenIsRefusedBeforeTheJob) {
-  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, Path("no/such/folder/y.npy")}});
+  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, folder_.File("no/such/folder/y.npy")}});
   ASSERT_FALSE(outputs.ok());
   EXPECT_THAT(std::string(outputs.status().message()), HasSubstr("no/such/folder"));
-  EXPECT_FALSE(JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, folder_}}).ok());
+  EXPECT_FALSE(JobOutputs::Open({{"y", OutputArgument::Kind::kNpy, folder_.path()}}).ok());
+}
+
+TEST_F(JobFilesTest, TwoOutputsIntoOneFileAreRefused) {
+  const std::string folder = folder_.path();
+  std::filesystem::create_directory(folder + "/sub");
+  std::filesystem::create_symlink("s.npy", folder + "/dangling.npy");
+  std::filesystem::create_symlink("sub/../dangling.npy", folder + "/chain.npy");
+  std::filesystem::create_directory_symlink(folder, folder + "/sub/up");
+  const auto open = [&](const std::string& first, const std::string& second) {
+    return JobOutputs::Open({{"value", OutputArgument::Kind::kNpy, folder + "/" + first},
+                             {"error", OutputArgument::Kind::kNpy, folder + "/" + second}})
+        .status();
+  };
+  for (const char* other :
+       {"s.npy", "./s.npy", "sub/../s.npy", "dangling.npy", "chain.npy", "sub/up/s.npy", "sub/up/sub/up/chain.npy"}) {
+    const absl::Status status = open("s.npy", other);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << other;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("outputs value and error")) << other;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(other)) << other;
+  }
+  EXPECT_TRUE(open("s.npy", "sub/s.npy").ok());
+  EXPECT_TRUE(open("s.npy", "t.npy").ok());
 }
 
 TEST_F(JobFilesTest, PicturesAreCheckedByWhatWillComeOut) {
-  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kPicture, Path("y.png")}});
+  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kPicture, folder_.File("y.png")}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_TRUE(outputs->HasPicture());
   EXPECT_TRUE(outputs->CheckPictures({{"y", {DType::kInt32, {2, 2}}}}).ok());

@@ -6,31 +6,33 @@
 
 #include "client/cli/ending.h"
 #include "client/cli/records.h"
-#include "tests/unit/cli/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
 
 using testing::HasSubstr;
 
-class SettingsTest : public TemporaryFolder {
+class SettingsTest : public testing::Test {
  protected:
   absl::StatusOr<Settings> Resolve(const SettingFlags& flags, std::map<std::string, std::string> variables) {
-    variables.emplace("HOME", folder_);
+    variables.emplace("HOME", folder_.path());
     return ResolveSettings(flags, [variables](const std::string& name) -> std::optional<std::string> {
       const auto found = variables.find(name);
       if (found == variables.end()) return std::nullopt;
       return found->second;
     });
   }
+
+  TemporaryFolder folder_;
 };
 
 TEST_F(SettingsTest, FlagsThenEnvironmentThenFileThenDefault) {
-  EXPECT_EQ(Resolve({}, {})->directory, folder_ + "/.hotplate");
+  EXPECT_EQ(Resolve({}, {})->directory, folder_.path() + "/.hotplate");
   EXPECT_EQ(Resolve({}, {})->server, "");
-  WriteFile(".config/hotplate/config.toml", "server = 'file'\ndirectory = '~/kept'\n");
+  folder_.Write(".config/hotplate/config.toml", "server = 'file'\ndirectory = '~/kept'\n");
   EXPECT_EQ(Resolve({}, {})->server, "file");
-  EXPECT_EQ(Resolve({}, {})->directory, folder_ + "/kept");
+  EXPECT_EQ(Resolve({}, {})->directory, folder_.path() + "/kept");
   const std::map<std::string, std::string> variables = {{"HOTPLATE_SERVER", "env"}, {"HOTPLATE_DIR", "/env"}};
   EXPECT_EQ(Resolve({}, variables)->server, "env");
   EXPECT_EQ(Resolve({}, variables)->directory, "/env");
@@ -39,13 +41,13 @@ TEST_F(SettingsTest, FlagsThenEnvironmentThenFileThenDefault) {
 }
 
 TEST_F(SettingsTest, XdgConfigHome) {
-  WriteFile("xdg/hotplate/config.toml", "server = \"there\"\n");
-  EXPECT_EQ(Resolve({}, {{"XDG_CONFIG_HOME", Path("xdg")}})->server, "there");
+  folder_.Write("xdg/hotplate/config.toml", "server = \"there\"\n");
+  EXPECT_EQ(Resolve({}, {{"XDG_CONFIG_HOME", folder_.File("xdg")}})->server, "there");
 }
 
 TEST_F(SettingsTest, ABadFileIsNamedWithKeyAndLine) {
   const auto refusal = [&](const std::string& content) {
-    WriteFile(".config/hotplate/config.toml", content);
+    folder_.Write(".config/hotplate/config.toml", content);
     const auto settings = Resolve({}, {});
     EXPECT_FALSE(settings.ok());
     EXPECT_EQ(ExitCodeOf(settings.status()), kExitUsage);
@@ -63,36 +65,45 @@ TEST_F(SettingsTest, WithoutAHomeItSaysWhatToSet) {
 }
 
 TEST_F(SettingsTest, UseMovesTheCurrentLink) {
-  const Settings settings{.directory = folder_, .server = ""};
+  const Settings settings{.directory = folder_.path(), .server = ""};
   EXPECT_EQ(ServerName(settings), std::nullopt);
   EXPECT_THAT(std::string(SetCurrent(settings, "local").message()), HasSubstr("none is there"));
-  WriteFile("servers/local.json", "{}");
-  WriteFile("servers/other.json", "{}");
+  folder_.Write("servers/local.json", "{}");
+  folder_.Write("servers/other.json", "{}");
   ASSERT_TRUE(SetCurrent(settings, "local").ok());
   EXPECT_EQ(ServerName(settings), "local");
   ASSERT_TRUE(SetCurrent(settings, "other").ok());
   EXPECT_EQ(ServerName(settings), "other");
   EXPECT_THAT(std::string(SetCurrent(settings, "loca").message()), HasSubstr("There are: local, other"));
   EXPECT_FALSE(SetCurrent(settings, "../servers/local").ok());
-  EXPECT_EQ(ServerName({.directory = folder_, .server = "asked"}), "asked");
+  EXPECT_EQ(ServerName({.directory = folder_.path(), .server = "asked"}), "asked");
+}
+
+TEST_F(SettingsTest, UseRefusesAFolderThatOthersCanWriteTo) {
+  folder_.Write("servers/local.json", "{}");
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
+  const absl::Status status = SetCurrent({.directory = folder_.path(), .server = ""}, "local");
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("chmod 700 " + folder_.path()));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder_.File("current"))));
 }
 
 TEST_F(SettingsTest, ARecordTellsWhetherASilentDaemonIsGone) {
-  const std::string path = Path("servers/far.json");
+  const std::string path = folder_.File("servers/far.json");
   EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kGone) << "it took its record away";
   const auto write = [&](const std::string& generation) {
-    WriteFile("servers/far.json",
-              "{\"schema_version\": 1, \"name\": \"far\", \"token\": \"" + std::string(64, 'a') +
-                  "\", \"endpoints\": [{\"address\": \"127.0.0.1\", \"port\": 1}], \"generation\": \"" + generation +
-                  "\"}");
+    folder_.Write("servers/far.json",
+                  "{\"schema_version\": 1, \"name\": \"far\", \"token\": \"" + std::string(64, 'a') +
+                      "\", \"endpoints\": [{\"address\": \"127.0.0.1\", \"port\": 1}], \"generation\": \"" +
+                      generation + "\"}");
     std::filesystem::permissions(path, std::filesystem::perms(0600));
-    std::filesystem::permissions(Path("servers"), std::filesystem::perms(0700));
+    std::filesystem::permissions(folder_.File("servers"), std::filesystem::perms(0700));
   };
   write("first");
   EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kUnknown);
   write("second");
   EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kGone) << "a successor's";
-  WriteFile("servers/far.json", "half a rec");
+  folder_.Write("servers/far.json", "half a rec");
   EXPECT_EQ(PresenceByRecord(path, "first"), Presence::kUnknown) << "nothing can be said";
   EXPECT_EQ(PresenceByRecord(path + "/below", "first"), Presence::kUnknown);
 }

@@ -87,6 +87,7 @@ TEST_P(ArraysTest, ABrokenDownloadGoesOnWhereItBroke) {
       });
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(back, values);
+  EXPECT_EQ(last, values.size() * sizeof(float)) << "the progress was told to its end";
   EXPECT_EQ(daemon_.reads, 4);
 }
 

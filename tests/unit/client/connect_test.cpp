@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "client/lib/client.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/client/fake_daemon.h"
 
 namespace hotplate::client {
@@ -17,7 +18,6 @@ using testing::FakeDaemon;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SomeRecord;
-using testing::TemporaryDirectory;
 using testing::WriteRecord;
 
 ConnectOptions In(const std::string& directory) {
@@ -92,7 +92,8 @@ TEST(ConnectTest, SomebodyElsesCertificateIsRefusedAndGetsNoToken) {
   WriteRecord(daemon.directory(), record);
   const absl::Status status = Client::Connect(In(daemon.directory())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
-  EXPECT_THAT(status.ToString(), HasSubstr("certificate"));
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("certificate"), HasSubstr("fake.json"), HasSubstr("hotplate use"),
+                                       Not(HasSubstr("hotplate status"))));
   EXPECT_EQ(daemon.infos, 0);
 }
 
@@ -112,7 +113,23 @@ TEST(ConnectTest, AnotherTokenIsRefusedAndNotShown) {
   WriteRecord(daemon.directory(), record);
   const absl::Status status = Client::Connect(In(daemon.directory())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(status.ToString(), AllOf(Not(HasSubstr("aaaa")), Not(HasSubstr("bbbb"))));
+  EXPECT_THAT(status.ToString(), AllOf(Not(HasSubstr("aaaa")), Not(HasSubstr("bbbb")), HasSubstr("daemon \"fake\""),
+                                       HasSubstr("fake.json"), HasSubstr("hotplate use")));
+}
+
+TEST(ConnectTest, ACertificateThatIsNoneIsADamagedRecord) {
+  FakeDaemon daemon;
+  v1::EndpointRecord record = daemon.record();
+  const std::string good = record.certificate_pem();
+  for (const std::string& pem : {std::string("hello"), good.substr(0, good.size() / 2), "x" + good.substr(1)}) {
+    record.set_certificate_pem(pem);
+    WriteRecord(daemon.directory(), record);
+    const absl::Status status = Client::Connect(In(daemon.directory())).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr("fake.json"), HasSubstr("certificate_pem"), HasSubstr("HOTPLATE_SERVER")));
+  }
+  EXPECT_EQ(daemon.infos, 0);
 }
 
 TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
@@ -126,7 +143,7 @@ TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
   socklen_t length = sizeof address;
   ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
 
-  TemporaryDirectory directory;
+  TemporaryFolder directory;
   v1::EndpointRecord record = SomeRecord();
   record.mutable_endpoints(0)->set_port(ntohs(address.sin_port));
   record.set_certificate_pem(testing::MakeCertificate().certificate_pem);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.h"
 #include "tests/unit/client/fake_daemon.h"
 
 namespace hotplate::client::testing {
@@ -23,7 +24,7 @@ class DaemonProcess {
   int End(int signal);
 
  private:
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   pid_t pid_ = -1;
   bool serving_ = false;
 };

@@ -180,5 +180,80 @@ TEST_F(DaemonTest, TheSameRequestIdWithAnotherPayloadIsRefused) {
   EXPECT_EQ(run(two).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
+// Uploads are new arrays each time: what tells two calls apart is what is in them.
+TEST_F(DaemonTest, TheSameRequestIdWithLargeInputsFindsItsJob) {
+  std::vector<float> x(1'000'000, 1.0f);
+  JobOptions options;
+  options.request_id = "large";
+  options.leave_result = true;
+  const auto run = [&] { return client_->Run("selu", {{"x", View(x, {1'000'000})}}, options); };
+  auto first = run();
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto again = run();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(first->job_id, again->job_id) << "the job ran once";
+  EXPECT_EQ(again->Output<float>("y")[999'999], 1.05f);
+  x[999'999] = 2;
+  EXPECT_EQ(run().status().code(), absl::StatusCode::kAlreadyExists) << "one other element";
+  x[999'999] = 1;
+  options.params["alpha"] = 2.0;
+  EXPECT_EQ(run().status().code(), absl::StatusCode::kAlreadyExists) << "another parameter";
+  options.params.clear();
+
+  EXPECT_EQ(client_->Arrays()->arrays_size(), 1) << "inputs are freed, the output was left";
+  client_->Release(*first);
+  EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
+  const absl::Status gone = run().status();
+  EXPECT_EQ(gone.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(gone.message()), HasSubstr("fetched already"));
+  EXPECT_THAT(std::string(gone.message()), HasSubstr(first->job_id));
+}
+
+TEST_F(DaemonTest, AResultWhoseDownloadWasBrokenOffIsFetchedLater) {
+  const std::vector<float> x(5'000'000, 1.0f);
+  Cancellation cancellation;
+  JobOptions options;
+  options.on_download = [&](std::uint64_t, std::uint64_t) { cancellation.Cancel(); };
+  const absl::Status status = client_->Run("selu", {{"x", View(x, {5'000'000})}}, options, &cancellation).status();
+  ASSERT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  const std::string id = JobIdOf(status);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("job " + id + " COMPLETED"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("hotplate result " + id));
+  for (int i = 0; i < 2; ++i) {
+    const auto result = client_->Fetch(id);
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_EQ(result->Output<float>("y").size(), x.size());
+    EXPECT_EQ(result->Output<float>("y")[4'999'999], 1.05f);
+  }
+  Cancellation at_once;
+  at_once.Cancel();
+  EXPECT_EQ(client_->Fetch(id, nullptr, &at_once).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(DaemonTest, AnUploadThatIsCancelledLeavesNothing) {
+  const std::vector<float> x(20'000'000, 1.0f);
+  const ArrayView view = View(x, {20'000'000});
+  const auto stopper = [](Cancellation& cancellation) {
+    return [&cancellation](std::uint64_t, std::uint64_t) { cancellation.Cancel(); };
+  };
+  Cancellation put, submit, run;
+  const absl::Status of_put = client_->Put(view, "X", std::chrono::hours(1), false, stopper(put), &put).status();
+  EXPECT_EQ(of_put.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(of_put.message()), HasSubstr("given up, and its array freed"));
+  EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
+
+  JobOptions options;
+  options.on_upload = stopper(submit);
+  const absl::Status of_submit = client_->Submit("selu", {{"x", view}}, options, &submit).status();
+  EXPECT_EQ(of_submit.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(of_submit.message()), HasSubstr("given up and freed; no job was asked for"));
+  options.on_upload = stopper(run);
+  const absl::Status of_run = client_->Run("selu", {{"x", view}}, options, &run).status();
+  EXPECT_EQ(of_run.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(of_run.message()), HasSubstr("given up and freed; no job was asked for"));
+  EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
+  EXPECT_TRUE(client_->Jobs()->empty());
+}
+
 }  // namespace
 }  // namespace hotplate::client

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "client/lib/channel.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/client/fake_daemon.h"
 
 namespace hotplate::client {
@@ -20,7 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SomeRecord;
-using testing::TemporaryDirectory;
 using testing::WriteRecord;
 
 class EndpointTest : public ::testing::Test {
@@ -29,7 +29,7 @@ class EndpointTest : public ::testing::Test {
 
   absl::StatusOr<FoundRecord> Find(const std::string& server = "") { return FindRecord(server, directory_.path()); }
 
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_;
 };
 
 std::string Json(const std::string& changed_or_added) {
@@ -192,6 +192,45 @@ TEST(ParseRecordTest, WhatIsWrongIsNamedButNeverTheToken) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << json;
     EXPECT_THAT(status.ToString(), AllOf(HasSubstr("r.json"), HasSubstr(named), Not(HasSubstr(token))));
   }
+}
+
+// Protobuf's own message quotes what it could not read.
+TEST(ParseRecordTest, NoByteThatIsDamagedBringsTheTokenOut) {
+  const std::string token = "9b2ab63458bf96e1c0d4f7a8b3e5d2160123456789abcdef9b2ab63458bf96e1";
+  const std::string good = R"({"schema_version": 1, "name": "x", "token": ")" + token +
+                           R"(", "endpoints": [{"address": "127.0.0.1", "port": 5}]})";
+  ASSERT_TRUE(ParseRecord(good, "r.json").ok());
+  int refused = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const char byte : {'#', '"', '\\', ' ', '}'}) {
+      std::string damaged = good;
+      damaged[at] = byte;
+      const absl::Status status = ParseRecord(damaged, "r.json").status();
+      if (status.ok()) continue;
+      ++refused;
+      const std::string said(status.message());
+      for (std::size_t i = 0; i + 8 <= token.size(); ++i) {
+        ASSERT_EQ(said.find(token.substr(i, 8)), std::string::npos) << said;
+      }
+      ASSERT_THAT(said, AllOf(HasSubstr("r.json"), HasSubstr("HOTPLATE_SERVER")));
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+TEST(StaleRecordTest, AZombieIsDead) {
+  v1::EndpointRecord record = SomeRecord();
+  char host[256] = {};
+  ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
+  record.mutable_endpoints(0)->set_node(host);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  record.set_pid(static_cast<std::uint32_t>(child));
+  EXPECT_TRUE(KnownDead(record));
+  EXPECT_THAT(NobodyAnswers({record, "/r.json"}, "Connection refused").ToString(), HasSubstr("is gone"));
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 TEST(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {

@@ -58,16 +58,6 @@ Certificate MakeCertificate() {
   return made;
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "hotplate-client-XXXXXX").string();
-  path_ = mkdtemp(pattern.data());
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 v1::EndpointRecord SomeRecord() {
   v1::EndpointRecord record;
   record.set_schema_version(1);

@@ -21,6 +21,7 @@
 #include "hotplate/v1/endpoint.pb.h"
 #include "hotplate/v1/jobs.grpc.pb.h"
 #include "hotplate/v1/server.grpc.pb.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::client::testing {
 
@@ -29,17 +30,6 @@ struct Certificate {
 };
 // Self-signed, for the name "hotplate".
 Certificate MakeCertificate();
-
-// A folder that only the user can touch, removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Writes `record` to <directory>/servers/<its name>.json and makes `current` a link to it. Returns the file's path.
 std::string WriteRecord(const std::string& directory, const v1::EndpointRecord& record);
@@ -107,7 +97,7 @@ class FakeDaemon {
   std::string Store(const v1::Signature& signature, std::string data);
 
   const Options options_;
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   v1::EndpointRecord record_;
   int port_ = 0;
   mutable std::mutex mutex_;

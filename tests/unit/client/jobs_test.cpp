@@ -56,6 +56,38 @@ TEST_F(JobsTest, AnInputMayBeEmpty) {
   EXPECT_EQ(result->outputs.at("x").signature.shape, (Shape{0}));
 }
 
+TEST_F(JobsTest, WhatCannotBeSentIsRefusedByNameAndNothingBreaks) {
+  const auto expect = [&](const std::string& kernel, const std::map<std::string, Input>& inputs,
+                          const JobOptions& options, const std::string& words) {
+    for (const absl::Status& status :
+         {client_->Run(kernel, inputs, options).status(), client_->Execute(kernel, inputs, options).status(),
+          client_->Submit(kernel, inputs, options).status(), client_->Check(kernel, inputs, options).status(),
+          client_->RunAsync(kernel, inputs, options).get().status()}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+      EXPECT_THAT(status.ToString(), HasSubstr(words));
+    }
+  };
+  expect("a\xff", {}, {}, "the kernel's name is \"a\\xff\", which is not UTF-8");
+  expect("echo", {{"x", PathRef{"/tmp/\xff.npy"}}}, {}, "the path of input x is \"/tmp/\\xff.npy\"");
+  expect("echo", {{"x", ArrayRef{"\xc3"}}}, {}, "input x is");
+  expect("echo", Small(), {.params = {{"mode", std::string("\xff")}}}, "parameter mode is");
+  expect("echo", Small(), {.request_id = "\xff"}, "the request id is");
+  expect("echo", {{"x", View(small_, {-4})}}, {}, "input x: [-4] is not a shape");
+  expect("echo", {{"x", View(small_, {2, 1})}}, {}, "input x: 16 bytes were given for float32 [2, 1], which has 8");
+  ArrayView strange = View(small_, {4});
+  strange.signature.dtype = static_cast<DType>(77);
+  expect("echo", {{"x", strange}}, {}, "input x: dtype number 77 is none");
+  EXPECT_THAT(client_->Put(View(small_, {4}), "\xff").status().ToString(), HasSubstr("the array's name is"));
+  ExpectSmall(client_->Run("echo", Small()));
+}
+
+TEST_F(JobsTest, ADeadlineBeyondTheClockIsNone) {
+  const JobOptions options{.deadline = nanoseconds::max()};
+  ExpectSmall(client_->Run("echo", Small(), options));
+  ExpectSmall(client_->Execute("echo", Small(), options));
+  ExpectSmall(client_->RunAsync("echo", Small(), options).get());
+}
+
 TEST_F(JobsTest, ExecuteIsOneCall) {
   ExpectSmall(client_->Execute("echo", Small()));
   EXPECT_EQ(daemon_.executes, 1);

@@ -270,7 +270,10 @@ TEST_F(ArraysTest, ABufferMayOutliveTheStore) {
     ArrayStore store({}, clock_);
     buffer = *store.AllocateBuffer(8);
   }
+  ASSERT_EQ(buffer->size(), 8u);
   buffer->bytes()[7] = std::byte{1};
+  EXPECT_EQ(buffer->bytes()[7], std::byte{1});
+  buffer.reset();  // must not give its bytes back to a store that is gone; a sanitizer would tell
 }
 
 TEST_F(ArraysTest, ManyThreadsLeaveNothingBehind) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 #include "server/core/telemetry.h"
@@ -240,7 +241,7 @@ TEST(ReadingRing, ForgetsWhatIsOlder) {
   EXPECT_EQ(ConditionsBetween(ring.Since(At(0s)), At(0s), At(400'000s)).energy_joules, std::nullopt);
 }
 
-// A device whose metrics go with the clock; it says how often it was asked.
+// A device whose metrics go with the clock, once there are any; it says how often it was asked.
 class MeteredDevice : public testing::FakeDevice {
  public:
   MeteredDevice(const Clock& clock, std::map<std::string, testing::KernelBody> bodies)
@@ -249,7 +250,8 @@ class MeteredDevice : public testing::FakeDevice {
   DeviceMetrics Sample() override {
     ++samples;
     std::scoped_lock lock(mutex_);
-    DeviceMetrics metrics = metrics_;
+    if (!metrics_.has_value()) return {};
+    DeviceMetrics metrics = *metrics_;
     if (metrics.lost.empty()) {
       metrics.energy_joules = 300 * std::chrono::duration<double>(clock_.Now().time_since_epoch()).count();
     }
@@ -265,7 +267,7 @@ class MeteredDevice : public testing::FakeDevice {
  private:
   const Clock& clock_;
   std::mutex mutex_;
-  DeviceMetrics metrics_;  // guarded by mutex_
+  std::optional<DeviceMetrics> metrics_;  // guarded by mutex_
 };
 
 class DeviceHistoryTest : public testing::EngineTest {
@@ -327,12 +329,15 @@ TEST_F(DeviceHistoryTest, ADeviceThatTellsNothingIsNotAskedByALane) {
     clock_.Advance(2s);
     return testing::CopyBody(task, control);
   };
-  AddDevice({});
+  auto device = std::make_unique<MeteredDevice>(clock_, bodies_);
+  device_ = device.get();
+  devices_.push_back(std::move(device));
   Start();
   engine_->SampleDevice(0);
   Submit(testing::Request("copy"));
   const auto end = recorder_->AwaitEnd(0);
   ASSERT_NE(end, nullptr);
+  EXPECT_EQ(device_->samples, 1) << "by the call above, though the job was long";
   EXPECT_EQ(end->receipt->conditions.energy_state, EnergyState::kNotMeasurable);
   EXPECT_EQ(end->receipt->conditions.sm_clock_mhz, std::nullopt);
 }

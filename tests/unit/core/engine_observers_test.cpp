@@ -216,6 +216,7 @@ TEST_F(EngineObserversTest, TwoThreadsInCallsMayBothLeave) {
   Submit(Request("copy"), 2);
   first.join();
   EXPECT_TRUE(engine_->Drain(kPatience, "test"));
+  EXPECT_TRUE(Eventually([&] { return both->try_wait(); })) << "both were in the call";
 }
 
 TEST_F(EngineObserversTest, AnObserverMayCallTheEngine) {

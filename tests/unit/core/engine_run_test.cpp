@@ -92,7 +92,7 @@ TEST_F(EngineRunTest, JobsOnOneDeviceAtTheSameTimeSayThatItWasShared) {
   EXPECT_TRUE(recorder_->AwaitEnd(2)->receipt->device_shared);
 }
 
-TEST_F(EngineRunTest, AParameterAndChoicesReachTheKernel) {
+TEST_F(EngineRunTest, AParameterReachesTheKernelGivenOrNot) {
   std::atomic<std::int64_t> seed{0};
   bodies_["copy"] = [&](const Task& task, TaskControl& control) {
     seed = Call(task.call).Int("seed");
@@ -102,6 +102,11 @@ TEST_F(EngineRunTest, AParameterAndChoicesReachTheKernel) {
   Submit(Request("copy"), 1);
   ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
   EXPECT_EQ(seed, 7) << "the default";
+  JobRequest request = Request("copy");
+  request.params = {{"seed", std::int64_t{9}}};
+  Submit(std::move(request), 2);
+  ASSERT_NE(recorder_->AwaitEnd(2), nullptr);
+  EXPECT_EQ(seed, 9);
 }
 
 TEST_F(EngineRunTest, KernelsFailInTheirOwnWords) {

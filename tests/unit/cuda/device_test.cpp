@@ -11,12 +11,12 @@
 #include <mutex>
 
 #include "kernels/cuda/driver.h"
-#include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/temporary_folder.h"
+#include "tests/unit/cuda/fakes.h"
 
 namespace hotplate {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -25,10 +25,8 @@ using ::testing::SizeIs;
 class CudaDeviceTest : public ::testing::Test {
  protected:
   CudaDeviceTest() {
-    std::string pattern = (fs::temp_directory_path() / "hotplate-device-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    fs::copy_file(HOTPLATE_FAKES "/host_kernels.so", folder_ / "libhotplate_cuda13.so");
-    options_.plugin_folder = folder_;
+    std::filesystem::copy_file(HOTPLATE_FAKES "/host_kernels.so", folder_.File("libhotplate_cuda13.so"));
+    options_.plugin_folder = folder_.path();
     options_.driver_library = HOTPLATE_FAKES "/driver.so";
     options_.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
@@ -44,8 +42,6 @@ class CudaDeviceTest : public ::testing::Test {
     set_ = {};
     EXPECT_EQ(fake_.Counts(), FakeCounts{});
     EXPECT_THAT(fake_.Misuse(), ::testing::IsEmpty());
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
 
   void Open(const FakeScript& script = {}) {
@@ -64,7 +60,8 @@ class CudaDeviceTest : public ::testing::Test {
     b_.assign(n, 2);
     out_.assign(n, 0);
     const bool binary = std::string(kernel) == "vector_add";
-    hotplate_array arrays[3] = {View(binary ? "a" : "x", a_), View("b", b_), View(binary ? "c" : "y", out_)};
+    hotplate_array arrays[3] = {FloatView(binary ? "a" : "x", a_), FloatView("b", b_),
+                                FloatView(binary ? "c" : "y", out_)};
     hotplate_param params[2] = {};
     params[0].name = "alpha";
     params[1].name = "lambda";
@@ -87,31 +84,14 @@ class CudaDeviceTest : public ::testing::Test {
     return (*spec)->Bind({}, inputs, precision);
   }
 
-  FakeCuda& fake_ = TheFake();
-  fs::path folder_;
+  FakeCuda& fake_ = FakeCudaOf(dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW));
+  TemporaryFolder folder_;
   CudaOptions options_;
   DeviceSet set_;
   std::unique_ptr<Lane> lane_;
   std::vector<float> a_, b_, out_;
   std::mutex mutex_;
   std::vector<std::string> lines_;  // guarded by mutex_
-
- private:
-  static FakeCuda& TheFake() {
-    void* const library = dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW);
-    if (library == nullptr) std::abort();
-    return reinterpret_cast<FakeCuda& (*)()>(dlsym(library, "fake_cuda"))();
-  }
-  static hotplate_array View(const char* name, std::vector<float>& values) {
-    hotplate_array array{};
-    array.name = name;
-    array.dtype = static_cast<int>(DType::kFloat32);
-    array.rank = 1;
-    array.shape[0] = static_cast<std::int64_t>(values.size());
-    array.data = values.data();
-    array.bytes = values.size() * sizeof(float);
-    return array;
-  }
 };
 
 TEST_F(CudaDeviceTest, LoadsAndAnswers) {

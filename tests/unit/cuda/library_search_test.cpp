@@ -9,6 +9,8 @@
 #include <fstream>
 #include <map>
 
+#include "tests/temporary_folder.h"
+
 namespace hotplate {
 namespace {
 
@@ -20,18 +22,9 @@ using ::testing::HasSubstr;
 
 class LibrarySearchTest : public ::testing::Test {
  protected:
-  LibrarySearchTest() {
-    std::string pattern = (fs::temp_directory_path() / "hotplate-search-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  ~LibrarySearchTest() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
   std::string Folder(const std::string& path) {
-    fs::create_directories(root_ / path);
-    return (root_ / path).string();
+    fs::create_directories(root_.File(path));
+    return root_.File(path);
   }
   LibrarySearch Search(const std::string& plugins = "/nowhere") {
     return LibrarySearch(
@@ -39,10 +32,10 @@ class LibrarySearchTest : public ::testing::Test {
           const auto found = environment_.find(name);
           return found != environment_.end() ? found->second : std::string();
         },
-        root_.string(), plugins);
+        root_.path(), plugins);
   }
 
-  fs::path root_;
+  TemporaryFolder root_;
   std::map<std::string, std::string> environment_;
 };
 
@@ -59,13 +52,13 @@ TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
   const std::string home = Folder("home/.local/lib/python3.11/site-packages/nvidia/cublas/lib");
   const std::string system = Folder("usr/lib/python3/dist-packages/nvidia/cublas/lib");
   Folder("usr/lib/python3/dist-packages/numpy/lib");
-  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named + "::" + root_.string() + "/nowhere:" + other},
+  environment_ = {{"HOTPLATE_CUDA_LIBRARY_PATH", named + "::" + root_.path() + "/nowhere:" + other},
                   {"LD_LIBRARY_PATH", ":" + linker + ":" + other},
-                  {"CUDA_HOME", root_.string() + "/module"},
-                  {"CUDA_PATH", root_.string() + "/module"},
-                  {"VIRTUAL_ENV", root_.string() + "/venv"},
-                  {"CONDA_PREFIX", root_.string() + "/conda"},
-                  {"HOME", root_.string() + "/home"}};
+                  {"CUDA_HOME", root_.path() + "/module"},
+                  {"CUDA_PATH", root_.path() + "/module"},
+                  {"VIRTUAL_ENV", root_.path() + "/venv"},
+                  {"CONDA_PREFIX", root_.path() + "/conda"},
+                  {"HOME", root_.path() + "/home"}};
   EXPECT_THAT(Search(plugins).Folders(), ElementsAre(named, other, plugins, beside, linker, module, newest, older,
                                                      conda, venv, venv_old, conda_python, home, system, ""));
 }
@@ -73,7 +66,7 @@ TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
 TEST_F(LibrarySearchTest, FindsWithoutOpening) {
   const std::string path = Folder("module/lib64") + "/libcuneeded.so.13";
   fs::copy_file(HOTPLATE_FAKES "/needed.so", path);
-  environment_ = {{"CUDA_HOME", root_.string() + "/module"}};
+  environment_ = {{"CUDA_HOME", root_.path() + "/module"}};
   const absl::StatusOr<std::string> found = Search().Find("libcuneeded.so.13");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, path);

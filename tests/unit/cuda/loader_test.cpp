@@ -5,14 +5,14 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/driver.h"
 #include "kernels/device.h"
-#include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/temporary_folder.h"
+#include "tests/unit/cuda/fakes.h"
 
 namespace hotplate {
 namespace {
@@ -28,9 +28,7 @@ using ::testing::SizeIs;
 class LoaderTest : public ::testing::Test {
  protected:
   LoaderTest() {
-    std::string pattern = (fs::temp_directory_path() / "hotplate-loader-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    options_.plugin_folder = folder_;
+    options_.plugin_folder = folder_.path();
     options_.driver_library = HOTPLATE_FAKES "/driver.so";
     setenv("HOTPLATE_NVML_LIBRARY", HOTPLATE_FAKES "/nvml.so", 1);
     unsetenv("HOTPLATE_FAKE_NVML");
@@ -41,18 +39,9 @@ class LoaderTest : public ::testing::Test {
       lines_.push_back(line);
     };
   }
-  ~LoaderTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
 
-  static FakeCuda& TheFake() {
-    void* const library = dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW);
-    if (library == nullptr) std::abort();
-    return reinterpret_cast<FakeCuda& (*)()>(dlsym(library, "fake_cuda"))();
-  }
   void Put(const std::string& fake, const std::string& name = "libhotplate_cuda13.so") {
-    fs::copy_file(fs::path(HOTPLATE_FAKES) / (fake + ".so"), folder_ / name);
+    fs::copy_file(fs::path(HOTPLATE_FAKES) / (fake + ".so"), folder_.File(name));
   }
   DeviceSet Open() { return OpenCudaDevices(options_, BuiltinCatalog()); }
 
@@ -69,8 +58,8 @@ class LoaderTest : public ::testing::Test {
     return set.devices.empty() ? nullptr : std::move(set.devices.front());
   }
 
-  FakeCuda& fake_ = TheFake();
-  fs::path folder_;
+  FakeCuda& fake_ = FakeCudaOf(dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW));
+  TemporaryFolder folder_;
   CudaOptions options_;
   std::mutex mutex_;
   std::vector<std::string> lines_;  // guarded by mutex_
@@ -101,9 +90,9 @@ TEST_F(LoaderTest, TakesTheDriverFromTheEnvironment) {
 }
 
 TEST_F(LoaderTest, SaysThatThereIsNoPlugin) {
-  std::ofstream(folder_ / "libhotplate_cudaX.so") << "not a name of ours";
-  std::ofstream(folder_ / "libhotplate_cuda.so") << "neither";
-  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("no plug-in"), HasSubstr(folder_.string())));
+  folder_.Write("libhotplate_cudaX.so", "not a name of ours");
+  folder_.Write("libhotplate_cuda.so", "neither");
+  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("no plug-in"), HasSubstr(folder_.path())));
 }
 
 TEST_F(LoaderTest, SaysThatTheFolderIsNotThere) {
@@ -112,14 +101,14 @@ TEST_F(LoaderTest, SaysThatTheFolderIsNotThere) {
 }
 
 TEST_F(LoaderTest, RefusesACorruptFile) {
-  std::ofstream(folder_ / "libhotplate_cuda13.so") << std::string(4096, 'x');
+  folder_.Write("libhotplate_cuda13.so", std::string(4096, 'x'));
   EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr("invalid ELF header"),
                                HasSubstr("4096 bytes")));
 }
 
 TEST_F(LoaderTest, RefusesATruncatedFile) {
   Put("host_device");
-  fs::resize_file(folder_ / "libhotplate_cuda13.so", 100);
+  fs::resize_file(folder_.File("libhotplate_cuda13.so"), 100);
   EXPECT_THAT(WhyNone(), HasSubstr("libhotplate_cuda13.so is not used"));
 }
 
@@ -151,11 +140,11 @@ TEST_F(LoaderTest, RefusesATableWithAnEmptyPlace) {
 // dlopen would map such a file, and the process would die of SIGBUS.
 TEST_F(LoaderTest, RefusesAFileThatWasCutShortAnywhere) {
   Put("host_device");
-  const std::uintmax_t whole = fs::file_size(folder_ / "libhotplate_cuda13.so");
+  const std::uintmax_t whole = fs::file_size(folder_.File("libhotplate_cuda13.so"));
   for (const std::uintmax_t size :
        {std::uintmax_t{0}, std::uintmax_t{63}, std::uintmax_t{64}, whole / 4, whole / 2, whole * 3 / 4, whole - 1}) {
-    fs::resize_file(folder_ / "libhotplate_cuda13.so", whole);
-    fs::resize_file(folder_ / "libhotplate_cuda13.so", size);
+    fs::resize_file(folder_.File("libhotplate_cuda13.so"), whole);
+    fs::resize_file(folder_.File("libhotplate_cuda13.so"), size);
     EXPECT_THAT(WhyNone(),
                 AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr(absl::StrCat(size, " bytes"))));
   }
@@ -236,7 +225,7 @@ TEST_F(LoaderTest, SaysThatNoneOfTheDevicesIsThere) {
 
 TEST_F(LoaderTest, SaysWhatItUsed) {
   Put("host_device");
-  EXPECT_THAT(Open().sources, ElementsAre(AllOf(HasSubstr(folder_.string() + "/libhotplate_cuda13.so"),
+  EXPECT_THAT(Open().sources, ElementsAre(AllOf(HasSubstr(folder_.path() + "/libhotplate_cuda13.so"),
                                                 HasSubstr("driver for CUDA 13.0"))));
 }
 
@@ -292,10 +281,11 @@ TEST_F(LoaderTest, DescribesTheDevice) {
 
 TEST_F(LoaderTest, TakesFromNvmlWhatCudaDoesNotTell) {
   Put("host_device");
-  setenv("HOTPLATE_FAKE_NVML", (folder_ / "nvml").c_str(), 1);
-  std::ofstream(folder_ / "nvml") << "device GPU-00000000-0000-0000-0000-000000000001 00000000:65:00.0\n"
-                                     "compute_mode 3\npower 300000\nmemory_total 7\nmemory_used 7\n"
-                                     "sm_clock 1980 1980 !15\n";
+  setenv("HOTPLATE_FAKE_NVML", folder_.File("nvml").c_str(), 1);
+  folder_.Write("nvml",
+                "device GPU-00000000-0000-0000-0000-000000000001 00000000:65:00.0\n"
+                "compute_mode 3\npower 300000\nmemory_total 7\nmemory_used 7\n"
+                "sm_clock 1980 1980 !15\n");
   const std::unique_ptr<Device> device = OnlyDevice();
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->info().mode, "EXCLUSIVE_PROCESS");

@@ -13,6 +13,7 @@
 
 #include "kernels/device.h"
 #include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate {
 namespace {
@@ -72,28 +73,22 @@ struct SquareTask {
 class NeededLibrariesTest : public ::testing::Test {
  protected:
   NeededLibrariesTest() {
-    std::string pattern = (fs::temp_directory_path() / "hotplate-needed-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    fs::create_directory(folder_ / "libraries");
-    options_.plugin_folder = folder_;
+    fs::create_directory(folder_.File("libraries"));
+    options_.plugin_folder = folder_.path();
     options_.driver_library = HOTPLATE_FAKES "/driver.so";
     options_.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       lines_.push_back(line);
     };
     setenv("HOTPLATE_NVML_LIBRARY", HOTPLATE_FAKES "/nvml.so", 1);
-    setenv("HOTPLATE_CUDA_LIBRARY_PATH", (folder_ / "libraries").c_str(), 1);
+    setenv("HOTPLATE_CUDA_LIBRARY_PATH", folder_.File("libraries").c_str(), 1);
     void* const driver = dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW);
     if (driver == nullptr) std::abort();
     reinterpret_cast<FakeCuda& (*)()>(dlsym(driver, "fake_cuda"))().Reset({});
   }
-  ~NeededLibrariesTest() override {
-    unsetenv("HOTPLATE_CUDA_LIBRARY_PATH");
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
+  ~NeededLibrariesTest() override { unsetenv("HOTPLATE_CUDA_LIBRARY_PATH"); }
 
-  std::string LibraryPath() const { return (folder_ / "libraries" / "libcuneeded.so.13").string(); }
+  std::string LibraryPath() const { return folder_.File("libraries/libcuneeded.so.13"); }
   bool IsOpen() const {
     void* const handle = dlopen(LibraryPath().c_str(), RTLD_NOW | RTLD_NOLOAD);
     if (handle != nullptr) dlclose(handle);
@@ -101,7 +96,7 @@ class NeededLibrariesTest : public ::testing::Test {
   }
   // With the plug-in of that name, and the library, unless it is empty.
   void Open(const std::string& plugin, const std::string& library = "") {
-    fs::copy_file(fs::path(HOTPLATE_FAKES) / (plugin + ".so"), folder_ / "libhotplate_cuda13.so");
+    fs::copy_file(fs::path(HOTPLATE_FAKES) / (plugin + ".so"), folder_.File("libhotplate_cuda13.so"));
     if (!library.empty()) fs::copy_file(fs::path(HOTPLATE_FAKES) / (library + ".so"), LibraryPath());
     set_ = OpenCudaDevices(options_, BuiltinCatalog());
     ASSERT_THAT(set_.devices, SizeIs(1));
@@ -124,7 +119,7 @@ class NeededLibrariesTest : public ::testing::Test {
     EXPECT_THAT(sum.c, ElementsAre(3, 2, 3, 4, 7, 6, 7, 8, 11));
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
   CudaOptions options_;
   std::mutex mutex_;
   std::vector<std::string> lines_;  // guarded by mutex_
@@ -133,7 +128,7 @@ class NeededLibrariesTest : public ::testing::Test {
 
 TEST_F(NeededLibrariesTest, WithoutTheLibraryOnlyItsKernelIsRefused) {
   Open("calls_absent");
-  const auto why = AllOf(HasSubstr("CUDA's libcuabsent.so.13 is not found (looked in " + folder_.string()),
+  const auto why = AllOf(HasSubstr("CUDA's libcuabsent.so.13 is not found (looked in " + folder_.path()),
                          HasSubstr("HOTPLATE_CUDA_LIBRARY_PATH"));
   EXPECT_THAT(set_.notes, Contains(AllOf(HasSubstr("no CUDA device runs matmul: "), why)));
   EXPECT_EQ(Plan("matmul").code(), absl::StatusCode::kFailedPrecondition);
@@ -145,10 +140,10 @@ TEST_F(NeededLibrariesTest, WithoutTheLibraryOnlyItsKernelIsRefused) {
 }
 
 TEST_F(NeededLibrariesTest, SaysThatAFileIsNotTheLibrary) {
-  std::ofstream(folder_ / "libraries" / "libcuabsent.so.13") << std::string(5000, 'x');
+  std::ofstream(folder_.File("libraries/libcuabsent.so.13")) << std::string(5000, 'x');
   Open("calls_absent");
   EXPECT_THAT(std::string(Plan("matmul").message()),
-              HasSubstr((folder_ / "libraries").string() + "/libcuabsent.so.13: it is no shared object"));
+              HasSubstr(folder_.File("libraries") + "/libcuabsent.so.13: it is no shared object"));
   ExpectOthersRun(*OpenLane());
 }
 
@@ -201,7 +196,7 @@ TEST_F(NeededLibrariesTest, NamesAFunctionThatIsMissing) {
 }
 
 TEST_F(NeededLibrariesTest, RefusesALibraryByAnotherName) {
-  fs::copy_file(fs::path(HOTPLATE_FAKES) / "needed.so", folder_ / "libraries" / "libcuabsent.so.13");
+  fs::copy_file(fs::path(HOTPLATE_FAKES) / "needed.so", folder_.File("libraries/libcuabsent.so.13"));
   Open("calls_absent");
   EXPECT_THAT(std::string(Plan("matmul").message()), HasSubstr("it is libcuneeded.so.13 by another name"));
 }

@@ -11,16 +11,14 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "kernels/status.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -59,19 +57,13 @@ pcie_tx 340
 class NvmlTest : public ::testing::Test {
  protected:
   NvmlTest() {
-    std::string pattern = (fs::temp_directory_path() / "hotplate-nvml-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    setenv("HOTPLATE_FAKE_NVML", (folder_ / "script").c_str(), 1);
+    setenv("HOTPLATE_FAKE_NVML", folder_.File("script").c_str(), 1);
     setenv("HOTPLATE_NVML_LIBRARY", HOTPLATE_FAKES "/nvml.so", 1);
     unsetenv("CUDA_MPS_PIPE_DIRECTORY");
   }
-  ~NvmlTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
 
   std::shared_ptr<Nvml> Open(const std::string& script) {
-    std::ofstream(folder_ / "script") << script;
+    folder_.Write("script", script);
     const absl::StatusOr<std::shared_ptr<Nvml>> nvml = Nvml::Open();
     EXPECT_TRUE(nvml.ok()) << nvml.status();
     return nvml.ok() ? *nvml : nullptr;
@@ -86,7 +78,7 @@ class NvmlTest : public ::testing::Test {
     return nvml.ok() ? "it opened" : std::string(nvml.status().message());
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 std::string With(std::string script, const std::string& line, const std::string& instead) {
@@ -109,7 +101,7 @@ TEST_F(NvmlTest, ALibraryOfSomethingElseIsASentence) {
 }
 
 TEST_F(NvmlTest, AnInitialisationThatFailsIsASentence) {
-  std::ofstream(folder_ / "script") << "init_error 9\n";
+  folder_.Write("script", "init_error 9\n");
   EXPECT_THAT(WhyNot(), AllOf(HasSubstr("cannot be initialised: Driver Not Loaded"), HasSubstr("NVML error 9")));
 }
 
@@ -342,9 +334,9 @@ TEST_F(NvmlTest, NamesTheComputeMode) {
 }
 
 TEST_F(NvmlTest, NamesMpsByItsPipe) {
-  setenv("CUDA_MPS_PIPE_DIRECTORY", folder_.c_str(), 1);
+  setenv("CUDA_MPS_PIPE_DIRECTORY", folder_.path().c_str(), 1);
   EXPECT_EQ(OpenFirst(kEverything)->mode(), "") << "the variable alone is no server";
-  std::ofstream(folder_ / "control") << "";
+  folder_.Write("control", "");
   EXPECT_EQ(OpenFirst(With(kEverything, "compute_mode", "compute_mode 3"))->mode(), "EXCLUSIVE_PROCESS, MPS");
 }
 

@@ -8,7 +8,7 @@
 
 #include "server/quantity.h"
 #include "server/settings.h"
-#include "tests/unit/service/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::server {
 namespace {
@@ -196,6 +196,23 @@ TEST_F(ConfigTest, TheManualPageHasEveryFlagOfTheHelp) {
     EXPECT_THAT(text, AllOf(HasSubstr(".B --" + setting.flag), HasSubstr(setting.variable), HasSubstr(setting.help)));
   }
   EXPECT_THAT(text, AllOf(HasSubstr("Default: 15m"), HasSubstr(".SH EXIT STATUS"), HasSubstr("hotplate (1)")));
+}
+
+TEST_F(ConfigTest, HelpTellsTheDefaults) {
+  const auto help = Read({"--help"});
+  ASSERT_TRUE(help.ok());
+  const std::string& text = std::get<Answer>(*help).text;
+  EXPECT_THAT(text, AllOf(HasSubstr("[127.0.0.1]"), HasSubstr("[10000]"), HasSubstr("[15m]"), HasSubstr("[8MiB]")));
+}
+
+TEST_F(ConfigTest, TheFileIsWhereTheUserKeepsConfigurations) {
+  folder_.Write("elsewhere/hotplate/hotplated.toml", "lanes = 7\n");
+  folder_.Write(".config/hotplate/hotplated.toml", "lanes = 5\n");
+  EXPECT_EQ(Good({}).lanes, 5);
+  variables_["XDG_CONFIG_HOME"] = folder_.File("elsewhere");
+  EXPECT_EQ(Good({}).lanes, 7);
+  variables_["XDG_CONFIG_HOME"] = "";
+  EXPECT_EQ(Good({}).lanes, 5);
 }
 
 TEST_F(ConfigTest, HelpHasAnExampleAndVersionAnswers) {

@@ -1,8 +1,12 @@
 #include "server/control.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
+#include <string>
 #include <thread>
 
 namespace hotplate::server {
@@ -52,6 +56,34 @@ TEST(ControlTest, TheLeastTimeIsKeptAndTheConfiguredOneBesideIt) {
   EXPECT_EQ(control->Wait(kLong).timeout, std::nullopt);
   EXPECT_EQ(control->Wait(kLong).timeout, std::chrono::seconds(0));
   EXPECT_EQ(control->Wait(std::chrono::milliseconds(1)).kind, Kind::kNone);
+}
+
+// In a process of its own: which signals are blocked and ignored belongs to all of it.
+std::string ReasonAfterHangUp(void (*disposition)(int)) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGHUP, disposition);
+    Control::BlockSignals();
+    const auto control = Control::Create().value();
+    raise(SIGHUP);
+    const std::string reason = control->Wait(std::chrono::milliseconds(100)).reason + ".";
+    _exit(write(ends[1], reason.data(), reason.size()) == static_cast<ssize_t>(reason.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  char text[64];
+  std::string reason;
+  for (ssize_t got = 0; (got = read(ends[0], text, sizeof text)) > 0;)
+    reason.append(text, static_cast<std::size_t>(got));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return reason;
+}
+
+TEST(ControlTest, AHangUpStopsUnlessItIsIgnored) {
+  EXPECT_EQ(ReasonAfterHangUp(SIG_DFL), "SIGHUP.");
+  EXPECT_EQ(ReasonAfterHangUp(SIG_IGN), ".") << "as nohup leaves it";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "server/tls.h"
-#include "tests/unit/service/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::server {
 namespace {

@@ -5,10 +5,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include <fstream>
-#include <iterator>
-
-#include "tests/unit/service/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::server {
 namespace {
@@ -44,11 +41,9 @@ TEST(LogTest, GrpcsLinesComeAtTheirLevelAndWithoutSecrets) {
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   spdlog::set_default_logger(nullptr);
   (*log)->flush();
-  std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_THAT(text, AllOf(HasSubstr("error grpc: Handshake failed, token [...] (log_test.cpp:"),
-                          HasSubstr("info grpc: for information (file.cc:7)"), Not(HasSubstr("of no interest")),
-                          Not(HasSubstr("bbbb"))));
+  EXPECT_THAT(ReadText(file), AllOf(HasSubstr("error grpc: Handshake failed, token [...] (log_test.cpp:"),
+                                    HasSubstr("info grpc: for information (file.cc:7)"),
+                                    Not(HasSubstr("of no interest")), Not(HasSubstr("bbbb"))));
 }
 
 }  // namespace

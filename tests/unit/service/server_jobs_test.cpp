@@ -183,6 +183,17 @@ TEST_F(JobsTest, ListGoesThroughThePages) {
   EXPECT_THAT(seen, testing::ElementsAreArray(ids.rbegin(), ids.rend()));
 }
 
+TEST_F(JobsTest, APageTokenThatIsNoneIsNamed) {
+  for (const char* token : {"zzz", "-1", "0", "1x", "99999999999999999999999"}) {
+    v1::ListJobsRequest request;
+    request.set_page_token(token);
+    v1::ListJobsResponse response;
+    const grpc::Status status = jobs_->List(Call(), request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << token;
+    EXPECT_THAT(status.error_message(), testing::AllOf(HasSubstr("page_token"), HasSubstr(token)));
+  }
+}
+
 TEST_F(JobsTest, ListOfOneSessionAndOfActiveJobs) {
   const std::string id = Submit(TinyJob());
   WaitFor(id, Ended);

@@ -15,7 +15,7 @@
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
 #include "server/service/grpc_server.h"
-#include "tests/unit/service/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::server {
 

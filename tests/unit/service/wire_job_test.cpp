@@ -8,7 +8,7 @@
 
 #include "kernels/status.h"
 #include "server/wire/job.h"
-#include "tests/unit/service/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::wire {
 namespace {
@@ -48,7 +48,7 @@ class WireJobTest : public testing::Test {
         << status.ToString();
   }
 
-  server::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   core::Clock clock_;
   core::ArrayStore arrays_{{.total_bytes = 1 << 22, .array_bytes = 1 << 20}, clock_};
   JobBounds bounds_;
@@ -273,7 +273,7 @@ TEST_F(PathInputTest, LargerThanTheLimit) {
 }
 
 TEST(CanonicalRootsTest, ResolvesLinksAndDropsWhatIsNotThere) {
-  server::TemporaryFolder folder;
+  TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() + "/real");
   std::filesystem::create_symlink("real", folder.path() + "/link");
   const std::string real = std::filesystem::canonical(folder.path() + "/real").string();

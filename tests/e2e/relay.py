@@ -1,0 +1,52 @@
+"""A relay between a command and its daemon that stops passing bytes on after so many: a transfer is held in its middle
+for as long as a test wants."""
+
+import socket
+import threading
+
+
+class Relay:
+    """Listens on loopback. Passes `up` bytes of each connection on to the daemon and `down` bytes back, then waits for
+    release()."""
+
+    def __init__(self, port, up=None, down=None):
+        self.port_of_daemon = port
+        self.limits = {"up": up, "down": down}
+        self.held = threading.Event()  # a limit was reached
+        self.released = threading.Event()
+        self.sockets = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            daemon = socket.create_connection(("127.0.0.1", self.port_of_daemon))
+            self.sockets += [client, daemon]
+            for source, sink, way in ((client, daemon, "up"), (daemon, client, "down")):
+                threading.Thread(target=self.pass_on, args=(source, sink, self.limits[way]), daemon=True).start()
+
+    def pass_on(self, source, sink, limit):
+        passed = 0
+        try:
+            while data := source.recv(65536):
+                passed += len(data)
+                if limit is not None and passed > limit:
+                    self.held.set()
+                    self.released.wait()
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def release(self):
+        self.released.set()
+
+    def close(self):
+        self.release()
+        for one in [self.listener, *self.sockets]:
+            one.close()

@@ -1,0 +1,100 @@
+// Who is let in, spoken with bare stubs: tokens, sessions and how many there may be.
+#include <string>
+#include <vector>
+
+#include "tests/e2e/wire_fixture.h"
+
+namespace hotplate::e2e {
+namespace {
+
+using grpc::StatusCode;
+
+std::vector<std::string> AllMethods() {
+  std::vector<std::string> methods = {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
+                                      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
+  for (const auto* file :
+       {v1::ArrayState_descriptor()->file(), v1::JobState_descriptor()->file(), v1::DaemonState_descriptor()->file(),
+        v1::ParamType_descriptor()->file(), v1::TelemetrySample::descriptor()->file()}) {
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m) {
+        methods.push_back("/" + file->service(s)->full_name() + "/" + file->service(s)->method(m)->name());
+      }
+    }
+  }
+  return methods;
+}
+
+TEST_F(WireTest, NoMethodOfAnyServiceAnswersWithoutTheToken) {
+  const std::vector<std::string> methods = AllMethods();
+  ASSERT_GE(methods.size(), 25U);
+  const std::string session(32, '7');
+  for (const std::string& method : methods) {
+    EXPECT_EQ(Raw(method, Caller("", session)).first.error_code(), StatusCode::UNAUTHENTICATED) << method;
+    EXPECT_EQ(Raw(method, Caller(std::string(64, '0'), session)).first.error_code(), StatusCode::UNAUTHENTICATED)
+        << method;
+    const std::string almost = daemon_->record().token().substr(0, 63);
+    EXPECT_EQ(Raw(method, Caller(almost, session)).first.error_code(), StatusCode::UNAUTHENTICATED) << method;
+  }
+  const std::string log = daemon_->Log();
+  EXPECT_EQ(log.find(daemon_->record().token()), std::string::npos);
+  EXPECT_EQ(log.find(daemon_->record().token().substr(0, 63)), std::string::npos);
+}
+
+TEST_F(WireTest, HealthAndReflectionAnswerWithTheToken) {
+  const auto [health, answer] = Raw("/grpc.health.v1.Health/Check", *caller_);
+  EXPECT_TRUE(health.ok()) << health.error_message();
+  EXPECT_EQ(answer, std::string("\x08\x01"));  // status: SERVING
+  // list_services: field 7, the empty text.
+  const std::string services =
+      Raw("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", *caller_, std::string("\x3a\x00", 2))
+          .second;
+  for (const char* name : {"hotplate.v1.Jobs", "hotplate.v1.Arrays", "hotplate.v1.Catalogue", "hotplate.v1.Server",
+                           "hotplate.v1.Telemetry"}) {
+    EXPECT_NE(services.find(name), std::string::npos) << name;
+  }
+}
+
+TEST_F(WireTest, ASessionThatIsNoneIsRefusedWithItsValue) {
+  for (const char* session : {"short", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"}) {
+    v1::ExecuteJobRequest request;
+    *request.mutable_job() = Integral(10);
+    v1::ExecuteJobResponse response;
+    const grpc::Status status =
+        jobs_->Execute(Caller(daemon_->record().token(), session).Context().get(), request, &response);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << '"' << session << "\": " << status.error_message();
+    EXPECT_NE(status.error_message().find("session"), std::string::npos) << status.error_message();
+  }
+}
+
+TEST_F(WireTest, SessionsThatHoldNothingGiveWay) {
+  // Every command of a shell script is a session of its own.
+  Start({"--max-sessions", "3"});
+  v1::ExecuteJobRequest request;
+  *request.mutable_job() = Integral(10);
+  v1::ExecuteJobResponse response;
+  for (int i = 0; i < 10; ++i) {
+    const grpc::Status status = jobs_->Execute(Caller::Of(*daemon_).Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << "session " << i << ": " << status.error_message();
+  }
+  v1::Array array;
+  ASSERT_TRUE(Create({4}, array).ok());
+  for (int i = 0; i < 10; ++i) jobs_->Execute(Caller::Of(*daemon_).Context().get(), request, &response);
+  EXPECT_EQ(Describe(array.id()).id(), array.id()) << "the session that holds an array stays";
+}
+
+TEST_F(WireTest, ALimitOnSessions) {
+  Start({"--max-sessions", "3"});
+  v1::CreateArrayRequest request;
+  request.mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+  v1::CreateArrayResponse response;
+  grpc::Status status;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    status = arrays_->Create(Caller::Of(*daemon_).Context().get(), request, &response);
+  }
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("max-sessions"), std::string::npos) << status.error_message();
+}
+
+}  // namespace
+}  // namespace hotplate::e2e
