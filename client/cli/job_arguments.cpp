@@ -332,7 +332,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<
   std::vector<std::string> inputs = arguments->words();
   inputs.insert(inputs.end(), arguments->rest().begin(), arguments->rest().end());
   if (!inputs.empty()) inputs.erase(inputs.begin());  // the kernel
-  return Planner(kernel, *arguments).Plan(std::move(inputs));
+  return Planner(kernel, *arguments).Plan(inputs);
 }
 
 }  // namespace hotplate::cli

@@ -16,7 +16,7 @@
 namespace hotplate::client {
 
 // Bytes of data in one message: well under every limit that a daemon can have.
-inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
 
 // Counts the pieces of the caller's memory that gRPC still refers to. Must outlive them.
 class Borrowed {

@@ -46,8 +46,14 @@ offered=$(bash -c "source '$prefix/share/bash-completion/completions/hotplate'
 
 flags=
 [ -z "$sanitizer" ] || flags=-fsanitize=$sanitizer
+linked=""
+if [[ $sanitizer == *thread* ]]; then
+  # Our own programs have it compiled in.
+  linked=$work/tsan_grpc.o
+  "$cxx" -c "$here/../tsan_grpc.cpp" -o "$linked"
+fi
 "$cmake" -G Ninja -S "$here/client" -B "$work/client" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
-  -DCMAKE_CXX_FLAGS="$flags" >"$work/configure.log" 2>&1
+  -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_EXE_LINKER_FLAGS="$linked" >"$work/configure.log" 2>&1
 "$cmake" --build "$work/client" >"$work/build.log" 2>&1
 
 export HOTPLATE_DIR=$work/daemons

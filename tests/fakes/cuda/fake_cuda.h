@@ -1,5 +1,5 @@
 // What a test tells the fake libcuda.so.1 (fake_cuda.cpp) to be, and what it asks it afterwards. Found with dlsym:
-// "fake_cuda" is a FakeCuda&(*)().
+// "fake_cuda" is a FakeCuda*(*)().
 #pragma once
 
 #include <cstdint>

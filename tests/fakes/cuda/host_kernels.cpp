@@ -23,7 +23,7 @@ namespace {
 
 FakeCuda& TheFake() {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<FakeCuda& (*)()>(dlsym(library, "fake_cuda"))();
+  return *reinterpret_cast<FakeCuda* (*)()>(dlsym(library, "fake_cuda"))();
 }
 
 // What the last launch on this thread met.

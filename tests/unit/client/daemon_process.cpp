@@ -13,8 +13,13 @@
 namespace hotplate::client::testing {
 
 DaemonProcess::DaemonProcess(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {
-      HOTPLATE_BIN_DIR "/hotplated", "--directory", directory(), "--listen", "127.0.0.1", "--device", "cpu"};
+  std::vector<std::string> command = {std::string(HOTPLATE_BIN_DIR) + "/hotplated",
+                                      "--directory",
+                                      directory(),
+                                      "--listen",
+                                      "127.0.0.1",
+                                      "--device",
+                                      "cpu"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& argument : command) argv.push_back(argument.data());

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <thread>
@@ -137,7 +138,7 @@ TEST_F(JobsTest, LargeInputsAreCheckedUploadedAndFreed) {
   options.on_download = [&](std::uint64_t done, std::uint64_t) { down = done; };
   const auto result = client_->Run("echo", Large(), options);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(std::memcmp(result->Output<float>("x").data(), large_.data(), 12'000'000), 0);
+  EXPECT_TRUE(std::ranges::equal(result->Output<float>("x"), large_));
   EXPECT_EQ(daemon_.checks, 1);
   EXPECT_EQ(up, 12'000'000u);
   EXPECT_EQ(down, 12'000'000u);
@@ -291,7 +292,7 @@ TEST_F(JobsTest, TheEndOfAJobThatNothingWasToldOfHasItsId) {
   const absl::Status status = client_->Run("quiet", Small(), {}, &cancellation).status();
   canceller.join();
   ASSERT_TRUE(EndOf(status).has_value()) << status;
-  EXPECT_EQ(JobIdOf(status).rfind("j", 0), 0u) << JobIdOf(status);
+  EXPECT_TRUE(JobIdOf(status).starts_with('j')) << JobIdOf(status);
 }
 
 TEST_F(JobsTest, ExecuteCanBeCancelled) {
@@ -343,7 +344,7 @@ TEST_F(JobsTest, LargeJobsRunAsynchronouslyToo) {
   for (auto& future : futures) {
     const auto result = future.get();
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(std::memcmp(result->Output<float>("x").data(), large_.data(), 12'000'000), 0);
+    EXPECT_TRUE(std::ranges::equal(result->Output<float>("x"), large_));
   }
   EXPECT_EQ(daemon_.array_count(), 0u);
 }
@@ -362,11 +363,12 @@ TEST_F(JobsTest, ACallbackMayHoldTheLastClient) {
   auto last = std::make_shared<Client>(*client_);
   client_ = absl::CancelledError("gone");
   Client* client = last.get();
-  client->RunAsync("echo", Small(), {}, [&done, last = std::move(last)](absl::StatusOr<JobResult> result) mutable {
-    EXPECT_TRUE(result.ok());
-    last.reset();
-    done.set_value();
-  });
+  client->RunAsync("echo", Small(), {},
+                   [&done, last = std::move(last)](const absl::StatusOr<JobResult>& result) mutable {
+                     EXPECT_TRUE(result.ok());
+                     last.reset();
+                     done.set_value();
+                   });
   done.get_future().wait();
 }
 

@@ -95,7 +95,7 @@ TEST_F(EngineIdleTest, EveryAcceptedJobRunsWhateverTheMoment) {
   Start();
   for (int round = 0; round < 200 && !engine_->Status().draining; ++round) {
     clock_.Advance(minutes(16));
-    const auto tag = static_cast<std::uint64_t>(round + 1);
+    const auto tag = static_cast<std::uint64_t>(round) + 1;
     std::thread idle([&] { engine_->DrainIfIdle(minutes(15), "idle"); });
     const absl::StatusOr<JobId> id = engine_->Submit(kAlice, Request("copy"), recorder_, tag);
     idle.join();

@@ -96,9 +96,9 @@ KernelSpec CopySpec(const std::string& name, bool chunked, bool two) {
   builder.Input("x", "float32", "n").Output("y", "float32", "n");
   if (two) builder.Output("z", "float32", "n");
   builder.CostModel("2 * n FLOP", [](const BoundCall& call) {
-    return Cost{.flop = 2.0 * static_cast<double>(call.InputBytes() / 4), .bytes = 8};
+    return Cost{.flop = static_cast<double>(call.InputBytes()) / 2, .bytes = 8};
   });
-  builder.WorkBound([](const BoundCall& call) { return 2.0 * static_cast<double>(call.InputBytes() / 4); });
+  builder.WorkBound([](const BoundCall& call) { return static_cast<double>(call.InputBytes()) / 2; });
   if (chunked) builder.Chunked(100);
   return builder.Build();
 }

@@ -20,7 +20,7 @@ inline FakeCuda& FakeCudaOf(void* library) {
     std::fprintf(stderr, "no fake of the driver: %s\n", dlerror());
     std::abort();
   }
-  return reinterpret_cast<FakeCuda& (*)()>(found)();
+  return *reinterpret_cast<FakeCuda* (*)()>(found)();
 }
 
 // Of one dimension.

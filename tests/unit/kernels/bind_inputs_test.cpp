@@ -189,7 +189,8 @@ TEST(BindInputsTest, EverythingWrongIsToldAtOnce) {
 }
 
 // A rule of the kernel's own, as matmul's, for shapes that depend on parameters.
-KernelSpec Transposing(int* calls, std::vector<Signature> outputs, absl::Status status = absl::OkStatus()) {
+KernelSpec Transposing(int* calls, const std::vector<Signature>& outputs,
+                       const absl::Status& status = absl::OkStatus()) {
   ParamSpec flip;
   flip.name = "flip";
   flip.type = ParamType::kBool;

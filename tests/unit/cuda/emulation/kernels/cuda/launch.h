@@ -12,6 +12,7 @@
 #include "kernels/cuda/context.h"
 #include "tests/unit/cuda/emulation/grid.h"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the dialect's own names.
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -80,3 +81,4 @@ Outcome Launch(CudaContext&, void (*kernel)(Parameters...), std::uint64_t blocks
 }
 
 }  // namespace hotplate
+// NOLINTEND(bugprone-reserved-identifier)
