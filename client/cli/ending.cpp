@@ -91,14 +91,12 @@ absl::Status WithExitCode(const absl::Status& status, ExitCode code) {
   return status.ok() ? status : With(status, kExitCode, std::to_string(code));
 }
 
-absl::Status Worded(const absl::Status& status, const std::string& message) {
-  absl::Status worded(status.code(), message);
-  status.ForEachPayload([&worded](absl::string_view key, const absl::Cord& value) { worded.SetPayload(key, value); });
-  return worded;
-}
-
 absl::Status Interrupted(const std::string& told) {
   return WithExitCode(absl::CancelledError("interrupted: " + told), kExitInterrupted);
+}
+
+absl::Status Interrupted(const absl::Status& status, const std::string& when_cancelled, const std::string& more) {
+  return Interrupted((absl::IsCancelled(status) ? when_cancelled : std::string(status.message())) + more);
 }
 
 absl::Status Silent(ExitCode code) {

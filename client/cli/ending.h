@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/console.h"
+#include "client/lib/status.h"
 #include "hotplate/v1/jobs.pb.h"
 
 namespace hotplate::cli {
@@ -35,10 +36,11 @@ bool IsUsageError(const absl::Status& status);
 absl::Status WithNextStep(const absl::Status& status, const std::string& next_step);
 // The same status, but the program ends with `code` in place of the table's; for what only a command can know.
 absl::Status WithExitCode(const absl::Status& status, ExitCode code);
-// The same status, payloads and all, with another sentence.
-absl::Status Worded(const absl::Status& status, const std::string& message);
+using client::Worded;
 // Ended by Ctrl-C, with what that meant.
 absl::Status Interrupted(const std::string& told);
+// The same for a call that was given up, unless it had failed by itself by then: what `status` says, or that it did.
+absl::Status Interrupted(const absl::Status& status, const std::string& when_cancelled, const std::string& more);
 // Everything has been said already: the program only ends with `code`.
 absl::Status Silent(ExitCode code);
 

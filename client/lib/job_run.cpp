@@ -27,10 +27,6 @@ absl::StatusOr<std::size_t> SizeOfOutput(const Signature& signature, const v1::J
   return bytes;
 }
 
-absl::Status WithMessage(const absl::Status& status, const std::string& message) {
-  return absl::Status(status.code(), absl::string_view(message.data(), message.size()));
-}
-
 // None where it would be later than the clock can say.
 Deadline DeadlineAfter(Clock::time_point begin, const std::optional<nanoseconds>& duration) {
   if (!duration || *duration >= Clock::time_point::max() - begin) return std::nullopt;
@@ -231,12 +227,12 @@ absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const A
   for (bool again = false;; again = true) {
     const absl::StatusOr<v1::Array> array = ArrayFor(view, array_name);
     // The daemon has no idea which input it was.
-    if (!array.ok()) return WithMessage(array.status(), "input " + name + ": " + std::string(array.status().message()));
+    if (!array.ok()) return Worded(array.status(), "input " + name + ": " + std::string(array.status().message()));
     if (array->state() == v1::ARRAY_STATE_READY) return array_name.empty() ? array->id() : array_name;
     uploaded_.push_back(array->id());
-    const absl::Status status = Upload(connection_, array->id(), view.bytes, rules, array->bytes_written());
+    const absl::Status status = Upload(connection_, array->id(), view.bytes, rules, !array_name.empty());
     if (status.ok()) {
-      timings_.bytes_up += view.bytes.size() - array->bytes_written();
+      timings_.bytes_up += view.bytes.size();
       return array_name.empty() ? array->id() : array_name;
     }
     // The call that this one shared the array with has given it up.

@@ -103,9 +103,13 @@ absl::Status AboutJob(absl::Status status, const std::string& job_id) {
 absl::Status ResultLost(const absl::Status& status, const std::string& job_id) {
   std::string text = "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
   if (!absl::IsNotFound(status)) text += "; while the daemon has it: hotplate result " + job_id + " -o FILE";
-  absl::Status named(status.code(), ToAbsl(text));
-  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
-  return AboutJob(std::move(named), job_id);
+  return AboutJob(Worded(status, text), job_id);
+}
+
+absl::Status Worded(const absl::Status& status, const std::string& message) {
+  absl::Status worded(status.code(), ToAbsl(message));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { worded.SetPayload(type, payload); });
+  return worded;
 }
 
 bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }

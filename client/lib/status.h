@@ -26,6 +26,9 @@ absl::Status AboutJob(absl::Status status, const std::string& job_id);
 // Of a job that COMPLETED and whose outputs did not all come: the same error, naming the job and carrying its id.
 absl::Status ResultLost(const absl::Status& status, const std::string& job_id);
 
+// The same status, payloads and all, with another sentence.
+absl::Status Worded(const absl::Status& status, const std::string& message);
+
 // Worth another attempt of the same call: the connection broke or the daemon could not answer.
 bool IsConnectionLoss(const absl::Status& status);
 

@@ -182,9 +182,10 @@ bool MayContinue(const absl::Status& status, bool resuming) {
 }  // namespace
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                    const TransferRules& rules, std::size_t offset) {
+                    const TransferRules& rules, bool shared) {
+  std::size_t offset = 0;
   Backoff backoff;
-  bool resuming = offset > 0;
+  bool resuming = shared;
   for (int failures = 0;;) {
     const absl::Status status = WriteFrom(connection, array_id, bytes, offset, rules);
     if (status.ok() || !MayContinue(status, resuming)) return status;

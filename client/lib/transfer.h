@@ -25,10 +25,9 @@ struct TransferRules {
 };
 
 // Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.
-// From `offset` on where the daemon has so much of it already; while somebody else still sends the rest, waits for
-// them.
+// `shared`: others may send the same bytes to the same array; goes on from where it stands, and waits while they do.
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                    const TransferRules& rules, std::size_t offset = 0);
+                    const TransferRules& rules, bool shared = false);
 
 // Fills `destination` with the whole array, which must be of exactly that size.
 absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,

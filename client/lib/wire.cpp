@@ -94,16 +94,16 @@ absl::Status CheckView(const std::string& name, const ArrayView& view) {
   return absl::OkStatus();
 }
 
-absl::Status CheckText(const std::string& what, const std::string& text) {
+absl::Status CheckText(std::string_view what, std::string_view text) {
   if (IsUtf8(text)) return absl::OkStatus();
-  return absl::InvalidArgumentError(what + " is " + Quoted(text) +
+  return absl::InvalidArgumentError(std::string(what) + " is " + Quoted(text) +
                                     ", which is not UTF-8: the protocol has no other text");
 }
 
 absl::Status CheckCall(const std::string& kernel, const std::map<std::string, Input>& inputs,
                        const JobOptions& options) {
   absl::Status status = CheckText("the kernel's name", kernel);
-  const auto text = [&status](const std::string& what, const std::string& value) {
+  const auto text = [&status](std::string_view what, std::string_view value) {
     if (status.ok()) status = CheckText(what, value);
   };
   for (const auto& [name, input] : inputs) {

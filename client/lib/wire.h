@@ -32,7 +32,7 @@ std::size_t HeldBytes(const std::map<std::string, Input>& inputs);
 // not what they say. `name` begins the message.
 absl::Status CheckView(const std::string& name, const ArrayView& view);
 // INVALID_ARGUMENT: text that is not UTF-8. gRPC drops a connection on which such text comes.
-absl::Status CheckText(const std::string& what, const std::string& text);
+absl::Status CheckText(std::string_view what, std::string_view text);
 // Both, for all of a job.
 absl::Status CheckCall(const std::string& kernel, const std::map<std::string, Input>& inputs,
                        const JobOptions& options);

@@ -28,13 +28,13 @@ class Interrupts(harness.Case):
         cls.x = np.linspace(-1, 1, 5_000_000, dtype=np.float32)
         np.save(cls.folder / "x.npy", cls.x)
 
-    def relayed(self, up=None, down=None):
-        """A relay to the daemon that holds the transfer after so many bytes; its record is "relayed"."""
+    def relayed(self, up=None, down=None, name="relayed"):
+        """A relay to the daemon that holds the transfer after so many bytes; its record has that name."""
         record = self.record()
         relay = Relay(record["endpoints"][0]["port"], up, down)
         self.addCleanup(relay.close)
         record["endpoints"] = [{"node": "relay", "address": "127.0.0.1", "port": relay.port}]
-        self.write_record(record, name="relayed")
+        self.write_record(record, name=name)
         return relay
 
     def interrupted(self, *words, up=None, down=None):
@@ -52,6 +52,14 @@ class Interrupts(harness.Case):
         self.assertNotIn("CANCELLED", err)
         self.assertEqual([path.name for path in self.folder.iterdir() if path.name.endswith(".part")], [])
         return err
+
+    def expect_one_job(self, processes):
+        ids = set()
+        for process in processes:
+            out, err = process.communicate(timeout=harness.PATIENCE)
+            self.assertEqual(process.returncode, harness.OK, out + err)
+            ids.add(json.loads(out)["jobId"])
+        self.assertEqual(len(ids), 1)
 
     def arrays(self):
         return [array["name"] for array in self.answer("arrays").get("arrays", [])]
@@ -105,12 +113,19 @@ class Interrupts(harness.Case):
         self.assertTrue(relay.held.wait(harness.PATIENCE), "nothing to hold")
         second = self.start(*call)
         relay.release()
-        ids = set()
-        for process in (first, second):
-            out, err = process.communicate(timeout=harness.PATIENCE)
-            self.assertEqual(process.returncode, harness.OK, out + err)
-            ids.add(json.loads(out)["jobId"])
-        self.assertEqual(len(ids), 1)
+        self.expect_one_job((first, second))
+
+    def test_the_same_call_when_the_first_has_sent_nothing_yet(self):
+        """The first has made its array and no more; the second is in the middle of filling it."""
+        call = ("run", "selu", "x.npy", "--request-id", "first", "--json")
+        relays, processes = [], []
+        for name, up in (("first", 100_000), ("second", SOME)):
+            relays.append(self.relayed(up=up, name=name))
+            processes.append(self.start("--server", name, *call))
+            self.assertTrue(relays[-1].held.wait(harness.PATIENCE), "nothing to hold")
+        for relay in relays:
+            relay.release()
+        self.expect_one_job(processes)
 
     def test_before_anything_has_begun(self):
         """A peer that accepts and says nothing: there is nothing to tidy up, and Ctrl-C ends the command."""

@@ -8,7 +8,7 @@ Who may include whom, innermost first:
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
   server          the core, kernels, absl, protobuf, gRPC, any library
-  client/lib      kernels/array, absl, protobuf, gRPC
+  client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array, absl, protobuf, any library
 Tests may include anything. Preprocessor questions about CUDA are asked in kernels/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
@@ -48,6 +48,8 @@ def kind_of(path):
         return "absl"
     if POSIX.fullmatch(path) or ("/" not in path and "." not in path):
         return "the standard library"
+    if path.startswith("openssl/"):
+        return "libcrypto"
     if NUMERIC.fullmatch(path):
         return "numeric library"
     return "other library"
@@ -59,11 +61,11 @@ LAYERS = (  # (folder, what it may include); the first folder that holds a file 
     ("kernels/array", EVERYBODY | {"kernels/array"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
-    ("server", EVERYBODY | KERNELS | {"server", "server/core", "absl", "protobuf", "gRPC", "other library",
-                                      "numeric library"}),
-    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC"}),
-    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "absl", "protobuf", "other library",
-                                "numeric library"}),
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "absl", "protobuf", "gRPC", "libcrypto",
+                                      "other library", "numeric library"}),
+    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "absl", "protobuf", "libcrypto",
+                                "other library", "numeric library"}),
 )
 
 

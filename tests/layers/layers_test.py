@@ -73,7 +73,9 @@ class PlantedTest(unittest.TestCase):
     def test_the_client_library_knows_arrays_and_the_wire(self):
         for include in ('"server/core/types.h"', '"kernels/spec.h"', '"client/cli/table.h"', "<spdlog/spdlog.h>"):
             self.assert_found("client/lib/client.cpp", f"#include {include}")
-        self.assert_allowed("client/lib/client.cpp", '#include "kernels/array/npy.h"\n#include <grpcpp/grpcpp.h>')
+        self.assert_allowed("client/lib/client.cpp", '#include "kernels/array/npy.h"\n#include <grpcpp/grpcpp.h>\n'
+                            '#include <openssl/evp.h>')
+        self.assert_found("server/core/engine.cpp", "#include <openssl/evp.h>")
 
     def test_the_command_line_goes_through_the_library(self):
         for include in ('"server/core/types.h"', '"kernels/spec.h"', "<grpcpp/grpcpp.h>"):

@@ -47,9 +47,7 @@ absl::Status Get(const Invocation& call) {
   progress.Clear();
   if (!array.ok()) {
     if (!interrupt.interrupted()) return array.status();
-    return Interrupted(
-        (absl::IsCancelled(array.status()) ? "the fetch was given up" : std::string(array.status().message())) +
-        files.NotWritten());
+    return Interrupted(array.status(), "the fetch was given up", files.NotWritten());
   }
   if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
   if (path)

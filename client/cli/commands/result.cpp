@@ -47,9 +47,7 @@ absl::Status Result(const Invocation& call) {
         id, [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
     if (!end.ok()) {
       if (!interrupt.interrupted()) return end.status();
-      return Interrupted((absl::IsCancelled(end.status()) ? "the wait was given up; job " + id + " goes on"
-                                                          : std::string(end.status().message())) +
-                         files->NotWritten());
+      return Interrupted(end.status(), "the wait was given up; job " + id + " goes on", files->NotWritten());
     }
   }
   auto result = client->Fetch(id, nullptr, &cancellation);
@@ -57,9 +55,7 @@ absl::Status Result(const Invocation& call) {
     if (const absl::Status kept = FetchKept(*client, *files, *result, cancellation); !kept.ok()) result = kept;
   if (!result.ok()) {
     if (interrupt.interrupted())
-      return Interrupted((absl::IsCancelled(result.status()) ? "the daemon still has the result of job " + id
-                                                             : std::string(result.status().message())) +
-                         files->NotWritten());
+      return Interrupted(result.status(), "the daemon still has the result of job " + id, files->NotWritten());
     if (absl::IsFailedPrecondition(result.status()) && !client::EndOf(result.status()))
       return WithNextStep(result.status(), "wait for it: hotplate result " + id + " --wait");
     return result.status();

@@ -15,6 +15,14 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
+absl::Status Appended(const absl::Status& status, const std::string& more) {
+  return Worded(status, std::string(status.message()) + more);
+}
+
+absl::Status NotRun(const absl::Status& status, const v1::KernelSpec& kernel) {
+  return Worded(status, kernel.name() + ": " + std::string(status.message()) + "\nthe job was not run");
+}
+
 // A picture of what cannot be one is refused before the job runs: only the daemon knows what will come out.
 absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
   if (!files.HasPicture()) return absl::OkStatus();
@@ -24,15 +32,7 @@ absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
   for (const v1::NamedSignature& output : check->outputs())
     if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
   const absl::Status pictures = files.CheckPictures(outputs);
-  return pictures.ok() ? pictures : Worded(pictures, std::string(pictures.message()) + "\nthe job was not run");
-}
-
-absl::Status Appended(const absl::Status& status, const std::string& more) {
-  return Worded(status, std::string(status.message()) + more);
-}
-
-absl::Status NotRun(const absl::Status& status, const v1::KernelSpec& kernel) {
-  return Worded(status, kernel.name() + ": " + std::string(status.message()) + "\nthe job was not run");
+  return pictures.ok() ? pictures : NotRun(pictures, job.plan.kernel);
 }
 
 // The job has done its part; its files could not be written.
