@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "kernels/device.h"
-#include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/temporary_folder.h"
+#include "tests/unit/cuda/fakes.h"
 
 namespace hotplate {
 namespace {
@@ -82,9 +82,7 @@ class NeededLibrariesTest : public ::testing::Test {
     };
     setenv("HOTPLATE_NVML_LIBRARY", HOTPLATE_FAKES "/nvml.so", 1);
     setenv("HOTPLATE_CUDA_LIBRARY_PATH", folder_.File("libraries").c_str(), 1);
-    void* const driver = dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW);
-    if (driver == nullptr) std::abort();
-    reinterpret_cast<FakeCuda& (*)()>(dlsym(driver, "fake_cuda"))().Reset({});
+    FakeCudaOf(dlopen(HOTPLATE_FAKES "/driver.so", RTLD_NOW)).Reset({});
   }
   ~NeededLibrariesTest() override { unsetenv("HOTPLATE_CUDA_LIBRARY_PATH"); }
 

@@ -16,7 +16,7 @@
 
 #include "kernels/cuda/executor.h"
 #include "kernels/cuda/resident_arrays.h"
-#include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/unit/cuda/fakes.h"
 
 namespace hotplate {
 namespace {
@@ -171,8 +171,7 @@ class ResidentTest : public ::testing::Test {
  private:
   FakeCuda& Load() {
     library_ = dlopen(HOTPLATE_FAKE_CUDA, RTLD_NOW);
-    if (library_ == nullptr) std::abort();
-    return reinterpret_cast<FakeCuda& (*)()>(dlsym(library_, "fake_cuda"))();
+    return FakeCudaOf(library_);
   }
 };
 
