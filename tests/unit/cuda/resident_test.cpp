@@ -34,13 +34,7 @@ struct HostArray {
     std::iota(values.begin(), values.end(), first);
   }
   hotplate_array View(const char* name) {
-    hotplate_array array{};
-    array.name = name;
-    array.dtype = static_cast<int>(DType::kFloat32);
-    array.rank = 1;
-    array.shape[0] = static_cast<std::int64_t>(values.size());
-    array.data = values.data();
-    array.bytes = values.size() * sizeof(float);
+    hotplate_array array = FloatView(name, values);
     array.identity = identity;
     return array;
   }
