@@ -1,0 +1,42 @@
+// Another program, run to its end: Slurm's commands, mostly. No shell is involved, so that no word of a user's is ever
+// taken for more than a word.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/settings.h"
+
+namespace hotplate::cli {
+
+struct ProgramCall {
+  std::vector<std::string> words;  // the program, as in PATH or with a slash, and its arguments
+  std::string input = {};          // its standard input
+  std::vector<std::pair<std::string, std::string>> environment = {};  // set on top of this process's own
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);
+  std::size_t longest_output = std::size_t{1} << 20;  // of each stream; what comes after it is dropped
+};
+
+struct ProgramResult {
+  int exit_code = 0;  // 128 + n where signal n ended it
+  std::string out, err;
+};
+
+// Where `program` is in PATH; itself if it has a slash and can be run; nothing if it is nowhere.
+std::optional<std::string> FindProgram(const std::string& program, const Environment& environment);
+
+// NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: it was ended because it took longer than its timeout; what it
+// had said is in the message. Any exit code is a result. The program leads a process group of its own: a Ctrl-C at the
+// terminal does not reach it, so that a submission under way is not torn in half.
+absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Environment& environment);
+
+// The seam of the schedulers for tests: what would have been run, to what came of it.
+using ProgramRunner = std::function<absl::StatusOr<ProgramResult>(const ProgramCall&)>;
+
+}  // namespace hotplate::cli
