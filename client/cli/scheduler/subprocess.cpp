@@ -53,6 +53,8 @@ class Descriptor {
 struct Stream {
   Descriptor reader, writer;
   std::string text;
+  std::function<bool(std::string_view)> taker = {};
+  bool enough = false;  // said the taker
 
   bool Open() {
     int ends[2];
@@ -66,6 +68,10 @@ struct Stream {
     const ssize_t got = read(reader.get(), block.data(), block.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (got <= 0) return reader.Close();
+    if (taker) {
+      enough = enough || !taker({block.data(), static_cast<std::size_t>(got)});
+      return;
+    }
     text.append(block.data(), std::min(static_cast<std::size_t>(got), longest - std::min(longest, text.size())));
   }
 };
@@ -135,8 +141,9 @@ absl::StatusOr<pid_t> Spawn(const ProgramCall& call, const std::string& path, in
   return pid;
 }
 
-// Reads both streams until `deadline`, or until the program has ended; true if it has.
-bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::time_point deadline, int& status) {
+// Reads both streams until `deadline`, until it is given up, or until the program has ended; true if it has.
+bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::time_point deadline,
+            const std::function<bool()>& given_up, int& status) {
   bool ended = false;
   for (Steady::time_point until = deadline;;) {
     if (!ended && waitpid(pid, &status, WNOHANG) == pid) {
@@ -144,13 +151,15 @@ bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::ti
       until = std::min(deadline, Steady::now() + kLeftOpen);
     }
     if (ended && out.reader.get() < 0 && err.reader.get() < 0) return true;
-    if (Steady::now() >= until) return ended;
+    if (Steady::now() >= until || given_up()) return ended;
     pollfd descriptors[] = {{out.reader.get(), POLLIN, 0}, {err.reader.get(), POLLIN, 0}};  // a closed one is ignored
     poll(descriptors, 2, static_cast<int>(out.reader.get() < 0 && err.reader.get() < 0 ? 1 : kPoll.count()));
     if (descriptors[0].revents != 0) out.Read(longest);
     if (descriptors[1].revents != 0) err.Read(longest);
   }
 }
+
+absl::Status Stopped(const ProgramCall& call) { return absl::CancelledError(call.words.front() + " was stopped"); }
 
 }  // namespace
 
@@ -182,17 +191,24 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Environm
   out.writer.Close();
   err.writer.Close();
 
+  out.taker = call.on_output;
   int status = 0;
-  if (!Follow(*pid, out, err, call.longest_output, Steady::now() + call.timeout, status)) {
+  const auto given_up = [&] { return out.enough || call.stop.stop_requested(); };
+  const bool ended = Follow(*pid, out, err, call.longest_output, Steady::now() + call.timeout, given_up, status);
+  if (!ended) {
+    const bool stopped = given_up();
     kill(-*pid, SIGTERM);
-    if (!Follow(*pid, out, err, call.longest_output, Steady::now() + kGrace, status)) {
+    if (!Follow(
+            *pid, out, err, call.longest_output, Steady::now() + kGrace, [] { return false; }, status)) {
       kill(-*pid, SIGKILL);
       waitpid(*pid, &status, 0);
     }
+    if (stopped) return Stopped(call);
     const std::string said = err.text.empty() ? out.text : err.text;
     return absl::DeadlineExceededError(call.words.front() + " had no answer within " + Span(call.timeout) +
                                        (said.empty() ? "" : "; it said: " + said));
   }
+  if (out.enough) return Stopped(call);
   return ProgramResult{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), std::move(out.text),
                        std::move(err.text)};
 }

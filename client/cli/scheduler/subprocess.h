@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,10 @@ struct ProgramCall {
   std::vector<std::pair<std::string, std::string>> environment = {};  // set on top of this process's own
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   std::size_t longest_output = std::size_t{1} << 20;  // of each stream; what comes after it is dropped
+  // Takes standard output as it comes, all of it, in place of ProgramResult::out. False: no more is wanted.
+  std::function<bool(std::string_view)> on_output = {};
+  // Asked to stop from another thread.
+  std::stop_token stop = {};
 };
 
 struct ProgramResult {
@@ -32,8 +38,9 @@ struct ProgramResult {
 std::optional<std::string> FindProgram(const std::string& program, const Environment& environment);
 
 // NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: it was ended because it took longer than its timeout; what it
-// had said is in the message. Any exit code is a result. The program leads a process group of its own: a Ctrl-C at the
-// terminal does not reach it, so that a submission under way is not torn in half.
+// had said is in the message. CANCELLED: it was ended because of `on_output` or `stop`. Any exit code is a result. The
+// program leads a process group of its own: a Ctrl-C at the terminal does not reach it, so that a submission under way
+// is not torn in half.
 absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Environment& environment);
 
 // The seam of the schedulers for tests: what would have been run, to what came of it.
