@@ -1,0 +1,72 @@
+// The seam to a batch scheduler: what `up` and `down` want of one, whatever its commands are called.
+//
+// How an allocation goes through it:
+//   1. Check lets the scheduler look at the script without submitting it.
+//   2. Submit hands it in; the answer names the job for good: cluster and id.
+//   3. State tells where the job is, as often as somebody waits for it.
+//   4. Cancel ends it, pending or not.
+// A refusal carries the scheduler's own words and what to do about them, and exit code 9. UNAVAILABLE (exit code 9
+// too): the scheduler did not answer; another attempt may go better.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/scheduler/subprocess.h"
+
+namespace hotplate::cli {
+
+using EpochSeconds = std::int64_t;
+
+struct SchedulerJob {
+  std::string id;       // "32126787"
+  std::string cluster;  // as the scheduler's commands want it; empty: the one they ask by themselves
+};
+
+// Whether this can be a job's id at all: digits, for Slurm also those of an array's or a heterogeneous job's part.
+bool IsJobId(const std::string& text);
+
+struct JobStatus {
+  enum class Phase {
+    kPending,   // it waits
+    kRunning,   // its script runs, or is about to
+    kEnded,     // it is over
+    kForgotten  // the scheduler knows no such job: it was over long ago, or never was
+  };
+  Phase phase = Phase::kForgotten;
+  std::string state;   // the scheduler's word: "PENDING", "RUNNING", "TIMEOUT"; empty where forgotten
+  std::string reason;  // why it waits or ended, the scheduler's word; empty: none given
+  std::string nodes;   // "b-cn1606"
+  std::string user;
+  std::optional<EpochSeconds> start;  // estimated while it waits
+  std::optional<EpochSeconds> end;    // the limit while it runs
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual std::string Name() const = 0;       // for people: "Slurm"
+  virtual std::string CheckedBy() const = 0;  // for people: "sbatch --test-only"; empty: Check asks nobody
+  virtual absl::Status Check(const std::string& script) = 0;
+  virtual absl::StatusOr<SchedulerJob> Submit(const std::string& script) = 0;
+  virtual absl::StatusOr<JobStatus> State(const SchedulerJob& job) = 0;
+  virtual absl::Status Cancel(const SchedulerJob& job) = 0;
+  // The name that this cluster has for itself, which daemons call themselves by; empty where it cannot be told.
+  virtual std::string ClusterName() = 0;
+  // What runs `words` on the first node of a job that runs, beside all that runs there; UNIMPLEMENTED where the
+  // scheduler has no such thing. The first word is a path.
+  virtual absl::StatusOr<std::vector<std::string>> InsideJob(const SchedulerJob& job,
+                                                             const std::vector<std::string>& words) = 0;
+  // The command with which people look for themselves.
+  virtual std::string LookCommand(const SchedulerJob& job) const = 0;
+};
+
+// What a reason for waiting means, where the job will wait forever or for a person; empty for the ordinary ones.
+std::string WhatToDoAboutReason(const std::string& reason);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,143 @@
+#include "client/cli/scheduler/slurm.h"
+
+#include <utility>
+
+#include "client/cli/ending.h"
+
+namespace hotplate::cli {
+namespace {
+
+// A busy slurmctld takes its time, and sbatch repeats by itself for a while.
+constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kAskTimeout(20), kCancelTimeout(60);
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// Slurm's words as they are, and what to do about them.
+absl::Status Refused(const std::string& what, const ProgramResult& result) {
+  std::string words = Trimmed(result.err);
+  if (words.empty()) words = Trimmed(result.out);
+  if (words.empty()) words = "exit code " + std::to_string(result.exit_code) + ", without a word";
+  absl::Status status =
+      WithExitCode(absl::FailedPreconditionError("Slurm refuses (" + what + "):\n" + words), kExitScheduler);
+  const std::string advice = slurm::WhatToDo(words);
+  return advice.empty() ? status : WithNextStep(status, advice);
+}
+
+// A command that is not there, or had no answer in time.
+absl::Status NoAnswer(const absl::Status& status) {
+  if (absl::IsNotFound(status))
+    return WithExitCode(
+        absl::UnavailableError(std::string(status.message()) + ": is this a login node of the cluster?"),
+        kExitScheduler);
+  return WithExitCode(absl::UnavailableError(std::string(status.message())), kExitScheduler);
+}
+
+class Slurm : public Scheduler {
+ public:
+  Slurm(ProgramRunner run, std::string cluster) : run_(std::move(run)), cluster_(std::move(cluster)) {}
+
+  std::string Name() const override { return "Slurm"; }
+  std::string CheckedBy() const override { return "sbatch --test-only"; }
+
+  absl::Status Check(const std::string& script) override {
+    const auto result =
+        run_({.words = Command("sbatch", cluster_, {"--test-only"}), .input = script, .timeout = kCheckTimeout});
+    if (!result.ok()) return NoAnswer(result.status());
+    return result->exit_code == 0 ? absl::OkStatus() : Refused("sbatch --test-only", *result);
+  }
+
+  absl::StatusOr<SchedulerJob> Submit(const std::string& script) override {
+    const auto result =
+        run_({.words = Command("sbatch", cluster_, {"--parsable"}), .input = script, .timeout = kSubmitTimeout});
+    if (absl::IsDeadlineExceeded(result.status()))
+      return WithNextStep(NoAnswer(result.status()), "the job may be there all the same: squeue --me");
+    if (!result.ok()) return NoAnswer(result.status());
+    if (result->exit_code != 0) return Refused("sbatch", *result);
+    auto job = slurm::ParseSubmission(result->out);
+    if (!job)
+      return WithNextStep(WithExitCode(absl::UnknownError("sbatch took the job and named no id:\n" +
+                                                          Trimmed(result->out + result->err)),
+                                       kExitScheduler),
+                          "look for it: squeue --me");
+    if (job->cluster.empty()) job->cluster = cluster_;
+    return *std::move(job);
+  }
+
+  absl::StatusOr<JobStatus> State(const SchedulerJob& job) override {
+    // -a: jobs of hidden partitions too. -t all: also those that ended a moment ago.
+    const auto result = run_(
+        {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
+         .environment = {{"SLURM_TIME_FORMAT", "%s"}},
+         .timeout = kAskTimeout});
+    if (!result.ok()) return NoAnswer(result.status());
+    if (auto status = slurm::ParseSqueue(result->out, job.id)) return *std::move(status);
+    if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
+      return WithExitCode(absl::UnavailableError("squeue: " + Trimmed(result->err)), kExitScheduler);
+    return Past(job);
+  }
+
+  absl::Status Cancel(const SchedulerJob& job) override {
+    const auto result = run_({.words = Command("scancel", job.cluster, {job.id}), .timeout = kCancelTimeout});
+    if (!result.ok()) return NoAnswer(result.status());
+    // One that is over already is as good as cancelled.
+    if (result->exit_code == 0 || result->err.find("Invalid job id") != std::string::npos) return absl::OkStatus();
+    return Refused("scancel " + job.id, *result);
+  }
+
+  std::string ClusterName() override {
+    if (!cluster_.empty()) return cluster_;
+    const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout});
+    return result.ok() && result->exit_code == 0 ? slurm::ParseClusterName(result->out) : "";
+  }
+
+  absl::StatusOr<std::vector<std::string>> InsideJob(const SchedulerJob& job,
+                                                     const std::vector<std::string>& words) override {
+    std::vector<std::string> step =
+        Command("srun", job.cluster, {"--jobid=" + job.id, "--overlap", "--nodes=1", "--ntasks=1", "--quiet"});
+    step.insert(step.end(), words.begin(), words.end());
+    return step;
+  }
+
+  std::string LookCommand(const SchedulerJob& job) const override {
+    return std::string("squeue ") + (job.cluster.empty() ? "" : "-M " + job.cluster + " ") + "-j " + job.id;
+  }
+
+ private:
+  static std::vector<std::string> Command(const std::string& program, const std::string& cluster,
+                                          const std::vector<std::string>& words) {
+    std::vector<std::string> command = {program};
+    if (!cluster.empty()) command.insert(command.end(), {"-M", cluster});
+    command.insert(command.end(), words.begin(), words.end());
+    return command;
+  }
+
+  // squeue forgets a job minutes after its end. Where there is accounting, it remembers; else nobody does.
+  absl::StatusOr<JobStatus> Past(const SchedulerJob& job) {
+    const auto result =
+        run_({.words = Command("sacct", job.cluster,
+                               {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,User"}),
+              .environment = {{"SLURM_TIME_FORMAT", "%s"}},
+              .timeout = kAskTimeout});
+    if (result.ok() && result->exit_code == 0)
+      if (auto status = slurm::ParseSacct(result->out)) {
+        // The accounting lags behind; squeue is the one to know what goes on.
+        if (status->phase != JobStatus::Phase::kEnded) status->phase = JobStatus::Phase::kForgotten;
+        return *std::move(status);
+      }
+    return JobStatus{};
+  }
+
+  const ProgramRunner run_;
+  const std::string cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster) {
+  return std::make_unique<Slurm>(std::move(run), cluster);
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,43 @@
+// Slurm through its commands: sbatch, squeue, sacct, scancel, srun. What they print is read by the functions below,
+// each held against the output of a real Slurm in the tests.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/cli/scheduler/scheduler.h"
+
+namespace hotplate::cli {
+
+// `cluster`: where new jobs go, for -M; empty: where Slurm puts them.
+std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster);
+
+namespace slurm {
+
+// The answer of `sbatch --parsable`: "123" or "123;cluster", perhaps below lines that a site's plug-in printed.
+std::optional<SchedulerJob> ParseSubmission(const std::string& out);
+
+// The columns that State asks squeue for, with SLURM_TIME_FORMAT=%s.
+inline constexpr char kSqueueColumns[] = "%i|%T|%S|%e|%N|%u|%r";
+// The line of `job_id`; nothing if there is none.
+std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id);
+
+// `sacct -n -X -P -o State,Reason,Start,End,NodeList,User`: the last line, as a job may have been requeued.
+std::optional<JobStatus> ParseSacct(const std::string& out);
+
+// Seconds since 1970 as SLURM_TIME_FORMAT=%s prints them, or "2026-11-21T20:22:13", local; nothing for "N/A",
+// "Unknown", "NONE" and the like.
+std::optional<EpochSeconds> ParseTime(const std::string& text);
+
+// The value of ClusterName in `scontrol show config`.
+std::string ParseClusterName(const std::string& out);
+
+// "CANCELLED by 1001" is CANCELLED; "NODE_FAIL+" is NODE_FAIL.
+JobStatus::Phase PhaseOf(const std::string& state);
+
+// What to do about the words of sbatch or srun; empty where nothing better than the words themselves is known.
+std::string WhatToDo(const std::string& words);
+
+}  // namespace slurm
+}  // namespace hotplate::cli

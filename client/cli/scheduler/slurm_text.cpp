@@ -1,0 +1,205 @@
+// What Slurm's commands print, and what its words mean.
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <ctime>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "client/cli/scheduler/slurm.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+// Into `count` fields; the last one has the rest, whatever is in it.
+std::vector<std::string> Fields(const std::string& line, std::size_t count) {
+  std::vector<std::string> fields;
+  std::size_t begin = 0;
+  while (fields.size() + 1 < count) {
+    const std::size_t end = line.find('|', begin);
+    if (end == std::string::npos) break;
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  fields.push_back(line.substr(begin));
+  return fields;
+}
+
+// Slurm's ways to say that there is nothing to say.
+std::string Word(const std::string& text) {
+  static constexpr std::string_view kNothing[] = {"None", "N/A", "(null)", "None assigned", "Unknown"};
+  return std::find(std::begin(kNothing), std::end(kNothing), text) != std::end(kNothing) ? "" : text;
+}
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+struct Advice {
+  std::string_view words, what;
+};
+
+// The first that is found decides, so that what is special stands before what is general.
+constexpr Advice kRefusals[] = {
+    {"Invalid account or account/partition",
+     "is that account yours, and may it use this partition? yours: sacctmgr -nP show assoc user=$USER format=account"},
+    {"Invalid feature specification",
+     "no node has what --gpu-type (a -C of Slurm's) asks for; what there is: sinfo -o '%P %f %G' · hotplate sites"},
+    {"Invalid generic resource", "no node has such a GPU; what there is: sinfo -o '%P %f %G' · hotplate sites"},
+    {"Invalid GRES specification", "no node has such a GPU; what there is: sinfo -o '%P %f %G' · hotplate sites"},
+    {"Requested node configuration is not available",
+     "no node has all of that together: ask for fewer --gpus, or another --gpu-type or --partition; what there is: "
+     "sinfo -o '%P %D %f %G'"},
+    {"Invalid partition name", "choose another --partition: sinfo -s"},
+    {"invalid partition specified", "choose another --partition: sinfo -s"},
+    {"Invalid qos", "yours: sacctmgr -nP show assoc user=$USER format=account,qos"},
+    {"Job violates accounting/QOS policy",
+     "a limit of the account or QOS is reached: wait for jobs of yours to end (squeue --me), or ask for less: fewer "
+     "--gpus, a shorter --time"},
+    {"QOS", "a limit of the QOS: ask for less, or wait for jobs of yours to end (squeue --me)"},
+    {"Requested time limit is invalid", "ask for a shorter --time; the partitions' limits: sinfo -o '%P %l'"},
+    {"Invalid --time", "say it as 30m, 1h30m or 01:30:00"},
+    {"User's group not permitted", "choose another --partition: sinfo -s"},
+    {"Access/permission denied", "this partition or QOS is not for you; others: sinfo -s"},
+    {"invalid entry for --cluster", "clusters that there are: sacctmgr list clusters"},
+    {"Unable to contact slurm controller", "Slurm itself does not answer: try again in a while"},
+    {"Socket timed out", "Slurm is busy: look first whether the job is there (squeue --me), then try again"},
+    {"temporarily unable", "Slurm is busy: try again in a while"},
+    {"Unable to confirm allocation", "jobs of yours: squeue --me"},
+    {"unrecognized option", "a directive that this Slurm does not know: look at the script with --dry-run"},
+};
+
+constexpr Advice kReasons[] = {
+    {"PartitionTimeLimit", "its time is longer than the partition allows: it will not start. Ask for a shorter --time"},
+    {"PartitionNodeLimit", "more nodes than the partition allows: it will not start. Ask for less"},
+    {"PartitionDown", "the partition is down: another --partition, or wait"},
+    {"PartitionInactive", "the partition is switched off: another --partition, or wait"},
+    {"BadConstraints", "no node has all that it asks for: it will not start. Ask for something else"},
+    {"InvalidAccount", "the account is not valid: it will not start. Give another --account"},
+    {"InvalidQOS", "the QOS is not valid: it will not start"},
+    {"AccountNotAllowed", "the partition does not take this account: it will not start"},
+    {"QOSNotAllowed", "the partition does not take this QOS: it will not start"},
+    {"JobHeld", "it is held: scontrol release"},
+    {"ReqNodeNotAvail",
+     "nodes that it needs are reserved or down, for maintenance perhaps: a shorter --time may fit before"},
+    {"AssocGrpGRESMinutes", "the project's GPU hours are used up"},
+    {"AssocGrpCPUMinutesLimit", "the project's hours are used up"},
+    {"AssocGrpBillingMinutes", "the project's hours are used up"},
+    {"WallDurationPerJobLimit", "its time is longer than a limit: it will not start. Ask for a shorter --time"},
+    {"PerJobLimit", "one job may not have so much: it will not start. Ask for less"},
+    {"PerUserLimit", "you have as much as you may: it starts when other jobs of yours have ended"},
+    {"DependencyNeverSatisfied", "what it depends on has failed: it will not start"},
+    {"launch failed requeued held", "it could not be started and is held: scontrol release"},
+};
+
+template <std::size_t N>
+std::string Lookup(const Advice (&table)[N], const std::string& words) {
+  for (const Advice& advice : table)
+    if (words.find(advice.words) != std::string::npos) return std::string(advice.what);
+  return "";
+}
+
+}  // namespace
+
+bool IsJobId(const std::string& text) {
+  if (text.empty() || text.size() > 32 || !IsDigits(text.substr(0, 1))) return false;
+  const std::size_t mark = text.find_first_of("_+");
+  return IsDigits(text.substr(0, mark)) && (mark == std::string::npos || IsDigits(text.substr(mark + 1)));
+}
+
+std::string WhatToDoAboutReason(const std::string& reason) { return Lookup(kReasons, reason); }
+
+namespace slurm {
+
+std::optional<SchedulerJob> ParseSubmission(const std::string& out) {
+  const std::vector<std::string> lines = Lines(out);
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const std::size_t mark = line->find(';');
+    SchedulerJob job{line->substr(0, mark), mark == std::string::npos ? "" : line->substr(mark + 1)};
+    if (IsJobId(job.id) && job.cluster.find_first_of(" \t;") == std::string::npos) return job;
+  }
+  return std::nullopt;
+}
+
+std::optional<EpochSeconds> ParseTime(const std::string& text) {
+  EpochSeconds seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error == std::errc() && end == text.data() + text.size())
+    return seconds > 0 ? std::optional(seconds) : std::nullopt;
+  std::tm time{};
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (!rest || *rest != '\0') return std::nullopt;
+  time.tm_isdst = -1;
+  const std::time_t local = std::mktime(&time);
+  return local > 0 ? std::optional<EpochSeconds>(local) : std::nullopt;
+}
+
+JobStatus::Phase PhaseOf(const std::string& state) {
+  using Phase = JobStatus::Phase;
+  const std::string word = state.substr(0, state.find_first_of(" +"));
+  for (const char* pending : {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
+    if (word == pending) return Phase::kPending;
+  // COMPLETING too: its processes are being ended, nodes are still taken.
+  for (const char* running :
+       {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"})
+    if (word == running) return Phase::kRunning;
+  return Phase::kEnded;
+}
+
+std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id) {
+  for (const std::string& line : Lines(out)) {  // "CLUSTER: name" may stand before them
+    const std::vector<std::string> fields = Fields(line, 7);
+    if (fields.size() != 7 || fields[0] != job_id) continue;
+    return JobStatus{.phase = PhaseOf(fields[1]),
+                     .state = fields[1],
+                     .reason = Word(fields[6]),
+                     .nodes = Word(fields[4]),
+                     .user = fields[5],
+                     .start = ParseTime(fields[2]),
+                     .end = ParseTime(fields[3])};
+  }
+  return std::nullopt;
+}
+
+std::optional<JobStatus> ParseSacct(const std::string& out) {
+  std::optional<JobStatus> last;
+  for (const std::string& line : Lines(out)) {
+    const std::vector<std::string> fields = Fields(line, 6);
+    if (fields.size() != 6 || fields[0].empty()) continue;
+    last = JobStatus{.phase = PhaseOf(fields[0]),
+                     .state = fields[0].substr(0, fields[0].find_first_of(" +")),
+                     .reason = Word(fields[1]),
+                     .nodes = Word(fields[4]),
+                     .user = fields[5],
+                     .start = ParseTime(fields[2]),
+                     .end = ParseTime(fields[3])};
+  }
+  return last;
+}
+
+std::string ParseClusterName(const std::string& out) {
+  for (const std::string& line : Lines(out)) {
+    if (line.rfind("ClusterName", 0) != 0) continue;
+    const std::size_t mark = line.find('=');
+    const std::size_t begin = mark == std::string::npos ? mark : line.find_first_not_of(" \t", mark + 1);
+    if (begin != std::string::npos) return line.substr(begin);
+  }
+  return "";
+}
+
+std::string WhatToDo(const std::string& words) { return Lookup(kRefusals, words); }
+
+}  // namespace slurm
+}  // namespace hotplate::cli

@@ -1,0 +1,224 @@
+// Slurm's own output, as version 22.05.8 prints it, and what is made of it.
+#include "client/cli/scheduler/slurm.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <deque>
+
+#include "client/cli/ending.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Phase = JobStatus::Phase;
+
+TEST(SlurmText, TheAnswerOfSbatch) {
+  EXPECT_EQ(slurm::ParseSubmission("3\n")->id, "3");
+  EXPECT_EQ(slurm::ParseSubmission("3\n")->cluster, "");
+  EXPECT_EQ(slurm::ParseSubmission("8214;snowy\n")->id, "8214");
+  EXPECT_EQ(slurm::ParseSubmission("8214;snowy\n")->cluster, "snowy");
+  // A submit plug-in of the site's may talk first; federations have ids with large numbers.
+  EXPECT_EQ(slurm::ParseSubmission("Your project has used 12 % of its hours.\n134217731;dardel\n\n")->id, "134217731");
+  for (const char* none : {"", "\n", "Submitted batch job\n", "-3\n", "3 4\n", "0x3\n", ";snowy\n"})
+    EXPECT_FALSE(slurm::ParseSubmission(none)) << none;
+}
+
+TEST(SlurmText, JobIds) {
+  for (const char* id : {"1", "32126787", "12_3", "12+1"}) EXPECT_TRUE(IsJobId(id)) << id;
+  for (const char* id :
+       {"", "-1", "1;ls", "1 2", "_1", "1_", "a1", "1_2_3", "--me", "123456789012345678901234567890123"})
+    EXPECT_FALSE(IsJobId(id)) << id;
+}
+
+TEST(SlurmText, SqueueOfEveryKind) {
+  const std::string out =
+      "7|FAILED|1795292533|1795292533||root|BadConstraints\n"
+      "5|PENDING|1795292833|1795293133||root|Resources\n"
+      "3|RUNNING|1795292533|1795292833|gpu1|root|None\n"
+      "8|PENDING|N/A|N/A||ada|ReqNodeNotAvail, UnavailableNodes:gpu[1-2]|x\n"
+      "9|RUNNING|1795292533|NONE|gpu[1-2]|ada|None\n";
+  const auto failed = slurm::ParseSqueue(out, "7");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->phase, Phase::kEnded);
+  EXPECT_EQ(failed->state, "FAILED");
+  EXPECT_EQ(failed->reason, "BadConstraints");
+  EXPECT_EQ(failed->end, 1795292533);
+  const auto pending = slurm::ParseSqueue(out, "5");
+  ASSERT_TRUE(pending);
+  EXPECT_EQ(pending->phase, Phase::kPending);
+  EXPECT_EQ(pending->reason, "Resources");
+  EXPECT_EQ(pending->start, 1795292833) << "the estimate";
+  const auto running = slurm::ParseSqueue(out, "3");
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->phase, Phase::kRunning);
+  EXPECT_EQ(running->nodes, "gpu1");
+  EXPECT_EQ(running->reason, "");
+  EXPECT_EQ(running->user, "root");
+  EXPECT_EQ(slurm::ParseSqueue(out, "8")->reason, "ReqNodeNotAvail, UnavailableNodes:gpu[1-2]|x");
+  EXPECT_FALSE(slurm::ParseSqueue(out, "8")->start);
+  EXPECT_FALSE(slurm::ParseSqueue(out, "9")->end) << "a partition without a limit";
+  EXPECT_FALSE(slurm::ParseSqueue(out, "33"));
+  EXPECT_FALSE(slurm::ParseSqueue("", "3"));
+  EXPECT_TRUE(slurm::ParseSqueue("CLUSTER: snowy\n3|RUNNING|1795292533|1795292833|gpu1|root|None\n", "3"));
+}
+
+TEST(SlurmText, Times) {
+  EXPECT_EQ(slurm::ParseTime("1795292533"), 1795292533);
+  std::tm time{};
+  time.tm_year = 126, time.tm_mon = 10, time.tm_mday = 21, time.tm_hour = 20, time.tm_min = 22, time.tm_sec = 13;
+  time.tm_isdst = -1;
+  EXPECT_EQ(slurm::ParseTime("2026-11-21T20:22:13"), std::mktime(&time)) << "where SLURM_TIME_FORMAT is not known";
+  for (const char* none : {"", "N/A", "Unknown", "NONE", "UNLIMITED", "0", "17952x", "2026-11-21"})
+    EXPECT_FALSE(slurm::ParseTime(none)) << none;
+}
+
+TEST(SlurmText, States) {
+  for (const char* word : {"PENDING", "REQUEUED", "REQUEUE_HOLD"})
+    EXPECT_EQ(slurm::PhaseOf(word), Phase::kPending) << word;
+  for (const char* word : {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED"})
+    EXPECT_EQ(slurm::PhaseOf(word), Phase::kRunning) << word;
+  for (const char* word : {"COMPLETED", "CANCELLED by 1001", "CANCELLED+", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
+                           "OUT_OF_MEMORY", "BOOT_FAIL", "FAILED", "DEADLINE", "REVOKED"})
+    EXPECT_EQ(slurm::PhaseOf(word), Phase::kEnded) << word;
+}
+
+TEST(SlurmText, Sacct) {
+  const auto ended = slurm::ParseSacct("CANCELLED by 1001|None|1795292533|1795292540|gpu1|ada\n");
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->phase, Phase::kEnded);
+  EXPECT_EQ(ended->state, "CANCELLED");
+  EXPECT_EQ(ended->end, 1795292540);
+  EXPECT_FALSE(slurm::ParseSacct("Slurm accounting storage is disabled\n"));
+  EXPECT_FALSE(slurm::ParseSacct(""));
+}
+
+TEST(SlurmText, ClusterName) {
+  EXPECT_EQ(slurm::ParseClusterName("CliFilterPlugins        = (null)\nClusterName             = fake\nX = y\n"),
+            "fake");
+  EXPECT_EQ(slurm::ParseClusterName("Slurm is down"), "");
+}
+
+TEST(SlurmText, EveryKnownRefusalHasAWayOut) {
+  for (const char* words :
+       {"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+        "allocation failure: Invalid feature specification",
+        "allocation failure: Requested node configuration is not available",
+        "sbatch: error: invalid partition specified: nosuch\nallocation failure: Invalid partition name specified",
+        "sbatch: error: Invalid generic resource (gres) specification",
+        "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size "
+        "and/or time limits)",
+        "sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)",
+        "sbatch: error: Invalid --time specification",
+        "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"})
+    EXPECT_NE(slurm::WhatToDo(words), "") << words;
+  EXPECT_EQ(slurm::WhatToDo("something new"), "");
+  EXPECT_NE(WhatToDoAboutReason("PartitionTimeLimit"), "");
+  EXPECT_EQ(WhatToDoAboutReason("Priority"), "");
+}
+
+// Slurm's commands as a script of what they answer.
+class SlurmCommands : public testing::Test {
+ protected:
+  void Answer(ProgramResult result) { answers_.push_back(std::move(result)); }
+  void Fail(absl::Status status) { answers_.push_back(std::move(status)); }
+
+  std::unique_ptr<Scheduler> Slurm(const std::string& cluster = "") {
+    return MakeSlurm(
+        [this](const ProgramCall& call) -> absl::StatusOr<ProgramResult> {
+          calls_.push_back(call);
+          if (answers_.empty()) return absl::InternalError("no answer was prepared");
+          auto answer = answers_.front();
+          answers_.pop_front();
+          return answer;
+        },
+        cluster);
+  }
+  static std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+  std::deque<absl::StatusOr<ProgramResult>> answers_;
+  std::vector<ProgramCall> calls_;
+};
+
+TEST_F(SlurmCommands, TheScriptGoesThroughStandardInput) {
+  Answer({.exit_code = 0, .out = "12\n", .err = ""});
+  const auto job = Slurm()->Submit("#!/bin/bash\n");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->id, "12");
+  ASSERT_EQ(calls_.size(), 1u);
+  EXPECT_THAT(calls_[0].words, ElementsAre("sbatch", "--parsable"));
+  EXPECT_EQ(calls_[0].input, "#!/bin/bash\n");
+}
+
+TEST_F(SlurmCommands, AnotherClusterIsNamedToEachCommand) {
+  Answer({.exit_code = 0, .out = "12;snowy\n", .err = ""});
+  Answer({.exit_code = 0, .out = "12|PENDING|N/A|N/A||ada|Priority\n", .err = ""});
+  Answer({});
+  const auto slurm = Slurm("snowy");
+  const auto job = slurm->Submit("x");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(slurm->State(*job)->reason, "Priority");
+  EXPECT_TRUE(slurm->Cancel(*job).ok());
+  EXPECT_THAT(calls_[0].words, ElementsAre("sbatch", "-M", "snowy", "--parsable"));
+  EXPECT_THAT(calls_[1].words,
+              ElementsAre("squeue", "-M", "snowy", "-h", "-a", "-t", "all", "-j", "12", "-o", slurm::kSqueueColumns));
+  EXPECT_THAT(calls_[2].words, ElementsAre("scancel", "-M", "snowy", "12"));
+  EXPECT_EQ(slurm->ClusterName(), "snowy");
+  EXPECT_EQ(slurm->LookCommand(*job), "squeue -M snowy -j 12");
+}
+
+TEST_F(SlurmCommands, ARefusalHasSlurmsWordsAndAWayOut) {
+  Answer({.exit_code = 1, .out = "", .err = "allocation failure: Invalid feature specification\n"});
+  const absl::Status status = Slurm()->Check("x");
+  EXPECT_EQ(ExitCodeOf(status), kExitScheduler);
+  EXPECT_THAT(Message(status),
+              AllOf(HasSubstr("allocation failure: Invalid feature specification"), HasSubstr("sbatch --test-only")));
+}
+
+TEST_F(SlurmCommands, NoSlurmAndNoAnswer) {
+  Fail(absl::NotFoundError("no sbatch in PATH"));
+  const absl::Status missing = Slurm()->Check("x");
+  EXPECT_EQ(ExitCodeOf(missing), kExitScheduler);
+  EXPECT_THAT(Message(missing), HasSubstr("no sbatch in PATH"));
+  Fail(absl::DeadlineExceededError("sbatch had no answer within 2 m"));
+  EXPECT_EQ(ExitCodeOf(Slurm()->Submit("x").status()), kExitScheduler);
+  Answer({.exit_code = 1, .out = "", .err = "slurm_load_jobs error: Unable to contact slurm controller\n"});
+  const auto state = Slurm()->State({"12", ""});
+  EXPECT_TRUE(absl::IsUnavailable(state.status())) << state.status();
+}
+
+TEST_F(SlurmCommands, AJobThatSqueueForgotIsLookedUpInTheAccounting) {
+  Answer({.exit_code = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"});
+  Answer({.exit_code = 0, .out = "TIMEOUT|None|1795292533|1795292833|gpu1|ada\n", .err = ""});
+  const auto known = Slurm()->State({"12", ""});
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->phase, Phase::kEnded);
+  EXPECT_EQ(known->state, "TIMEOUT");
+  Answer({.exit_code = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"});
+  Answer({.exit_code = 1, .out = "", .err = "Slurm accounting storage is disabled\n"});
+  const auto forgotten = Slurm()->State({"12", ""});
+  ASSERT_TRUE(forgotten.ok()) << forgotten.status();
+  EXPECT_EQ(forgotten->phase, Phase::kForgotten);
+}
+
+TEST_F(SlurmCommands, CancellingWhatIsOverIsFine) {
+  Answer(
+      {.exit_code = 1, .out = "", .err = "scancel: error: Kill job error on job id 999: Invalid job id specified\n"});
+  EXPECT_TRUE(Slurm()->Cancel({"999", ""}).ok());
+  Answer({.exit_code = 1, .out = "", .err = "scancel: error: Kill job error on job id 3: Access/permission denied\n"});
+  EXPECT_EQ(ExitCodeOf(Slurm()->Cancel({"3", ""})), kExitScheduler);
+}
+
+TEST_F(SlurmCommands, InsideAJobByAnOverlappingStep) {
+  const auto words = Slurm()->InsideJob({"12", ""}, {"/bin/hotplated", "--name", "x"});
+  ASSERT_TRUE(words.ok());
+  EXPECT_THAT(*words, ElementsAre("srun", "--jobid=12", "--overlap", "--nodes=1", "--ntasks=1", "--quiet",
+                                  "/bin/hotplated", "--name", "x"));
+}
+
+}  // namespace
+}  // namespace hotplate::cli
