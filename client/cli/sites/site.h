@@ -48,6 +48,7 @@ struct AccountRule {
   bool required = false;
   std::string pattern;  // a POSIX extended regular expression for the whole word; empty: any word
   std::string example;
+  std::string fallback;  // where a request names none: for a user's own profile
 };
 
 struct Site {
@@ -75,22 +76,23 @@ struct Site {
   std::string ports;                  // "40000-40100"; empty: any
   std::string interface;              // network interface to publish; empty: the daemon finds it
   bool home_writable = true;          // from compute nodes
+  bool login_shell = false;           // the script needs one, for its modules
 
   std::string origin;  // "built in", or the file it was read from
 };
 
 // What a user asked for. Empty texts and zeros: not said.
 struct AllocationRequest {
-  std::string account;
-  std::string gpu_type;
-  std::string partition;
+  std::string account = {};
+  std::string gpu_type = {};
+  std::string partition = {};
   int gpus = 1;
-  std::string time;    // as typed: "30m", "1h30m", "01:30:00", "1-00:00:00"
-  std::string name;    // the job's and the daemon's; empty: the job is "hotplate", the daemon names itself
-  int cpus = 0;        // cores
-  std::string memory;  // "64G"
+  std::string time = {};    // as typed: "30m", "1h30m", "01:30:00", "1-00:00:00"
+  std::string name = {};    // the job's and the daemon's; empty: the job is "hotplate", the daemon names itself
+  int cpus = 0;             // cores
+  std::string memory = {};  // "64G"
   bool exclusive = false;
-  std::vector<std::string> directives;  // further ones, as the scheduler wants them: "--qos=high"
+  std::vector<std::string> directives = {};  // further ones, as the scheduler wants them: "--qos=high"
 };
 
 // A request that the site can take.
@@ -103,11 +105,11 @@ struct AllocationPlan {
 
 // How the daemon is started on the node.
 struct Launch {
-  std::string program;    // absolute path of hotplated, as the compute node sees it
-  std::string directory;  // HOTPLATE_DIR, absolute
-  std::string home;       // the user's home; empty: unknown. Where it is not writable, `directory` must not lie in it
-  std::string output;     // the scheduler's output file: an absolute path that may hold JobIdPlaceholder(site)
-  std::vector<std::string> options;  // hotplated's further words
+  std::string program = {};    // absolute path of hotplated, as the compute node sees it
+  std::string directory = {};  // HOTPLATE_DIR, absolute
+  std::string home = {};    // the user's home; empty: unknown. Where it is not writable, `directory` must not lie in it
+  std::string output = {};  // the scheduler's output file: an absolute path that may hold JobIdPlaceholder(site)
+  std::vector<std::string> options = {};  // hotplated's further words
 };
 
 // What site names are made of: letters, digits, '.', '_', '-'.
@@ -129,6 +131,14 @@ absl::StatusOr<std::string> RenderScript(const Site& site, const AllocationPlan&
 
 // What the scheduler replaces by the job's id in an output file's name: "%j" (Slurm), "%J" (LSF).
 std::string JobIdPlaceholder(const Site& site);
+
+// Where the scheduler's output of a job goes, in the folder of logs below HOTPLATE_DIR, which must be there: Slurm
+// makes none. Without a job the pattern for Launch::output, with its id the file's path.
+std::string OutputFile(const Site& site, const std::string& directory, const std::optional<std::string>& job);
+
+// "slurm", "lsf"; "active", "going", "retired".
+std::string Word(SchedulerKind scheduler);
+std::string Word(SiteStatus status);
 
 // "30m", "1h30m", "HH:MM:SS", "D-HH[:MM[:SS]]"; a usage error for the rest, bare numbers among it: schedulers take them
 // for minutes, Hotplate elsewhere for seconds.
