@@ -84,9 +84,9 @@ class Case(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def run_command(self, *words, env=None):
+    def run_command(self, *words, **options):
         """(exit code, standard output, standard error) of `hotplate WORDS`."""
-        process = self.start(*words, env=env or {})
+        process = self.start(*words, **options)
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
@@ -95,9 +95,9 @@ class Case(unittest.TestCase):
             raise AssertionError(f"hotplate {' '.join(map(str, words))} did not end\n{out}\n{err}") from None
         return process.returncode, out, err
 
-    def hotplate(self, *words, code=OK, says=(), env=None):
+    def hotplate(self, *words, code=OK, says=(), **options):
         """Runs `hotplate WORDS`, checks its exit code and that it says each of `says`; returns standard output."""
-        got, out, err = self.run_command(*words, env=env)
+        got, out, err = self.run_command(*words, **options)
         told = f"hotplate {' '.join(map(str, words))}: exit {got}\n{out}\n{err}"
         self.assertEqual(got, code, told)
         for text in [says] if isinstance(says, str) else says:

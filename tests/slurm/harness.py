@@ -1,0 +1,105 @@
+"""A test class with a Slurm lab of its own: what it types runs as alice on the login node, in her home, which all nodes see.
+
+Everything of tests/e2e/harness.py works here too: self.hotplate(...), self.answer(...), self.wait_for_state(...), with
+user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ctest sets it).
+"""
+
+import importlib.util
+import os
+import pathlib
+import signal
+import sys
+import unittest
+
+import lab as labs
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def _load(name, path):
+    """The module, whose own name is this file's name too."""
+    specification = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+e2e = _load("e2e_harness", SOURCE / "tests" / "e2e" / "harness.py")
+from_e2e = ("BIN", "PATIENCE", "OK", "FAILED", "USAGE", "NO_DAEMON", "INVALID", "TRY_LATER", "NOT_ALLOWED", "TIMEOUT", "CANCELLED",
+            "INTERRUPTED", "ENDED", "LONG_JOB", "wait_until", "alive")
+globals().update({name: getattr(e2e, name) for name in from_e2e})
+REFUSED_BY_SLURM = 9
+# What ctest takes for "skipped".
+SKIPPED = 77
+
+
+class SlurmCase(e2e.Case):
+    """One lab for the class. OPTIONS: of labs.Lab; USER: who types."""
+
+    OPTIONS = {}
+    USER = "alice"
+
+    @classmethod
+    def setUpClass(cls):
+        mounts = {"bin": e2e.BIN, "deploy": SOURCE / "deploy", **cls.OPTIONS.get("mounts", {})}
+        cls.lab = cls.enterClassContext(labs.Lab(**{**cls.OPTIONS, "mounts": mounts}))
+        cls.folder = cls.lab.home(cls.USER)
+        cls.directory = cls.folder / ".hotplate"
+        # Nothing else is in a command's environment but what a login sets.
+        cls.environment = {"NO_COLOR": "1", "LC_ALL": "C.UTF-8", "PATH": f"{cls.lab.folder}/bin:{labs.PATH}"}
+        cls.processes = []
+
+    @classmethod
+    def tearDownClass(cls):
+        """The lab takes everything down with it."""
+        for process in cls.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    # unittest shows what failed; the end of Slurm's logs often says why.
+    def run(self, result=None):
+        failed_before = len(result.failures) + len(result.errors) if result is not None else 0
+        super().run(result)
+        if result is not None and len(result.failures) + len(result.errors) > failed_before:
+            print(f"--- the lab after {self.id()}\n{self.lab.logs()}", file=sys.stderr)
+
+    def start(self, *words, user=None, host="login", env=None, **options):
+        """Starts `hotplate WORDS` without waiting for it."""
+        process = self.lab.start(host, ["hotplate", *words], user=user or self.USER, env=self.environment | (env or {}), **options)
+        self.processes.append(process)
+        return process
+
+    def sbatch(self, *words, user=None, **options):
+        """Submits on the login node; the job's id."""
+        options["env"] = self.environment | options.get("env", {})
+        return self.lab.sbatch(*words, user=user or self.USER, **options)
+
+    def wait_for_job(self, job, *states):
+        """Until Slurm says that it is in one of them; returns the job's fields."""
+        last = {}
+
+        def reached():
+            nonlocal last
+            last = self.lab.job(job)
+            return last["JobState"] in states and last
+        try:
+            return e2e.wait_until(reached, f"Slurm's job {job} was {states}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {last.get('JobState')}, reason {last.get('Reason')}") from None
+
+    def read(self, name, user=None):
+        """A file in the user's home; "" while there is none."""
+        path = self.lab.home(user or self.USER) / name
+        return path.read_text(errors="replace") if path.exists() else ""
+
+
+def main(accounting=False):
+    """Runs the tests, or ends with SKIPPED and the reason where no lab can be. accounting: the file has a lab that needs it."""
+    reason = labs.unavailable(accounting)
+    if reason:
+        print(f"Skipped: {reason}")
+        sys.exit(SKIPPED)
+    # So that a test that is told to end takes its lab down.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    unittest.main(verbosity=2)

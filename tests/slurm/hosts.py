@@ -1,0 +1,138 @@
+"""Hosts made of namespaces: each has a name, network, mounts and process ids of its own, all are on one Ethernet.
+
+A host lives as long as its first process, and that is killed when the process that made the host ends, however it ends.
+The kernel then kills whatever runs on the host and takes its network and mounts away: they have no name on the machine
+under which something could be left behind.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
+PR_SET_PDEATHSIG = 1
+# The mounts come last: after them /proc is another one.
+KINDS = {"net": CLONE_NEWNET, "uts": CLONE_NEWUTS, "ipc": CLONE_NEWIPC, "mnt": CLONE_NEWNS}
+# For a host's first process to be gone with all that it takes along.
+GONE = 30
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(function, *arguments):
+    if function(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{function.__name__}: {os.strerror(number)}")
+
+
+@contextlib.contextmanager
+def children_in(descriptor=None):
+    """What this thread starts meanwhile gets its process id in that namespace; without one in a new one, as its first."""
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    try:
+        if descriptor is None:
+            call(libc.unshare, CLONE_NEWPID)
+        else:
+            call(libc.setns, descriptor, CLONE_NEWPID)
+        yield
+    finally:
+        call(libc.setns, own, CLONE_NEWPID)
+        os.close(own)
+
+
+class Host:
+    """Needs root. `pid`: the first process of a host that somebody else keeps."""
+
+    def __init__(self, name, pid=None):
+        self.name = name
+        self.first = None
+        self.started = []
+        if pid is None:
+            with children_in():
+                # It ignores SIGCHLD, so that what is left to it never stays a zombie.
+                self.first = subprocess.Popen(["sleep", "infinity"], preexec_fn=self._leave, start_new_session=True,
+                                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            pid = self.first.pid
+        self.pid = pid
+        self.namespaces = {kind: os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in (*KINDS, "pid")}
+        self.process_ids = os.readlink(f"/proc/{pid}/ns/pid")
+        if self.first:
+            self.run("mount --make-rprivate / && mount -t proc proc /proc && hostname " + name)
+
+    @staticmethod
+    def _leave():
+        call(libc.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        call(libc.unshare, CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+
+    def start(self, words, uid=0, gid=0, cwd="/", **options):
+        """subprocess.Popen on this host; its `pid` is as this machine sees it, so signals reach the command itself."""
+        def enter():
+            for kind, flag in KINDS.items():
+                call(libc.setns, self.namespaces[kind], flag)
+            if uid or gid:
+                os.setgroups([])
+                os.setgid(gid)
+                os.setuid(uid)
+            os.chdir(cwd)
+        with children_in(self.namespaces["pid"]):
+            process = subprocess.Popen(words, preexec_fn=enter, **options)
+        self.started = [earlier for earlier in self.started if earlier.poll() is None] + [process]
+        return process
+
+    def run(self, script):
+        """A line of shell as root, which must not fail."""
+        process = self.start(["sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+        out, _ = process.communicate(timeout=GONE)
+        if process.returncode != 0:
+            raise RuntimeError(f"on {self.name}: {script}: exit {process.returncode}: {out.strip()}")
+
+    def processes(self):
+        """{process id as this machine sees it: command line} of all that runs on the host but its first process."""
+        found = {}
+        for entry in os.listdir("/proc"):
+            # A process that ends meanwhile is none.
+            with contextlib.suppress(OSError):
+                if entry.isdigit() and int(entry) != self.pid and os.readlink(f"/proc/{entry}/ns/pid") == self.process_ids:
+                    with open(f"/proc/{entry}/cmdline", "rb") as line:
+                        words = line.read().split(b"\0")
+                    if any(words):  # a zombie has none
+                        found[int(entry)] = b" ".join(words).decode(errors="replace").strip()
+        return found
+
+    def close(self):
+        if self.first:
+            self.first.kill()
+            # It is gone when all others on the host are, and nobody else waits for those that were started from here.
+            for process in [*self.started, self.first]:
+                process.wait(GONE)
+        for descriptor in self.namespaces.values():
+            os.close(descriptor)
+        self.namespaces = {}
+
+
+class Ethernet:
+    """A switch (a host of its own, with a bridge) and the hosts that are plugged in."""
+
+    def __init__(self):
+        self.switch = Host("switch")
+        self.switch.run("ip link add bridge type bridge && ip link set bridge up")
+
+    def plug_in(self, host, address):
+        subprocess.run(["ip", "link", "add", "eth0", "netns", str(host.pid), "type", "veth",
+                        "peer", "name", self.port(host), "netns", str(self.switch.pid)], check=True, timeout=GONE)
+        host.run(f"ip link set lo up && ip address add {address} dev eth0 && ip link set eth0 up")
+        self.switch.run(f"ip link set {self.port(host)} master bridge && ip link set {self.port(host)} up")
+
+    def set_link(self, host, up):
+        self.switch.run(f"ip link set {self.port(host)} {'up' if up else 'down'}")
+
+    @staticmethod
+    def port(host):
+        return f"to-{host.name}"
+
+    def close(self):
+        self.switch.close()
