@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Hotplate is built, tested and measured with (Debian 12 or 13). Asks apt only for
 # what is missing, so a second run costs nothing and needs neither root nor network.
-#   usage: deploy/install-deps.sh [--long]
-#   --long  also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, other shells, debootstrap
+#   usage: deploy/install-deps.sh [--slurm] [--long]
+#   --slurm  also what the tests on a real Slurm need; its services are not started
+#   --long   also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, other shells, debootstrap
 set -euo pipefail
 
 packages=(
@@ -14,10 +15,15 @@ packages=(
   libgtest-dev libgmock-dev                                                        # tests
   python3 python3-numpy jq                                                       # the independent side of the tests
 )
+start_services=yes
 for argument in "$@"; do
   case $argument in
+    --slurm)
+      # The -core packages are MariaDB without a service of the machine's.
+      packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux)
+      start_services=no ;;
     --long) packages+=(clang clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap) ;;
-    *) echo "install-deps.sh: unknown argument '$argument' (there is --long)" >&2; exit 2 ;;
+    *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;
   esac
 done
 
@@ -45,6 +51,13 @@ command -v apt-get >/dev/null || {
   echo "install-deps: no apt-get here; this script knows Debian 12 and 13. Needed: ${missing[*]}" >&2
   exit 1
 }
+# Debian's packages start their services. Of munged and Slurm the tests start their own.
+policy=/usr/sbin/policy-rc.d
+if [ $start_services = no ] && [ ! -e $policy ]; then
+  trap '"${as_root[@]}" rm -f $policy' EXIT
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+  "${as_root[@]}" chmod 755 $policy
+fi
 echo "install-deps: installing ${missing[*]}"
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends \

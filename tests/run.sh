@@ -24,7 +24,7 @@ step() { printf '\n== %s (after %d:%02d)\n' "$*" $(((SECONDS - started) / 60)) $
 
 if [ $install = yes ]; then
   step "Packages"
-  if [ $long = yes ]; then deploy/install-deps.sh --long; else deploy/install-deps.sh; fi
+  if [ $long = yes ]; then deploy/install-deps.sh --slurm --long; else deploy/install-deps.sh --slurm; fi
 fi
 
 # Results of an earlier run must not be counted as this one's.
