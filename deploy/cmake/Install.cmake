@@ -17,6 +17,10 @@ if(TARGET hotplate_cuda12_plugin)
 endif()
 install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
   DESTINATION ${HOTPLATE_INSTALL_DATADIR})
+# For `sbatch`, without more; and a module file for the site's administrators to adapt.
+install(FILES deploy/slurm/hotplated.sbatch deploy/slurm/hotplated-multinode.sbatch
+  DESTINATION ${HOTPLATE_INSTALL_DATADIR}/slurm)
+install(FILES deploy/modulefiles/hotplate DESTINATION ${HOTPLATE_INSTALL_DATADIR}/modulefiles)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Their headers need it, and whoever links one of them links this.
