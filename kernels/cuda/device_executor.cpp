@@ -23,6 +23,9 @@ constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 
+// Where a device that has enough for a block has it in pieces, at least so much more is taken from resident arrays.
+constexpr std::uint64_t kLeastEvicted = std::uint64_t{32} << 20;
+
 // What of the memory that is in use at the start may be the context's own. The rest is other processes', and theirs
 // only for now.
 std::uint64_t MostContextBytes(std::uint64_t total_bytes) { return std::min(total_bytes / 8, std::uint64_t{1} << 30); }
@@ -168,8 +171,10 @@ Outcome DeviceExecutor::MakePool() {
     return o;
   }
   pool_ = OwnedPool(pool, {driver_.cuMemPoolDestroy});
-  // What was freed stays mapped up to this many bytes, so that the next task of that size need not map it again.
-  std::uint64_t kept_bytes = info_.memory_bytes / 2;
+  // What was freed stays mapped, so that the next task of that size need not map it again. The threshold is of all that
+  // the pool holds, resident arrays included: a lower one would have every task map its memory anew beside many of
+  // them. What is wanted elsewhere is given back by whoever wants it (MakeRoom, AllocateWithRoom) and by Rest.
+  std::uint64_t kept_bytes = info_.memory_bytes;
   return driver_.Check(driver_.cuMemPoolSetAttribute(pool, kPoolReleaseThreshold, &kept_bytes),
                        "setting up the memory pool");
 }
@@ -241,7 +246,7 @@ Outcome DeviceExecutor::AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream,
   // What is left to modules and libraries is not for copies of arrays.
   const std::uint64_t taken = task_bytes_ + resident_.bytes();
   const std::uint64_t left = info_.memory_bytes - std::min(taken, info_.memory_bytes);
-  if (bytes > left) resident_.Evict(bytes - left, stream);
+  if (bytes > left && bytes - left <= resident_.idle_bytes()) resident_.Evict(bytes - left, stream);
   return FromPool(bytes, stream, block);
 }
 
@@ -255,14 +260,29 @@ Outcome DeviceExecutor::TryAllocate(std::uint64_t bytes, CUstream_st* stream, De
 
 Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
   const std::lock_guard lock(allocating_);
-  for (;;) {
+  for (std::uint64_t least = 1;; least = std::max({2 * least, bytes / 4, kLeastEvicted})) {
     // What the pool keeps for other sizes may be in the way: give it back, and try once more.
     if (const Outcome o = Shrink(0); !o.ok()) return o;
     const Outcome made = FromPool(bytes, stream, block);
     if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
     const std::uint64_t unclaimed = UnclaimedBytes();
-    if (resident_.Evict(bytes > unclaimed ? bytes - unclaimed : 1, stream) == 0) return made;
+    const std::uint64_t missing = bytes > unclaimed ? bytes - unclaimed : 0;
+    // Arrays that would not make room enough stay. Where there is enough, but in pieces, ever more of them go.
+    if (missing > resident_.idle_bytes() || resident_.Evict(std::max(missing, least), stream) == 0) return made;
   }
+}
+
+bool DeviceExecutor::MakeRoom() {
+  const std::lock_guard uploads(uploading_);
+  const std::lock_guard lock(allocating_);
+  const auto reserved = [this] {
+    std::uint64_t bytes = 0;
+    static_cast<void>(driver_.cuMemPoolGetAttribute(pool_.get(), kPoolReservedCurrent, &bytes));
+    return bytes;
+  };
+  const std::uint64_t before = reserved();
+  resident_.Evict(kReservedBytes, resident_.stream());
+  return Shrink(0).ok() && reserved() < before;
 }
 
 Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block) {
@@ -275,10 +295,16 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, 
       std::snprintf(text, sizeof text, "out of device memory on gpu%d: %llu bytes needed, %llu bytes free", index(),
                     static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free));
   if (const std::uint64_t most = std::min(free, bytes); most <= kMostProbedBytes) {
+    // Of that all which could be had.
+    resident_.Evict(UINT64_MAX, lane.stream());
+    if (const Outcome o = Shrink(0); !o.ok()) return o;
     std::snprintf(text + length, sizeof text - length, ", the largest block found is %llu bytes",
                   static_cast<unsigned long long>(LargestBlock(most, lane.stream())));
     // What the measuring took goes back too.
     if (const Outcome o = Shrink(0); !o.ok()) return o;
+  } else {
+    std::snprintf(text + length, sizeof text - length, ", the largest block is not measured above %llu bytes",
+                  static_cast<unsigned long long>(kMostProbedBytes));
   }
   return Outcome::OutOfMemory(text);
 }
@@ -290,9 +316,9 @@ Outcome DeviceExecutor::Free(DevicePointer block, std::uint64_t bytes, CUstream_
 
 ResidentArrays::Use DeviceExecutor::Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied,
                                          DevicePointer memory, CUstream_st* stream) {
-  ResidentArrays::Use use = resident_.Add(identity, bytes, copied, memory, stream);
+  // In this order nobody makes room for bytes that are counted twice.
   task_bytes_ -= ResidentArrays::MemoryBytes(bytes);
-  return use;
+  return resident_.Add(identity, bytes, copied, memory, stream);
 }
 
 void DeviceExecutor::Begin(const LaneExecutor& lane) {

@@ -93,11 +93,11 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   const auto join = [&outcome](const Outcome& after) {
     if (!after.ok() && (outcome.ok() || outcome.code() == HOTPLATE_CANCELLED)) outcome = after;
   };
-  // In the stream, after the work that may still use it.
-  join(memory.Return(complete));
-  // A complete task has been waited for. What another left in flight must be over before anybody touches its arrays and
-  // the pinned buffers again.
+  // A complete task has been waited for. What another left in flight must be over before anybody touches its arrays,
+  // its memory and the pinned buffers again: memory that is freed behind a kernel that cannot be interrupted would have
+  // others wait for that kernel.
   if (!complete) join(driver.Check(driver.cuStreamSynchronize(stream_.get()), "waiting for the device"));
+  join(memory.Return(complete));
   device_.Returned(*this);
   staging_.Rest();
   return outcome;
@@ -115,7 +115,11 @@ Outcome LaneExecutor::RunInMemory(const CudaLauncher& launcher, TaskMemory& memo
   if (const Outcome o = mark(1); !o.ok()) return o;
   if (context.CancelRequested()) return Outcome::Cancelled();
   device_.Begin(*this);
-  if (const Outcome o = launcher.run(Call(memory.call()), context); !o.ok()) return o;
+  Outcome ran = launcher.run(Call(memory.call()), context);
+  // Not of the task's own memory, which it has: a module was to be loaded, or a library wanted a workspace. The
+  // launcher has only read its inputs, so it can begin again.
+  if (ran.code() == HOTPLATE_OUT_OF_MEMORY && device_.MakeRoom()) ran = launcher.run(Call(memory.call()), context);
+  if (!ran.ok()) return ran;
   if (const Outcome o = mark(2); !o.ok()) return o;
   if (const Outcome o = memory.CopyOut(staging_, context); !o.ok()) return o;
   if (const Outcome o = mark(3); !o.ok()) return o;

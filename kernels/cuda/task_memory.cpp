@@ -41,8 +41,13 @@ Outcome TaskMemory::Place(const hotplate_call& host, bool keep) {
   inputs_.assign(view.inputs().begin(), view.inputs().end());
   outputs_.assign(view.outputs().begin(), view.outputs().end());
   Arena arena;
-  for (hotplate_array& array : inputs_) {
-    if (const Outcome o = PlaceInput(array, keep, arena); !o.ok()) return o;
+  // What is on the device is held before room is made for what is not.
+  std::vector<ResidentArrays::Use> there(inputs_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (MayStay(inputs_[i])) there[i] = device_.resident().Find(inputs_[i].identity, inputs_[i].bytes);
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (const Outcome o = PlaceInput(inputs_[i], std::move(there[i]), keep, arena); !o.ok()) return o;
   }
   for (hotplate_array& array : outputs_) {
     if (const Outcome o = PlaceOutput(array, keep, arena); !o.ok()) return o;
@@ -64,9 +69,10 @@ Outcome TaskMemory::Place(const hotplate_call& host, bool keep) {
   return Outcome::Ok();
 }
 
-Outcome TaskMemory::PlaceInput(hotplate_array& array, bool keep, Arena& arena) {
+Outcome TaskMemory::PlaceInput(hotplate_array& array, ResidentArrays::Use use, bool keep, Arena& arena) {
   if (!MayStay(array)) return InBlock(array, input_pieces_, arena);
-  ResidentArrays::Use use = device_.resident().Find(array.identity, array.bytes);
+  // An input that is given twice is there by now.
+  if (!use) use = device_.resident().Find(array.identity, array.bytes);
   if (!use && keep) {
     DevicePointer memory = 0;
     made_.push_back(array.identity);

@@ -46,7 +46,7 @@ class TaskMemory {
 
   // With `keep`, what has an identity gets memory of its own where it has none.
   Outcome Place(const hotplate_call& host, bool keep);
-  Outcome PlaceInput(hotplate_array& array, bool keep, Arena& arena);
+  Outcome PlaceInput(hotplate_array& array, ResidentArrays::Use use, bool keep, Arena& arena);
   Outcome PlaceOutput(hotplate_array& array, bool keep, Arena& arena);
   // Where the array will lie in the block.
   Outcome InBlock(hotplate_array& array, std::vector<Piece>& pieces, Arena& arena);

@@ -55,7 +55,7 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
   std::scoped_lock lock(mutex_);
   if (closed_) return;
   if (before == 0) {
-    Worker& worker = Choose();
+    Worker& worker = Choose(buffer->size());
     if (worker.uploads.size() < kMostUploads) worker.uploads.push_back({identity, buffer, buffer->size(), 0, 0});
   }
   for (const std::unique_ptr<Worker>& worker : workers_) {
@@ -94,11 +94,15 @@ DeviceCopies::Upload* DeviceCopies::Next(Worker& worker) {
   return nullptr;
 }
 
-DeviceCopies::Worker& DeviceCopies::Choose() {
-  ++turn_;
+// Not simply the one with the most room: copies that nobody uses count as room, and all would go to one device.
+DeviceCopies::Worker& DeviceCopies::Choose(std::uint64_t bytes) {
   Worker* best = nullptr;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& one = *workers_[(turn_ + i) % workers_.size()];
+    if (one.free_bytes >= bytes) {
+      turn_ += i + 1;
+      return one;
+    }
     if (best == nullptr || one.free_bytes > best->free_bytes) best = &one;
   }
   return *best;

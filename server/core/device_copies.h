@@ -30,8 +30,8 @@ class DeviceCopies {
   static std::uint64_t NewIdentity();
 
   // The array that is being written has grown from `before` to `written` bytes, in order. One device gets it ahead of
-  // the tasks: the only one, else the one with the most room, in turn where that is equal. Whoever falls far behind
-  // gets no more of it.
+  // the tasks: each that has room for it in turn, else the one with the most room. Whoever falls far behind gets no
+  // more of it.
   void Written(const std::shared_ptr<const HostBuffer>& buffer, std::uint64_t before, std::uint64_t written);
   // The end of a buffer, by whoever held it last.
   void Forget(std::uint64_t identity);
@@ -60,7 +60,7 @@ class DeviceCopies {
   // With mutex_ held.
   static Upload* Find(Worker& worker, std::uint64_t identity);
   static Upload* Next(Worker& worker);
-  Worker& Choose();
+  Worker& Choose(std::uint64_t bytes);
 
   std::vector<std::unique_ptr<Worker>> workers_;  // one for each device with memory of its own
   std::mutex mutex_;

@@ -352,6 +352,56 @@ TEST_F(ResidentTest, ArraysMakeRoomWhenTheDriverHasNone) {
   EXPECT_FALSE(IsCopied(large));
 }
 
+// A module's code or a library's workspace is no memory of the pool's.
+TEST_F(ResidentTest, ALaunchThatFindsNoMemoryGetsRoom) {
+  OpenWith(64 * kMiB);
+  HostArray x(1, 8 * kMiB / 4), y(2, 8 * kMiB / 4), a(0, 1000), b(0, 1000, 5), c(0, 1000);
+  Double(x, y);
+  FakeScript script = fake_.script();
+  script.refused_launches["vector_add"] = kDriverOutOfMemory;
+  fake_.Change(script);
+  Attempt run;
+  const Outcome outcome = run.On(lane(), "vector_add", {&a, &b}, c);
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  for (std::size_t i = 0; i < 1000; ++i) ASSERT_EQ(c.values[i], a.values[i] + b.values[i]);
+  EXPECT_EQ(Sampled().resident_arrays, 0u);
+}
+
+TEST_F(ResidentTest, ALaunchThatCannotGetRoomFails) {
+  OpenWith(64 * kMiB);
+  FakeScript script = fake_.script();
+  script.refused_launches["vector_add"] = kDriverOutOfMemory;
+  fake_.Change(script);
+  HostArray a(0, 1000), b(0, 1000), c(0, 1000);
+  Attempt run;
+  EXPECT_EQ(run.On(lane(), "vector_add", {&a, &b}, c).code(), HOTPLATE_OUT_OF_MEMORY);
+}
+
+TEST_F(ResidentTest, AnInputMakesNoRoomForAnother) {
+  OpenWith(40 * kMiB);
+  std::vector<HostArray> x;
+  for (std::uint64_t id = 0; id <= 5; ++id) x.emplace_back(id, 8 * kMiB / 4, static_cast<float>(id + 1));
+  HostArray y(0, 8 * kMiB / 4);
+  for (const int id : {1, 2, 3, 4}) Double(x[id], y);
+  fake_.ForgetCalls();
+  Attempt run;
+  const Outcome outcome = run.On(lane(), "vector_add", {&x[5], &x[1]}, y);  // the new one, and the oldest
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(CopiedIn(), 8 * kMiB) << "the new one alone";
+  EXPECT_EQ(y.values[7], x[5].values[7] + x[1].values[7]);
+}
+
+TEST_F(ResidentTest, AnUploadThatFindsNoRoomTakesNone) {
+  OpenWith(40 * kMiB);
+  HostArray x(1, 8 * kMiB / 4), y(0, 8 * kMiB / 4), large(2, 30 * kMiB / 4);
+  Double(x, y);
+  FakeScript script = fake_.script();
+  script.others_bytes = 286 * kMiB;
+  fake_.Change(script);
+  EXPECT_FALSE(Send(large, 0, 1000));
+  EXPECT_EQ(Sampled().resident_arrays, 1u);
+}
+
 TEST_F(ResidentTest, OutOfMemoryIsSaidOfAllThatIsMissing) {
   OpenWith(64 * kMiB, 2);
   HostArray x(1, 16 * kMiB / 4), y(0, 16 * kMiB / 4);
