@@ -5,7 +5,7 @@ user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ct
 """
 
 import importlib.util
-import os
+import json
 import pathlib
 import signal
 import sys
@@ -87,6 +87,42 @@ class SlurmCase(e2e.Case):
             return e2e.wait_until(reached, f"Slurm's job {job} was {states}")
         except AssertionError as error:
             raise AssertionError(f"{error}; it is {last.get('JobState')}, reason {last.get('Reason')}") from None
+
+    # Daemons.
+
+    def serve(self, *words, script="hotplated.sbatch", daemon=(), daemons=1, user=None, **options):
+        """`sbatch WORDS SCRIPT --device cpu DAEMON` as it is in deploy/slurm; waits until it serves: (job, [record, ...])."""
+        path = self.lab.folder / "deploy" / "slurm" / script
+        job = self.sbatch(*words, path, "--device", "cpu", *daemon, user=user, **options)
+        return job, self.wait_for_records(job, daemons, user=user)
+
+    def records(self, job, user=None):
+        """What the daemons of that job have published, by node."""
+        found = []
+        for path in (self.lab.home(user or self.USER) / ".hotplate" / "servers").glob("*.json"):
+            try:
+                record = json.loads(path.read_text())
+            except FileNotFoundError:
+                continue  # withdrawn meanwhile
+            if record.get("slurm_job_id") == str(job):
+                found.append(record)
+        return sorted(found, key=lambda record: record["endpoints"][0]["node"])
+
+    def wait_for_records(self, job, daemons=1, user=None):
+        def published():
+            found = self.records(job, user)
+            if len(found) >= daemons:
+                return found
+            fields = self.lab.job(job)
+            if fields["JobState"] not in ("PENDING", "CONFIGURING", "RUNNING"):
+                outputs = "\n".join(self.read(path.name, user) for path in self.lab.home(user or self.USER).glob(f"*{job}*.out"))
+                raise AssertionError(f"Slurm's job {job} is {fields['JobState']}, exit {fields['ExitCode']}:\n{outputs}")
+            return None
+        return e2e.wait_until(published, f"Slurm's job {job} published {daemons} records")
+
+    def strays(self, node):
+        """What runs on the node besides Slurm's own daemon."""
+        return {pid: words for pid, words in self.lab.hosts[node].processes().items() if not words.startswith("slurmd ")}
 
     def read(self, name, user=None):
         """A file in the user's home; "" while there is none."""
