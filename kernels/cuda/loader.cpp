@@ -107,6 +107,17 @@ void NoteHiddenDevices(const Nvml* nvml, const InstalledDriver& installed, std::
   }
 }
 
+// What CUDA does not show because of MIG. Who chose devices knows what else there is.
+void NoteMig(const Nvml* nvml, const CudaOptions& options, DeviceSet& set) {
+  if (nvml == nullptr || (!options.indices.empty() && !set.devices.empty())) return;
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::vector<std::string> shown;
+  for (const std::unique_ptr<Device>& device : set.devices) shown.push_back(device->info().uuid);
+  const std::vector<std::string> hidden =
+      WhatMigHides(visible != nullptr ? std::optional<std::string>(visible) : std::nullopt, nvml->Gpus(), shown);
+  set.notes.insert(set.notes.end(), hidden.begin(), hidden.end());
+}
+
 class Loader {
  public:
   Loader(const CudaOptions& options, const Catalog& catalog, const InstalledDriver& installed, Nvml* nvml,
@@ -171,9 +182,12 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
   const auto nvml = Nvml::Open();
   if (!nvml.ok() && installed->devices > 0) set.notes.emplace_back(nvml.status().message());
   NoteHiddenDevices(nvml.ok() ? nvml->get() : nullptr, *installed, set.notes);
-  if (installed->devices == 0) return set;
-  const std::vector<int> wanted = Wanted(options, installed->devices, set.notes);
-  if (wanted.empty()) return set;
+  const std::vector<int> wanted =
+      installed->devices > 0 ? Wanted(options, installed->devices, set.notes) : std::vector<int>();
+  if (wanted.empty()) {
+    NoteMig(nvml.ok() ? nvml->get() : nullptr, options, set);
+    return set;
+  }
   const std::string folder = PluginFolder(options);
   const std::vector<PluginFile> plugins = PluginsIn(folder);
   if (plugins.empty()) {
@@ -184,6 +198,7 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
   for (const PluginFile& plugin : plugins) {
     if (loader.TakeDevicesOf(plugin, folder, wanted)) break;
   }
+  NoteMig(nvml.ok() ? nvml->get() : nullptr, options, set);
   return set;
 }
 

@@ -91,7 +91,8 @@ class OpenNvml final : public Nvml {
       nvml::Handle gpu = nullptr;
       // A GPU that this process may not use (its cgroup) is counted and gives no handle.
       if (api_.by_index(i, &gpu) != nvml::kSuccess) continue;
-      if (std::string uuid = UuidOf(gpu); !uuid.empty()) gpus.push_back({std::move(uuid), InstancesOf(gpu)});
+      if (std::string uuid = UuidOf(gpu); !uuid.empty())
+        gpus.push_back({std::move(uuid), InstancesOf(gpu), IsMig(gpu)});
     }
     return gpus;
   }
@@ -117,6 +118,11 @@ class OpenNvml final : public Nvml {
     char text[nvml::kUuidBytes] = {};
     if (api_.uuid == nullptr || api_.uuid(handle, text, sizeof text - 1) != nvml::kSuccess) return "";
     return text;
+  }
+
+  bool IsMig(nvml::Handle gpu) const {
+    unsigned current = 0, pending = 0;
+    return api_.mig_mode != nullptr && api_.mig_mode(gpu, &current, &pending) == nvml::kSuccess && current != 0;
   }
 
   std::vector<std::string> InstancesOf(nvml::Handle gpu) const {

@@ -24,10 +24,11 @@ class NvmlDevice {
   virtual const std::string& mode() const = 0;
 };
 
-// A GPU of the node as NVML lists them, with the UUIDs of its MIG instances.
+// A GPU of the node as NVML lists them, with the UUIDs of its MIG instances. With `mig`, CUDA uses those alone.
 struct NvmlGpu {
   std::string uuid;
   std::vector<std::string> instances;
+  bool mig = false;
 };
 
 class Nvml {

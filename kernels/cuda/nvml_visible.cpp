@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -79,6 +80,38 @@ std::optional<std::string> WhatIsWrongWithVisibleDevices(const std::string& text
                         ", and CUDA shows only what stands before it, or nothing: ", fault);
   }
   return std::nullopt;
+}
+
+std::vector<std::string> WhatMigHides(const std::optional<std::string>& text, const std::vector<NvmlGpu>& gpus,
+                                      const std::vector<std::string>& shown) {
+  const auto is_named = [&](const std::string& uuid) {
+    if (!text) return true;
+    const std::vector<std::string> entries = absl::StrSplit(*text, ',');
+    return std::ranges::any_of(entries, [&](const std::string& entry) {
+      const std::string one(absl::StripAsciiWhitespace(entry));
+      return one.size() > 4 && uuid.starts_with(one);
+    });
+  };
+  const auto is_shown = [&](const std::string& uuid) { return std::ranges::find(shown, uuid) != shown.end(); };
+  std::vector<std::string> hidden;
+  for (const NvmlGpu& gpu : gpus) {
+    if (gpu.mig && gpu.instances.empty() && is_named(gpu.uuid)) {
+      hidden.push_back(absl::StrCat(gpu.uuid,
+                                    " is in MIG mode and has no instances, so CUDA cannot use it: its administrator "
+                                    "makes some (nvidia-smi mig -cgi PROFILE -C) or ends the mode"));
+    }
+    // Some drivers give the instance that they show, the first, its GPU's UUID.
+    bool first_is_shown = is_shown(gpu.uuid);
+    for (const std::string& uuid : gpu.instances) {
+      const bool is_it = is_shown(uuid) || std::exchange(first_is_shown, false);
+      if (is_it || shown.empty() || !is_named(uuid)) continue;
+      hidden.push_back(absl::StrCat(uuid,
+                                    " is not used: CUDA shows a process one MIG instance at most; a daemon of its own, "
+                                    "with CUDA_VISIBLE_DEVICES=",
+                                    uuid, ", can use it"));
+    }
+  }
+  return hidden;
 }
 
 }  // namespace hotplate

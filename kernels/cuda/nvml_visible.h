@@ -1,4 +1,4 @@
-// What is wrong with CUDA_VISIBLE_DEVICES, which CUDA itself never says: it shows fewer devices, or none.
+// Why CUDA shows fewer devices than there are, or none, which it never says itself: CUDA_VISIBLE_DEVICES, and MIG.
 #pragma once
 
 #include <optional>
@@ -13,5 +13,11 @@ namespace hotplate {
 // then only the text's form is judged.
 std::optional<std::string> WhatIsWrongWithVisibleDevices(const std::string& text,
                                                          const std::optional<std::vector<NvmlGpu>>& gpus);
+
+// What of MIG keeps CUDA from a part of the node's GPUs, a sentence each: a GPU in MIG mode without instances; and
+// where CUDA shows something (`shown`: its devices' UUIDs), the instances that are not among it: a process gets one at
+// most. `text`: CUDA_VISIBLE_DEVICES, where it is set; what it does not name is hidden on purpose.
+std::vector<std::string> WhatMigHides(const std::optional<std::string>& text, const std::vector<NvmlGpu>& gpus,
+                                      const std::vector<std::string>& shown);
 
 }  // namespace hotplate

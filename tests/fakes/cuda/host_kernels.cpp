@@ -1,4 +1,4 @@
-// The kernels of a plug-in without CUDA: some of the catalogue's, run on the host in the order of the fake driver's
+// The kernels of a plug-in without CUDA: the catalogue's, run on the host in the order of the fake driver's
 // streams (cuLaunchHostFunc). They fail as the fake's script says.
 #include <dlfcn.h>
 
@@ -8,8 +8,11 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 
 #include "kernels/cuda/kernel_side.h"
+#include "kernels/integrate2d/integrate2d_functor.h"
+#include "kernels/mandelbrot/mandelbrot_functor.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {
@@ -61,7 +64,9 @@ Outcome Add(const Call& call, CudaContext& context) {
   const auto a = call.Input<T>("a"), b = call.Input<T>("b");
   const auto c = call.Output<T>("c");
   return Launch("vector_add", context, [a, b, c] {
-    for (std::size_t i = 0; i < c.size(); ++i) c[i] = a[i] + b[i];
+    using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+    for (std::size_t i = 0; i < c.size(); ++i)
+      c[i] = static_cast<T>(static_cast<Wrapping>(a[i]) + static_cast<Wrapping>(b[i]));
   });
 }
 
@@ -71,52 +76,148 @@ Outcome VectorAdd(const Call& call, CudaContext& context) {
       return Add<float>(call, context);
     case DType::kFloat64:
       return Add<double>(call, context);
+    case DType::kInt32:
+      return Add<std::int32_t>(call, context);
     default:
-      return Outcome::Failed("the fake adds float32 and float64 only");
+      return Add<std::int64_t>(call, context);
   }
 }
 
-// In chunks, with progress and cancel.
-Outcome TrigIdentity(const Call& call, CudaContext& context) {
-  const auto x = call.Input<float>("x");
-  const auto y = call.OutputArray("y");
-  float* const out = static_cast<float*>(y.data);
-  return context.InChunks({x.size(), 1000}, [&](std::uint64_t begin, std::uint64_t end) {
-    return Launch("trig_identity", context, [x, out, begin, end] {
-      for (std::uint64_t i = begin; i < end; ++i)
-        out[i] = std::cos(x[i]) * std::cos(x[i]) + std::sin(x[i]) * std::sin(x[i]);
+// y = f(x), of integers in float64. In chunks, with progress and cancel, where `chunked`.
+template <typename In, typename Function>
+Outcome Map(const char* kernel, bool chunked, const Call& call, CudaContext& context, const Function& function) {
+  using Out = std::conditional_t<std::is_same_v<In, float>, float, double>;
+  const auto x = call.Input<In>("x");
+  Out* const y = static_cast<Out*>(call.OutputArray("y").data);
+  const auto launch = [&](std::uint64_t begin, std::uint64_t end) {
+    return Launch(kernel, context, [x, y, begin, end, function] {
+      for (std::uint64_t i = begin; i < end; ++i) y[i] = function(static_cast<Out>(x[i]));
     });
-  });
+  };
+  if (!chunked) return launch(0, x.size());
+  return context.InChunks({x.size(), x.size() / 64 + 1000}, launch);
+}
+
+template <typename Function>
+Outcome MapAny(const char* kernel, bool chunked, const Call& call, CudaContext& context, const Function& function) {
+  switch (call.InputType("x")) {
+    case DType::kFloat32:
+      return Map<float>(kernel, chunked, call, context, function);
+    case DType::kFloat64:
+      return Map<double>(kernel, chunked, call, context, function);
+    case DType::kInt32:
+      return Map<std::int32_t>(kernel, chunked, call, context, function);
+    default:
+      return Map<std::int64_t>(kernel, chunked, call, context, function);
+  }
+}
+
+Outcome TrigIdentity(const Call& call, CudaContext& context) {
+  return MapAny("trig_identity", /*chunked=*/true, call, context,
+                [](auto x) { return std::cos(x) * std::cos(x) + std::sin(x) * std::sin(x); });
 }
 
 Outcome Selu(const Call& call, CudaContext& context) {
-  const auto x = call.Input<float>("x");
-  const auto y = call.Output<float>("y");
-  const auto alpha = static_cast<float>(call.Float("alpha")), lambda = static_cast<float>(call.Float("lambda"));
-  return Launch("selu", context, [=] {
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = lambda * (x[i] > 0 ? x[i] : alpha * std::expm1(x[i]));
+  const double alpha = call.Float("alpha"), lambda = call.Float("lambda");
+  return MapAny("selu", /*chunked=*/false, call, context, [alpha, lambda](auto x) {
+    using T = decltype(x);
+    return static_cast<T>(lambda) * (x > 0 ? x : static_cast<T>(alpha) * std::expm1(x));
+  });
+}
+
+// A chunk of sines takes some milliseconds.
+Outcome Integrate2d(const Call& call, CudaContext& context) {
+  const std::int64_t n = call.Int("n");
+  const double x_min = call.Float("x_min"), x_max = call.Float("x_max");
+  const double y_min = call.Float("y_min"), y_max = call.Float("y_max");
+  double* const value = static_cast<double*>(call.OutputArray("value").data);
+  double* const error = static_cast<double*>(call.OutputArray("error").data);
+  const Outcome cleared = Launch("integrate2d", context, [value] { *value = 0; });
+  if (!cleared.ok()) return cleared;
+  const auto points = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(n);
+  const Outcome summed = context.InChunks({points, 1 << 18}, [&](std::uint64_t begin, std::uint64_t end) {
+    return Launch("integrate2d", context, [=] {
+      const double height = (x_max - x_min) / static_cast<double>(n), width = (y_max - y_min) / static_cast<double>(n);
+      double sum = 0;
+      for (std::uint64_t i = begin; i < end; ++i) {
+        const double x = x_min + (static_cast<double>(i / static_cast<std::uint64_t>(n)) + 0.5) * height;
+        const double y = y_min + (static_cast<double>(i % static_cast<std::uint64_t>(n)) + 0.5) * width;
+        sum += std::sin(x + y);
+      }
+      *value += sum * height * width;
+    });
+  });
+  if (!summed.ok()) return summed;
+  return Launch("integrate2d", context,
+                [=] { *error = std::fabs(*value - integrate2d::ExactIntegral(x_min, x_max, y_min, y_max)); });
+}
+
+// A chunk is so many steps, of however many points.
+Outcome Mandelbrot(const Call& call, CudaContext& context) {
+  struct Orbit {
+    std::int64_t point = 0;
+    double x = 0, y = 0;
+    std::int32_t steps = 0;
+  };
+  constexpr std::uint64_t kSteps = 1 << 20;
+  const std::int64_t resolution = call.Int("resolution"), most = call.Int("max_iterations");
+  const double x_min = call.Float("x_min"), x_max = call.Float("x_max");
+  const double y_min = call.Float("y_min"), y_max = call.Float("y_max");
+  const auto counts = call.Output<std::int32_t>("counts");
+  const auto orbit = std::make_shared<Orbit>();
+  const std::uint64_t all_steps = counts.size() * static_cast<std::uint64_t>(most);
+  return context.InChunks({all_steps, kSteps}, [&](std::uint64_t, std::uint64_t) {
+    return Launch("mandelbrot", context, [=] {
+      Orbit& at = *orbit;
+      for (std::uint64_t left = kSteps; left > 0 && at.point < std::ssize(counts);) {
+        const double c_x = mandelbrot::Coordinate(at.point % resolution, resolution, x_min, x_max);
+        const double c_y = mandelbrot::Coordinate(at.point / resolution, resolution, y_min, y_max);
+        while (left > 0 && at.steps < most && at.x * at.x + at.y * at.y < 4) {
+          const double next = at.x * at.x - at.y * at.y + c_x;
+          at.y = 2 * at.x * at.y + c_y;
+          at.x = next;
+          ++at.steps;
+          --left;
+        }
+        if (at.steps < most && at.x * at.x + at.y * at.y < 4) break;
+        counts[static_cast<std::size_t>(at.point)] = at.steps;
+        at = {.point = at.point + 1};
+      }
+    });
   });
 }
 
 // By way of its scratch, which is as large as the result.
 std::uint64_t MatmulScratch(const Call& call, const CudaTraits&) { return call.OutputArray("c").bytes; }
 
-Outcome Matmul(const Call& call, CudaContext& context) {
-  const auto a = call.Input<float>("a"), b = call.Input<float>("b");
-  const auto c = call.Output<float>("c");
-  const auto rows = call.OutputArray("c").shape[0], columns = call.OutputArray("c").shape[1];
-  const auto inner = call.InputArray("a").shape[1];
-  auto* const sums = reinterpret_cast<float*>(call.scratch().data());
+template <typename T>
+Outcome Product(const Call& call, CudaContext& context) {
+  const T* const a = call.Input<T>("a").data();
+  const T* const b = call.Input<T>("b").data();
+  const auto c = call.Output<T>("c");
+  const bool a_turned = call.Bool("transpose_a"), b_turned = call.Bool("transpose_b");
+  const auto* const a_sides = call.InputArray("a").shape;
+  const auto* const b_sides = call.InputArray("b").shape;
+  const std::int64_t rows = a_sides[a_turned ? 1 : 0], inner = a_sides[a_turned ? 0 : 1],
+                     columns = b_sides[b_turned ? 0 : 1];
+  auto* const sums = reinterpret_cast<T*>(call.scratch().data());
   return Launch("matmul", context, [=] {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
-        float sum = 0;
-        for (std::int64_t k = 0; k < inner; ++k) sum += a[i * inner + k] * b[k * columns + j];
-        sums[i * columns + j] = sum;
+        double sum = 0;
+        for (std::int64_t k = 0; k < inner; ++k) {
+          sum += static_cast<double>(a[a_turned ? k * rows + i : i * inner + k]) *
+                 static_cast<double>(b[b_turned ? j * inner + k : k * columns + j]);
+        }
+        sums[i * columns + j] = static_cast<T>(sum);
       }
     }
     std::copy(sums, sums + c.size(), c.begin());
   });
+}
+
+Outcome Matmul(const Call& call, CudaContext& context) {
+  return call.InputType("a") == DType::kFloat32 ? Product<float>(call, context) : Product<double>(call, context);
 }
 
 // HOTPLATE_FAKE_LIBRARY: the name of a library that matmul calls, as cuBLASLt is called by the real one.
@@ -141,10 +242,8 @@ constexpr CudaLauncher kMatmul = {"matmul", Matmul, MatmulScratch};
 #endif
 
 constexpr CudaLauncher kLaunchers[] = {
-    kMatmul,
-    {"selu", Selu},
-    {"trig_identity", TrigIdentity},
-    {"vector_add", VectorAdd},
+    {"integrate2d", Integrate2d},    {"mandelbrot", Mandelbrot}, kMatmul, {"selu", Selu},
+    {"trig_identity", TrigIdentity}, {"vector_add", VectorAdd},
 };
 
 Outcome Probe() { return TheFake().script().no_code ? Outcome::Invalid("") : Outcome::Ok(); }

@@ -95,7 +95,9 @@ TEST_F(ExecutorTest, LargeMemoryIsNotMeasured) {
   DevicePointer block = 0;
   const Outcome outcome = device_->Allocate(20480 * kMiB, lane(), block);
   EXPECT_EQ(outcome.code(), HOTPLATE_OUT_OF_MEMORY);
-  EXPECT_THAT(std::string(outcome.message()), HasSubstr(std::to_string(16128 * kMiB) + " bytes free"));
+  EXPECT_THAT(std::string(outcome.message()),
+              AllOf(HasSubstr(std::to_string(16128 * kMiB) + " bytes free"),
+                    HasSubstr("the largest block is not measured above " + std::to_string(4096 * kMiB) + " bytes")));
   EXPECT_EQ(CallsOf("cuMemAllocFromPoolAsync"), 2);
 }
 

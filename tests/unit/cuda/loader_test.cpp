@@ -300,6 +300,31 @@ TEST_F(LoaderTest, TakesFromNvmlWhatCudaDoesNotTell) {
   unsetenv("HOTPLATE_FAKE_NVML");
 }
 
+TEST_F(LoaderTest, SaysWhatMigHides) {
+  Put("host_device");
+  setenv("HOTPLATE_FAKE_NVML", folder_.File("nvml").c_str(), 1);
+  const std::string instances =
+      "device GPU-00000000-0000-0000-0000-00000000000a 00000000:65:00.0\nmig_mode 1\n"
+      "instance GPU-00000000-0000-0000-0000-000000000001\ninstance MIG-second\n";
+  folder_.Write("nvml", instances);
+  EXPECT_THAT(Open().notes, ElementsAre(HasSubstr("MIG-second is not used: CUDA shows a process one MIG instance")));
+  setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+  EXPECT_THAT(Open().notes, IsEmpty()) << "what the variable does not name is hidden on purpose";
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  options_.indices = {0};
+  EXPECT_THAT(Open().notes, IsEmpty());
+  options_.indices = {};
+
+  folder_.Write("nvml", "device GPU-00000000-0000-0000-0000-00000000000a 00000000:65:00.0\nmig_mode 1\n");
+  FakeScript script;
+  script.init_result = kDriverNoDevice;
+  fake_.Reset(script);
+  const DeviceSet none = Open();
+  EXPECT_THAT(none.devices, IsEmpty());
+  EXPECT_THAT(none.notes, Contains(HasSubstr("00000000000a is in MIG mode and has no instances")));
+  unsetenv("HOTPLATE_FAKE_NVML");
+}
+
 TEST_F(LoaderTest, SaysThatThereIsNoNvml) {
   Put("host_device");
   setenv("HOTPLATE_NVML_LIBRARY", "/nowhere/libnvidia-ml.so.1", 1);

@@ -48,6 +48,10 @@ struct SquareTask {
       array->bytes = sizeof a;
     }
     task.kernel = kernel;
+    params[0].name = "transpose_a";
+    params[1].name = "transpose_b";
+    task.call.params = params;
+    task.call.param_count = std::string(kernel) == "matmul" ? 2 : 0;
     task.call.inputs = inputs;
     task.call.input_count = 2;
     task.call.outputs = &output;
@@ -66,6 +70,7 @@ struct SquareTask {
   }
 
   float a[kSide * kSide] = {}, b[kSide * kSide] = {}, c[kSide * kSide] = {};
+  hotplate_param params[2] = {};  // both false
   hotplate_array inputs[2] = {}, output = {};
   Task task;
 };

@@ -324,7 +324,9 @@ TEST_F(NvmlTest, ListsGpusAndInstances) {
   ASSERT_EQ(gpus.size(), 2u);
   EXPECT_EQ(gpus[0].uuid, kSecond);
   EXPECT_THAT(gpus[0].instances, ElementsAre(kInstance));
+  EXPECT_TRUE(gpus[0].mig);
   EXPECT_EQ(gpus[1].uuid, kFirst);
+  EXPECT_FALSE(gpus[1].mig);
   EXPECT_EQ(nvml->driver_version(), "580.65.06");
 }
 

@@ -8,11 +8,13 @@ namespace hotplate {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 const std::vector<NvmlGpu> kTwo = {{"GPU-11112222-0000-0000-0000-000000000001", {}},
-                                   {"GPU-11113333-0000-0000-0000-000000000002", {"MIG-aaaa", "MIG-abbb"}}};
+                                   {"GPU-11113333-0000-0000-0000-000000000002", {"MIG-aaaa", "MIG-abbb"}, true}};
 
 std::string Wrong(const std::string& text, const std::optional<std::vector<NvmlGpu>>& gpus = kTwo) {
   return WhatIsWrongWithVisibleDevices(text, gpus).value_or("nothing");
@@ -61,6 +63,26 @@ TEST(VisibleDevices, ManyGpusAreNotAllNamed) {
   std::vector<NvmlGpu> gpus;
   for (int i = 0; i < 40; ++i) gpus.push_back({"GPU-" + std::to_string(100 + i), {}});
   EXPECT_THAT(Wrong("77", gpus), AllOf(HasSubstr("GPU-115 and 24 more"), Not(HasSubstr("GPU-116"))));
+}
+
+TEST(VisibleDevices, MigInstancesThatCudaDoesNotShow) {
+  EXPECT_THAT(WhatMigHides({}, kTwo, {"MIG-aaaa"}),
+              ElementsAre(AllOf(HasSubstr("MIG-abbb is not used"), HasSubstr("CUDA_VISIBLE_DEVICES=MIG-abbb"))));
+  EXPECT_THAT(WhatMigHides({}, kTwo, {kTwo[0].uuid}), ElementsAre(HasSubstr("MIG-aaaa"), HasSubstr("MIG-abbb")));
+  EXPECT_THAT(WhatMigHides({}, kTwo, {kTwo[1].uuid}), ElementsAre(HasSubstr("MIG-abbb")))
+      << "the first, by another name";
+  EXPECT_THAT(WhatMigHides("MIG-aaaa, MIG-abbb", kTwo, {"MIG-aaaa"}), ElementsAre(HasSubstr("MIG-abbb")));
+  EXPECT_THAT(WhatMigHides("MIG-aaaa", kTwo, {"MIG-aaaa"}), IsEmpty()) << "hidden on purpose";
+  EXPECT_THAT(WhatMigHides({}, kTwo, {}), IsEmpty()) << "it is not MIG that hides all of them";
+}
+
+TEST(VisibleDevices, AGpuInMigModeWithoutInstances) {
+  const std::vector<NvmlGpu> gpus = {{"GPU-1111", {}, true}, {"GPU-2222", {}, false}};
+  const auto told = ElementsAre(AllOf(HasSubstr("GPU-1111 is in MIG mode and has no instances"), HasSubstr("-cgi")));
+  EXPECT_THAT(WhatMigHides({}, gpus, {}), told);
+  EXPECT_THAT(WhatMigHides({}, gpus, {"GPU-2222"}), told);
+  EXPECT_THAT(WhatMigHides("GPU-11", gpus, {}), told);
+  EXPECT_THAT(WhatMigHides("GPU-2222", gpus, {"GPU-2222"}), IsEmpty());
 }
 
 }  // namespace
