@@ -171,8 +171,8 @@ class Engine::Impl {
   bool Start(LaneState& lane, Job& job);                                // mutex held; true if the kernel is cold
   void RunJob(LaneState& lane, Job& job, bool cold);
   void Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result);
-  absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);          // mutex held
-  void LoseDevice(DeviceState& device, const std::string& reason, Aftermath& after);  // mutex held
+  absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);       // mutex held
+  void LoseDevice(DeviceState& device, const std::string& why, Aftermath& after);  // mutex held
 
   // Tiny jobs on the thread that submits them: engine_inline.cpp.
   static bool IsTiny(const Job& job);

@@ -360,7 +360,8 @@ TEST_F(DeviceHistoryTest, ADeviceThatSaysThatItIsLostIsLostWithOneLine) {
     return std::ranges::count_if(lines, [](const std::string& line) { return line.find("is lost") != line.npos; });
   };
   ASSERT_TRUE(testing::Eventually([&] { return told() > 0; }));
-  EXPECT_THAT(engine_->Status().devices[0].lost, HasSubstr("NVML error 15"));
+  EXPECT_THAT(engine_->Status().devices[0].lost,
+              AllOf(HasSubstr("NVML error 15"), HasSubstr("since 2023-11-14T22:13:2")));
   engine_->SampleDevice(0);
   EXPECT_EQ(told(), 1);
   const std::vector<std::string> lines = log();
