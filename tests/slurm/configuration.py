@@ -21,8 +21,7 @@ SLURM = """\
 ClusterName={cluster}
 SlurmctldHost=login({login})
 AuthType=auth/munge
-# How long a requeued job waits follows from cred_expire.
-AuthInfo=socket={folder}/munge/socket,cred_expire=10
+AuthInfo=socket={folder}/munge/socket
 CredType=cred/munge
 SlurmUser=root
 SlurmdUser=root

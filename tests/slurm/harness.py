@@ -70,18 +70,20 @@ class SlurmCase(e2e.Case):
         self.processes.append(process)
         return process
 
-    def sbatch(self, *words, user=None, **options):
+    @classmethod
+    def sbatch(cls, *words, user=None, **options):
         """Submits on the login node; the job's id."""
-        options["env"] = self.environment | options.get("env", {})
-        return self.lab.sbatch(*words, user=user or self.USER, **options)
+        options["env"] = cls.environment | options.get("env", {})
+        return cls.lab.sbatch(*words, user=user or cls.USER, **options)
 
-    def wait_for_job(self, job, *states):
+    @classmethod
+    def wait_for_job(cls, job, *states):
         """Until Slurm says that it is in one of them; returns the job's fields."""
         last = {}
 
         def reached():
             nonlocal last
-            last = self.lab.job(job)
+            last = cls.lab.job(job)
             return last["JobState"] in states and last
         try:
             return e2e.wait_until(reached, f"Slurm's job {job} was {states}")
@@ -90,16 +92,18 @@ class SlurmCase(e2e.Case):
 
     # Daemons.
 
-    def serve(self, *words, script="hotplated.sbatch", daemon=(), daemons=1, user=None, **options):
+    @classmethod
+    def serve(cls, *words, script="hotplated.sbatch", daemon=(), daemons=1, user=None, **options):
         """`sbatch WORDS SCRIPT --device cpu DAEMON` as it is in deploy/slurm; waits until it serves: (job, [record, ...])."""
-        path = self.lab.folder / "deploy" / "slurm" / script
-        job = self.sbatch(*words, path, "--device", "cpu", *daemon, user=user, **options)
-        return job, self.wait_for_records(job, daemons, user=user)
+        path = cls.lab.folder / "deploy" / "slurm" / script
+        job = cls.sbatch(*words, path, "--device", "cpu", *daemon, user=user, **options)
+        return job, cls.wait_for_records(job, daemons, user=user)
 
-    def records(self, job, user=None):
+    @classmethod
+    def records(cls, job, user=None):
         """What the daemons of that job have published, by node."""
         found = []
-        for path in (self.lab.home(user or self.USER) / ".hotplate" / "servers").glob("*.json"):
+        for path in (cls.lab.home(user or cls.USER) / ".hotplate" / "servers").glob("*.json"):
             try:
                 record = json.loads(path.read_text())
             except FileNotFoundError:
@@ -108,25 +112,29 @@ class SlurmCase(e2e.Case):
                 found.append(record)
         return sorted(found, key=lambda record: record["endpoints"][0]["node"])
 
-    def wait_for_records(self, job, daemons=1, user=None):
+    @classmethod
+    def wait_for_records(cls, job, daemons=1, user=None):
         def published():
-            found = self.records(job, user)
+            found = cls.records(job, user)
             if len(found) >= daemons:
                 return found
-            fields = self.lab.job(job)
-            if fields["JobState"] not in ("PENDING", "CONFIGURING", "RUNNING"):
-                outputs = "\n".join(self.read(path.name, user) for path in self.lab.home(user or self.USER).glob(f"*{job}*.out"))
+            fields = cls.lab.job(job)
+            # COMPLETING: also while it is requeued.
+            if fields["JobState"] not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"):
+                outputs = "\n".join(cls.read(path.name, user) for path in cls.lab.home(user or cls.USER).glob(f"*{job}*.out"))
                 raise AssertionError(f"Slurm's job {job} is {fields['JobState']}, exit {fields['ExitCode']}:\n{outputs}")
             return None
         return e2e.wait_until(published, f"Slurm's job {job} published {daemons} records")
 
-    def strays(self, node):
+    @classmethod
+    def strays(cls, node):
         """What runs on the node besides Slurm's own daemon."""
-        return {pid: words for pid, words in self.lab.hosts[node].processes().items() if not words.startswith("slurmd ")}
+        return {pid: words for pid, words in cls.lab.hosts[node].processes().items() if not words.startswith("slurmd ")}
 
-    def read(self, name, user=None):
+    @classmethod
+    def read(cls, name, user=None):
         """A file in the user's home; "" while there is none."""
-        path = self.lab.home(user or self.USER) / name
+        path = cls.lab.home(user or cls.USER) / name
         return path.read_text(errors="replace") if path.exists() else ""
 
 

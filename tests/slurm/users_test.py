@@ -13,7 +13,7 @@ class Users(harness.SlurmCase):
         super().setUpClass()
         # As some sites have homes: everybody may look inside. What protects the record then is its own folder.
         cls.lab.home("alice").chmod(0o755)
-        cls.job, [cls.hers] = cls.serve(cls(), "-w", "gpu1")
+        cls.job, [cls.hers] = cls.serve("-w", "gpu1")
 
     def as_bob(self, record, name="guess"):
         """bob writes a record of his own; it is where his commands look."""
@@ -32,7 +32,7 @@ class Users(harness.SlurmCase):
         self.hotplate("status", "--directory", folder, user="bob", code=NOT_ALLOWED, says=str(folder))
 
     def test_a_guessed_token_is_refused(self):
-        """bob can find the port, and the certificate is shown to whoever connects: only the token is secret."""
+        # bob can find the port, and the certificate is shown to whoever connects: only the token is secret.
         real = self.hers["token"]
         for what, token in (("guessed", "a" * len(real)), ("nearly", real[:-1] + ("0" if real[-1] != "0" else "1"))):
             name = self.as_bob({**self.hers, "token": token}, what)
@@ -44,7 +44,7 @@ class Users(harness.SlurmCase):
         self.hotplate("status", "--server", self.as_bob(self.hers, "stolen"), user="bob")
 
     def test_the_token_is_nowhere_else(self):
-        """Slurm's output file and command lines are for everybody to read."""
+        # Slurm's output file and command lines are for everybody to read.
         commands = [words for host in self.lab.hosts.values() for words in host.processes().values()]
         self.assertTrue(any("hotplated" in words for words in commands))
         self.assertFalse([words for words in commands if self.hers["token"] in words])

@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+"""What befalls a daemon in an allocation: Slurm ends it in different ways, the network goes, Slurm itself goes, it is killed.
+
+After each test there is no process left on the node (where Slurm tracks processes by control group)."""
+
+import os
+import signal
+
+import harness
+from harness import CANCELLED, LONG_JOB, NO_DAEMON, wait_until
+
+RUN = ("run", "integrate2d", "--n", "1000")
+
+
+class Faults(harness.SlurmCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Slurm looks at times twice a minute, and a limit is a minute or more. These two live on the other node meanwhile.
+        script = cls.lab.folder / "deploy" / "slurm" / "hotplated.sbatch"
+        cls.warned = cls.sbatch("-w", "gpu2", "--time=2", "--signal=B:TERM@90", script, "--device", "cpu")
+        cls.unwarned = cls.sbatch("-w", "gpu2", "--gpus=1", "--time=1", "-o", "unwarned.out",
+                                  input="#!/bin/bash\nexec hotplated --device cpu\n")
+        for job in (cls.warned, cls.unwarned):
+            cls.wait_for_records(job)
+
+    def setUp(self):
+        self.mine = []
+
+    def tearDown(self):
+        self.lab.mend("gpu1")
+        for job in self.mine:
+            self.lab.lines("scancel", job)
+        for job in self.mine:
+            self.wait_for_job(job, "CANCELLED", "COMPLETED", "FAILED", "NODE_FAIL")
+        self.no_process_left("gpu1")
+
+    def no_process_left(self, node):
+        if self.lab.cgroups:
+            wait_until(lambda: not self.strays(node), f"no process was left on {node}")
+
+    def on_gpu1(self, *words, **options):
+        """A daemon there; returns its job and its name, which each command is told."""
+        job, [record] = self.serve("-w", "gpu1", *words, **options)
+        self.mine.append(job)
+        return job, record["name"]
+
+    def ended(self, job, name, *states):
+        self.wait_for_job(job, *states)
+        wait_until(lambda: not self.records(job), "the daemon withdrew its record")
+        self.hotplate("status", "--server", name, code=NO_DAEMON)
+
+    def process(self):
+        return next(pid for pid, words in self.strays("gpu1").items() if "bin/hotplated" in words)
+
+    # Slurm ends it.
+
+    def test_scancel(self):
+        job, name = self.on_gpu1()
+        self.lab.run("login", ["scancel", job], check=True)
+        self.ended(job, name, "CANCELLED")
+        self.assertIn("stopped", self.read(f"hotplated-{job}.out"))
+
+    def test_scancel_while_a_job_runs(self):
+        job, name = self.on_gpu1(daemon=["--drain-timeout", "1s"])
+        work = self.answer("submit", *LONG_JOB, "--server", name)["jobId"]
+        watch = self.start("wait", work, "--server", name)
+        wait_until(lambda: self.answer("show", work, "--server", name)["state"] == "RUNNING", "the job ran")
+        self.lab.run("login", ["scancel", job], check=True)
+        out, err = watch.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(watch.returncode, CANCELLED, out + err)
+        self.ended(job, name, "CANCELLED")
+
+    def test_scancel_of_a_stopped_process(self):
+        job, name = self.on_gpu1()
+        os.kill(self.process(), signal.SIGSTOP)
+        self.hotplate("status", "--server", name, code=NO_DAEMON, says=["does not answer", name])
+        self.lab.run("login", ["scancel", job], check=True)  # wakes it
+        self.ended(job, name, "CANCELLED")
+
+    def test_requeue(self):
+        job, name = self.on_gpu1("--requeue")
+        [first] = self.records(job)
+        self.lab.requeue(job)
+        [second] = wait_until(lambda: [record for record in self.records(job) if record["generation"] != first["generation"]],
+                              "the daemon published itself again")
+        self.assertEqual(second["name"], name)
+        self.assertNotEqual(second["token"], first["token"])
+        self.hotplate(*RUN, "--server", name)
+        self.hotplate("down", "--server", name)
+        self.ended(job, name, "COMPLETED")
+
+    def test_node_down(self):
+        job, name = self.on_gpu1("--no-requeue")
+        self.lab.lines("scontrol", "update", "NodeName=gpu1", "State=DOWN", "Reason=test")
+        try:
+            self.ended(job, name, "NODE_FAIL")
+        finally:
+            self.no_process_left("gpu1")
+            # It comes back by itself (ReturnToService=2) unless it is told to first.
+            self.lab.run("login", ["scontrol", "update", "NodeName=gpu1", "State=RESUME"], user="root")
+            self.lab.wait_for_nodes(["gpu1"])
+
+    # Network and controller.
+
+    def test_cut_off_and_restored(self):
+        job, name = self.on_gpu1()
+        work = self.answer("submit", *LONG_JOB, "--server", name)["jobId"]
+        wait_until(lambda: self.answer("show", work, "--server", name)["state"] == "RUNNING", "the job ran")
+        self.lab.cut("gpu1")
+        self.hotplate("status", "--server", name, code=NO_DAEMON, says=[name, "10.77.0.11", "does not answer"])
+        self.lab.mend("gpu1")
+        shown = wait_until(lambda: self.run_command("show", work, "--json", "--server", name)[0] == 0, "the daemon was reached again")
+        self.assertTrue(shown)
+        self.assertEqual(self.answer("show", work, "--server", name)["state"], "RUNNING")
+        self.hotplate("cancel", work, "--server", name)
+        wait_until(lambda: self.answer("show", work, "--server", name)["state"] == "CANCELLED", "the job was cancelled")
+        self.assertEqual(self.lab.state(job), "RUNNING")
+
+    def test_controller_away_and_back(self):
+        job, name = self.on_gpu1()
+        self.lab.stop("slurmctld")
+        self.hotplate("status", "--server", name)
+        self.hotplate(*RUN, "--server", name)
+        self.lab.start_controller()
+        self.lab.wait_for_registration()
+        self.hotplate(*RUN, "--server", name)
+        self.hotplate("down", "--server", name)
+        self.ended(job, name, "COMPLETED")
+
+    # It dies.
+
+    def test_killed(self):
+        job, name = self.on_gpu1()
+        os.kill(self.process(), signal.SIGKILL)
+        self.wait_for_job(job, "FAILED")
+        # Nobody was there to withdraw the record.
+        self.assertEqual(len(self.records(job)), 1)
+        for words in (["status"], RUN, ["down"]):
+            self.hotplate(*words, "--server", name, code=NO_DAEMON, says=name)
+        self.hotplate("status", "--server", name, code=NO_DAEMON, says=["ended", f"job {job}", "FAILED"])
+        # The next one is not in its way.
+        _, next_name = self.on_gpu1()
+        self.assertEqual(self.answer("status")["name"], next_name)
+
+    def test_what_it_left_running_dies_with_it(self):
+        if not self.lab.cgroups:
+            self.skipTest("this machine has no control groups that Slurm 22.05 can use: it would miss such processes")
+        job = self.sbatch("-w", "gpu1", "--gpus=1", "-o", "stray.out", input="#!/bin/bash\nsetsid sleep 3600 </dev/null >/dev/null 2>&1 &\n"
+                          "exec hotplated --device cpu\n")
+        self.mine.append(job)
+        [record] = self.wait_for_records(job)
+        self.assertIn("sleep 3600", self.strays("gpu1").values())
+        self.hotplate("down", "--server", record["name"])
+        self.wait_for_job(job, "COMPLETED")
+        wait_until(lambda: not self.strays("gpu1"), "no process was left")
+
+    # The last: they have waited since the beginning.
+
+    def test_time_limit(self):
+        fields = self.wait_for_job(self.unwarned, "COMPLETED", "TIMEOUT")
+        self.assertEqual(fields["JobState"], "COMPLETED", self.read("unwarned.out"))
+        self.ended(self.unwarned, f"lab-{self.unwarned}", "COMPLETED")
+
+    def test_time_warned_of_by_slurm(self):
+        self.ended(self.warned, f"lab-{self.warned}", "COMPLETED")
+        self.assertIn("SIGTERM", self.read(f"hotplated-{self.warned}.out"))
+        self.no_process_left("gpu2")
+
+
+if __name__ == "__main__":
+    harness.main()
