@@ -125,7 +125,7 @@ def _write_slurm(lab):
     (etc / "gres.conf").write_text("".join(
         f"NodeName={node} Name=gpu Type={name} File={folder}/dev/{node}/nvidia[0-{GPUS - 1}]\n" for node, name in GPU_TYPES.items()))
     if lab.cgroups:
-        (etc / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n"
+        (etc / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n"
                                          "ConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace=no\n")
     if lab.accounting:
         # slurmdbd refuses a file that others can read.

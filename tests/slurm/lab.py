@@ -54,10 +54,11 @@ def unavailable(accounting=False):
             return f"there is no {program}; deploy/install-deps.sh --slurm installs it"
     trial = subprocess.run(
         ["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "sh", "-c",
-         "mount --make-rprivate / && ip link add bridge type bridge && ip link add one type veth peer name other"],
+         "mount --make-rprivate / && mount -t tmpfs trial /tmp && mknod /tmp/gpu c 195 200 && chown 61001 /tmp/gpu && "
+         "hostname trial && ip link add bridge type bridge && ip link add one type veth peer name other"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
     if trial.returncode != 0:
-        return f"this machine refuses namespaces or virtual networks: {trial.stdout.strip()}"
+        return f"this machine refuses what hosts are made of: {trial.stdout.strip()}"
     return None
 
 
@@ -101,7 +102,7 @@ class Lab:
         self.folder.chmod(0o755)
         self.lock = open(self.folder / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
-        self.cgroups = all((CGROUPS / name / "cgroup.procs").exists() for name in CONTROLLERS)
+        self.cgroups = all(os.access(CGROUPS / name / "cgroup.procs", os.W_OK) for name in CONTROLLERS)
         if self.cgroups:
             for name in CONTROLLERS:
                 (CGROUPS / name / self.folder.name).mkdir()
