@@ -281,6 +281,7 @@ void Daemon::Serve() {
       case Control::Wish::Kind::kNone:
         break;
     }
+    server_->RefreshHealth();
     if (config_.idle_timeout.count() > 0 && engine_->DrainIfIdle(config_.idle_timeout, idle)) {
       return Drain(config_.drain_timeout, idle, true);
     }

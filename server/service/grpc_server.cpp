@@ -4,6 +4,8 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <map>
+
 #include "kernels/status.h"
 #include "server/service/arrays_service.h"
 #include "server/service/catalogue_service.h"
@@ -44,7 +46,12 @@ std::string TargetOf(const ListenOptions& options) {
 class Implementation final : public GrpcServer {
  public:
   explicit Implementation(const ServiceContext& context)
-      : catalogue_(context), arrays_(context), jobs_(context), telemetry_(context), server_service_(context) {}
+      : engine_(context.engine()),
+        catalogue_(context),
+        arrays_(context),
+        jobs_(context),
+        telemetry_(context),
+        server_service_(context) {}
 
   ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
 
@@ -88,7 +95,17 @@ class Implementation final : public GrpcServer {
   std::uint16_t port() const override { return port_; }
 
   void SetServing(bool serving) override {
-    if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(serving);
+    serving_ = serving;
+    RefreshHealth();
+  }
+
+  void RefreshHealth() override {
+    bool any = false;
+    for (const core::EngineStatus::DeviceStatus& device : engine_.Status().devices) {
+      any = any || device.lost.empty();
+      TellHealth(kHealthOfDevice + device.id, device.lost.empty());
+    }
+    TellHealth("", serving_ && any);
   }
 
   void Shutdown(std::chrono::system_clock::time_point deadline) override {
@@ -98,6 +115,16 @@ class Implementation final : public GrpcServer {
   }
 
  private:
+  // Only news: every telling goes to all who watch.
+  void TellHealth(const std::string& service, bool serving) {
+    auto* health = server_->GetHealthCheckService();
+    const auto [told, first] = health_.try_emplace(service, serving);
+    if (health == nullptr || (!first && told->second == serving)) return;
+    told->second = serving;
+    health->SetServingStatus(service, serving);
+  }
+
+  core::Engine& engine_;
   CatalogueService catalogue_;
   ArraysService arrays_;
   JobsService jobs_;
@@ -105,6 +132,8 @@ class Implementation final : public GrpcServer {
   ServerService server_service_;
   std::unique_ptr<grpc::Server> server_;
   std::uint16_t port_ = 0;
+  bool serving_ = false;
+  std::map<std::string, bool> health_;  // as told, by service
 };
 
 }  // namespace

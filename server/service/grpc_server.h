@@ -25,6 +25,8 @@ struct ListenOptions {
   std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
 };
 
+inline constexpr char kHealthOfDevice[] = "hotplate.device.";  // "hotplate.device.gpu0"
+
 inline constexpr std::uint64_t kRoomToRefuse = std::uint64_t{64} << 20;
 
 class GrpcServer {
@@ -36,8 +38,11 @@ class GrpcServer {
   virtual ~GrpcServer() = default;
 
   virtual std::uint16_t port() const = 0;  // 0 for a unix socket
-  // What health checks are told.
+  // What health checks are told from now on: NOT_SERVING if `serving` is false, or no device is left that runs jobs;
+  // and of each device, as the service kHealthOfDevice + its id, NOT_SERVING once it is lost.
   virtual void SetServing(bool serving) = 0;
+  // Looks again whether devices were lost.
+  virtual void RefreshHealth() = 0;
   // Lets calls end by themselves until the deadline, then cancels them; returns when none is left.
   virtual void Shutdown(std::chrono::system_clock::time_point deadline) = 0;
 };

@@ -90,6 +90,88 @@ TEST_P(AccessTest, HealthAndReflectionAnswerWithIt) {
   EXPECT_THAT(answer, testing::AllOf(HasSubstr("hotplate.v1.Jobs"), HasSubstr("hotplate.v1.Arrays")));
 }
 
+// A device that says what the test says.
+class Losable final : public Device {
+ public:
+  explicit Losable(const std::atomic<bool>& lost) : lost_(lost) {
+    info_.id = "gpu0";
+    info_.backend = "cuda";
+  }
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<MemoryPlan> Plan(const BoundCall&) const override {
+    return absl::FailedPreconditionError("no kernels");
+  }
+  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override { return std::make_unique<IdleLane>(); }
+  std::uint64_t FreeBytes() const override { return 0; }
+  DeviceMetrics Sample() override {
+    DeviceMetrics metrics;
+    if (lost_) metrics.lost = "the driver says: GPU is lost";
+    return metrics;
+  }
+
+ private:
+  struct IdleLane final : Lane {
+    Report Run(const Task&, TaskControl&) override { return {}; }
+  };
+  const std::atomic<bool>& lost_;
+  DeviceInfo info_;
+};
+
+class HealthTest : public ServerTest {
+ protected:
+  explicit HealthTest(bool cpu = true) : ServerTest(WithLosable(cpu)) {}
+
+  static TestServer::Options WithLosable(bool cpu) {
+    lost_ = false;
+    TestServer::Options options;
+    options.cpu = cpu;
+    options.more = [] { return std::make_unique<Losable>(lost_); };
+    return options;
+  }
+  // As grpc.health.v1 numbers it: 1 SERVING, 2 NOT_SERVING; 0 if the check is refused.
+  int Health(const std::string& service) {
+    Call call;
+    std::string answer;
+    const std::string request =
+        service.empty() ? "" : "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
+    const grpc::Status status = CallRaw(channel_, kHealth, request, call, &answer);
+    return status.ok() && answer.size() == 2 ? answer[1] : 0;
+  }
+  void LoseDevice(std::size_t index) {
+    lost_ = true;
+    server_.engine().SampleDevice(index);
+    server_.server().RefreshHealth();
+  }
+
+  static inline std::atomic<bool> lost_;
+};
+
+class OneDeviceHealthTest : public HealthTest {
+ protected:
+  OneDeviceHealthTest() : HealthTest(/*cpu=*/false) {}
+};
+
+TEST_F(HealthTest, EveryDeviceHasItsOwn) {
+  EXPECT_EQ(Health("hotplate.device.gpu0"), 1);
+  EXPECT_EQ(Health("hotplate.device.cpu0"), 1);
+  EXPECT_EQ(Health("hotplate.device.gpu7"), 0) << "there is none";
+  LoseDevice(1);
+  EXPECT_EQ(Health("hotplate.device.gpu0"), 2);
+  EXPECT_EQ(Health("hotplate.device.cpu0"), 1);
+  EXPECT_EQ(Health(""), 1) << "one is left";
+  server_.server().SetServing(false);
+  EXPECT_EQ(Health(""), 2);
+  EXPECT_EQ(Health("hotplate.device.cpu0"), 1) << "draining, and well";
+}
+
+TEST_F(OneDeviceHealthTest, ADaemonWithoutADeviceIsNotHealthy) {
+  EXPECT_EQ(Health(""), 1);
+  LoseDevice(0);
+  EXPECT_EQ(Health(""), 2);
+  server_.server().SetServing(true);
+  EXPECT_EQ(Health(""), 2);
+}
+
 TEST_P(AccessTest, ATokenMayNoMoreThanItsScope) {
   Call observe(TestServer::kWatcherToken);
   v1::ListKernelsResponse kernels;

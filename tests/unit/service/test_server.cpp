@@ -18,7 +18,8 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
   CpuOptions cpu;
   cpu.lanes = 2;
   cpu.memory_bytes = std::uint64_t{1} << 30;
-  devices.devices.push_back(OpenCpuDevice(cpu));
+  if (options_.cpu) devices.devices.push_back(OpenCpuDevice(cpu));
+  if (options_.more) devices.devices.push_back(options_.more());
   engine_ = std::make_unique<core::Engine>(options_.engine, BuiltinCatalog(), std::move(devices), arrays_, clock_);
   telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
   authenticator_ = std::make_shared<const Authenticator>(

@@ -45,6 +45,8 @@ class TestServer {
     core::EngineOptions engine;
     core::ArrayLimits arrays{.total_bytes = std::uint64_t{256} << 20, .array_bytes = std::uint64_t{64} << 20};
     std::uint64_t message_bytes = std::uint64_t{8} << 20;
+    bool cpu = true;                                // has the CPU's device
+    std::function<std::unique_ptr<Device>()> more;  // a device beside it
   };
   static Options OptionsWith(bool tls, const std::string& unix_socket = "",
                              std::uint64_t message_bytes = std::uint64_t{8} << 20) {
