@@ -124,9 +124,9 @@ def _write_slurm(lab):
         node_names=",".join(NODES), extra=lab.extra))
     (etc / "gres.conf").write_text("".join(
         f"NodeName={node} Name=gpu Type={name} File={folder}/dev/{node}/nvidia[0-{GPUS - 1}]\n" for node, name in GPU_TYPES.items()))
-    if lab.cgroups:
-        (etc / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n"
-                                         "ConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace=no\n")
+    # Named also where there are none: Slurm would look for them.
+    limits = "ConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace=no\n" if lab.cgroups else ""
+    (etc / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n{limits}")
     if lab.accounting:
         # slurmdbd refuses a file that others can read.
         descriptor = os.open(etc / "slurmdbd.conf", os.O_WRONLY | os.O_CREAT, 0o600)
