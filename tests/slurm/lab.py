@@ -10,8 +10,8 @@ The users alice and bob exist on these hosts only. All files are below one folde
 the shared file system. KillWait is 5 s.
 
 By hand:
-    tests/slurm/lab.py shell [HOST] [--user USER] [--accounting]    bring it up, open a shell, take it down at its end
-    tests/slurm/lab.py on HOST [--user USER] COMMAND ...            meanwhile, from another terminal
+    tests/slurm/lab.py shell [--user USER] [--accounting] [HOST]    bring it up, open a shell, take it down at its end
+    tests/slurm/lab.py on [--user USER] HOST COMMAND ...            meanwhile, from another terminal
 """
 
 import argparse
@@ -97,11 +97,12 @@ class Lab:
         self.down()
 
     def _up(self):
-        # Not below TMPDIR: the users must be able to get there.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
-        self.folder.chmod(0o755)
-        self.lock = open(self.folder / "lock", "w")
+        # Not below TMPDIR: the users must be able to get there. Under its name only when it is locked: see sweep.
+        draft = pathlib.Path(tempfile.mkdtemp(prefix="." + PREFIX, dir="/tmp"))
+        draft.chmod(0o755)
+        self.lock = open(draft / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.folder = draft.rename(draft.with_name(draft.name[1:]))
         self.cgroups = all(os.access(CGROUPS / name / "cgroup.procs", os.W_OK) for name in CONTROLLERS)
         if self.cgroups:
             for name in CONTROLLERS:
@@ -334,6 +335,7 @@ def sweep():
 
 def attach():
     """The newest lab that is up on this machine, kept by another program."""
+    sweep()
     found = sorted(pathlib.Path("/tmp").glob(PREFIX + "*/hosts.json"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise SystemExit("lab.py: no lab is up; `lab.py shell` brings one up")
