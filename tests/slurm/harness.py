@@ -1,7 +1,7 @@
 """A test class with a Slurm lab of its own: what it types runs as alice on the login node, in her home, which all nodes see.
 
 Everything of tests/e2e/harness.py works here too: self.hotplate(...), self.answer(...), self.wait_for_state(...), with
-user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ctest sets it).
+user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ctest sets it), else from build/release/bin.
 """
 
 import importlib.util
@@ -14,6 +14,7 @@ import unittest
 import lab as labs
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+os.environ.setdefault("HOTPLATE_BIN_DIR", str(SOURCE / "build" / "release" / "bin"))
 
 
 def _load(name, path):
