@@ -2,6 +2,7 @@
 # Packs the bundle and uses it as somebody who has nothing else: unpacked in another folder of this machine, and with
 # --roots in fresh Debian 11 (glibc 2.31) and Debian 13 (2.41) roots. There: the version, a daemon up, a product that is
 # verified, the daemon down, the conformance suite on the CPU, and a driver's library of the machine opened by the daemon.
+# On this machine also the GPU kit's end-to-end section, on the CPU.
 #   usage: tests/bundle/run.sh [--roots] [BUILD_FOLDER]
 # --roots needs root, debootstrap and a network; without them it says so and exits with 77 (skipped).
 set -euo pipefail
@@ -109,6 +110,15 @@ cc -shared -fPIC -Wl,--no-as-needed -Wl,-soname,libcuda.so.1 -o "$driver/libcuda
 
 step "From another folder of this machine"
 sh "$work/use.sh" "$tree" brief auto "$driver"
+
+step "The GPU kit from it, on the CPU"
+env -u HOTPLATE_BIN_DIR -u HOTPLATE_DIR -u HOTPLATE_SERVER "$tree/tests/gpu/run" --device cpu --quick --only end_to_end --out "$work/kit"
+python3 -c '
+import json, sys
+found = json.load(open(sys.argv[1]))
+statuses = {check["name"]: check["status"] for one in found["sections"] if one["name"] == "end_to_end" for check in one["checks"]}
+assert found["bundle"] and "vector_add from files" in statuses and set(statuses.values()) == {"pass"}, statuses
+' "$work/kit/gpu-kit.json"
 [ $roots = yes ] || { echo "bundle_test: ok"; exit 0; }
 
 for suite in bullseye trixie; do

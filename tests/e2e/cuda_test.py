@@ -12,6 +12,7 @@ from harness import BIN, FAILED, OK, PATIENCE, TRY_LATER
 
 FAKES = pathlib.Path(os.environ["HOTPLATE_FAKES"])
 PLUGIN = "libhotplate_cuda13.so"
+UUID = "GPU-00000000-0000-0000-0000-0000000000"  # the fake driver's, but for the last two digits: 10, 11 ...
 NPY_HEADER = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }"
 
 
@@ -151,6 +152,56 @@ class Cuda(harness.Case):
         self.add("--device", "gpu0", code=TRY_LATER, says=[why, "kernel selu failed"])
         self.hotplate("devices", says=[why])
         self.add("--device", "cpu0")
+
+    def nvml(self, text):
+        """The environment of a daemon whose NVML says this."""
+        path = self.folder / "nvml.txt"
+        path.write_text(text, encoding="utf-8")
+        return {"HOTPLATE_FAKE_NVML": str(path)}
+
+    def test_a_device_that_falls_off_says_so_and_since_when(self):
+        self.serve(fake="devices=2", env=self.nvml(f"device {UUID}10 00000000:10:00.0\npower 1000\nlost_after 40\n"
+                                                   f"device {UUID}11 00000000:11:00.0\npower 1000\n"))
+
+        def lost():
+            return next(one for one in self.answer("devices")["devices"] if one["id"] == "gpu0").get("lost", "")
+        why = harness.wait_until(lost, "the driver said that the GPU is lost")
+        self.assertRegex(why, r"GPU is lost.*\(since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\)")
+        self.add("--device", "gpu0", code=TRY_LATER, says=["gpu0 is lost", "GPU is lost", "(since 20"])
+        self.add("--device", "gpu1")
+
+    def test_a_device_by_its_uuid(self):
+        told = self.nvml("".join(f"device {UUID}{i} 00000000:{i}:00.0\npower 1000\n" for i in (10, 11, 12)))
+        for value, ids in ((UUID + "11", [UUID + "11"]), (f"{UUID}12,{UUID}10", [UUID + "12", UUID + "10"])):
+            process = self.serve("--require-cuda", fake="devices=3", env=told | {"CUDA_VISIBLE_DEVICES": value})
+            gpus = [one for one in self.answer("devices")["devices"] if one["backend"] == "cuda"]
+            self.assertEqual([one["uuid"] for one in gpus], ids)
+            self.assertEqual([one["id"] for one in gpus], [f"gpu{i}" for i in range(len(ids))])
+            self.assertNotIn("CUDA_VISIBLE_DEVICES", self.notes())
+            self.add("--device", f"gpu{len(ids) - 1}")
+            self.stop_daemon(process)
+
+    def test_what_is_pinned_for_each_device_is_not_the_arrays(self):
+        for lanes in (1, 3):
+            most = {}
+            for devices in (1, 2):
+                process = self.serve("--lanes", str(lanes), fake=f"devices={devices}")
+                status = self.answer("status")
+                most[devices] = int(status.get("info", status)["limits"]["arrayBytes"])
+                host = next(int(one["memoryBytes"]) for one in self.answer("devices")["devices"] if one["id"] == "cpu0")
+                self.stop_daemon(process)
+            buffer = 4 << 20  # four to a lane, two where the host is small, and two for uploads
+            large, small = ((each * lanes + 2) * buffer for each in (4, 2))
+            pinned = large if large <= host / 16 else small
+            self.assertEqual(most, {devices: (host - devices * pinned) // 4 * 3 for devices in (1, 2)})
+
+    def test_what_mig_hides_is_noted(self):
+        script = (f"device {UUID}10 00000000:10:00.0\nmig_mode 1\ninstance MIG-one\ninstance MIG-two\n"
+                  f"device {UUID}11 00000000:11:00.0\nmig_mode 1\n")
+        self.serve(fake="devices=1", env=self.nvml(script))
+        self.assertIn("MIG-two is not used: CUDA shows a process one MIG instance at most", self.notes())
+        self.assertNotIn("MIG-one is not used", self.notes())
+        self.assertIn(f"{UUID}11 is in MIG mode and has no instances", self.notes())
 
     def test_require_cuda_names_a_reason_for_each_plug_in(self):
         self.plug_in(name="libhotplate_cuda14.so")

@@ -1,7 +1,7 @@
 // CUDA with nothing of ours around it: what a kernel's bandwidth, a copy and a start are measured against.
-//   bench_bare_cuda copy          JSON: GB/s of device-to-device copies (bytes read and written), of pinned copies up
-//   and down bench_bare_cuda context       makes a context, a stream and a launch, and ends: its time is the process's
-//   bench_bare_cuda hold BYTES    takes all free device memory but BYTES, says so, and keeps it until its input ends
+//   bench_bare_cuda copy         JSON: GB/s of copies on the device (bytes read and written), and of pinned ones
+//   bench_bare_cuda context      makes a context, a stream and a launch, and ends: its time is the process's
+//   bench_bare_cuda hold BYTES   takes all free device memory but BYTES, says so, and keeps it until its input ends
 // Exit status 3: no device.
 #include <algorithm>
 #include <cstdint>

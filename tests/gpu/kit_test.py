@@ -14,7 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from kit import correctness, peers  # noqa: E402
+from kit import correctness, idle, peers  # noqa: E402
 from kit.section import Kit  # noqa: E402
 
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
@@ -91,7 +91,7 @@ class KitTest(unittest.TestCase):
             self.assertEqual(check["status"], "pass", said)
         self.assertEqual(found["exit_status"], 1)
 
-    def fake_gpu(self):
+    def fake_gpu(self, plugin="host_kernels"):
         """A tree of programs whose CUDA is the unit tests' fakes: (its bin folder, the fakes', the environment)."""
         real, tree = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]), self.folder / "tree"
         fakes = real.parent / "tests/unit/cuda/fakes"
@@ -100,21 +100,17 @@ class KitTest(unittest.TestCase):
             shutil.copy(real / name, tree / "bin")  # the daemon looks for plug-ins beside itself
         shutil.copytree(real.parent / "share", tree / "share")
         for folder in ("bin", "bin/faulting"):
-            shutil.copy(fakes / "host_kernels.so", tree / folder / "libhotplate_cuda13.so")
+            shutil.copy(fakes / f"{plugin}.so", tree / folder / "libhotplate_cuda13.so")
+        nvml = self.folder / "nvml.txt"
+        joules = " ".join(str(5000 * i) for i in range(1, 5000))  # more at each reading
+        nvml.write_text("device GPU-00000000-0000-0000-0000-000000000010 00000000:10:00.0\npower 50000\npower_limit 700000\n"
+                        f"sm_clock 1980\nmemory_clock 2619\ntemperature 40\nenergy {joules}\n", encoding="utf-8")
         return tree / "bin", fakes, {"HOTPLATE_BIN_DIR": str(tree / "bin"), "HOTPLATE_REQUIRE_CUDA": "1",
-                                     "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so")}
+                                     "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so"), "FAKE_CUDA": "devices=1",
+                                     "HOTPLATE_NVML_LIBRARY": str(fakes / "nvml.so"), "HOTPLATE_FAKE_NVML": str(nvml)}
 
-    def test_a_kernel_that_faults_on_a_fake_driver(self):
-        """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""
-        _, _, environment = self.fake_gpu()
-        broken = environment | {"FAKE_CUDA": "devices=1 breaking_kernel=vector_add"}
-        found, said = self.kit("--only", "sticky", env=broken)
-        self.assertEqual([check["status"] for check in section(found, "sticky")["checks"]], ["pass"] * 4, said)
-        # A kernel that does not fault is no proof.
-        found, said = self.kit("--only", "sticky", env=environment | {"FAKE_CUDA": "devices=1"}, code=1)
-        self.assertEqual([check["status"] for check in section(found, "sticky")["checks"][:3]], ["fail"] * 3, said)
-
-    def test_a_full_device_on_a_fake_driver(self):
+    def full_gpu(self):
+        """The same, with memory that another program can take: (the environment, bytes of the device)."""
         programs, fakes, environment = self.fake_gpu()
         total, held = 3 << 30, self.folder / "held"
         (self.folder / "libcuda.so.1").symlink_to(fakes / "driver.so")
@@ -132,15 +128,69 @@ sys.stdin.read()
 os.unlink(path)
 """, encoding="utf-8")
         holder.chmod(0o755)
-        environment |= {"FAKE_CUDA": f"devices=1 memory_bytes={total}", "FULL_DEVICE": str(held),
-                        "FULL_DEVICE_DRIVER": str(fakes / "driver.so"),
-                        "HOTPLATE_CUDA_DRIVER_LIBRARY": str(self.folder / "full.so")}
-        found, said = self.kit("--only", "memory", env=environment, code=1)
+        return environment | {"FAKE_CUDA": f"devices=1 memory_bytes={total}", "FULL_DEVICE": str(held),
+                              "FULL_DEVICE_DRIVER": str(fakes / "driver.so"),
+                              "HOTPLATE_CUDA_DRIVER_LIBRARY": str(self.folder / "full.so")}
+
+    def all_pass(self, found, said, *names):
+        for name in names:
+            for check in section(found, name)["checks"]:
+                self.assertEqual(check["status"], "pass", f"{check}\n{said}")
+
+    def test_a_kernel_that_faults_on_a_fake_driver(self):
+        """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""
+        _, _, environment = self.fake_gpu()
+        broken = environment | {"FAKE_CUDA": "devices=1 breaking_kernel=vector_add"}
+        found, said = self.kit("--only", "sticky", env=broken)
+        self.assertEqual([check["status"] for check in section(found, "sticky")["checks"]], ["pass"] * 4, said)
+        # A kernel that does not fault is no proof.
+        found, said = self.kit("--only", "sticky", env=environment | {"FAKE_CUDA": "devices=1"}, code=1)
+        self.assertEqual([check["status"] for check in section(found, "sticky")["checks"][:3]], ["fail"] * 3, said)
+
+    def test_a_full_device_on_a_fake_driver(self):
+        found, said = self.kit("--only", "memory", env=self.full_gpu())
         checks = section(found, "memory")["checks"]
-        self.assertEqual([check["status"] for check in checks[:4]], ["pass"] * 4, said)
+        self.assertEqual([check["status"] for check in checks[:5]], ["pass"] * 5, said)
         self.assertEqual(checks[1]["facts"]["fit"]["fit"], "LATER")
-        self.assertRegex(checks[4]["reason"], "has no kernel|the fake adds", said)  # the fakes are not every kernel
         self.assertIn(checks[5]["status"], ("pass", "not run"), said)  # a race
+
+    def test_arrays_that_stay_on_a_fake_driver(self):
+        found, said = self.kit("--only", "resident", env=self.full_gpu())
+        self.all_pass(found, said, "resident")
+        crowded = next(one for one in section(found, "resident")["checks"] if one["name"] == "more than the device holds")
+        self.assertGreater(crowded["facts"]["put_bytes"], crowded["facts"]["resident_bytes"])
+
+    def test_what_a_driver_is_told_and_tells_on_a_fake_one(self):
+        _, _, environment = self.fake_gpu()
+        found, said = self.kit("--only", "bad_input", "--only", "telemetry", env=environment)
+        self.all_pass(found, said, "bad_input", "telemetry")
+        # One that tells less.
+        (self.folder / "nvml.txt").write_text("device GPU-00000000-0000-0000-0000-000000000010 00000000:10:00.0\npower 50000\n",
+                                              encoding="utf-8")
+        found, said = self.kit("--only", "telemetry", env=environment)
+        checks = section(found, "telemetry")["checks"]
+        self.assertEqual([check["status"] for check in checks], ["not run", "not run", "pass"], said)
+        self.assertIn("energyJoules", checks[0]["reason"])
+
+    def test_everything_at_once_on_a_fake_driver(self):
+        _, _, environment = self.fake_gpu()
+        environment["FAKE_CUDA"] = f"devices=1 memory_bytes={12 << 30}"  # the long calls have large outputs
+        found, said = self.kit("--only", "end_to_end", "--only", "lanes", "--only", "cancel", "--only", "soak", env=environment)
+        self.all_pass(found, said, "end_to_end", "lanes", "cancel", "soak")
+        soak, memory = section(found, "soak")["checks"]
+        self.assertGreater(soak["facts"]["kept_arrays"], 0)
+        self.assertEqual(soak["facts"]["remark"], "--quick")
+        self.assertEqual(memory["facts"]["after"]["hotplate_device_resident_bytes"], 0)
+
+    def test_kernels_whose_library_is_missing_are_not_run_and_the_others_are(self):
+        _, _, environment = self.fake_gpu("calls_absent")
+        found, said = self.kit("--only", "end_to_end", "--only", "lanes", env=environment)
+        self.all_pass(found, said, "lanes")
+        checks = {check["name"]: check for check in section(found, "end_to_end")["checks"]}
+        product = checks.pop("matmul from files")
+        self.assertEqual(product["status"], "not run", said)
+        self.assertIn("libcuabsent.so.13", product["reason"])
+        self.assertEqual({check["status"] for check in checks.values()}, {"pass"}, said)
 
     def test_a_budget_that_is_over_is_said(self):
         found, _ = self.kit("--device", "cpu", "--only", "cancel", "--budget", "1")
@@ -220,6 +270,26 @@ time.sleep(1000)
         self.assertIsNone(code)
         self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p")}))
         self.assertEqual(kit.recorded, {"selu: p": "pass"})
+
+    def test_idle_time_is_what_is_not_the_devices(self):
+        def job(begin, end, **parts):
+            return {"startTime": f"2026-01-02T03:04:{begin}Z", "endTime": f"2026-01-02T03:04:{end}Z",
+                    "receipt": {name: str(ns) for name, ns in parts.items()}}
+        jobs = [job("05.000001", "05.000021", hostToDeviceNs=2000, kernelNs=9000, deviceToHostNs=3000),
+                job("05.0000215", "05.000041", kernelNs=12000), job("05.000041", "05.000061001", kernelNs=12000)]
+        self.assertEqual(idle.idle_ns(jobs), (60001 - 38000) / 3)
+        self.assertEqual(idle.nanoseconds("1970-01-01T00:00:02Z"), 2 * 10**9)
+
+    def test_jobs_behind_a_long_one_on_the_cpu(self):
+        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 300}
+        kit, facts = Kit(options, {}, self.folder / "results.jsonl"), {}
+        idle.idle(kit, facts)
+        found = [json.loads(line)["check"] for line in (self.folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([one["name"] for one in found],
+                         ["idle between queued jobs, kernels short", "idle between queued jobs, kernels over 50 us"])
+        for one in found:
+            self.assertEqual(one["facts"]["jobs"], idle.JOBS)
+            self.assertGreater(one["facts"]["measured"], 0)
 
     def test_the_peers_libraries_stay_their_own(self):
         options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 9}

@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
+#include "kernels/cpu/machine.h"
+#include "kernels/cuda/host_share.h"
 #include "tests/bench/kernels/ready.h"
 
 namespace hotplate::bench {
@@ -79,8 +81,11 @@ class Triad {
 
 class Server {
  public:
-  explicit Server(std::unique_ptr<Device> device)
-      : device_(std::move(device)), lane_(device_->OpenLane().value()), rows_(RowsFor(device_->info().backend)) {}
+  Server(std::unique_ptr<Device> device, int copy_threads)
+      : device_(std::move(device)),
+        copy_threads_(copy_threads),
+        lane_(device_->OpenLane().value()),
+        rows_(RowsFor(device_->info().backend)) {}
 
   std::string Answer(const std::string& line) {
     std::istringstream words(line);
@@ -142,7 +147,8 @@ class Server {
                        ", \"uuid\": " + Quoted(info.uuid) + ", \"instruction_set\": " + Quoted(info.instruction_set) +
                        ", \"compute_capability\": " + Quoted(info.compute_capability) +
                        ", \"memory_bytes\": " + std::to_string(info.memory_bytes) +
-                       ", \"threads\": " + std::to_string(info.threads_per_lane) + ", \"rows\": [";
+                       ", \"threads\": " + std::to_string(info.threads_per_lane) +
+                       ", \"copy_threads\": " + std::to_string(copy_threads_) + ", \"rows\": [";
     bool first = true;
     for (const Row& row : rows_) {
       text += first ? "" : ", ";
@@ -214,6 +220,7 @@ class Server {
   }
 
   const std::unique_ptr<Device> device_;
+  const int copy_threads_;
   const std::unique_ptr<Lane> lane_;
   const std::vector<Row> rows_;
   std::string ready_name_;
@@ -223,17 +230,21 @@ class Server {
 
 int Serve(const std::string& backend) {
   std::unique_ptr<Device> device;
+  int copy_threads = 0;
   if (backend == "cpu") {
     device = OpenCpuDevice({.lanes = 1});
   } else {
     CudaOptions options;
     options.lanes = kMostLanes;
+    const HostShare share = HostShareFor(kMostLanes, cpu::ReadMemory().total, cpu::UsableThreads());
+    options.copy_threads = copy_threads = share.copy_threads;
+    options.pinned_bytes = share.pinned_bytes;
     DeviceSet found = OpenCudaDevices(options, BuiltinCatalog());
     for (const std::string& note : found.notes) std::cerr << note << "\n";
     if (found.devices.empty()) return kExitNoDevice;
     device = std::move(found.devices.front());
   }
-  Server server(std::move(device));
+  Server server(std::move(device), copy_threads);
   for (std::string line; std::getline(std::cin, line);) std::cout << server.Answer(line) << std::endl;
   return 0;
 }

@@ -1,4 +1,6 @@
 // What a test tells the fake driver to be, what it asks it, and how calls fail.
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -9,6 +11,8 @@
 namespace hotplate {
 
 FakeDriver::FakeDriver() {
+  // What the device has given back is not the process's any more, as with a real one.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   for (int i = 0; i < kMostDevices; ++i) contexts_[i].device = i;
   if (const char* text = std::getenv("FAKE_CUDA")) script_ = Parsed(text);
 }

@@ -10,7 +10,9 @@ import subprocess
 import threading
 import time
 
+from .arrays import NUMBERS, pattern, write
 from .daemon import Daemon, wait_until
+from .device_memory import hold, let_go
 from .results import NOT_RUN, Failed, NotRun
 
 # What one call of each chunked kernel takes that would run for many minutes. A chunked kernel without a row fails.
@@ -32,7 +34,7 @@ def lanes_checks(_kit):
 def lanes(kit):
     with kit.check("4 lanes at once") as facts:
         with Daemon(kit, "--lanes", "4") as daemon:
-            work = [(kernel, case) for kernel in kit.place.kernel_names() for case in kit.cases(kernel, 3, 16 << 20)]
+            work = [(kernel, case) for kernel in kit.runnable() for case in kit.cases(kernel, 3, 16 << 20)]
             work *= 1 if kit.quick else 4
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 ran = list(pool.map(lambda one: kit.run_case(daemon, *one), work))
@@ -55,6 +57,7 @@ def cancel(kit):
         for kernel in chunked(kit):
             name = kernel["name"]
             with kit.check(f"cancel of {name}") as facts:
+                kit.need(name)
                 if name not in LONG:
                     raise Failed(f"no long call of {name}: give it a row in tests/gpu/kit/endurance.py")
                 job = daemon.answer("submit", name, *LONG[name])["jobId"]
@@ -101,31 +104,11 @@ def small_job(kit, daemon):
     kit.run_case(daemon, "vector_add", next(one for one in kit.cases("vector_add", 1000, 1 << 20) if "float32" in one))
 
 
-def hold(kit, leave):
-    """A program that takes all but `leave` bytes of the device, and what it said of it."""
-    process = subprocess.Popen(kit.place.program("bench_bare_cuda") + ["hold", str(leave)], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kit.environment)
-    said = process.stdout.readline()
-    if not said:
-        raise Failed(f"bench_bare_cuda hold ended with {process.wait(timeout=30)}: {process.stderr.read().strip()[:300]}")
-    return process, json.loads(said)
-
-
-def let_go(holder):
-    if holder is not None:
-        if not holder.stdin.closed:
-            holder.stdin.close()
-        try:
-            holder.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            holder.kill()
-            holder.wait()
-
-
 def memory(kit):
     """Another program takes all of the device but 700 MiB: a larger job waits in the queue, and runs once there is room."""
     with Daemon(kit, "--lanes", "1", "--array-bytes", "100TiB") as daemon:  # the device is the limit here, not the host
         with kit.check("larger than the device") as facts:
+            kit.need("matmul")
             larger_than_the_device(kit, daemon, facts)
         if not kit.place.program("bench_bare_cuda"):
             for name in memory_checks(kit)[1:]:
@@ -167,7 +150,7 @@ def memory(kit):
                 there.unlink()
                 daemon.hotplate("free", "big")
             with kit.check("healthy once there is room"):
-                for kernel in kit.place.kernel_names():
+                for kernel in kit.runnable():
                     kit.run_case(daemon, kernel, kit.cases(kernel, 2)[0])
         finally:
             let_go(holder)
@@ -224,6 +207,7 @@ def soak_checks(_kit):
     return ["soak", "memory after the soak"]
 
 
+SOAK_SECONDS = 60
 # What an idle daemon may hold more of than before: buffers that its lanes keep, the allocator's, another one's pool.
 SLACK = {"resident_bytes": 256 << 20, "hotplate_device_pinned_bytes": 256 << 20, "device_memory_beside_the_pool_bytes": 64 << 20}
 
@@ -233,7 +217,7 @@ def resources(daemon):
     the pool keeps for the next job is no loss, and comes back when somebody needs it."""
     metrics = daemon.metrics()
     found = {name: metrics[name] for name in ("hotplate_arrays_bytes", "hotplate_device_pool_used_bytes",
-                                              "hotplate_device_pinned_bytes") if name in metrics}
+                                              "hotplate_device_resident_bytes", "hotplate_device_pinned_bytes") if name in metrics}
     # Pinned memory is resident, and has its own line.
     found["resident_bytes"] = metrics.get("hotplate_resident_bytes", 0)
     if "hotplate_device_pool_reserved_bytes" in metrics and "hotplate_device_memory_used_bytes" in metrics:
@@ -242,19 +226,36 @@ def resources(daemon):
     return found
 
 
+def kept_arrays(kit, daemon, path, number):
+    """An upload, a job on it whose output stays, one on that, the result, and no more of them."""
+    names = [f"kept-{number}-{name}" for name in "abc"]
+    daemon.hotplate("put", path, "--name", names[0])
+    for last, name in zip(names, names[1:]):
+        daemon.hotplate("run", "vector_add", f"array:{last}", f"array:{names[0]}", "-o", f"array:{name}")
+    there = pathlib.Path(kit.folder) / f"{names[2]}.npy"
+    daemon.hotplate("get", names[2], "-o", there)
+    data = there.read_bytes()[-4 * NUMBERS:]
+    there.unlink()
+    if data != pattern(NUMBERS, 3):
+        raise Failed(f"{names[2]} is not three times what was put")
+    daemon.hotplate("free", *names)
+
+
 def long_calls(kit):
-    return [kernel["name"] for kernel in chunked(kit) if kernel["name"] in LONG]
+    return [kernel["name"] for kernel in chunked(kit) if kernel["name"] in LONG and kernel["name"] in kit.runnable()]
 
 
 def soak(kit):
     with Daemon(kit, "--lanes", "3", "--result-retention", "1s") as daemon:
-        work = [(kernel, case) for kernel in kit.place.kernel_names() for case in kit.cases(kernel, 3, 8 << 20)]
+        work = [(kernel, case) for kernel in kit.runnable() for case in kit.cases(kernel, 3, 8 << 20)]
+        path = write(kit, "kept", NUMBERS)
         long = long_calls(kit)
         before = None
         with kit.check("soak") as facts:
             # Everything once, the long calls too, on all lanes: pools, buffers and libraries are then as large as they get.
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 list(pool.map(lambda one: kit.run_case(daemon, *one), work))
+                list(pool.map(lambda number: kept_arrays(kit, daemon, path, number), range(3)))
             for kernel in long:
                 jobs = [daemon.answer("submit", kernel, *LONG[kernel])["jobId"] for _ in range(3)]
                 daemon.wait_for_state(jobs[0], "RUNNING", patience=20)
@@ -265,9 +266,12 @@ def soak(kit):
                     daemon.wait_for_state(job, "CANCELLED", patience=20)
             time.sleep(2)
             before = resources(daemon)
-            # Not all that is left: on a slow machine the calls that run at the end take a while too.
-            seconds = 5 if kit.quick else max(5, min(60, (kit.left() - 6) * 0.7))
-            end, count, lock = time.monotonic() + seconds, [0, 0], threading.Lock()
+            # Some time is for the calls that run at the end, and for what comes back after them.
+            seconds = 5 if kit.quick else max(5, min(SOAK_SECONDS, kit.left() - 10))
+            end, count, lock = time.monotonic() + seconds, [0, 0, 0], threading.Lock()
+            facts |= {"measured": round(seconds, 1), "unit": "s"}
+            if seconds < SOAK_SECONDS:
+                facts["remark"] = "--quick" if kit.quick else f"no time for {SOAK_SECONDS} s; --only soak gives it"
 
             def worker(number):
                 turn = number
@@ -280,6 +284,11 @@ def soak(kit):
                         with lock:
                             count[1] += 1
                         continue
+                    if turn % 5 == 0:
+                        kept_arrays(kit, daemon, path, turn * 6 + number)
+                        with lock:
+                            count[2] += 1
+                        continue
                     kit.run_case(daemon, *work[turn % len(work)])
                     with lock:
                         count[0] += 1
@@ -287,7 +296,7 @@ def soak(kit):
             with concurrent.futures.ThreadPoolExecutor(6) as pool:
                 for done in [pool.submit(worker, number * 5) for number in range(6)]:
                     done.result()
-            facts |= {"seconds": seconds, "jobs": count[0], "cancelled": count[1]}
+            facts |= {"seconds": seconds, "jobs": count[0], "cancelled": count[1], "kept_arrays": count[2]}
             if any(device.get("lost") for device in daemon.devices()):
                 raise Failed(f"a device was lost: {daemon.devices()}")
         with kit.check("memory after the soak") as facts:
@@ -300,6 +309,7 @@ def soak(kit):
                 return {name: (value, facts["after"].get(name)) for name, value in before.items()
                         if facts["after"].get(name, 0) > value + SLACK.get(name, 0)}
             try:
+                # Devices are told of arrays that are gone a little later.
                 wait_until(lambda: not grown(), "memory was back", patience=5)
             except Failed as why:
                 raise Failed(f"not back at the start: {grown()}") from why

@@ -79,4 +79,6 @@ def note(check):
         if facts.get("goal") is not None:
             text += f" (goal {'>=' if facts['at_least'] else '<='} {facts['goal']:g})"
         reason = text if not reason else f"{text}; {reason}"
+    if facts.get("remark"):
+        reason = "; ".join(part for part in (reason, facts["remark"]) if part)
     return reason if len(reason) <= 160 else reason[:157] + "..."

@@ -46,6 +46,15 @@ class Kit:
         """Seconds until the section ought to end by itself, rather than be ended."""
         return self.end - time.monotonic()
 
+    def need(self, kernel):
+        """Not run without this kernel: a library that it calls is not there, say."""
+        if kernel in self.facts.get("unavailable", {}):
+            raise NotRun(self.facts["unavailable"][kernel])
+
+    def runnable(self):
+        """Names of the kernels that the device has."""
+        return [name for name in self.place.kernel_names() if name not in self.facts.get("unavailable", {})]
+
     def write(self, line):
         with open(self.results_file, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
