@@ -6,6 +6,7 @@ user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ct
 
 import importlib.util
 import json
+import os
 import pathlib
 import signal
 import sys
