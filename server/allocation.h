@@ -1,28 +1,42 @@
-// Where a daemon runs: the node's addresses, and the Slurm allocation if there is one.
+// What Slurm says of the allocation that a daemon runs in, by the environment of its batch script or step.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "server/config.h"
 
 namespace hotplate::server {
 
-// What Slurm says in the environment of a batch script or step; empty for a daemon started by hand.
+// All empty for a daemon started by hand.
 struct Allocation {
-  std::string cluster;
-  std::string job_id;
+  std::string cluster, job_id;  // together its identity
+  std::string partition, node_list;
+  std::string node;         // the daemon's, by the name that Slurm has for it
+  std::string submit_host;  // where the user asked for it: most likely where clients are
   std::uint32_t restart_count = 0;
+  // The daemon is one of several: it runs in a step of an allocation of more than one node.
+  bool one_of_several = false;
   std::optional<std::chrono::system_clock::time_point> end_time;
+
+  // Of this node; 0: Slurm does not say. Memory is limited by neither where it is 0.
+  std::uint32_t gpus = 0, cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string gpu_ids;        // Slurm's own numbers of the GPUs, "0,1"
+  std::string memory_source;  // which variable said so
+
+  bool empty() const { return job_id.empty(); }
 };
 
+// A shell that salloc started on the login node has an allocation, but is not in it: that one is empty here.
 Allocation ReadAllocation(const Surroundings& surroundings);
 
-std::string NodeName();
+// The job id of an allocation that this process has and is not in; empty: there is none.
+std::string AllocationElsewhere(const Surroundings& surroundings);
 
-// The numeric addresses at which others reach a daemon that listens on `listen`: itself, or for 0.0.0.0 and :: the
-// node's own, those of real networks first.
-std::vector<std::string> ReachableAddresses(const std::string& listen);
+// "fake-17", or "fake-17-gpu2" for one of several; "local" without an allocation.
+std::string DefaultName(const Allocation& allocation);
 
 }  // namespace hotplate::server

@@ -12,6 +12,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/spec.h"
 #include "kernels/status.h"
+#include "server/allocation.h"
 #include "server/manual.h"
 #include "server/settings.h"
 #include "server/version.h"
@@ -111,17 +112,40 @@ std::string Absolute(const std::string& path, const Surroundings& surroundings) 
   return (std::filesystem::path(surroundings.current_folder) / path).lexically_normal().string();
 }
 
+// Clients are on another node than an allocation's; by hand, everybody is here.
+std::string DefaultListen(const Config& config, const Allocation& allocation) {
+  if (!config.interface.empty()) return "";
+  return allocation.empty() || config.insecure ? "127.0.0.1" : "0.0.0.0";
+}
+
+// A stronger source's choice of one of the two replaces a weaker one's of the other.
+absl::Status CheckListen(const std::vector<Given>& given) {
+  const auto is = [&](const char* flag) {
+    return std::any_of(given.begin(), given.end(), [&](const Given& one) { return one.setting->flag == flag; });
+  };
+  if (!is("listen") || !is("interface")) return absl::OkStatus();
+  return Invalid("listen and interface are both given: an address or an interface to listen on; drop one of the two");
+}
+
 // What rows cannot see alone: paths made absolute, defaults that depend on the surroundings, contradictions.
 absl::Status Complete(const Surroundings& surroundings, Config& config) {
+  const Allocation allocation = ReadAllocation(surroundings);
+  if (config.name.empty()) config.name = DefaultName(allocation);
+  if (config.listen.empty()) config.listen = DefaultListen(config, allocation);
   if (config.directory.empty()) config.directory = surroundings.home + "/.hotplate";
-  for (std::string* path : {&config.directory, &config.log_file, &config.unix_socket}) {
+  for (std::string* path : {&config.directory, &config.log_file, &config.unix_socket, &config.scratch}) {
     *path = Absolute(*path, surroundings);
   }
+  if (config.scratch.empty()) config.scratch = config.directory + "/saved";
   if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
   for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
 
+  if (config.insecure && !config.interface.empty() && config.unix_socket.empty()) {
+    return Invalid("insecure with interface \"" + config.interface +
+                   "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
+  }
   const bool loopback = config.listen.starts_with("127.") || config.listen == "::1";
-  if (config.insecure && config.unix_socket.empty() && !loopback) {
+  if (config.insecure && config.unix_socket.empty() && !config.listen.empty() && !loopback) {
     return Invalid("insecure with listen \"" + config.listen +
                    "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
   }
@@ -263,6 +287,7 @@ absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::s
   ReadEnvironment(surroundings, from_environment);
   command_line.Collect(from_flags);
   for (const std::vector<Given>* source : {&from_file, &from_environment, &from_flags}) {
+    if (absl::Status status = CheckListen(*source); !status.ok()) return status;
     if (absl::Status status = ApplyAll(*source, config); !status.ok()) return status;
   }
   if (absl::Status status = Complete(surroundings, config); !status.ok()) return status;

@@ -15,11 +15,18 @@ namespace hotplate::server {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
+// The first that is free of these; 0: any that is free.
+struct PortRange {
+  std::uint16_t first = 0, last = 0;
+  friend bool operator==(const PortRange&, const PortRange&) = default;
+};
+
 struct Config {
-  std::string name = "local";
+  std::string name;       // never empty once read
   std::string directory;  // HOTPLATE_DIR
-  std::string listen = "127.0.0.1";
-  std::uint16_t port = 0;   // 0: any that is free
+  std::string listen;     // empty: the interface's
+  std::string interface;  // listen on its address
+  PortRange port;
   std::string unix_socket;  // instead of an address and a port
   bool insecure = false;    // no TLS; the token is asked for all the same
 
@@ -45,6 +52,9 @@ struct Config {
   std::chrono::nanoseconds idle_timeout = std::chrono::minutes(15);  // 0: never
   std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
 
+  std::chrono::nanoseconds squeue_interval = std::chrono::minutes(1);  // 0: never
+
+  std::string scratch;                  // where arrays under a lease are saved at the end
   std::vector<std::string> path_roots;  // inputs by path must lie below one of these
   std::string log_file;                 // empty: standard error
   std::string log_level = "info";

@@ -4,20 +4,26 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <random>
 #include <thread>
+#include <utility>
 
 #include "kernels/array/quoted.h"
 #include "kernels/device.h"
 #include "kernels/status.h"
+#include "server/addresses.h"
 #include "server/allocation.h"
+#include "server/allocation_end.h"
 #include "server/control.h"
+#include "server/description.h"
 #include "server/devices.h"
 #include "server/endpoint.h"
 #include "server/log.h"
 #include "server/quantity.h"
+#include "server/saved_arrays.h"
 #include "server/service/grpc_server.h"
 #include "server/tls.h"
 #include "server/version.h"
@@ -34,6 +40,16 @@ constexpr nanoseconds kTick = seconds(1);
 constexpr std::chrono::milliseconds kGoodbye{500};
 // On top of the drain timeout, for jobs to see that they are cancelled.
 constexpr nanoseconds kLastResort = seconds(2);
+// After the jobs' time is over, for arrays that the last of them made.
+constexpr nanoseconds kSavingAfterJobs = seconds(2);
+// For arrays when nothing else goes on.
+constexpr nanoseconds kLongestSaving = std::chrono::minutes(5);
+// Before the allocation's end the drain has to be over: for all of the above, and clocks that differ.
+constexpr nanoseconds kEndMargin = seconds(15);
+constexpr nanoseconds kLongestLastDrain = std::chrono::minutes(2);
+// How long the last look at the allocation's end may hold the drain up.
+constexpr nanoseconds kLastLook = seconds(5);
+constexpr std::size_t kMostNames = 20;
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "hotplated: %s\n", std::string(status.message()).c_str());
@@ -77,13 +93,20 @@ class Daemon {
  private:
   absl::Status OpenDevices();
   absl::Status Listen();
-  absl::Status Publish(std::uint16_t port);
+  absl::Status ListenWithin(const PortRange& ports, ListenOptions options);
+  absl::Status Publish(const std::string& listen, std::uint16_t port);
   ServiceContext::Parts Parts() const;
-  v1::GetServerInfoResponse Info() const;
+  SelfFacts Facts() const { return {config_, allocation_, generation_, start_time_}; }
+  void FollowAllocation();
+  void EndChanged(std::optional<core::WallTime> before, core::WallTime now);
+  bool EndIsNear(nanoseconds& left);
+  nanoseconds TimeToSaveWhenIdle() const;
   nanoseconds TimeoutOf(const Control::Wish& wish) const { return wish.timeout.value_or(config_.drain_timeout); }
-  void Drain(nanoseconds timeout, const std::string& reason, bool leave);
+  // Does not return if the daemon leaves. `saving`: how long arrays may be saved, if that is longer than the drain.
+  void Drain(nanoseconds timeout, const std::string& reason, bool leave, nanoseconds saving = {});
+  void TellWhatWasSaved();
   void SayGoodbye();
-  Control::Wish ListenUntil(core::SteadyTime last, bool leaving);
+  Control::Wish ListenUntil(core::SteadyTime last);
   void TellWhatIsDropped();
   [[noreturn]] void Leave();
 
@@ -104,10 +127,27 @@ class Daemon {
   std::unique_ptr<core::TelemetrySampler> telemetry_;
   std::unique_ptr<ServiceContext> context_;
   std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<ArraySaver> saver_;
+  SavedArrays saved_;
+
+  bool signalled_ = false;  // to stop
+  // Of the main thread: the warnings, and what Slurm had answered, and when it was asked once more before the end.
+  EndWarnings warnings_;
+  std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
+
+  std::mutex record_mutex_;
+  std::optional<v1::EndpointRecord> record_;  // as published; guarded by record_mutex_
+  std::unique_ptr<AllocationEnd> end_;        // its thread uses what stands before it
 };
 
 absl::Status Daemon::Start() {
-  absl::StatusOr<EndpointSlot> slot = EndpointSlot::Claim(config_.directory, config_.name);
+  allocation_ = ReadAllocation(surroundings_);
+  // Slurm numbers GPUs as the bus does; CUDA by itself begins with the fastest, which on a node of several kinds would
+  // be another's. There are no threads yet.
+  if (!allocation_.empty()) setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*replace=*/0);
+  Tenancy tenancy;
+  if (!allocation_.empty()) tenancy = {allocation_.cluster + "/" + allocation_.job_id, allocation_.restart_count};
+  absl::StatusOr<EndpointSlot> slot = EndpointSlot::Claim(config_.directory, config_.name, tenancy);
   if (!slot.ok()) return slot.status();
   slot_.emplace(*std::move(slot));
   auto log = OpenLog(config_.log_file, config_.log_level);
@@ -117,7 +157,10 @@ absl::Status Daemon::Start() {
   auto control = Control::Create();
   if (!control.ok()) return control.status();
   control_ = *std::move(control);
-  allocation_ = ReadAllocation(surroundings_);
+  if (const std::string job = AllocationElsewhere(surroundings_); !job.empty()) {
+    log_->warn("SLURM_JOB_ID is {}, but this is none of that job's nodes: a daemon by hand; srun starts it there", job);
+  }
+  FollowAllocation();
 
   if (!config_.insecure) {
     absl::StatusOr<Identity> identity = MakeIdentity();
@@ -137,7 +180,8 @@ absl::Status Daemon::Start() {
 absl::Status Daemon::OpenDevices() {
   std::uint64_t host_bytes = 0;
   absl::StatusOr<DeviceSet> devices = ChooseDevices(
-      config_, BuiltinCatalog(), [log = log_](const std::string& line) { log->warn("{}", line); }, host_bytes);
+      config_, allocation_, BuiltinCatalog(), [log = log_](const std::string& line) { log->warn("{}", line); },
+      host_bytes);
   if (!devices.ok()) return devices.status();
   for (const std::string& source : devices->sources) log_->info("{}", source);
   for (const std::string& note : devices->notes) log_->info("{}", note);
@@ -162,43 +206,18 @@ absl::Status Daemon::OpenDevices() {
   options.session_timeout = config_.session_timeout;
   options.log_level = LevelOf(log_->level());
   options.log = [log = log_](core::LogLevel level, const std::string& line) { log->log(LevelOf(level), "{}", line); };
-  options.allocation_end = [end = allocation_.end_time] { return end; };
+  options.allocation_end = [this] { return end_->Get(); };
   engine_ = std::make_unique<core::Engine>(std::move(options), BuiltinCatalog(), *std::move(devices), *arrays_, clock_);
   telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
+  saver_ = std::make_unique<ArraySaver>(
+      *arrays_, SavedArraysFolder(config_), generation_, [log = log_](const SavedArrays::One& one) {
+        if (one.file.empty()) {
+          log->warn("array {} ({}) is not saved: {}", one.name, one.id.value(), one.why_not);
+        } else {
+          log->info("array {} ({}) is saved: {}", one.name, one.id.value(), one.file);
+        }
+      });
   return absl::OkStatus();
-}
-
-v1::GetServerInfoResponse Daemon::Info() const {
-  v1::GetServerInfoResponse info;
-  info.set_generation(generation_);
-  info.set_name(config_.name);
-  info.mutable_versions()->set_hotplate(kVersion);
-  info.mutable_allocation()->set_cluster(allocation_.cluster);
-  info.mutable_allocation()->set_job_id(allocation_.job_id);
-  if (allocation_.end_time) wire::ToProto(*allocation_.end_time, *info.mutable_allocation()->mutable_end_time());
-  v1::Limits& limits = *info.mutable_limits();
-  limits.set_message_bytes(config_.message_bytes);
-  limits.set_inline_bytes(config_.inline_bytes);
-  limits.set_array_bytes(arrays_->limits().total_bytes);
-  limits.set_max_array_bytes(arrays_->limits().array_bytes);
-  limits.set_queued_jobs(config_.queue);
-  limits.set_open_streams(config_.max_streams);
-  limits.set_sessions(config_.max_sessions);
-  wire::ToProto(config_.longest_lease, *limits.mutable_longest_lease());
-  wire::ToProto(config_.result_retention, *limits.mutable_result_retention());
-  for (const std::string& root : config_.path_roots) limits.add_path_roots(root);
-  for (const auto& device : engine_->devices()) {
-    wire::ToProto(device->info(), "", *info.add_devices());
-    // Of the node: all its GPUs have the same.
-    if (!device->info().driver_version.empty()) info.mutable_versions()->set_driver(device->info().driver_version);
-  }
-  wire::ToProto(start_time_, *info.mutable_start_time());
-  info.set_pid(static_cast<std::uint32_t>(getpid()));
-  info.set_node(NodeName());
-  for (const std::string& note : engine_->device_notes()) info.add_device_notes(note);
-  if (config_.idle_timeout.count() > 0) wire::ToProto(config_.idle_timeout, *info.mutable_idle_timeout());
-  wire::ToProto(config_.drain_timeout, *info.mutable_drain_timeout());
-  return info;
 }
 
 ServiceContext::Parts Daemon::Parts() const {
@@ -214,7 +233,8 @@ ServiceContext::Parts Daemon::Parts() const {
     log_->warn("path-root {} is no folder that can be reached: no input by path comes from there", Quoted(root));
   }
   for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
-  parts.info = Info();
+  parts.info = DescribeServer(Facts(), *engine_);
+  parts.allocation_end = [this] { return end_->Get(); };
   parts.facts.versions = parts.info.versions();
   return parts;
 }
@@ -223,47 +243,115 @@ absl::Status Daemon::Listen() {
   context_ = std::make_unique<ServiceContext>(Parts());
   ListenOptions options;
   options.address = config_.listen;
-  options.port = config_.port;
+  if (config_.unix_socket.empty() && !config_.interface.empty()) {
+    absl::StatusOr<std::string> address = AddressOfInterface(config_.interface);
+    if (!address.ok()) return address.status();
+    options.address = *std::move(address);
+  }
   options.unix_socket = config_.unix_socket;
   options.identity = identity_;
   options.message_bytes = config_.message_bytes;
   options.keepalive = config_.keepalive;
-  absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, options);
-  if (!server.ok()) return server.status();
-  server_ = *std::move(server);
+  if (absl::Status status = ListenWithin(config_.port, options); !status.ok()) return status;
   server_->SetServing(true);
-  return Publish(server_->port());
+  return Publish(options.address, server_->port());
 }
 
-absl::Status Daemon::Publish(std::uint16_t port) {
-  v1::EndpointRecord record;
-  record.set_schema_version(1);
-  record.set_name(config_.name);
-  record.set_hotplate_version(kVersion);
-  record.set_cluster(allocation_.cluster);
-  record.set_slurm_job_id(allocation_.job_id);
-  record.set_restart_count(allocation_.restart_count);
-  record.set_generation(generation_);
-  const std::vector<std::string> addresses = config_.unix_socket.empty()
-                                                 ? ReachableAddresses(config_.listen)
-                                                 : std::vector<std::string>{"unix:" + config_.unix_socket};
-  for (const std::string& address : addresses) {
-    v1::Endpoint& endpoint = *record.add_endpoints();
-    endpoint.set_node(NodeName());
-    endpoint.set_address(address);
-    endpoint.set_port(port);
+// Begins anywhere in the range: daemons that start at the same moment are less in each other's way.
+absl::Status Daemon::ListenWithin(const PortRange& ports, ListenOptions options) {
+  const unsigned count = ports.last - ports.first + 1U;
+  const unsigned start = count > 1 ? std::random_device()() % count : 0;
+  absl::Status why = absl::OkStatus();
+  for (unsigned i = 0; i < count; ++i) {
+    options.port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
+    // gRPC's own attempt says much in the log.
+    if (count > 1 && options.unix_socket.empty() && !PortIsFree(options.address, options.port)) continue;
+    absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, options);
+    if (server.ok()) {
+      server_ = *std::move(server);
+      return absl::OkStatus();
+    }
+    why = server.status();
   }
+  if (count == 1) return why;
+  return absl::UnavailableError(ToAbsl("no port from " + std::to_string(ports.first) + " to " +
+                                       std::to_string(ports.last) + " is free on " + options.address +
+                                       "; give --port another range, or 0 for any port"));
+}
+
+absl::Status Daemon::Publish(const std::string& listen, std::uint16_t port) {
+  const std::vector<std::string> addresses =
+      config_.unix_socket.empty()
+          ? ReachableAddresses(listen, {{allocation_.node, NodeName()}, allocation_.submit_host})
+          : std::vector<std::string>{"unix:" + config_.unix_socket};
+  v1::EndpointRecord record = DescribeEndpoint(Facts(), addresses, port);
   if (identity_) record.set_certificate_pem(identity_->certificate_pem);
   record.set_token(secret_);
-  wire::ToProto(start_time_, *record.mutable_start_time());
-  if (allocation_.end_time) wire::ToProto(*allocation_.end_time, *record.mutable_allocation_end_time());
-  record.set_pid(static_cast<std::uint32_t>(getpid()));
-  record.set_log_file(config_.log_file);
-  if (absl::Status status = slot_->Publish(record); !status.ok()) return status;
+  {
+    const std::scoped_lock lock(record_mutex_);
+    record_ = std::move(record);
+    if (const auto end = end_->Get()) wire::ToProto(*end, *record_->mutable_allocation_end_time());
+    if (absl::Status status = slot_->Publish(*record_); !status.ok()) return status;
+  }
   log_->info("serving \"{}\" at {}{} (hotplated {}, pid {}{}), record {}", config_.name, addresses[0],
              port != 0 ? fmt::format(":{}", port) : std::string(), kVersion, getpid(),
              config_.insecure ? ", without TLS" : "", slot_->record_path());
   return absl::OkStatus();
+}
+
+void Daemon::FollowAllocation() {
+  AllocationEnd::Options options;
+  options.known = allocation_.end_time;
+  if (!allocation_.empty() && config_.squeue_interval.count() > 0) {
+    options.interval = std::max<nanoseconds>(config_.squeue_interval, seconds(1));
+  }
+  options.ask = [id = allocation_.job_id](const std::function<bool()>& give_up) { return AskSqueue(id, give_up); };
+  options.changed = [this](std::optional<core::WallTime> before, core::WallTime now) { EndChanged(before, now); };
+  options.failed = [this](const absl::Status& why) {
+    log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
+               end_->Get() ? "the allocation's end may have changed" : "when the allocation ends is not known",
+               FormatDuration(config_.squeue_interval));
+  };
+  end_ = std::make_unique<AllocationEnd>(std::move(options));
+  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, UtcText(*end));
+  end_->Start();
+}
+
+// On the thread that asks Slurm. Whoever reads the record later is to see the new end too.
+void Daemon::EndChanged(std::optional<core::WallTime> before, core::WallTime now) {
+  log_->info("allocation {} ends at {}{}", allocation_.job_id, UtcText(now),
+             before ? ", no longer at " + UtcText(*before) : "");
+  const std::scoped_lock lock(record_mutex_);
+  if (!record_) return;  // not published yet
+  wire::ToProto(now, *record_->mutable_allocation_end_time());
+  if (absl::Status status = slot_->Update(*record_); !status.ok()) {
+    log_->warn("the record keeps the old end: {}", std::string(status.message()));
+  }
+}
+
+// True: it is time to drain, and `left` what there is for it.
+bool Daemon::EndIsNear(nanoseconds& left) {
+  const std::optional<core::WallTime> end = end_->Get();
+  if (!end) return false;
+  left = *end - clock_.WallNow();
+  if (warnings_.Due(left)) {
+    const std::string text = "the allocation ends at " + UtcText(*end) + ": what runs then is cancelled";
+    log_->warn("{}; {} are left", text, FormatDuration(std::chrono::ceil<seconds>(std::max(left, nanoseconds(0)))));
+    engine_->Announce(text, std::max(0.0, std::chrono::duration<double>(left).count()));
+  }
+  left -= kEndMargin;
+  if (left > std::min(config_.drain_timeout, kLongestLastDrain)) {
+    last_look_.reset();
+    return false;
+  }
+  left = std::max(left, nanoseconds(0));
+  // The end may have been put off since Slurm was last asked; the daemon itself may have been suspended.
+  if (!last_look_) {
+    if (!end_->Refresh()) return true;
+    last_look_ = {end_->answers(), clock_.Now()};
+    return false;
+  }
+  return end_->answers() != last_look_->first || clock_.Now() - last_look_->second >= kLastLook;
 }
 
 void Daemon::Serve() {
@@ -272,6 +360,8 @@ void Daemon::Serve() {
     const Control::Wish wish = control_->Wait(kTick);
     switch (wish.kind) {
       case Control::Wish::Kind::kSignal:
+        signalled_ = true;
+        [[fallthrough]];
       case Control::Wish::Kind::kShutdown:
         return Drain(TimeoutOf(wish), wish.reason, true);
       case Control::Wish::Kind::kDrain:
@@ -282,63 +372,111 @@ void Daemon::Serve() {
         break;
     }
     server_->RefreshHealth();
+    if (nanoseconds left{}; EndIsNear(left)) {
+      return Drain(left, "the allocation ends at " + UtcText(*end_->Get()), true);
+    }
     if (config_.idle_timeout.count() > 0 && engine_->DrainIfIdle(config_.idle_timeout, idle)) {
-      return Drain(config_.drain_timeout, idle, true);
+      // Nobody waits, and the arrays' owner is not here to be asked: what takes long to save may take long.
+      return Drain(config_.drain_timeout, idle, true, TimeToSaveWhenIdle());
     }
   }
 }
 
-// On another thread while this one listens: a second signal, or the very last moment, ends the process.
-void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave) {
+nanoseconds Daemon::TimeToSaveWhenIdle() const {
+  const std::optional<core::WallTime> end = end_->Get();
+  if (!end) return kLongestSaving;
+  return std::clamp<nanoseconds>(*end - clock_.WallNow() - kEndMargin, nanoseconds(0), kLongestSaving);
+}
+
+// On other threads while this one listens: a second signal, or the very last moment, ends the process. Arrays are saved
+// from the start, since what is complete does not change any more, and those that jobs still make at the end.
+void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, nanoseconds saving) {
   control_->StartDraining();
   server_->SetServing(false);
   const auto announce = [this](nanoseconds left, const std::string& why) {
-    log_->info("draining: {}; jobs and transfers have {}", why, FormatDuration(left));
+    log_->info("draining: {}; jobs and transfers have {}", why,
+               FormatDuration(std::chrono::ceil<std::chrono::milliseconds>(left)));
     engine_->Announce("the daemon is draining: " + why, static_cast<double>(left.count()) * 1e-9);
   };
   announce(timeout, reason);
   core::SteadyTime end = clock_.Now() + timeout;
+  core::SteadyTime saving_end = std::max(end + kSavingAfterJobs, clock_.Now() + saving);
   // Here, so that whatever shortens it comes after it.
   engine_->BeginDrain(timeout, reason);
+  if (leave) saver_->Start(saving_end);
   std::thread drainer([this] {
     const bool all_ended = engine_->AwaitDrained();
     log_->info("drained: {}{}", all_ended ? "every job ended by itself" : "jobs were cancelled",
                arrays_->HasUnread() ? "; results are lost that nobody came for" : "");
     control_->Finished();
   });
-  for (;;) {
-    const Control::Wish wish = ListenUntil(end + kLastResort, leave);
-    if (wish.kind == Control::Wish::Kind::kFinished) break;
+  // What else is wished for while `last` has not passed; true when what goes on is done.
+  const auto finished = [&](core::SteadyTime last) {
+    const Control::Wish wish = ListenUntil(last + kLastResort);
+    if (wish.kind == Control::Wish::Kind::kFinished) return true;
     // Somebody has less time than the drain was given, or more, which is not granted.
     leave = leave || wish.kind != Control::Wish::Kind::kDrain;
-    if (const core::SteadyTime wished = clock_.Now() + TimeoutOf(wish); wished < end) {
+    const core::SteadyTime wished = clock_.Now() + TimeoutOf(wish);
+    if (wished < end) {
       end = wished;
       announce(TimeoutOf(wish), wish.reason);
       engine_->ShortenDrain(TimeoutOf(wish));
     }
+    saving_end = std::min(saving_end, std::max(wished, end) + kSavingAfterJobs);
+    if (!leave) return false;
+    if (!saver_->started()) saver_->Start(saving_end);
+    saver_->Shorten(saving_end);
+    return false;
+  };
+  while (!finished(end)) {
   }
   drainer.join();
-  if (leave) SayGoodbye();
+  if (!leave) return;
+
+  std::thread finisher([this] {
+    saved_ = saver_->Finish();
+    control_->Finished();
+  });
+  while (!finished(saving_end)) {
+  }
+  finisher.join();
+  TellWhatWasSaved();
+  SayGoodbye();
+}
+
+void Daemon::TellWhatWasSaved() {
+  std::string saved, dropped;
+  std::size_t saved_count = 0, dropped_count = 0;
+  for (const SavedArrays::One& one : saved_.all) {
+    std::string& list = one.file.empty() ? dropped : saved;
+    std::size_t& count = one.file.empty() ? dropped_count : saved_count;
+    if (count < kMostNames) list += (list.empty() ? "" : ", ") + one.name;
+    if (count++ == kMostNames) list += ", ...";
+  }
+  if (!saved.empty()) engine_->Announce("saved in " + SavedArraysFolder(config_) + ": " + saved, std::nullopt);
+  if (!dropped.empty()) engine_->Announce("could not be saved, and go with the daemon: " + dropped, std::nullopt);
 }
 
 void Daemon::SayGoodbye() {
   std::thread goodbye([this] {
+    end_->Stop();
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     control_->Finished();
   });
-  while (ListenUntil(clock_.Now() + kGoodbye + kLastResort, true).kind != Control::Wish::Kind::kFinished) {
+  while (ListenUntil(clock_.Now() + kGoodbye + kLastResort).kind != Control::Wish::Kind::kFinished) {
   }
   goodbye.join();
   TellWhatIsDropped();
   Leave();
 }
 
-// The next wish. Leaves at once if `last` passes first, or if a signal comes to a daemon that is `leaving` already.
-Control::Wish Daemon::ListenUntil(core::SteadyTime last, bool leaving) {
+// The next wish. Leaves at once if `last` passes first, or if this is the second signal: the first may be that of a batch
+// system, about a drain that has begun without it.
+Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
   for (;;) {
     Control::Wish wish = control_->Wait(std::max<nanoseconds>(last - clock_.Now(), nanoseconds(0)));
-    if (leaving && wish.kind == Control::Wish::Kind::kSignal) {
-      log_->warn("{} while draining: leaving at once", wish.reason);
+    if (wish.kind == Control::Wish::Kind::kSignal && std::exchange(signalled_, true)) {
+      log_->warn("{} again while draining: leaving at once", wish.reason);
       Leave();
     }
     if (wish.kind != Control::Wish::Kind::kNone) return wish;
@@ -352,11 +490,11 @@ Control::Wish Daemon::ListenUntil(core::SteadyTime last, bool leaving) {
 // One line for whoever looks for an array or a result later. Takes locks, so it is no part of leaving at once.
 void Daemon::TellWhatIsDropped() {
   const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
-  constexpr std::size_t kMostNames = 20;
   std::uint64_t bytes = 0;
   std::vector<std::string> names;
   const std::vector<core::ArraySnapshot> arrays = arrays_->List(all);
   for (const core::ArraySnapshot& array : arrays) {
+    if (saved_.Has(array.id)) continue;
     bytes += array.bytes;
     names.push_back(array.name.empty() ? array.id.value() : array.name);
   }

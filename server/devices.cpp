@@ -6,34 +6,75 @@
 #include <utility>
 
 #include "kernels/cpu/machine.h"
+#include "kernels/cuda/host_share.h"
 #include "kernels/status.h"
+#include "server/quantity.h"
 
 namespace hotplate::server {
 namespace {
 
-// Host memory pinned for one device: four staging buffers of 4 MiB to a lane; two, which a lane must have, where the
-// host is small.
-std::uint64_t PinnedBytes(int lanes, std::uint64_t host_bytes) {
-  constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;
-  const std::uint64_t wanted = static_cast<std::uint64_t>(std::max(lanes, 1)) * 4 * kBuffer;
-  return wanted <= host_bytes / 16 ? wanted : wanted / 2;
+constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+
+// What jobs may use of the machine: what the system allows, and of that what Slurm gave.
+struct Share {
+  int allowed_threads = 1, threads = 1;
+  std::uint64_t allowed_bytes = 0, bytes = 0;
+};
+
+Share ShareOf(const Allocation& allocation) {
+  Share share;
+  share.allowed_threads = share.threads = cpu::UsableThreads();
+  if (allocation.cpus > 0) share.threads = std::min(share.threads, static_cast<int>(allocation.cpus));
+  share.allowed_bytes = share.bytes = cpu::ReadMemory().total;
+  if (allocation.memory_bytes > 0) share.bytes = std::min(share.bytes, allocation.memory_bytes);
+  return share;
 }
 
-// One thread does not keep a bus busy; more than four copy no faster. Most of the processors are the jobs'.
-int CopyThreads() { return std::clamp(cpu::UsableThreads() / 4, 0, 3); }
-
-// The threads for the CPU's lanes; `note` is set where they are fewer than asked for.
-int CpuThreads(const Config& config, std::optional<std::string>& note) {
-  const int usable = cpu::UsableThreads();
-  if (config.threads <= usable) return config.threads;
+std::string WhyFewerThreads(const Share& share) {
+  std::ostringstream why;
+  if (share.threads < share.allowed_threads) {
+    why << "Slurm gave " << share.threads << (share.threads == 1 ? " CPU" : " CPUs") << " (SLURM_CPUS_ON_NODE)";
+    return why.str();
+  }
   const std::optional<double> quota = cpu::ProcessorQuota();
   const std::size_t processors = cpu::AllowedProcessors().size();
-  std::ostringstream why;
   why << "the affinity mask has " << processors << (processors == 1 ? " processor" : " processors");
   if (quota) why << ", the cgroup's quota is of " << *quota;
-  note = "threads: " + std::to_string(config.threads) + " are asked for, " + std::to_string(usable) +
-         " given: " + why.str();
-  return usable;
+  return why.str();
+}
+
+// What the CPU's lanes get less of than was asked for, or than there is.
+void AddCpuNotes(const Config& config, const Allocation& allocation, const Share& share,
+                 std::vector<std::string>& notes) {
+  if (config.threads > share.threads) {
+    notes.push_back("threads: " + std::to_string(config.threads) + " are asked for, " + std::to_string(share.threads) +
+                    " given: " + WhyFewerThreads(share));
+  } else if (config.threads == 0 && share.threads < share.allowed_threads) {
+    notes.push_back("threads: " + std::to_string(share.threads) + " of the " + std::to_string(share.allowed_threads) +
+                    " that could be used here: " + WhyFewerThreads(share));
+  }
+  if (share.bytes < share.allowed_bytes) {
+    notes.push_back("memory: " + FormatBytes(share.bytes) + " of the " +
+                    FormatBytes(share.allowed_bytes / kMebibyte * kMebibyte) +
+                    " that could be used here: so much Slurm gave (" + allocation.memory_source + ")");
+  }
+}
+
+// CUDA goes by CUDA_VISIBLE_DEVICES, which scripts change, and by the site's cgroups, which not every site has.
+std::optional<std::string> WrongGpuCount(const Config& config, const Allocation& allocation, std::size_t open) {
+  if (allocation.empty() || !config.gpus.empty() || open == allocation.gpus) return std::nullopt;
+  const auto gpus = [](std::size_t count) { return std::to_string(count) + (count == 1 ? " GPU" : " GPUs"); };
+  if (allocation.gpus == 0) {
+    return "Slurm names no GPU of this node for job " + allocation.job_id + ", and " + gpus(open) +
+           (open == 1 ? " is" : " are") +
+           " open: unless the node is all yours, ask for them (--gpus, --gres=gpu), or they may be another's";
+  }
+  const std::string given = "Slurm gave " + gpus(allocation.gpus) + " of this node" +
+                            (allocation.gpu_ids.empty() ? "" : " (its numbers: " + allocation.gpu_ids + ")");
+  if (open < allocation.gpus) return given + ", and " + std::to_string(open) + " can be used";
+  return given + ", and " + std::to_string(open) +
+         " are open, of which some may be another's: CUDA_VISIBLE_DEVICES is not what Slurm sets; leave it alone, or "
+         "choose with --device gpu0,...";
 }
 
 std::string Reasons(const DeviceSet& set) {
@@ -44,13 +85,14 @@ std::string Reasons(const DeviceSet& set) {
 
 }  // namespace
 
-absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& catalog,
+absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& allocation, const Catalog& catalog,
                                         std::function<void(const std::string&)> log, std::uint64_t& host_bytes) {
   DeviceSet chosen;
+  const Share share = ShareOf(allocation);
   CpuOptions cpu_options;
   cpu_options.lanes = config.lanes;
-  std::optional<std::string> fewer_threads;
-  cpu_options.threads = CpuThreads(config, fewer_threads);
+  cpu_options.threads = config.threads == 0 ? share.threads : std::min(config.threads, share.threads);
+  cpu_options.memory_bytes = share.bytes;
   std::unique_ptr<Device> cpu = OpenCpuDevice(cpu_options);
   host_bytes = cpu->info().memory_bytes;
 
@@ -58,11 +100,13 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& cat
     CudaOptions options;
     options.lanes = config.lanes;
     options.indices = config.gpus;
-    options.copy_threads = CopyThreads();
-    options.pinned_bytes = PinnedBytes(config.lanes, host_bytes);
+    const HostShare host = HostShareFor(config.lanes, host_bytes, share.threads);
+    options.copy_threads = host.copy_threads;
+    options.pinned_bytes = host.pinned_bytes;
     options.log = std::move(log);
     chosen = OpenCudaDevices(options, catalog);
     host_bytes -= std::min(host_bytes, chosen.devices.size() * options.pinned_bytes);  // what is pinned is not theirs
+    if (auto note = WrongGpuCount(config, allocation, chosen.devices.size())) chosen.notes.push_back(*std::move(note));
   }
   if (chosen.devices.empty() && (config.require_cuda || config.device == DeviceChoice::kCuda)) {
     return absl::FailedPreconditionError(ToAbsl("no usable CUDA device" + Reasons(chosen) +
@@ -76,7 +120,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Catalog& cat
   }
   if (config.device != DeviceChoice::kCuda) {
     chosen.devices.push_back(std::move(cpu));
-    if (fewer_threads) chosen.notes.push_back(*fewer_threads);
+    AddCpuNotes(config, allocation, share, chosen.notes);
   }
   return chosen;
 }

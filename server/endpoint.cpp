@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -21,10 +22,17 @@ namespace {
 
 constexpr std::size_t kLongestRecord = 64 << 10;
 
+// A file system that hangs may hold an Update this long before the daemon leaves without it.
+constexpr std::chrono::seconds kPatience{1};
+
 absl::Status SystemError(const std::string& what) {
-  const std::string sentence = what + ": " + std::strerror(errno);
-  if (errno == EACCES || errno == EPERM || errno == EROFS) return absl::PermissionDeniedError(ToAbsl(sentence));
-  return absl::FailedPreconditionError(ToAbsl(sentence));
+  const int error = errno;
+  const std::string sentence = what + ": " + std::strerror(error) + "; ";
+  const std::string elsewhere = "HOTPLATE_DIR (--directory) names another place for records";
+  if (error == EACCES || error == EPERM || error == EROFS)
+    return absl::PermissionDeniedError(ToAbsl(sentence + elsewhere));
+  const bool full = error == ENOSPC || error == EDQUOT;
+  return absl::FailedPreconditionError(ToAbsl(sentence + (full ? "make room there, or " : "") + elsewhere));
 }
 
 // A folder that is there, is ours, and is closed to everybody else.
@@ -79,6 +87,38 @@ absl::Status PointAt(const std::string& link, const std::string& target) {
   return status;
 }
 
+absl::Status WriteRecord(const std::string& path, const v1::EndpointRecord& record) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.add_whitespace = true;
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(record, &json, options);
+  if (!status.ok()) return absl::InternalError(ToAbsl("the endpoint record cannot be printed: " + status.ToString()));
+  return WriteWhole(path, json);
+}
+
+// Who has a lock, by what is written in it.
+struct Holder {
+  std::string pid = "unknown";
+  Tenancy tenancy;
+
+  bool IsEarlierRunOf(const Tenancy& other) const {
+    return !other.allocation.empty() && tenancy.allocation == other.allocation &&
+           tenancy.restart_count < other.restart_count;
+  }
+};
+
+Holder ReadHolder(int lock) {
+  char text[256] = {};
+  Holder holder;
+  if (pread(lock, text, sizeof text - 1, 0) <= 0) return holder;
+  std::istringstream lines(text);
+  std::getline(lines, holder.pid);
+  if (holder.pid.empty()) holder.pid = "unknown";
+  if (!(lines >> holder.tenancy.allocation >> holder.tenancy.restart_count)) holder.tenancy = Tenancy();
+  return holder;
+}
+
 std::string ReadLink(const std::string& link) {
   std::error_code error;
   return std::filesystem::read_symlink(link, error).string();
@@ -104,43 +144,60 @@ EndpointSlot::~EndpointSlot() {
   if (lock_ >= 0) close(lock_);
 }
 
-absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, const std::string& name) {
+absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, const std::string& name,
+                                                 const Tenancy& tenancy) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
   for (const std::string& folder : {directory, directory + "/servers", directory + "/logs"}) {
     if (absl::Status status = PrivateFolder(folder); !status.ok()) return status;
   }
   const std::string path = directory + "/servers/" + name + ".lock";
-  const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock < 0) return SystemError("opening " + path);
-  EndpointSlot slot(directory, name, lock);
-  if (flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    char text[32] = {};
-    const ssize_t count = pread(lock, text, sizeof text - 1, 0);
-    const std::string pid = count > 0 ? std::string(text, std::strcspn(text, "\n")) : "unknown";
-    return absl::AlreadyExistsError(ToAbsl("daemon \"" + name + "\" is already running with pid " + pid + " (" + path +
-                                           "); stop it with \"hotplate down\" or choose another --name"));
+  for (bool again = false;; again = true) {
+    const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock < 0) return SystemError("opening " + path);
+    EndpointSlot slot(directory, name, lock);
+    // Some network file systems have no locks: the record's generation then tells two daemons apart.
+    if (flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      const Holder holder = ReadHolder(lock);
+      if (!again && holder.IsEarlierRunOf(tenancy)) {
+        // Its lock stays with the file, which nobody else will look at.
+        if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError("removing " + path);
+        continue;
+      }
+      return absl::AlreadyExistsError(ToAbsl("daemon \"" + name + "\" is already running with pid " + holder.pid +
+                                             " (" + path +
+                                             "); stop it with \"hotplate down\" or choose another --name"));
+    }
+    std::string text = std::to_string(getpid()) + "\n";
+    if (!tenancy.allocation.empty()) {
+      text += tenancy.allocation + " " + std::to_string(tenancy.restart_count) + "\n";
+    }
+    if (ftruncate(lock, 0) != 0 || pwrite(lock, text.data(), text.size(), 0) < 0) return SystemError("writing " + path);
+    return slot;
   }
-  // Some network file systems have no locks: the record's generation then tells two daemons apart.
-  const std::string pid = std::to_string(getpid()) + "\n";
-  if (ftruncate(lock, 0) != 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0) return SystemError("writing " + path);
-  return slot;
 }
 
 absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.add_whitespace = true;
-  std::string json;
-  const auto status = google::protobuf::util::MessageToJsonString(record, &json, options);
-  if (!status.ok()) return absl::InternalError(ToAbsl("the endpoint record cannot be printed: " + status.ToString()));
-  if (absl::Status written = WriteWhole(record_path_, json); !written.ok()) return written;
+  const std::scoped_lock lock(mutex_);
+  if (absl::Status written = WriteRecord(record_path_, record); !written.ok()) return written;
   generation_ = record.generation();
   return PointAt(directory_ + "/current", "servers/" + name_ + ".json");
 }
 
+absl::Status EndpointSlot::Update(const v1::EndpointRecord& record) {
+  const std::scoped_lock lock(mutex_);
+  if (generation_.empty()) return absl::OkStatus();
+  const absl::StatusOr<v1::EndpointRecord> there = ReadEndpointRecord(record_path_);
+  if (there.ok() && there->generation() != generation_) {
+    return absl::FailedPreconditionError(
+        ToAbsl(record_path_ + " is another daemon's by now, generation " + there->generation()));
+  }
+  return WriteRecord(record_path_, record);
+}
+
 void EndpointSlot::Withdraw() {
-  if (generation_.empty()) return;
+  const std::unique_lock lock(mutex_, kPatience);
+  if (!lock.owns_lock() || generation_.empty()) return;
   const absl::StatusOr<v1::EndpointRecord> there = ReadEndpointRecord(record_path_);
   if (there.ok() && there->generation() == generation_) {
     if (ReadLink(directory_ + "/current") == "servers/" + name_ + ".json") unlink((directory_ + "/current").c_str());

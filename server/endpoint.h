@@ -1,9 +1,11 @@
 // The endpoint record: how clients find a daemon. One folder (HOTPLATE_DIR) that only its owner can read:
-//   servers/<name>.lock   locked by the daemon for its life; holds its pid
+//   servers/<name>.lock   locked by the daemon for its life; holds its pid, and what run of which allocation it is
 //   servers/<name>.json   the record: address, certificate, token
 //   current               link to the record of the daemon that was started last
 #pragma once
 
+#include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,12 +13,22 @@
 
 namespace hotplate::server {
 
-// A name in a folder, held by this process. Move-only; destruction withdraws the record and lets the name go.
+// Which run of which allocation a daemon belongs to.
+struct Tenancy {
+  std::string allocation;  // cluster and job id; empty: none
+  std::uint32_t restart_count = 0;
+};
+
+// A name in a folder, held by this process. Move-only, while one thread has it; destruction withdraws the record and
+// lets the name go.
 class EndpointSlot {
  public:
   // Makes the folders (0700) where they are missing and takes the name. PERMISSION_DENIED if others can read or
-  // write a folder (with the chmod that mends it); ALREADY_EXISTS, with the pid, if another daemon has the name.
-  static absl::StatusOr<EndpointSlot> Claim(const std::string& directory, const std::string& name);
+  // write a folder (with the chmod that mends it), or it cannot be written; ALREADY_EXISTS, with the pid, if another
+  // daemon has the name. An earlier run of the same allocation has no more right to it: Slurm has requeued the job, and
+  // if the old daemon is not gone (its node may be cut off), it is on its way.
+  static absl::StatusOr<EndpointSlot> Claim(const std::string& directory, const std::string& name,
+                                            const Tenancy& tenancy = {});
 
   EndpointSlot(EndpointSlot&& other) noexcept;
   EndpointSlot& operator=(EndpointSlot&&) = delete;
@@ -24,7 +36,12 @@ class EndpointSlot {
 
   // Writes the record (0600, all or nothing) and points `current` at it.
   absl::Status Publish(const v1::EndpointRecord& record);
-  // Removes record and link if they are still those of this daemon's generation.
+  // The rest is thread-safe.
+  // Writes a record of the same generation that has changed. Nothing happens when it was withdrawn; FAILED_PRECONDITION
+  // if another daemon's is there.
+  absl::Status Update(const v1::EndpointRecord& record);
+  // Removes record and link if they are still those of this daemon's generation. Waits for an Update under way, but
+  // not long: its file system may hang.
   void Withdraw();
 
   const std::string& record_path() const { return record_path_; }
@@ -33,7 +50,8 @@ class EndpointSlot {
   EndpointSlot(std::string directory, std::string name, int lock);
 
   std::string directory_, name_, record_path_;
-  std::string generation_;  // of the published record; empty: none
+  std::timed_mutex mutex_;
+  std::string generation_;  // of the published record; empty: none. Guarded by mutex_
   int lock_ = -1;
 };
 

@@ -41,6 +41,25 @@ std::string ManualPage() {
                          "Each option is also a variable of the environment and a key of the configuration file. "
                          "Options win over variables, variables over the file. Sizes: 64MiB, 2GB. Durations: 500ms, "
                          "20s, 15m, 2h.\n") +
+                     ".SH IN A SLURM ALLOCATION\n" +
+                     Roff(
+                         "Started by a batch script (exec hotplated as its last line) or a step, the daemon is named "
+                         "CLUSTER-JOBID (with -NODE where srun starts one on each of several nodes) and listens on all "
+                         "of the node's addresses; TLS and token are on as ever. It uses the GPUs that "
+                         "CUDA_VISIBLE_DEVICES shows, and says where that is not as many as Slurm gave; it keeps to "
+                         "SLURM_CPUS_ON_NODE and Slurm's memory limit even where no cgroup does.\n") +
+                     ".PP\n" +
+                     Roff(
+                         "It knows when the allocation ends (SLURM_JOB_END_TIME, and squeue asked every "
+                         "--squeue-interval: limits change), refuses a job whose time limit goes beyond that, warns "
+                         "those who watch 10 and 2 minutes before it, and drains in time, with or without a signal. "
+                         "An idle daemon ends itself, and with it the job. However it ends, arrays under a lease that "
+                         "is not over are saved as .npy files (--scratch), within the drain timeout, or 5 minutes when "
+                         "it ends because it was idle; the log names them, and those that were dropped.\n") +
+                     ".PP\n" +
+                     Roff(
+                         "Without --log-file it logs to standard error, which is Slurm's output file; if that is a "
+                         "regular file, the endpoint record names it, for hotplate logs.\n") +
                      ".SH OPTIONS\n";
   for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting));
   page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");
@@ -51,9 +70,14 @@ std::string ManualPage() {
   page += ".SH EXIT STATUS\n";
   page += Item("0", "it served, and ended as it was told");
   page += Item("2", "an option, a variable or the configuration file makes no sense");
-  page += Item("4", "it cannot start: no usable device, or the address is taken");
+  page += Item(
+      "4",
+      "it cannot start: no usable device, no free port or address, or no room (a full disk, a quota) for its record");
   page += Item("5", "a daemon of this name runs already");
-  page += Item("6", "the folder of the records, or the log file, is not private or cannot be written");
+  page += Item(
+      "6",
+      "the folder of the records, or the log file, is not private or cannot be written (no permission, a read-only "
+      "file system): HOTPLATE_DIR names another");
   return page +
          ".SH ENVIRONMENT\n"
          ".TP\n.B HOTPLATE_DIR\nWhere endpoint records are kept (default ~/.hotplate).\n"
@@ -61,6 +85,7 @@ std::string ManualPage() {
          ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named; in "
          "$XDG_CONFIG_HOME where that is set.\n"
          ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificate and token. Mode 0600.\n"
+         ".TP\n.I ~/.hotplate/saved/NAME/\nArrays that were under a lease when the daemon of that name ended.\n"
          ".SH EXAMPLE\n.nf\n" +
          Roff("  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n") +
          ".fi\n.SH SEE ALSO\n.BR hotplate (1)\n";

@@ -1,6 +1,7 @@
 #include "server/settings.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -131,6 +132,12 @@ Complaint CheckAddress(const std::string& text) {
   return "a numeric IPv4 or IPv6 address, like 127.0.0.1, 0.0.0.0 or ::1";
 }
 
+// Whatever the system calls it: it is looked for when the daemon starts.
+Complaint CheckInterface(const std::string& text) {
+  if (!text.empty() && text.size() < IF_NAMESIZE && text.find('/') == std::string::npos) return std::nullopt;
+  return "the name of a network interface, like eth0 or ib0";
+}
+
 Complaint CheckPath(const std::string& text) {
   if (!text.empty() && text.find('\0') == std::string::npos) return std::nullopt;
   return "a path";
@@ -203,6 +210,59 @@ Setting DeviceRow() {
       ShowDevices);
 }
 
+// One of the two, each in place of the other where a weaker source has that.
+Setting ListenRow() {
+  return Row(
+      "listen", "ADDRESS",
+      "numeric address to listen on (default: 127.0.0.1; in a Slurm allocation 0.0.0.0, all of the node's)",
+      [](Config& config, const std::string& text) -> Complaint {
+        if (Complaint complaint = CheckAddress(text)) return complaint;
+        config.listen = text;
+        config.interface.clear();
+        return std::nullopt;
+      },
+      [](const Config& config) { return config.listen; });
+}
+
+Setting InterfaceRow() {
+  return Row(
+      "interface", "NAME", "listen on this network interface's address, and publish that",
+      [](Config& config, const std::string& text) -> Complaint {
+        if (Complaint complaint = CheckInterface(text)) return complaint;
+        config.interface = text;
+        config.listen.clear();
+        return std::nullopt;
+      },
+      [](const Config& config) { return config.interface; });
+}
+
+std::optional<std::uint16_t> Port(const std::string& text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return port;
+}
+
+Setting PortRow() {
+  return Row(
+      "port", "N|N-M", "port to listen on, or a range of which the first free one is taken; 0: any that is free",
+      [](Config& config, const std::string& text) -> Complaint {
+        const std::size_t dash = text.find('-');
+        const std::optional<std::uint16_t> first = Port(text.substr(0, dash));
+        const std::optional<std::uint16_t> last = dash == text.npos ? first : Port(text.substr(dash + 1));
+        if (!first || !last || *last < *first || (*first == 0 && dash != text.npos)) {
+          return "a whole number from 0 to 65535, or a range like 50000-50100";
+        }
+        config.port = {*first, *last};
+        return std::nullopt;
+      },
+      [](const Config& config) {
+        std::string text = std::to_string(config.port.first);
+        if (config.port.last != config.port.first) text.append("-").append(std::to_string(config.port.last));
+        return text;
+      });
+}
+
 Setting PathRoots() {
   Setting row = Row(
       "path-root", "DIR", "inputs by path must lie below DIR; repeatable (default: home and the current folder)",
@@ -221,10 +281,13 @@ std::vector<Setting> MakeSettings() {
   constexpr std::uint64_t kAny = std::numeric_limits<std::int64_t>::max();
   using std::chrono::hours;
   std::vector<Setting> rows = {
-      Text("name", "NAME", "the daemon's name, for clients to choose it by", &Config::name, CheckName),
+      Text("name", "NAME",
+           "the daemon's name, for clients to choose it by (default: local; in a Slurm allocation CLUSTER-JOBID)",
+           &Config::name, CheckName),
       Text("directory", "DIR", "where endpoint records are kept", &Config::directory, CheckPath),
-      Text("listen", "ADDRESS", "numeric address to listen on", &Config::listen, CheckAddress),
-      Number<std::uint16_t>("port", "port to listen on; 0: any that is free", &Config::port, 0, 65'535),
+      ListenRow(),
+      InterfaceRow(),
+      PortRow(),
       Text("unix-socket", "PATH", "listen on this socket instead", &Config::unix_socket, CheckSocket),
       Switch("insecure", "no TLS; only on loopback or a unix socket, and the token is still required",
              &Config::insecure),
@@ -232,7 +295,7 @@ std::vector<Setting> MakeSettings() {
       Switch("require-cuda", "refuse to start without a usable CUDA device", &Config::require_cuda),
       Number<int>("lanes", "jobs at a time on each device", &Config::lanes, 1, 64),
       Number<int>("threads",
-                  "CPU threads of all lanes together, at most what affinity and cgroup allow; 0: all of those",
+                  "CPU threads of all lanes together, at most what affinity, cgroup and Slurm allow; 0: all of those",
                   &Config::threads, 0, 4096),
       Bytes("array-bytes", "memory for all arrays together; 0: three quarters of what jobs may use",
             &Config::array_bytes, 0, kAny),
@@ -261,7 +324,15 @@ std::vector<Setting> MakeSettings() {
                "a connection that is silent this long must give a sign of life; without one within the same time (20s "
                "at most) it ends, with its streams",
                &Config::keepalive, hours(24), std::chrono::milliseconds(100)),
+      Duration("squeue-interval",
+               "how often squeue is asked when the allocation ends; 0: never, and then only the batch system's "
+               "SLURM_JOB_END_TIME is known",
+               &Config::squeue_interval, hours(24)),
       PathRoots(),
+      Text("scratch", "DIR",
+           "arrays under a lease that is not over are saved below DIR when the daemon ends, as NAME.npy in a folder of "
+           "the daemon's name (default: saved in the folder of the records)",
+           &Config::scratch, CheckPath),
       Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),
   };

@@ -158,6 +158,11 @@ class CpuDevice final : public Device {
     const steady_clock::time_point now = steady_clock::now();
     if (!memory_read_ || now - *memory_read_ > std::chrono::milliseconds(50)) {
       memory_ = cpu::ReadMemory();
+      // A share that nothing but we keep to: what this process has counts against it, and nobody else's does.
+      if (info_.memory_bytes < memory_.total) {
+        memory_.total = info_.memory_bytes;
+        memory_.available = std::min(memory_.available, memory_.total - std::min(memory_.total, cpu::ResidentBytes()));
+      }
       memory_read_ = now;
     }
     return memory_;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/machine.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -159,6 +160,13 @@ Memory ReadMemory(const std::string& root) {
             ReadKey(folder + "/memory.stat", "total_inactive_file"));
   }
   return memory;
+}
+
+std::uint64_t ResidentBytes(const std::string& root) {
+  std::ifstream file(root + "/proc/self/statm");
+  std::uint64_t pages = 0, resident = 0;
+  if (!(file >> pages >> resident)) return 0;
+  return resident * static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
 }
 
 std::optional<ProcessorTime> ReadProcessorTime(const std::vector<int>& processors, const std::string& root) {

@@ -32,6 +32,9 @@ struct Memory {
 // The tightest of the machine's and the cgroups' figures. Zeros if nothing could be read.
 Memory ReadMemory(const std::string& root = "");
 
+// Of this process, the memory that is really there. Zero if it could not be read.
+std::uint64_t ResidentBytes(const std::string& root = "");
+
 struct ProcessorTime {
   std::uint64_t busy = 0, total = 0;  // in ticks, since boot
 };

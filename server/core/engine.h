@@ -99,6 +99,7 @@ struct EngineStatus {
     std::string id;
     std::uint32_t running = 0;
     double busy_fraction = 0;  // of its lanes, over the last second
+    nanoseconds occupied{};    // how long at least one job ran there, all in all
     std::string lost;          // empty while healthy
   };
   std::vector<DeviceStatus> devices;

@@ -1,6 +1,7 @@
 // The end of the daemon, and its condition until then.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {
@@ -60,7 +61,7 @@ bool Engine::Impl::AwaitDrained() {
     if (job->state == JobState::kRunning && spec.cancel_class() == CancelClass::kChunked) {
       bound = std::max<nanoseconds>(bound, std::chrono::milliseconds(spec.cancel_bound_ms()));
     }
-    RequestCancel(*job, "was cancelled: the daemon stops", after);
+    RequestCancel(*job, absl::StrCat("was cancelled: the daemon stops: ", drain_reason_), after);
   }
   lock.unlock();
   Perform(after);
@@ -129,6 +130,8 @@ EngineStatus Engine::Impl::Status() const {
     one.id = device->device->info().id;
     one.running = device->running;
     one.lost = device->lost;
+    one.occupied = device->occupied;
+    if (device->running > 0) one.occupied += std::max(now - device->occupied_since, nanoseconds::zero());
     if (!device->busy_history.empty() && now > device->busy_history.front().first) {
       const auto& [since, busy_then] = device->busy_history.front();
       const double lanes = static_cast<double>(std::max<std::size_t>(1, device->lanes.size()));

@@ -112,6 +112,8 @@ class Engine::Impl {
     std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and one run COMPLETED
     nanoseconds busy{};                                // of all lanes, runs that are over
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
+    nanoseconds occupied{};     // by at least one job, but for the time since...
+    SteadyTime occupied_since;  // ... this, while there is one
   };
 
   // Side effects that wait for the end of the lock.

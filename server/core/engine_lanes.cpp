@@ -125,7 +125,7 @@ bool Engine::Impl::Start(LaneState& lane, Job& job) {
   job.start_time = clock_.Now();
   lane.current = &job;
   ++running_;
-  ++device.running;
+  if (device.running++ == 0) device.occupied_since = job.start_time;
   const std::uint64_t extra_bytes = job.bound.NeedOf(device.index)->extra_bytes;
   device.reserved_bytes += extra_bytes;
   device.free_bytes -= std::min(device.free_bytes, extra_bytes);
@@ -166,7 +166,7 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
     std::scoped_lock lock(mutex_);
     lane.current = nullptr;
     --running_;
-    --device.running;
+    if (--device.running == 0) device.occupied += end_time - device.occupied_since;
     device.reserved_bytes -= need.extra_bytes;
     device.free_bytes = std::min(device.free_bytes + need.extra_bytes, device.device->info().memory_bytes);
     device.busy += end_time - job.start_time;

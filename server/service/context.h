@@ -46,6 +46,8 @@ class ServiceContext {
     wire::JobBounds bounds;
     wire::ReceiptFacts facts;
     v1::GetServerInfoResponse info;  // all that does not change while the daemon runs
+    // When the allocation ends, as known now. May be empty.
+    std::function<std::optional<core::WallTime>()> allocation_end;
   };
   explicit ServiceContext(Parts parts);
 
@@ -56,6 +58,11 @@ class ServiceContext {
   const wire::JobBounds& bounds() const { return parts_.bounds; }
   const wire::ReceiptFacts& facts() const { return parts_.facts; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
+  std::optional<core::WallTime> allocation_end() const {
+    return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;
+  }
+  // How long the daemon has been there.
+  core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
 
   // Who calls, if they may; touches their session (RESOURCE_EXHAUSTED: too many of them).
@@ -74,6 +81,7 @@ class ServiceContext {
 
  private:
   const Parts parts_;
+  const core::SteadyTime made_ = std::chrono::steady_clock::now();
   mutable FileThread files_;
 };
 

@@ -56,7 +56,9 @@ TEST_F(ConfigTest, Defaults) {
   EXPECT_EQ(config.name, "local");
   EXPECT_EQ(config.directory, folder_.path() + "/.hotplate");
   EXPECT_EQ(config.listen, "127.0.0.1");
-  EXPECT_EQ(config.port, 0);
+  EXPECT_EQ(config.port, PortRange());
+  EXPECT_EQ(config.scratch, folder_.path() + "/.hotplate/saved");
+  EXPECT_EQ(config.squeue_interval, minutes(1));
   EXPECT_FALSE(config.insecure);
   EXPECT_EQ(config.drain_timeout, seconds(20));
   EXPECT_EQ(config.idle_timeout, minutes(15));
@@ -149,6 +151,42 @@ TEST_F(ConfigTest, PlaintextOnlyWhereNobodyElseListens) {
   EXPECT_THAT(Refusal({"--listen", "localhost"}), HasSubstr("localhost"));
 }
 
+TEST_F(ConfigTest, InAnAllocationTheNameIsTheJobsAndTheNodeListens) {
+  variables_ = {{"SLURM_JOB_ID", "17"}, {"SLURM_CLUSTER_NAME", "fake"}, {"SLURMD_NODENAME", "gpu1"}};
+  const Config config = Good({});
+  EXPECT_EQ(config.name, "fake-17");
+  EXPECT_EQ(config.listen, "0.0.0.0");
+  EXPECT_EQ(Good({"--name", "mine", "--listen", "10.1.2.3"}).name, "mine");
+  EXPECT_EQ(Good({"--name", "mine", "--listen", "10.1.2.3"}).listen, "10.1.2.3");
+  EXPECT_EQ(Good({"--insecure"}).listen, "127.0.0.1") << "plain text stays on the node";
+}
+
+TEST_F(ConfigTest, AnInterfaceInPlaceOfAnAddress) {
+  const Config config = Good({"--interface", "ib0"});
+  EXPECT_EQ(config.interface, "ib0");
+  EXPECT_EQ(config.listen, "");
+  EXPECT_THAT(ToToml(config), AllOf(HasSubstr("interface = 'ib0'"), Not(HasSubstr("listen"))));
+  const std::string file = folder_.Write("c.toml", "interface = \"eth0\"\n");
+  EXPECT_EQ(Good({"--config", file, "--listen", "10.1.2.3"}).interface, "") << "the stronger source has chosen";
+  EXPECT_EQ(Good({"--config", file, "--listen", "10.1.2.3"}).listen, "10.1.2.3");
+  EXPECT_THAT(Refusal({"--listen", "10.1.2.3", "--interface", "ib0"}), HasSubstr("drop one of the two"));
+  EXPECT_THAT(Refusal({"--insecure", "--interface", "ib0"}), HasSubstr("\"ib0\""));
+  for (const char* wrong : {"", "much-too-long-a-name", "a/b"}) {
+    EXPECT_THAT(Refusal({"--interface", wrong}), HasSubstr("--interface")) << wrong;
+  }
+}
+
+TEST_F(ConfigTest, PortsAreOneOrARange) {
+  EXPECT_EQ(Good({"--port", "5000"}).port, (PortRange{5000, 5000}));
+  const Config config = Good({"--port", "50000-50100"});
+  EXPECT_EQ(config.port, (PortRange{50000, 50100}));
+  EXPECT_THAT(ToToml(config), HasSubstr("port = '50000-50100'"));
+  EXPECT_EQ(Good({"--config", folder_.Write("c.toml", "port = 5001\n")}).port, (PortRange{5001, 5001}));
+  for (const char* wrong : {"", "-", "1-", "-1", "5-4", "0-9", "1-70000", "1-2-3", "1 - 2"}) {
+    EXPECT_THAT(Refusal({"--port", wrong}), AllOf(HasSubstr("--port"), HasSubstr("50000-50100"))) << wrong;
+  }
+}
+
 TEST_F(ConfigTest, Contradictions) {
   EXPECT_THAT(Refusal({"--require-cuda", "--device", "cpu"}), HasSubstr("require-cuda"));
   EXPECT_THAT(Refusal({"--array-bytes", "1GiB", "--max-array-bytes", "2GiB"}), HasSubstr("max-array-bytes"));
@@ -202,7 +240,8 @@ TEST_F(ConfigTest, HelpTellsTheDefaults) {
   const auto help = Read({"--help"});
   ASSERT_TRUE(help.ok());
   const std::string& text = std::get<Answer>(*help).text;
-  EXPECT_THAT(text, AllOf(HasSubstr("[127.0.0.1]"), HasSubstr("[10000]"), HasSubstr("[15m]"), HasSubstr("[8MiB]")));
+  EXPECT_THAT(text, AllOf(HasSubstr("127.0.0.1; in a Slurm allocation 0.0.0.0"), HasSubstr("[10000]"),
+                          HasSubstr("[15m]"), HasSubstr("[8MiB]")));
 }
 
 TEST_F(ConfigTest, TheFileIsWhereTheUserKeepsConfigurations) {

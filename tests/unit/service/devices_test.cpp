@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <sched.h>
 
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "kernels/cpu/machine.h"
 
@@ -24,9 +26,9 @@ Config OnTheCpu(int threads) {
   return config;
 }
 
-DeviceSet Chosen(const Config& config) {
+DeviceSet Chosen(const Config& config, const Allocation& allocation = {}) {
   std::uint64_t host_bytes = 0;
-  auto set = ChooseDevices(config, BuiltinCatalog(), nullptr, host_bytes);
+  auto set = ChooseDevices(config, allocation, BuiltinCatalog(), nullptr, host_bytes);
   EXPECT_TRUE(set.ok()) << set.status();
   return set.ok() ? *std::move(set) : DeviceSet();
 }
@@ -54,6 +56,51 @@ TEST(DevicesTest, WhatIsAllowedIsGivenWithoutAWord) {
     EXPECT_EQ(set.devices[0]->info().threads_per_lane, usable);
     EXPECT_THAT(set.notes, IsEmpty());
   }
+}
+
+Allocation Given(std::uint32_t cpus, std::uint64_t mebibytes) {
+  Allocation allocation;
+  allocation.job_id = "17";
+  allocation.cpus = cpus;
+  allocation.memory_bytes = mebibytes << 20;
+  allocation.memory_source = "SLURM_MEM_PER_NODE";
+  return allocation;
+}
+
+TEST(DevicesTest, OfASharedNodeOnlyWhatSlurmGave) {
+  const int usable = cpu::UsableThreads();
+  if (usable < 2) GTEST_SKIP() << "one processor has no part to give";
+  for (const int threads : {0, usable + 8}) {
+    const DeviceSet set = Chosen(OnTheCpu(threads), Given(1, 100));
+    ASSERT_EQ(set.devices.size(), 1u);
+    EXPECT_EQ(set.devices[0]->info().threads_per_lane, 1);
+    EXPECT_EQ(set.devices[0]->info().memory_bytes, std::uint64_t{100} << 20);
+    EXPECT_THAT(set.notes,
+                ElementsAre(AllOf(HasSubstr("threads: "), HasSubstr("Slurm gave 1 CPU (SLURM_CPUS_ON_NODE)")),
+                            AllOf(HasSubstr("memory: 100MiB of "), HasSubstr("SLURM_MEM_PER_NODE"))));
+  }
+}
+
+TEST(DevicesTest, WhatThisProcessHasCountsAgainstItsShareOfTheMemory) {
+  const DeviceSet set = Chosen(OnTheCpu(1), Given(0, 1024));
+  ASSERT_EQ(set.devices.size(), 1u);
+  const std::uint64_t before = set.devices[0]->FreeBytes();
+  EXPECT_LT(before, std::uint64_t{1} << 30);
+  const std::vector<char> mine(std::size_t{256} << 20, 1);
+  std::uint64_t after = before;
+  for (int i = 0; i < 1000 && after + (std::uint64_t{200} << 20) > before; ++i) {  // it looks again now and then
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    after = set.devices[0]->FreeBytes();
+  }
+  EXPECT_LE(after + (std::uint64_t{200} << 20), before) << mine.back();
+}
+
+TEST(DevicesTest, AShareThatIsMoreThanThereIsChangesNothing) {
+  const DeviceSet set = Chosen(OnTheCpu(0), Given(100'000, std::uint64_t{1} << 28));
+  ASSERT_EQ(set.devices.size(), 1u);
+  EXPECT_EQ(set.devices[0]->info().threads_per_lane, cpu::UsableThreads());
+  EXPECT_EQ(set.devices[0]->info().memory_bytes, cpu::ReadMemory().total);
+  EXPECT_THAT(set.notes, IsEmpty());
 }
 
 }  // namespace

@@ -109,6 +109,54 @@ TEST_F(EndpointTest, OneDaemonPerName) {
   EXPECT_TRUE(EndpointSlot::Claim(directory_, "other").ok());
 }
 
+TEST_F(EndpointTest, ARequeuedJobTakesItsNameBack) {
+  // The node was cut off: its daemon still has the lock.
+  auto first = EndpointSlot::Claim(directory_, "fake-17", {"fake/17", 0});
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(first->Publish(Record("g1")).ok());
+  EXPECT_EQ(EndpointSlot::Claim(directory_, "fake-17", {"fake/17", 0}).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(EndpointSlot::Claim(directory_, "fake-17", {"fake/18", 1}).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(EndpointSlot::Claim(directory_, "fake-17").status().code(), absl::StatusCode::kAlreadyExists);
+
+  auto second = EndpointSlot::Claim(directory_, "fake-17", {"fake/17", 1});
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE(second->Publish(Record("g2")).ok());
+  const std::string record = directory_ + "/servers/fake-17.json";
+  EXPECT_EQ(first->Update(Record("g1")).code(), absl::StatusCode::kFailedPrecondition);
+  first->Withdraw();
+  EXPECT_EQ(ReadEndpointRecord(record)->generation(), "g2");
+  EXPECT_EQ(EndpointSlot::Claim(directory_, "fake-17", {"fake/17", 0}).status().code(),
+            absl::StatusCode::kAlreadyExists)
+      << "an earlier run has no right to it";
+}
+
+TEST_F(EndpointTest, AnUpdateReplacesItsOwnRecordWhileThatIsThere) {
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok());
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  auto other = EndpointSlot::Claim(directory_, "other");
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(other->Publish(Record("g2")).ok());
+  v1::EndpointRecord record = Record("g1");
+  record.set_pid(42);
+  ASSERT_TRUE(slot->Update(record).ok());
+  EXPECT_EQ(ReadEndpointRecord(record_)->pid(), 42u);
+  EXPECT_EQ(Mode(record_), 0600u);
+  EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/other.json")
+      << "it is not started anew";
+  slot->Withdraw();
+  ASSERT_TRUE(slot->Update(record).ok());
+  EXPECT_FALSE(std::filesystem::exists(record_)) << "what was withdrawn stays away";
+}
+
+TEST_F(EndpointTest, WhatCannotBeWrittenIsNamedWithAWayOut) {
+  const auto slot = EndpointSlot::Claim("/proc/hotplate", "local");
+  EXPECT_FALSE(slot.ok());
+  EXPECT_THAT(std::string(slot.status().message()), AllOf(HasSubstr("/proc/hotplate"), HasSubstr("HOTPLATE_DIR")));
+}
+
 TEST_F(EndpointTest, RefusesAFolderThatOthersCanEnter) {
   for (const mode_t mode : {0750, 0755, 0701, 0770}) {
     std::filesystem::remove_all(directory_);

@@ -1,0 +1,100 @@
+#include "server/description.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/addresses.h"
+#include "server/version.h"
+#include "server/wire/result.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+void DescribeAllocation(const Allocation& allocation, v1::Allocation& out) {
+  out.set_cluster(allocation.cluster);
+  out.set_job_id(allocation.job_id);
+  out.set_partition(allocation.partition);
+  out.set_node_list(allocation.node_list);
+  out.set_restart_count(allocation.restart_count);
+  out.set_gpus_on_node(allocation.gpus);
+}
+
+void DescribeLimits(const Config& config, const core::ArrayLimits& arrays, v1::Limits& out) {
+  out.set_message_bytes(config.message_bytes);
+  out.set_inline_bytes(config.inline_bytes);
+  out.set_array_bytes(arrays.total_bytes);
+  out.set_max_array_bytes(arrays.array_bytes);
+  out.set_queued_jobs(config.queue);
+  out.set_open_streams(config.max_streams);
+  out.set_sessions(config.max_sessions);
+  wire::ToProto(config.longest_lease, *out.mutable_longest_lease());
+  wire::ToProto(config.result_retention, *out.mutable_result_retention());
+  for (const std::string& root : config.path_roots) out.add_path_roots(root);
+}
+
+}  // namespace
+
+v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& engine) {
+  const Config& config = facts.config;
+  v1::GetServerInfoResponse info;
+  info.set_generation(facts.generation);
+  info.set_name(config.name);
+  info.mutable_versions()->set_hotplate(kVersion);
+  DescribeAllocation(facts.allocation, *info.mutable_allocation());
+  DescribeLimits(config, engine.arrays().limits(), *info.mutable_limits());
+  for (const auto& device : engine.devices()) {
+    wire::ToProto(device->info(), "", *info.add_devices());
+    // Of the node: all its GPUs have the same.
+    if (!device->info().driver_version.empty()) info.mutable_versions()->set_driver(device->info().driver_version);
+  }
+  wire::ToProto(facts.start_time, *info.mutable_start_time());
+  info.set_pid(static_cast<std::uint32_t>(getpid()));
+  info.set_node(NodeName());
+  for (const std::string& note : engine.device_notes()) info.add_device_notes(note);
+  if (config.idle_timeout.count() > 0) wire::ToProto(config.idle_timeout, *info.mutable_idle_timeout());
+  wire::ToProto(config.drain_timeout, *info.mutable_drain_timeout());
+  info.set_saved_arrays(SavedArraysFolder(config));
+  return info;
+}
+
+v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<std::string>& addresses,
+                                    std::uint16_t port) {
+  v1::EndpointRecord record;
+  record.set_schema_version(1);
+  record.set_name(facts.config.name);
+  record.set_hotplate_version(kVersion);
+  record.set_cluster(facts.allocation.cluster);
+  record.set_slurm_job_id(facts.allocation.job_id);
+  record.set_restart_count(facts.allocation.restart_count);
+  record.set_generation(facts.generation);
+  for (const std::string& address : addresses) {
+    v1::Endpoint& endpoint = *record.add_endpoints();
+    endpoint.set_node(NodeName());
+    endpoint.set_address(address);
+    endpoint.set_port(port);
+  }
+  wire::ToProto(facts.start_time, *record.mutable_start_time());
+  record.set_pid(static_cast<std::uint32_t>(getpid()));
+  record.set_log_file(facts.config.log_file.empty() ? FileOf(STDERR_FILENO) : facts.config.log_file);
+  return record;
+}
+
+std::string SavedArraysFolder(const Config& config) { return config.scratch + "/" + config.name; }
+
+std::string FileOf(int descriptor) {
+  char path[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t length = readlink(link.c_str(), path, sizeof path);
+  if (length <= 0 || static_cast<std::size_t>(length) >= sizeof path) return "";
+  const std::string file(path, static_cast<std::size_t>(length));
+  // It may have been removed, or another be there by now.
+  struct stat open_file {
+  }, named{};
+  if (fstat(descriptor, &open_file) != 0 || !S_ISREG(open_file.st_mode)) return "";
+  if (stat(file.c_str(), &named) != 0 || named.st_dev != open_file.st_dev || named.st_ino != open_file.st_ino)
+    return "";
+  return file;
+}
+
+}  // namespace hotplate::server

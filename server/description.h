@@ -1,0 +1,35 @@
+// What a daemon says of itself: the answer of Server.GetInfo, and the endpoint record.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hotplate/v1/endpoint.pb.h"
+#include "hotplate/v1/server.pb.h"
+#include "server/allocation.h"
+#include "server/config.h"
+#include "server/core/engine.h"
+
+namespace hotplate::server {
+
+struct SelfFacts {
+  const Config& config;
+  const Allocation& allocation;
+  std::string generation;
+  core::WallTime start_time;
+};
+
+// All that does not change while the daemon runs.
+v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& engine);
+
+// But for certificate and token.
+v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<std::string>& addresses,
+                                    std::uint16_t port);
+
+// Where this daemon's arrays are saved.
+std::string SavedArraysFolder(const Config& config);
+
+// The file that `descriptor` (standard error) writes to, if that is a regular one; else empty.
+std::string FileOf(int descriptor);
+
+}  // namespace hotplate::server

@@ -1,0 +1,76 @@
+// Arrays that shall outlive the daemon: those that are complete and under a lease, which promised them for longer, are
+// written to .npy files when it ends. Smallest first, so that as many as possible are safe if the time or the disk does
+// not suffice.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/core/arrays.h"
+
+namespace hotplate::server {
+
+struct SavedArrays {
+  struct One {
+    core::ArrayId id;
+    std::string name;  // or the id
+    std::string file;  // empty: not saved
+    std::string why_not;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<One> all;
+
+  bool Has(const core::ArrayId& id) const;  // in a file
+};
+
+// Works on a thread of its own from Start on; the other calls are of one thread.
+class ArraySaver {
+ public:
+  using Log = std::function<void(const SavedArrays::One&)>;
+
+  // Files are `folder`/<array's name, or its id>.npy, of mode 0600 below folders of 0700. That of a name replaces an
+  // older one; ids mean nothing to another daemon, so that one that is taken goes to <id>.<generation>.npy instead.
+  // `log` hears of every array when its fate is known, on the saver's thread. `arrays` must outlive the thread.
+  ArraySaver(const core::ArrayStore& arrays, std::string folder, std::string generation, Log log);
+  ~ArraySaver();
+
+  // Saves what there is. No array is begun, or gone on with, after `until`.
+  void Start(core::SteadyTime until);
+  bool started() const { return thread_.joinable(); }
+  // Never later than before.
+  void Shorten(core::SteadyTime until);
+  // No more arrays come: saves those that came since, and returns when all is done or the time is over (and whatever
+  // the file system is doing then).
+  SavedArrays Finish();
+
+ private:
+  void Run();
+  void SaveNew();
+  bool TimeIsOver() const;
+  void Save(const core::ArraySnapshot& array);
+  std::string Write(const core::ArraySnapshot& array, const std::string& file);
+  std::string FileFor(const core::ArraySnapshot& array);
+
+  const core::ArrayStore& arrays_;
+  const std::string folder_, generation_;
+  const Log log_;
+  std::atomic<std::int64_t> until_{0};  // of the steady clock
+
+  std::mutex mutex_;
+  std::condition_variable finish_called_;
+  bool finish_ = false;  // guarded by mutex_
+
+  // The thread's own until it is joined.
+  SavedArrays saved_;
+  std::set<std::string> seen_;   // ids
+  std::set<std::string> files_;  // of this run
+  std::thread thread_;
+};
+
+}  // namespace hotplate::server

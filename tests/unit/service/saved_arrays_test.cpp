@@ -1,0 +1,172 @@
+// Arrays that outlive the daemon.
+#include "server/saved_arrays.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "kernels/array/npy.h"
+#include "tests/temporary_folder.h"
+
+namespace hotplate::server {
+namespace {
+
+using core::ArrayStore;
+using std::chrono::hours;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::chrono::hours kLong{1};
+
+core::SteadyTime In(core::nanoseconds time) { return std::chrono::steady_clock::now() + time; }
+
+class SavedArraysTest : public testing::Test {
+ protected:
+  // An array of n float64, all of them `value`; complete, or lacking its last byte.
+  core::ArrayId Put(const std::string& name, std::int64_t n, double value, std::optional<core::nanoseconds> lease,
+                    bool complete = true, const std::string& token = "owner") {
+    const core::Principal owner{token, core::SessionId("s"), core::Scope::kSubmit};
+    const auto array = store_.Create(owner, {DType::kFloat64, {n}}, name, lease, false);
+    EXPECT_TRUE(array.ok()) << array.status();
+    if (n == 0) return array->id;  // there is nothing to write
+    auto writer = store_.OpenWriter(owner, array->id.value(), 0);
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    const std::span<std::byte> bytes = (*writer)->remaining();
+    for (std::size_t i = 0; i < bytes.size(); i += sizeof value) std::memcpy(bytes.data() + i, &value, sizeof value);
+    (*writer)->Advance(bytes.size() - (complete ? 0 : 1));
+    return array->id;
+  }
+  ArraySaver Saver(const std::string& generation = "g1") {
+    return {store_, scratch_, generation, [this](const SavedArrays::One& one) { told_.push_back(one.name); }};
+  }
+  SavedArrays SaveAll(const std::string& generation = "g1") {
+    ArraySaver saver = Saver(generation);
+    saver.Start(In(kLong));
+    return saver.Finish();
+  }
+  double FirstOf(const std::string& file) {
+    auto opened = NpyFile::Open(file);
+    const auto* npy = std::get_if<NpyFile>(&opened);
+    if (npy == nullptr) return -1;
+    std::vector<double> values(static_cast<std::size_t>(npy->signature().shape[0]));
+    EXPECT_FALSE(npy->Read(std::as_writable_bytes(std::span(values))));
+    return values.front();
+  }
+
+  TemporaryFolder folder_;
+  const std::string scratch_ = folder_.path() + "/deep/saved/fake-17";
+  const core::Clock clock_;
+  ArrayStore store_{{}, clock_};
+  std::vector<std::string> told_;
+};
+
+TEST_F(SavedArraysTest, ThoseUnderALeaseInFilesThatOnlyTheUserReads) {
+  const core::ArrayId a = Put("A", 1000, 1.5, hours(1));
+  const core::ArrayId unnamed = Put("", 10, 2.5, hours(1));
+  const core::ArrayId sessions = Put("mine", 10, 3.5, std::nullopt);
+  Put("half", 10, 4.5, hours(1), /*complete=*/false);
+  const mode_t old = umask(077);  // as the daemon's
+  const SavedArrays saved = SaveAll();
+  umask(old);
+  EXPECT_TRUE(saved.Has(a));
+  EXPECT_TRUE(saved.Has(unnamed));
+  EXPECT_FALSE(saved.Has(sessions));
+  EXPECT_THAT(told_, ElementsAre(unnamed.value(), "A")) << "the smallest first";
+  EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1.5);
+  EXPECT_EQ(FirstOf(scratch_ + "/" + unnamed.value() + ".npy"), 2.5);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_), {}), 2);
+  struct stat facts {};
+  ASSERT_EQ(stat((scratch_ + "/A.npy").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0600u);
+  ASSERT_EQ(stat(scratch_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0700u);
+}
+
+TEST_F(SavedArraysTest, NothingToSaveLeavesNoFolder) {
+  Put("mine", 10, 1, std::nullopt);
+  EXPECT_THAT(SaveAll().all, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(scratch_));
+}
+
+TEST_F(SavedArraysTest, ThoseThatComeMeanwhileAreSavedAtTheEnd) {
+  Put("early", 10, 1, hours(1));
+  ArraySaver saver = Saver();
+  EXPECT_FALSE(saver.started());
+  saver.Start(In(kLong));
+  EXPECT_TRUE(saver.started());
+  Put("late", 10, 2, hours(1));
+  EXPECT_EQ(saver.Finish().all.size(), 2u);
+  EXPECT_EQ(FirstOf(scratch_ + "/early.npy"), 1);
+  EXPECT_EQ(FirstOf(scratch_ + "/late.npy"), 2);
+}
+
+TEST_F(SavedArraysTest, ANameReplacesItsOldFileAndAnIdDoesNot) {
+  const core::ArrayId id = Put("", 10, 1, hours(1));
+  Put("A", 10, 1, hours(1));
+  folder_.Write("deep/saved/fake-17/A.npy", "older");
+  folder_.Write("deep/saved/fake-17/" + id.value() + ".npy", "another daemon's");
+  SaveAll("g7");
+  EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1);
+  EXPECT_EQ(ReadText(scratch_ + "/" + id.value() + ".npy"), "another daemon's");
+  EXPECT_EQ(FirstOf(scratch_ + "/" + id.value() + ".g7.npy"), 1);
+}
+
+TEST_F(SavedArraysTest, OneNameOfTwoTokensIsTwoFiles) {
+  Put("A", 10, 1, hours(1));
+  const core::ArrayId other = Put("A", 20, 2, hours(1), true, "another");
+  EXPECT_EQ(SaveAll().all.size(), 2u);
+  EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1);
+  EXPECT_EQ(FirstOf(scratch_ + "/A." + other.value() + ".npy"), 2);
+}
+
+TEST_F(SavedArraysTest, WithoutTimeNothingIsBegunAndAllIsNamed) {
+  const core::ArrayId a = Put("A", 10, 1, hours(1));
+  ArraySaver saver = Saver();
+  saver.Start(In(core::nanoseconds(0)));
+  const SavedArrays saved = saver.Finish();
+  ASSERT_EQ(saved.all.size(), 1u);
+  EXPECT_FALSE(saved.Has(a));
+  EXPECT_THAT(saved.all[0].why_not, HasSubstr("no time"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_));
+}
+
+TEST_F(SavedArraysTest, TimeIsTakenAwayButNotGiven) {
+  ArraySaver saver = Saver();
+  saver.Start(In(kLong));
+  saver.Shorten(In(core::nanoseconds(0)));
+  saver.Shorten(In(kLong));
+  Put("late", 10, 1, hours(1));
+  const SavedArrays saved = saver.Finish();
+  ASSERT_EQ(saved.all.size(), 1u);
+  EXPECT_EQ(saved.all[0].file, "");
+}
+
+TEST_F(SavedArraysTest, AFolderThatCannotBeMadeIsNamed) {
+  Put("A", 10, 1, hours(1));
+  folder_.Write("deep", "a file");
+  const SavedArrays saved = SaveAll();
+  ASSERT_EQ(saved.all.size(), 1u);
+  EXPECT_THAT(saved.all[0].why_not, AllOf(HasSubstr(folder_.path() + "/deep"), HasSubstr("--scratch")));
+}
+
+TEST_F(SavedArraysTest, AFolderThatOthersWriteToIsNotUsed) {
+  Put("A", 10, 1, hours(1));
+  std::filesystem::create_directories(scratch_);
+  ASSERT_EQ(chmod(scratch_.c_str(), 0777), 0);
+  const SavedArrays saved = SaveAll();
+  ASSERT_EQ(saved.all.size(), 1u);
+  EXPECT_THAT(saved.all[0].why_not, AllOf(HasSubstr(scratch_), HasSubstr("others may write")));
+}
+
+TEST_F(SavedArraysTest, AnEmptyArrayIsAnArrayToo) {
+  Put("empty", 0, 1, hours(1));
+  EXPECT_EQ(SaveAll().all.size(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/empty.npy"));
+}
+
+}  // namespace
+}  // namespace hotplate::server
