@@ -103,9 +103,13 @@ class Host:
                         found[int(entry)] = b" ".join(words).decode(errors="replace").strip()
         return found
 
-    def close(self):
+    def kill(self):
         if self.first:
             self.first.kill()
+
+    def close(self):
+        if self.first:
+            self.kill()
             # It is gone when all others on the host are, and nobody else waits for those that were started from here.
             for process in [*self.started, self.first]:
                 process.wait(GONE)

@@ -156,10 +156,12 @@ class Lab:
             self.run("login", ["sacctmgr", "-i", "-Q", *words], user="root", check=True)
 
     def down(self):
-        """Ends everything, whatever state it is in; what Slurm froze is thawed, or it could not end."""
+        """Ends everything, whatever state it is in."""
+        for host in self.hosts.values():
+            host.kill()
+        if self.cgroups:
+            _thaw(self.folder.name)
         for host in [*self.hosts.values(), *([self.ethernet] if self.ethernet else [])]:
-            if self.cgroups:
-                _thaw(self.folder.name)
             host.close()
         self.hosts, self.daemons, self.ethernet = {}, {}, None
         if self.folder:
@@ -299,7 +301,7 @@ class Lab:
 
 
 def _thaw(name):
-    """Frozen processes do not even die of SIGKILL."""
+    """Slurm freezes processes to kill them; when Slurm itself is killed meanwhile, they do not even die of SIGKILL."""
     for state in (CGROUPS / "freezer" / name).glob("**/freezer.state"):
         try:
             state.write_text("THAWED")
