@@ -6,7 +6,7 @@ namespace hotplate::cli {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
-      UpCommand(),       DownCommand(),    StatusCommand(), UseCommand(),     LogsCommand(),       KernelsCommand(),
+      UpCommand(),       DownCommand(),    StatusCommand(), UseCommand(),     LogsCommand(),       SitesCommand(),      KernelsCommand(),
       DescribeCommand(), RunCommand(),     SubmitCommand(), JobsCommand(),    ShowCommand(),       WatchCommand(),
       WaitCommand(),     CancelCommand(),  ResultCommand(), PutCommand(),     GetCommand(),        ArraysCommand(),
       FreeCommand(),     DevicesCommand(), TopCommand(),    MetricsCommand(), CompletionCommand(), HelpCommand(),

@@ -19,6 +19,7 @@ Command DownCommand();
 Command StatusCommand();
 Command UseCommand();
 Command LogsCommand();
+Command SitesCommand();
 Command KernelsCommand();
 Command DescribeCommand();
 Command RunCommand();

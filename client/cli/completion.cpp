@@ -50,6 +50,8 @@ std::string OfferedWords(Offer offer, const std::vector<std::string>& choices,
       return "$(hotplate arrays --quiet 2>/dev/null)";
     case Offer::kServer:
       return "$(hotplate use --quiet 2>/dev/null)";
+    case Offer::kSite:
+      return "$(hotplate sites --quiet 2>/dev/null)";
     case Offer::kChoices:
       return Join(choices, " ");
     case Offer::kFile:

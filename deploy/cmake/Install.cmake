@@ -17,6 +17,8 @@ if(TARGET hotplate_cuda12_plugin)
 endif()
 install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
   DESTINATION ${HOTPLATE_INSTALL_DATADIR})
+# To read and to start another from; those that the command uses are inside it.
+install(DIRECTORY deploy/sites DESTINATION ${HOTPLATE_INSTALL_DATADIR} FILES_MATCHING PATTERN "*.toml")
 # For `sbatch`, without more; and a module file for the site's administrators to adapt.
 install(FILES deploy/slurm/hotplated.sbatch deploy/slurm/hotplated-multinode.sbatch
   DESTINATION ${HOTPLATE_INSTALL_DATADIR}/slurm)

@@ -1,0 +1,306 @@
+// A request held against what a site has.
+#include <algorithm>
+#include <cctype>
+
+#include "client/cli/arguments.h"
+#include "client/cli/ending.h"
+#include "client/cli/sites/site.h"
+#include "client/cli/sites/template.h"
+#include "client/cli/sites/words.h"
+#include "client/lib/endpoint.h"
+#include "kernels/array/quoted.h"
+
+namespace hotplate::cli {
+namespace {
+
+constexpr std::chrono::seconds kShortest = std::chrono::minutes(1), kLongest = std::chrono::hours(24 * 366);
+constexpr std::size_t kMostDirectives = 64;
+constexpr int kMostCores = 4096;
+
+// Directives that are not the user's to give: up sets them, or asks for them by an option of its own.
+struct OwnDirective {
+  const char* names;  // with blanks around each
+  const char* instead;
+};
+constexpr OwnDirective kOwn[] = {
+    {" -o --output -e --error --open-mode -oo -eo ", "up itself says where the output goes; hotplate logs shows it"},
+    {" --signal -wa -wt ", "up itself asks for the signal that ends the daemon in time"},
+    {" -a --array ", "it would start several daemons; call up several times"},
+    {" -N --nodes -nnodes ", "up starts one daemon on one node"},
+    {" -J --job-name ", "say --name"},
+    {" -t --time -W ", "say --time"},
+    {" --wrap ", "up itself writes the script"},
+};
+
+absl::Status Refused(const Site& site, const std::string& what) {
+  return WithNextStep(absl::InvalidArgumentError(what), "hotplate sites " + site.name);
+}
+
+// What offers have, without repetition and in their order.
+std::vector<std::string> Different(const std::vector<GpuOffer>& offers, std::string GpuOffer::*word) {
+  std::vector<std::string> words;
+  for (const GpuOffer& offer : offers)
+    if (const std::string& value = offer.*word;
+        !value.empty() && value != "*" && std::find(words.begin(), words.end(), value) == words.end())
+      words.push_back(value);
+  return words;
+}
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// ". Nearest: A100", whatever the case; empty where nothing is near.
+std::string NearestOr(const std::string& word, const std::vector<std::string>& all) {
+  std::vector<std::string> lower, nearest;
+  for (const std::string& candidate : all) lower.push_back(Lower(candidate));
+  for (const std::string& found : Nearest(Lower(word), lower))
+    nearest.push_back(all[static_cast<std::size_t>(std::find(lower.begin(), lower.end(), found) - lower.begin())]);
+  return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
+}
+
+std::string CountsOf(const GpuOffer& offer) {
+  std::vector<std::string> counts;
+  for (const int count : offer.per_node) counts.push_back(std::to_string(count));
+  if (counts.size() == 1) return counts[0];
+  const std::string last = counts.back();
+  counts.pop_back();
+  return Join(counts, ", ") + " or " + last;
+}
+
+bool Allows(const GpuOffer& offer, int gpus) {
+  if (offer.whole_nodes) return std::find(offer.per_node.begin(), offer.per_node.end(), gpus) != offer.per_node.end();
+  const bool none = offer.per_node.front() == 0;
+  return gpus >= (none ? 0 : 1) && gpus <= offer.Most();
+}
+
+absl::Status CheckAccount(const Site& site, AllocationRequest& request) {
+  const std::string like = site.account.example.empty() ? "" : "; as in " + site.account.example;
+  if (request.account.empty()) request.account = site.account.fallback;
+  if (request.account.empty()) {
+    if (!site.account.required) return absl::OkStatus();
+    return Refused(site, site.name + " needs a project: --account" +
+                             (site.account.example.empty() ? "" : ", as in --account " + site.account.example));
+  }
+  if (!IsWord(request.account))
+    return Refused(site, "--account: " + Quoted(request.account) +
+                             " cannot be a project's name: letters, digits and . _ : + -" + like);
+  if (!Matches(request.account, site.account.pattern))
+    return Refused(site,
+                   "--account: " + Quoted(request.account) + " is not how " + site.name + " writes a project" + like);
+  return absl::OkStatus();
+}
+
+// The offers of the type that was asked for; of those without a type, or of the only one, where none was.
+absl::StatusOr<std::vector<GpuOffer>> OffersOfType(const Site& site, const std::string& type) {
+  const std::vector<std::string> types = Different(site.offers, &GpuOffer::type);
+  std::vector<GpuOffer> offers;
+  if (type.empty()) {
+    std::vector<std::string> usable;
+    for (const GpuOffer& offer : site.offers) {
+      if (offer.type.empty() && offer.refused.empty()) offers.push_back(offer);
+      if (!offer.type.empty() && offer.refused.empty() &&
+          std::find(usable.begin(), usable.end(), offer.type) == usable.end())
+        usable.push_back(offer.type);
+    }
+    if (!offers.empty()) return offers;
+    if (usable.size() != 1)
+      return Refused(site, site.name + " must be told which GPUs: --gpu-type " + Join(usable, ", "));
+    return OffersOfType(site, usable[0]);
+  }
+  if (!IsWord(type))
+    return Refused(site, "--gpu-type: " + Quoted(type) + " cannot be a type; " + site.name + " has " +
+                             (types.empty() ? "no types to choose from" : Join(types, ", ")));
+  for (const GpuOffer& offer : site.offers)
+    if (Lower(offer.type) == Lower(type)) offers.push_back(offer);
+  if (offers.empty())
+    for (const GpuOffer& offer : site.offers)
+      if (offer.type == "*") {
+        offers.push_back(offer);
+        offers.back().type = type;
+      }
+  if (!offers.empty()) return offers;
+  if (types.empty())
+    return Refused(site, "--gpu-type: " + Quoted(type) + " cannot be asked for: " + site.name +
+                             " has one kind of GPU, and no types to choose from");
+  return Refused(site, "--gpu-type: " + site.name + " has no " + Quoted(type) + NearestOr(type, types) + "; it has " +
+                           Join(types, ", "));
+}
+
+// The first of the offers of a type that is of the partition and has as many GPUs.
+absl::StatusOr<GpuOffer> Choose(const Site& site, const AllocationRequest& request) {
+  auto offers = OffersOfType(site, request.gpu_type);
+  if (!offers.ok()) return offers.status();
+  const std::string what = offers->front().type.empty() ? "GPUs" : offers->front().type;
+  if (!request.partition.empty()) {
+    if (!IsWord(request.partition))
+      return Refused(site, "--partition: " + Quoted(request.partition) + " cannot be a partition's name");
+    const std::vector<std::string> partitions = Different(*offers, &GpuOffer::partition);
+    std::erase_if(
+        *offers, [&](const GpuOffer& offer) { return offer.partition != "*" && offer.partition != request.partition; });
+    if (offers->empty() && partitions.empty())
+      return Refused(site, "--partition: " + Quoted(request.partition) + " cannot be asked for: " + site.name +
+                               " chooses it by itself");
+    if (offers->empty())
+      return Refused(site, "--partition: " + site.name + " has no " + what + " in " + Quoted(request.partition) +
+                               NearestOr(request.partition, partitions) + "; they are in " + Join(partitions, ", "));
+  }
+  if (const GpuOffer& first = offers->front(); !first.refused.empty())
+    return Refused(site, site.name + ": " + what + " cannot be used: " + first.refused);
+  std::erase_if(*offers, [](const GpuOffer& offer) { return !offer.refused.empty(); });
+  for (GpuOffer& offer : *offers)
+    if (Allows(offer, request.gpus)) {
+      if (!request.partition.empty()) offer.partition = request.partition;
+      if (offer.partition == "*") offer.partition.clear();
+      return offer;
+    }
+  std::vector<std::string> counts;
+  for (const GpuOffer& offer : *offers)
+    counts.push_back(std::string(offer.whole_nodes ? "whole nodes of " : "nodes of ") + CountsOf(offer) +
+                     (offer.partition.empty() || offer.partition == "*" ? "" : " in " + offer.partition));
+  return Refused(site, "--gpus: " + std::to_string(request.gpus) + " of " + what +
+                           " cannot be had on one node: " + site.name + " has " + Join(counts, ", "));
+}
+
+// "7.0" as 70.
+int CapabilityNumber(const std::string& text) {
+  const std::size_t dot = text.find('.');
+  return dot == std::string::npos ? 0 : std::stoi(text.substr(0, dot)) * 10 + std::stoi(text.substr(dot + 1));
+}
+
+// What the device code of the plug-ins reaches.
+absl::Status CheckCapability(const Site& site, AllocationPlan& plan) {
+  const int capability = CapabilityNumber(plan.offer.compute_capability);
+  const std::string which = plan.offer.type + " has compute capability " + plan.offer.compute_capability;
+  if (capability == 0 || capability >= 75) return absl::OkStatus();
+  if (capability < 70) return Refused(site, site.name + ": " + which + ", and Hotplate's CUDA code begins at 7.0");
+  plan.warnings.push_back(which + ": it needs the CUDA 12 plug-in, libhotplate_cuda12.so, beside hotplated");
+  return absl::OkStatus();
+}
+
+absl::Status CheckTime(const Site& site, AllocationPlan& plan) {
+  plan.time = site.default_time;
+  if (!plan.request.time.empty()) {
+    const auto time = ParseTimeLimit(plan.request.time);
+    if (!time.ok()) return UsageError("--time: " + std::string(time.status().message()));
+    plan.time = *time;
+  }
+  if (plan.time < kShortest) return Refused(site, "--time: " + Quoted(plan.request.time) + " is less than a minute");
+  if (site.longest_time && plan.time > *site.longest_time)
+    return Refused(site, "--time: " + Quoted(plan.request.time) + " is longer than " + site.name +
+                             " allows: " + Span(*site.longest_time));
+  return absl::OkStatus();
+}
+
+absl::Status CheckDirectives(const Site& site, const std::vector<std::string>& directives) {
+  if (directives.size() > kMostDirectives)
+    return Refused(site, std::to_string(directives.size()) + " further directives are too many; at most " +
+                             std::to_string(kMostDirectives));
+  for (const std::string& directive : directives) {
+    if (!IsDirective(directive))
+      return Refused(site, Quoted(directive) + " cannot be a directive: one line that begins with -, as in --qos=high");
+    const std::string name = directive.substr(0, directive.find_first_of("= "));
+    for (const OwnDirective& own : kOwn)
+      if (std::string(own.names).find(" " + name + " ") != std::string::npos)
+        return Refused(site, Quoted(directive) + " cannot be a directive of yours: " + own.instead);
+  }
+  return absl::OkStatus();
+}
+
+// What was asked for, and no line of the script says.
+absl::Status CheckPlaces(const Site& site, const AllocationPlan& plan) {
+  std::vector<std::string> mentioned;
+  const auto mention = [&](const std::vector<DirectiveTemplate>& directives) {
+    for (const DirectiveTemplate& directive : directives) {
+      for (const std::string& name : NamesIn(directive.text).value_or(std::vector<std::string>()))
+        mentioned.push_back(name);
+      mentioned.push_back(directive.when);
+    }
+  };
+  mention(site.directives);
+  mention(plan.offer.directives);
+  for (const std::string& word : site.launcher)
+    for (const std::string& name : NamesIn(word).value_or(std::vector<std::string>())) mentioned.push_back(name);
+  const auto has_place = [&](const char* name) {
+    return std::find(mentioned.begin(), mentioned.end(), name) != mentioned.end();
+  };
+  const auto refused = [&](const std::string& option) {
+    return Refused(site, option + " cannot be asked for: " + site.name + " has no directive for it");
+  };
+  const AllocationRequest& request = plan.request;
+  if (!request.account.empty() && !has_place("account")) return refused("--account " + request.account);
+  if (request.cpus > 0 && !has_place("cpus")) return refused("--cpus " + std::to_string(request.cpus));
+  if (!request.memory.empty() && !has_place("memory")) return refused("--memory " + request.memory);
+  if (request.exclusive && !has_place("exclusive")) return refused("--exclusive");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<AllocationPlan> CheckRequest(const Site& site, const AllocationRequest& request) {
+  AllocationPlan plan;
+  plan.request = request;
+  if (!request.name.empty() && (!client::IsServerName(request.name) || request.name[0] == '-'))
+    return Refused(
+        site, "--name: " + Quoted(request.name) + " cannot be a daemon's name; use letters, digits, '.', '_' and '-'");
+  if (const absl::Status status = CheckAccount(site, plan.request); !status.ok()) return status;
+  auto offer = Choose(site, request);
+  if (!offer.ok()) return offer.status();
+  plan.offer = *std::move(offer);
+  if (const absl::Status status = CheckTime(site, plan); !status.ok()) return status;
+  if (request.cpus < 0 || request.cpus > kMostCores)
+    return Refused(site, "--cpus: " + std::to_string(request.cpus) + " is no number of cores from 1 to " +
+                             std::to_string(kMostCores));
+  if (!request.memory.empty() && !IsMemory(request.memory))
+    return Refused(site, "--memory: " + Quoted(request.memory) + " is no size as 64G; units are K, M, G and T");
+  if (const absl::Status status = CheckDirectives(site, request.directives); !status.ok()) return status;
+  if (const absl::Status status = CheckPlaces(site, plan); !status.ok()) return status;
+
+  if (site.status != SiteStatus::kActive)
+    plan.warnings.push_back(site.name + " is " + Word(site.status) +
+                            (site.status_note.empty() ? "" : ": " + site.status_note));
+  if (const absl::Status status = CheckCapability(site, plan); !status.ok()) return status;
+  if (!plan.offer.note.empty()) plan.warnings.push_back(plan.offer.note);
+  return plan;
+}
+
+absl::StatusOr<std::chrono::seconds> ParseTimeLimit(const std::string& text) {
+  const absl::Status wrong =
+      UsageError(Quoted(text) + " is no time limit; say 30m, 2h, 1h30m, 01:30:00 or 1-00:00:00 (a day)");
+  const bool digits_only = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (digits_only)
+    return UsageError(Quoted(text) + " is no time limit without a unit: say " + (text.size() < 7 ? text : "30") +
+                      "m for minutes, or 00:30:00");
+  if (text.size() > 32) return wrong;
+  const std::size_t dash = text.find('-');
+  if (text.find(':') == std::string::npos && dash == std::string::npos) {
+    const auto span = ParseSpan(text);
+    if (!span || span->count() <= 0) return wrong;
+    return std::chrono::ceil<std::chrono::seconds>(*span);
+  }
+  // [D-]H[:M[:S]]: without days all three parts, since two would be hours and minutes to some schedulers, minutes and
+  // seconds to others.
+  std::vector<std::int64_t> parts(1);
+  const std::string days = dash == std::string::npos ? "0" : text.substr(0, dash);
+  std::size_t digits = 0;
+  for (const char c : dash == std::string::npos ? text : text.substr(dash + 1)) {
+    if (c == ':' && digits > 0) {
+      parts.push_back(0);
+      digits = 0;
+    } else if (c >= '0' && c <= '9' && ++digits <= 4) {
+      parts.back() = parts.back() * 10 + (c - '0');
+    } else {
+      return wrong;
+    }
+  }
+  if (digits == 0 || parts.size() > 3 || (dash == std::string::npos && parts.size() != 3)) return wrong;
+  if (days.empty() || days.size() > 3 || days.find_first_not_of("0123456789") != std::string::npos) return wrong;
+  parts.resize(3);
+  if (parts[1] > 59 || parts[2] > 59) return wrong;
+  const std::chrono::seconds time((std::stoi(days) * std::int64_t{24} + parts[0]) * 3600 + parts[1] * 60 + parts[2]);
+  if (time.count() == 0 || time > kLongest) return wrong;
+  return time;
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,99 @@
+// Where profiles come from: the user's folder, the site's, and those built in.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "client/cli/arguments.h"
+#include "client/cli/ending.h"
+#include "client/cli/sites/builtin.h"
+#include "client/cli/sites/profile.h"
+#include "client/cli/sites/site.h"
+#include "client/lib/endpoint.h"
+#include "kernels/array/quoted.h"
+
+namespace hotplate::cli {
+namespace {
+
+constexpr std::size_t kMostFiles = 1000;  // looked at in one folder
+
+// The user's own before the site's.
+std::vector<std::string> Folders(const Environment& environment) {
+  std::vector<std::string> folders;
+  if (const auto config = environment("XDG_CONFIG_HOME"))
+    folders.push_back(*config + "/hotplate/sites");
+  else if (const auto home = environment("HOME"))
+    folders.push_back(*home + "/.config/hotplate/sites");
+  if (const auto site = environment("HOTPLATE_SITES")) folders.push_back(*site);
+  return folders;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);  // no pipe, no folder
+  if (error) return UsageError(path + ": " + error.message());
+  if (bytes > kLongestProfile)
+    return UsageError(path + ": " + std::to_string(bytes) + " bytes is no site's profile; at most " +
+                      std::to_string(kLongestProfile));
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return UsageError(path + ": cannot be read");
+  return text.str();
+}
+
+// A user's profile does not extend another user's: there is no chain to follow.
+absl::StatusOr<Site> BuiltIn(const std::string& name) {
+  std::vector<std::string> names;
+  for (const BuiltInProfile& profile : BuiltInProfiles()) {
+    if (profile.name == name)
+      return ParseProfile(std::string(profile.text), name, "built in", [](const std::string&) -> absl::StatusOr<Site> {
+        return UsageError("a profile that is built in extends none");
+      });
+    names.emplace_back(profile.name);
+  }
+  return absl::NotFoundError("no profile " + Quoted(name) + " is built in; there are: " + Join(names, ", "));
+}
+
+}  // namespace
+
+bool IsSiteName(const std::string& name) { return client::IsServerName(name) && name.size() <= 64; }
+
+std::vector<std::string> SiteNames(const Environment& environment) {
+  std::vector<std::string> names;
+  for (const BuiltInProfile& profile : BuiltInProfiles()) names.emplace_back(profile.name);
+  for (const std::string& folder : Folders(environment)) {
+    std::error_code error;
+    std::size_t seen = 0;
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end && seen < kMostFiles;
+         entry.increment(error), ++seen) {
+      const std::filesystem::path file = entry->path();
+      if (file.extension() == ".toml" && IsSiteName(file.stem().string())) names.push_back(file.stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+absl::StatusOr<Site> FindSite(const std::string& name, const Environment& environment) {
+  if (!IsSiteName(name))
+    return UsageError("--site: " + Quoted(name) + " cannot be a site's name; use letters, digits, '.', '_' and '-'");
+  for (const std::string& folder : Folders(environment)) {
+    const std::string path = folder + "/" + name + ".toml";
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) continue;
+    const auto text = ReadFile(path);
+    if (!text.ok()) return text.status();
+    return ParseProfile(*text, name, path, BuiltIn);
+  }
+  if (auto site = BuiltIn(name); site.ok()) return site;
+  const std::vector<std::string> names = SiteNames(environment);
+  const std::vector<std::string> nearest = Nearest(name, names);
+  return WithNextStep(absl::NotFoundError("no site " + Quoted(name) +
+                                          (nearest.empty() ? "; there are: " + Join(names, ", ")
+                                                           : ". Nearest: " + Join(nearest, ", "))),
+                      "all sites: hotplate sites · how to describe another: deploy/README.md");
+}
+
+}  // namespace hotplate::cli

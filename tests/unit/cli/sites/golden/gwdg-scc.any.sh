@@ -1,0 +1,11 @@
+#!/bin/bash
+#SBATCH --job-name=hotplate
+#SBATCH -t 02:00:00
+#SBATCH -p gpu
+#SBATCH -G 1
+#SBATCH --nodes=1
+#SBATCH --output=/home/ada/.hotplate/logs/slurm-%j.out
+#SBATCH --open-mode=append
+#SBATCH --signal=B:TERM@60
+
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate

@@ -1,0 +1,12 @@
+#!/bin/bash
+#SBATCH --job-name=hotplate
+#SBATCH -A lu2024-2-88
+#SBATCH -t 00:05:00
+#SBATCH -p gpua100
+#SBATCH --gres=gpu:1
+#SBATCH --nodes=1
+#SBATCH --output=/home/ada/.hotplate/logs/slurm-%j.out
+#SBATCH --open-mode=append
+#SBATCH --signal=B:TERM@60
+
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate
