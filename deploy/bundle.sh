@@ -92,6 +92,7 @@ find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate 
 install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$tree/share/hotplate/"
 install -m 644 "$build"/share/man/man1/hotplate{,d}.1 "$tree/share/man/man1/"
 install -D -m 644 -t "$tree/share/hotplate/slurm" deploy/slurm/*.sbatch
+install -D -m 644 -t "$tree/share/hotplate/sites" deploy/sites/*.toml
 install -D -m 644 -t "$tree/share/hotplate/modulefiles" deploy/modulefiles/hotplate
 "$build/bin/hotplate" completion bash >"$tree/share/bash-completion/completions/hotplate"
 "$build/bin/hotplate" completion zsh >"$tree/share/zsh/site-functions/_hotplate"

@@ -24,7 +24,7 @@ mv "$work/prefix" "$work/moved"
 prefix=$work/moved
 
 for file in bin/hotplate bin/hotplated include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
-    include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/slurm/hotplated.sbatch \
+    include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/slurm/hotplated.sbatch share/hotplate/sites/hpc2n.toml \
     share/hotplate/proto/hotplate/v1/jobs.proto \
     share/man/man1/hotplate.1 share/man/man1/hotplated.1 share/bash-completion/completions/hotplate share/zsh/site-functions/_hotplate \
     share/fish/vendor_completions.d/hotplate.fish; do
