@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "client/cli/absence.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
@@ -70,7 +71,14 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
 }  // namespace
 
 absl::StatusOr<client::Client> Invocation::Connect() const {
+  auto client = TryConnect();
+  if (!client.ok()) return WhyNoDaemon(*this, client.status());
+  return client;
+}
+
+absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   client::ConnectOptions options;
+  options.retries = retries;
   options.server = settings.server;
   options.directory = settings.directory;
   return client::Client::Connect(options);

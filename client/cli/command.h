@@ -27,8 +27,10 @@ struct Invocation {
   Console& console;
   Output& output;
 
-  // The daemon that the settings lead to.
+  // The daemon that the settings lead to. Where there is none, the error says what became of its allocation.
   absl::StatusOr<client::Client> Connect() const;
+  // The same, with no more in the error than the connection itself tells.
+  absl::StatusOr<client::Client> TryConnect(int retries = client::ConnectOptions().retries) const;
 };
 
 enum class Group { kDaemon, kKernels, kJobs, kArrays, kDevices, kShell };

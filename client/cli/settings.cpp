@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLongestConfigFile = 1 << 20;
 
 struct ConfigFile {
-  std::optional<std::string> directory, server;
+  std::optional<std::string> directory, server, site, account;
 };
 
 absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
@@ -39,9 +39,11 @@ absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
     const auto word = value.value<std::string>();
     std::optional<std::string>* target = name == "directory" ? &config.directory
                                          : name == "server"  ? &config.server
+                                         : name == "site"    ? &config.site
+                                         : name == "account" ? &config.account
                                                              : nullptr;
     const std::string where = path + ":" + std::to_string(value.source().begin.line) + ": ";
-    if (!target) return UsageError(where + "no setting \"" + name + "\"; there are: directory, server");
+    if (!target) return UsageError(where + "no setting \"" + name + "\"; there are: directory, server, site, account");
     if (!value.is_string()) return UsageError(where + name + " must be a text in quotes");
     *target = *word;
   }
@@ -93,6 +95,8 @@ absl::StatusOr<Settings> ResolveSettings(const SettingFlags& flags, const Enviro
     settings.server = *variable;
   else if (config.server)
     settings.server = expanded(*config.server);
+  settings.site = environment("HOTPLATE_SITE").value_or(config.site.value_or(""));
+  settings.account = environment("HOTPLATE_ACCOUNT").value_or(config.account.value_or(""));
   return settings;
 }
 

@@ -14,8 +14,10 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 Environment ProcessEnvironment();
 
 struct Settings {
-  std::string directory;  // absolute; HOTPLATE_DIR
-  std::string server;     // a daemon's name or a record's path; empty: the current one
+  std::string directory;     // absolute; HOTPLATE_DIR
+  std::string server = {};   // a daemon's name or a record's path; empty: the current one
+  std::string site = {};     // the profile that `up` uses; empty: none is preferred
+  std::string account = {};  // the project that `up` charges; empty: the scheduler's choice
 };
 
 struct SettingFlags {
@@ -23,7 +25,8 @@ struct SettingFlags {
 };
 
 // Reads $XDG_CONFIG_HOME/hotplate/config.toml, else ~/.config/hotplate/config.toml, where there is one: the keys
-// `server` and `directory`. An unknown key or a wrong type is an error that names file, key and line.
+// `server`, `directory`, `site` and `account`. An unknown key or a wrong type is an error that names file, key and
+// line.
 absl::StatusOr<Settings> ResolveSettings(const SettingFlags& flags, const Environment& environment);
 
 }  // namespace hotplate::cli

@@ -31,12 +31,12 @@ class Attach(harness.SlurmCase):
         self.assertIn(f"ready  lab-{self.job}", self.attach())
         status = self.answer("status")
         self.assertEqual(status["allocation"]["jobId"], self.job)
-        self.assertEqual(status["allocation"]["gpusOnNode"], 2)
+        self.assertEqual((status["allocation"]["cluster"], status["allocation"]["gpusOnNode"]), ("lab", 2))
         self.hotplate("run", "integrate2d", "--n", "64")
         # The command that started it has ended, and so may its terminal.
         self.assertIn("already running", self.attach())
         self.assertIn("serving", self.hotplate("logs").lower())
-        self.assertIn("stays", self.hotplate("down"))
+        self.assertIn("left to itself", self.hotplate("down"))
         self.assertEqual(self.state(), "RUNNING", "the allocation is the user's own")
         wait_until(lambda: not self.lab.lines("squeue", "-h", "-s", "-j", self.job, "-o", "%i %j") or
                    "hotplated" not in "".join(self.lab.lines("squeue", "-h", "-s", "-j", self.job, "-o", "%j")), "the step is gone")

@@ -1,9 +1,13 @@
-// hotplate down: drain the daemon and wait until its process has ended.
+// hotplate down: drain the daemon, wait until its process has ended, and see its allocation off.
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 
+#include "client/cli/absence.h"
+#include "client/cli/allocation_text.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
@@ -17,6 +21,8 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds kSilence(30);
 // On top of the drain timeout: the daemon's last steps.
 constexpr std::chrono::seconds kMargin(30);
+// A batch script ends with the daemon that is its last line.
+constexpr std::chrono::seconds kLeavesByItself(5);
 
 // Whether the daemon's process can be seen from here decides how its end is noticed.
 Presence PresenceOf(const v1::GetServerInfoResponse& info, const std::string& record_path, client::Client& client) {
@@ -63,15 +69,106 @@ absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoRespon
   }
 }
 
-absl::Status Down(const Invocation& call) {
+// Whether to go on where it costs something; nobody to ask: no.
+bool Agreed(const Invocation& call, const std::string& question) {
+  if (!call.console.err_terminal || isatty(STDIN_FILENO) != 1) return false;
+  call.console.err << question << " [y/N] " << std::flush;
+  std::string answer;
+  return std::getline(std::cin, answer) && !answer.empty() && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+// Until the job has left the queue; cancelled where it does not go by itself soon after its daemon.
+absl::Status Release(const Invocation& call, const AllocationNote& note) {
+  const auto scheduler = SchedulerFor(note.scheduler, note.job.cluster, call.environment);
+  const Steady::time_point start = Steady::now();
+  for (bool cancelled = false;;) {
+    auto status = scheduler->State(note.job);
+    if (status.ok() && status->phase != JobStatus::Phase::kPending && status->phase != JobStatus::Phase::kRunning) {
+      status->reason = kEndedByDown;
+      NoteTheEnd(call.settings.directory, note, *status);
+      return absl::OkStatus();
+    }
+    const nanoseconds waited = Steady::now() - start;
+    if (!cancelled && waited > kLeavesByItself) {
+      if (const absl::Status asked = scheduler->Cancel(note.job); !asked.ok()) return asked;
+      cancelled = true;
+    }
+    if (waited > kLeavesByItself + kMargin)
+      return WithNextStep(
+          absl::DeadlineExceededError("job " + note.job.id + " was told to end and is not gone after " + Span(waited)),
+          scheduler->LookCommand(note.job));
+    poll(nullptr, 0, waited < std::chrono::seconds(1) ? 50 : 500);
+  }
+}
+
+// A job of our own without a daemon that answers.
+absl::Status CancelJob(const Invocation& call, const FoundAllocation& found, const std::string& when) {
+  const AllocationNote& note = found.note;
+  const auto scheduler = SchedulerFor(note.scheduler, note.job.cluster, call.environment);
+  if (const absl::Status status = scheduler->Cancel(note.job); !status.ok()) return status;
+  NoteTheEnd(call.settings.directory, note, {.state = "CANCELLED", .end = static_cast<EpochSeconds>(Now().seconds())});
+  call.output.Answer(
+      [&] { return Done(call.console, note.name + ": job " + note.job.id + " cancelled " + when); },
+      [&] { return JsonObject().Text("name", note.name).Text("jobId", note.job.id).Text("state", "CANCELLED").Json(); },
+      "");
+  return absl::OkStatus();
+}
+
+// Where no daemon answers: `why`.
+absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) {
+  const auto found = LookForAllocation(call);
+  if (!found || found->note.attached || found->note.over() || !found->status.ok()) return WhyNoDaemon(call, why);
+  if (found->status->phase == JobStatus::Phase::kPending) return CancelJob(call, *found, "before it started");
+  if (!found->has_record) return CancelJob(call, *found, "while its daemon was starting");
+  const std::string state = StateText(found->note.job, *found->status);
+  if (call.arguments.Flag("cancel") ||
+      Agreed(call, found->note.name + " does not answer, and " + state + ". Cancel it, with all that its daemon does?"))
+    return CancelJob(call, *found, "without a word from its daemon");
+  return WithNextStep(absl::UnavailableError(std::string(why.message()) + "\n" + state),
+                      "cancel it, with all that its daemon does: hotplate down --cancel");
+}
+
+struct Ended {
+  v1::GetServerInfoResponse info;
+  std::optional<AllocationNote> note;  // of the job that was released
+  nanoseconds took{};
+};
+
+void Tell(const Invocation& call, const Ended& ended) {
+  const v1::GetServerInfoResponse& info = ended.info;
+  const std::string job = info.allocation().job_id();
+  call.output.Answer(
+      [&] {
+        const std::string after = "after " + Span(Between(info.start_time(), Now()));
+        if (job.empty())
+          return Done(call.console, info.name() + " (pid " + std::to_string(info.pid()) + ") drained and ended in " +
+                                        Span(ended.took) + ", " + after);
+        const std::string usage = UsageText(info.allocation());
+        const std::string drained = info.name() + " drained in " + Span(ended.took);
+        return Done(call.console, (ended.note ? drained + ", job " + job + " released " + after
+                                              : drained + ", " + after + "; job " + job +
+                                                    " was not submitted by hotplate up and is left to itself") +
+                                      (usage.empty() ? "" : "; " + usage));
+      },
+      [&] {
+        JsonObject json;
+        json.Text("name", info.name()).Raw("pid", std::to_string(info.pid()));
+        if (!job.empty())
+          json.Text("jobId", job)
+              .Raw("released", ended.note ? "true" : "false")
+              .Raw("gpuMinutesUsed", Number(info.allocation().gpu_minutes_used()))
+              .Raw("gpuMinutesIdle", Number(info.allocation().gpu_minutes_idle()));
+        return json.Json();
+      },
+      "");
+}
+
+absl::Status DownOne(const Invocation& call) {
   const auto timeout = call.arguments.Duration("drain-timeout");
   if (!timeout.ok()) return timeout.status();
-  client::ConnectOptions options;
-  options.server = call.settings.server;
-  options.directory = call.settings.directory;
-  options.retries = 0;
-  auto client = client::Client::Connect(options);
-  if (!client.ok()) return client.status();
+  auto client = call.TryConnect(/*retries=*/0);
+  if (!client.ok())
+    return absl::IsUnavailable(client.status()) ? DownWithoutDaemon(call, client.status()) : client.status();
   const auto info = client->Info();
   if (!info.ok()) return info.status();
   const Steady::time_point start = Steady::now();
@@ -81,30 +178,64 @@ absl::Status Down(const Invocation& call) {
       info->has_drain_timeout() ? std::chrono::seconds(info->drain_timeout().seconds()) : std::chrono::minutes(2);
   const nanoseconds longest = std::max(timeout->value_or(nanoseconds(0)), own) + kMargin;
   if (const absl::Status status = WaitForTheEnd(call, *info, *client, asked, longest); !status.ok()) return status;
-  const nanoseconds took = Steady::now() - start;
-  call.output.Answer(
-      [&] {
-        return Done(call.console, info->name() + " (pid " + std::to_string(info->pid()) + ") drained and ended in " +
-                                      Span(took) + ", after " + Span(Between(info->start_time(), Now())));
-      },
-      [&] { return JsonObject().Text("name", info->name()).Raw("pid", std::to_string(info->pid())).Json(); }, "");
+  Ended ended{*info, std::nullopt, Steady::now() - start};
+  // Only the job that this very daemon ran in, and only one that `up` submitted.
+  auto note = ReadNote(call.settings.directory, info->name());
+  if (note && note->job.id == info->allocation().job_id()) {
+    if (note->attached) {
+      RemoveNote(call.settings.directory, note->name);
+    } else {
+      if (const absl::Status status = Release(call, *note); !status.ok()) return status;
+      ended.note = note;
+    }
+  }
+  Tell(call, ended);
   return absl::OkStatus();
+}
+
+absl::Status DownAs(const Invocation& call, const std::string& name) {
+  Settings settings = call.settings;
+  settings.server = name;
+  return DownOne({call.command, call.words, call.arguments, settings, call.environment, call.console, call.output});
+}
+
+absl::Status Down(const Invocation& call) {
+  const std::vector<std::string>& words = call.arguments.words();
+  if (!call.arguments.Flag("all")) return words.empty() ? DownOne(call) : DownAs(call, words[0]);
+  if (!words.empty()) return UsageError("--all and " + words[0] + ": one or all");
+  std::vector<std::string> names = ServerNames(call.settings);
+  for (const AllocationNote& note : ReadNotes(call.settings.directory))
+    if (!note.over() && std::find(names.begin(), names.end(), note.name) == names.end()) names.push_back(note.name);
+  absl::Status first = absl::OkStatus();
+  for (const std::string& name : names)
+    if (const absl::Status status = DownAs(call, name); !status.ok()) {
+      if (!first.ok()) Report(call.console, first);
+      first = status;
+    }
+  return first;
 }
 
 }  // namespace
 
 Command DownCommand() {
-  return {.name = "down",
-          .group = Group::kDaemon,
-          .summary = "drain the daemon, and wait until it has ended",
-          .details =
-              "Jobs that run may finish until the drain timeout is over; then they are cancelled. Ctrl-C ends the\n"
-              "waiting; the daemon goes on ending.",
-          .example = "hotplate down",
-          .options = {{.names = "--drain-timeout",
-                       .value = "TIME",
-                       .help = "how long jobs may still run (default: the daemon's)"}},
-          .run = Down};
+  return {
+      .name = "down",
+      .group = Group::kDaemon,
+      .summary = "drain the daemon, and give its allocation back",
+      .details =
+          "Jobs that run may finish until the drain timeout is over; then they are cancelled. Ctrl-C ends the\n"
+          "waiting; the daemon goes on ending. Of the scheduler's jobs only the one that hotplate up submitted for\n"
+          "this daemon is touched: also while it waits in the queue, and while its daemon starts. Where its daemon\n"
+          "does not answer, a question comes first, or --cancel. A job that was attached to stays.",
+      .example = "hotplate down",
+      .positionals =
+          {{.name = "NAME", .help = "which one (default: the current)", .minimum = 0, .offer = Offer::kServer}},
+      .options = {{.names = "--drain-timeout",
+                   .value = "TIME",
+                   .help = "how long jobs may still run (default: the daemon's)"},
+                  {.names = "--cancel", .value = "", .help = "cancel the job where its daemon does not answer"},
+                  {.names = "--all", .value = "", .help = "all daemons and allocations, one after the other"}},
+      .run = Down};
 }
 
 }  // namespace hotplate::cli

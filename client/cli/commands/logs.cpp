@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "client/cli/allocations.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
@@ -35,13 +36,23 @@ std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
 absl::Status Logs(const Invocation& call) {
   const auto lines = call.arguments.Integer("lines", 0, 1'000'000'000);
   if (!lines.ok()) return lines.status();
-  const auto name = ServerName(call.settings);
+  const auto note = NoteFor(call.settings);
+  auto name = ServerName(call.settings);
+  if (!name && note) name = note->name;
   std::string path = LogPath(call.settings, name.value_or("local"));
   const auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
-  if (record && !record->log_file().empty()) path = record->log_file();
+  if (record && !record->log_file().empty())
+    path = record->log_file();
+  else if (note)
+    path = note->output_file;  // what the scheduler took from a start, also of one that failed
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     // Whether it is a wrong wish or there is no daemon at all: the exit code of every other command tells.
+    if (note && !note->over())
+      return WithExitCode(WithNextStep(absl::NotFoundError("job " + note->job.id + " (" + note->name +
+                                                           ") has written nothing yet: no " + path),
+                                       "hotplate status"),
+                          kExitNoDaemon);
     if (record && record->log_file().empty())
       return WithNextStep(absl::NotFoundError("daemon \"" + *name + "\" logs to its standard error, not to a file"),
                           "start it with --log-file FILE");
@@ -79,14 +90,15 @@ absl::Status Logs(const Invocation& call) {
 }  // namespace
 
 Command LogsCommand() {
-  return {.name = "logs",
-          .group = Group::kDaemon,
-          .summary = "show the daemon's log, also after it has ended",
-          .details = "With --json one object a line.",
-          .example = "hotplate logs -f",
-          .options = {{.names = "-f,--follow", .value = "", .help = "go on with what is written"},
-                      {.names = "-n,--lines", .value = "N", .help = "how many of the last lines (default 50)"}},
-          .run = Logs};
+  return {
+      .name = "logs",
+      .group = Group::kDaemon,
+      .summary = "show the daemon's log, also after it has ended",
+      .details = "Of a batch job whose daemon did not get ready: what the job printed. With --json one object a line.",
+      .example = "hotplate logs -f",
+      .options = {{.names = "-f,--follow", .value = "", .help = "go on with what is written"},
+                  {.names = "-n,--lines", .value = "N", .help = "how many of the last lines (default 50)"}},
+      .run = Logs};
 }
 
 }  // namespace hotplate::cli

@@ -1,8 +1,13 @@
 // hotplate status: the daemon at a glance.
+#include <algorithm>
+
+#include "client/cli/absence.h"
+#include "client/cli/allocation_text.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
 #include "client/cli/table.h"
+#include "client/cli/up_wait.h"
 
 namespace hotplate::cli {
 namespace {
@@ -11,6 +16,18 @@ namespace {
 std::string StateWord(v1::DaemonState state) { return state == v1::SERVING ? "READY" : v1::DaemonState_Name(state); }
 
 std::string SecondsText(double seconds) { return Span(nanoseconds(static_cast<std::int64_t>(seconds * 1e9))); }
+
+// "fake 12 on gpu1, partition gpu, ends 10:12 (in 30 m)"
+std::string AllocationWords(const v1::Allocation& allocation) {
+  std::string text = (allocation.cluster().empty() ? "job" : allocation.cluster()) + " " + allocation.job_id();
+  if (!allocation.node_list().empty()) text += " on " + allocation.node_list();
+  if (!allocation.partition().empty()) text += ", partition " + allocation.partition();
+  if (allocation.has_end_time())
+    text += ", ends " + TimeText(allocation.end_time().seconds()) + " (in " +
+            Span(Between(Now(), allocation.end_time())) + ")";
+  if (allocation.restart_count() > 0) text += ", requeued " + std::to_string(allocation.restart_count()) + " ×";
+  return text;
+}
 
 std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, const v1::ListArraysResponse& arrays,
                  std::size_t active_jobs) {
@@ -23,11 +40,10 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
                             (info.versions().cuda().empty()
                                  ? ""
                                  : ", CUDA " + info.versions().cuda() + ", driver " + info.versions().driver())});
-  if (!info.allocation().job_id().empty())
-    table.Row({"allocation",
-               info.allocation().cluster() + " " + info.allocation().job_id() +
-                   (info.allocation().has_end_time() ? ", ends in " + Span(Between(Now(), info.allocation().end_time()))
-                                                     : "")});
+  if (!info.allocation().job_id().empty()) {
+    table.Row({"allocation", AllocationWords(info.allocation())});
+    if (const std::string usage = UsageText(info.allocation()); !usage.empty()) table.Row({"used", usage});
+  }
   for (const v1::Device& device : info.devices())
     table.Row(
         {"device", device.id() + "  " + device.name() + (device.lost().empty() ? "" : "  LOST: " + device.lost())});
@@ -42,9 +58,43 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
   return page + table.Text();
 }
 
+// Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
+absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
+  const auto found = absl::IsUnavailable(why) ? LookForAllocation(call) : std::nullopt;
+  if (!found || found->note.over() || !found->status.ok() || found->has_record) return WhyNoDaemon(call, why);
+  const AllocationNote& note = found->note;
+  const JobStatus& status = *found->status;
+  const bool pending = status.phase == JobStatus::Phase::kPending;
+  const std::string state = pending ? "PENDING" : "STARTING";
+  call.output.Answer(
+      [&] {
+        Table table;
+        table.Indent(2);
+        table.Row({"allocation", StateText(note.job, status)});
+        if (const std::string advice = pending ? WhatToDoAboutReason(status.reason) : ""; !advice.empty())
+          table.Row({"", advice});
+        if (!note.site.empty()) table.Row({"asked for", Join(note.request, " ")});
+        table.Row({"submitted",
+                   TimeText(note.submit_time) + ", " +
+                       Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - note.submit_time))) +
+                       " ago"});
+        table.Row({"output", note.output_file});
+        table.Row({"next", "wait for it: hotplate up --name " + note.name + " · give it up: hotplate down"});
+        return Paint(call.console.out_colour, Tone::kBold, note.name) + "  " + state + "\n" + table.Text();
+      },
+      [&] {
+        JsonObject json = AllocationJson(note, state);
+        json.Text("reason", status.reason).Text("nodes", status.nodes);
+        if (status.start) json.Raw(pending ? "estimatedStart" : "startTime", std::to_string(*status.start));
+        return json.Json();
+      },
+      state);
+  return Silent(kExitNoDaemon);
+}
+
 absl::Status Status(const Invocation& call) {
-  auto client = call.Connect();
-  if (!client.ok()) return client.status();
+  auto client = call.TryConnect();
+  if (!client.ok()) return WithoutDaemon(call, client.status());
   const auto info = client->Info();
   if (!info.ok()) return info.status();
   v1::ListJobsRequest active;
@@ -62,12 +112,15 @@ absl::Status Status(const Invocation& call) {
 }  // namespace
 
 Command StatusCommand() {
-  return {.name = "status",
-          .group = Group::kDaemon,
-          .summary = "show the daemon: state, process, devices, load",
-          .details = "Exit code 3 if none answers. With --json all that the daemon says of itself, pid included.",
-          .example = "hotplate status --json | jq .pid",
-          .run = Status};
+  return {
+      .name = "status",
+      .group = Group::kDaemon,
+      .summary = "show the daemon: state, process, devices, load",
+      .details =
+          "Of an allocation that has no daemon yet: where it stands in the queue. Exit code 3 as long as no daemon\n"
+          "answers. With --json all that the daemon says of itself, pid included.",
+      .example = "hotplate status --json | jq .pid",
+      .run = Status};
 }
 
 }  // namespace hotplate::cli

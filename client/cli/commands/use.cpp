@@ -1,4 +1,7 @@
 // hotplate use: which daemon the other commands talk to.
+#include <algorithm>
+
+#include "client/cli/allocations.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
@@ -17,13 +20,21 @@ absl::Status Use(const Invocation& call) {
       text += (name == current ? "* " : "  ") + name + "\n";
       json.push_back(JsonText(name));
     }
-    if (names.empty()) text = "no daemon is known in " + call.settings.directory + "; start one: hotplate up --local\n";
+    for (const AllocationNote& note : ReadNotes(call.settings.directory))
+      if (!note.over() && std::find(names.begin(), names.end(), note.name) == names.end())
+        text +=
+            "  " + note.name + "   (job " + note.job.id + ", no daemon: hotplate status --server " + note.name + ")\n";
+    if (text.empty()) text = "no daemon is known in " + call.settings.directory + "; start one: hotplate up\n";
     call.output.Answer([&] { return text; },
                        [&] { return JsonObject().Text("current", current).Raw("servers", JsonArray(json)).Json(); },
                        Join(names, "\n"));
     return absl::OkStatus();
   }
   const std::string& name = call.arguments.words()[0];
+  if (const auto note = ReadNote(call.settings.directory, name);
+      note && !note->over() && !RecordOf(call.settings, name))
+    return WithNextStep(absl::UnavailableError(name + " has no daemon yet (job " + note->job.id + ")"),
+                        "wait for it, and use it then: hotplate up --name " + name);
   if (const absl::Status status = SetCurrent(call.settings, name); !status.ok()) return status;
   call.output.Answer([&] { return Done(call.console, name + " is the current daemon"); },
                      [&] { return JsonObject().Text("current", name).Json(); }, name);

@@ -39,12 +39,12 @@ struct JobStatus {
     kForgotten  // the scheduler knows no such job: it was over long ago, or never was
   };
   Phase phase = Phase::kForgotten;
-  std::string state;   // the scheduler's word: "PENDING", "RUNNING", "TIMEOUT"; empty where forgotten
-  std::string reason;  // why it waits or ended, the scheduler's word; empty: none given
-  std::string nodes;   // "b-cn1606"
-  std::string user;
-  std::optional<EpochSeconds> start;  // estimated while it waits
-  std::optional<EpochSeconds> end;    // the limit while it runs
+  std::string state = {};   // the scheduler's word: "PENDING", "RUNNING", "TIMEOUT"; empty where forgotten
+  std::string reason = {};  // why it waits or ended, the scheduler's word; empty: none given
+  std::string nodes = {};   // "b-cn1606"
+  std::string user = {};
+  std::optional<EpochSeconds> start = {};  // estimated while it waits
+  std::optional<EpochSeconds> end = {};    // the limit while it runs
 };
 
 class Scheduler {

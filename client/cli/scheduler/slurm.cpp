@@ -37,14 +37,17 @@ absl::Status NoAnswer(const absl::Status& status) {
 
 class Slurm : public Scheduler {
  public:
-  Slurm(ProgramRunner run, std::string cluster) : run_(std::move(run)), cluster_(std::move(cluster)) {}
+  Slurm(ProgramRunner run, std::string cluster, std::stop_token stop)
+      : run_(std::move(run)), cluster_(std::move(cluster)), stop_(std::move(stop)) {}
 
   std::string Name() const override { return "Slurm"; }
   std::string CheckedBy() const override { return "sbatch --test-only"; }
 
   absl::Status Check(const std::string& script) override {
-    const auto result =
-        run_({.words = Command("sbatch", cluster_, {"--test-only"}), .input = script, .timeout = kCheckTimeout});
+    const auto result = run_({.words = Command("sbatch", cluster_, {"--test-only"}),
+                              .input = script,
+                              .timeout = kCheckTimeout,
+                              .stop = stop_});
     if (!result.ok()) return NoAnswer(result.status());
     return result->exit_code == 0 ? absl::OkStatus() : Refused("sbatch --test-only", *result);
   }
@@ -71,7 +74,8 @@ class Slurm : public Scheduler {
     const auto result = run_(
         {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
          .environment = {{"SLURM_TIME_FORMAT", "%s"}},
-         .timeout = kAskTimeout});
+         .timeout = kAskTimeout,
+         .stop = stop_});
     if (!result.ok()) return NoAnswer(result.status());
     if (auto status = slurm::ParseSqueue(result->out, job.id)) return *std::move(status);
     if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
@@ -89,14 +93,15 @@ class Slurm : public Scheduler {
 
   std::string ClusterName() override {
     if (!cluster_.empty()) return cluster_;
-    const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout});
+    const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout, .stop = stop_});
     return result.ok() && result->exit_code == 0 ? slurm::ParseClusterName(result->out) : "";
   }
 
   absl::StatusOr<std::vector<std::string>> InsideJob(const SchedulerJob& job,
                                                      const std::vector<std::string>& words) override {
     std::vector<std::string> step =
-        Command("srun", job.cluster, {"--jobid=" + job.id, "--overlap", "--nodes=1", "--ntasks=1", "--quiet"});
+        Command("srun", job.cluster,
+                {"--jobid=" + job.id, "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--quiet"});
     step.insert(step.end(), words.begin(), words.end());
     return step;
   }
@@ -120,7 +125,8 @@ class Slurm : public Scheduler {
         run_({.words = Command("sacct", job.cluster,
                                {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,User"}),
               .environment = {{"SLURM_TIME_FORMAT", "%s"}},
-              .timeout = kAskTimeout});
+              .timeout = kAskTimeout,
+              .stop = stop_});
     if (result.ok() && result->exit_code == 0)
       if (auto status = slurm::ParseSacct(result->out)) {
         // The accounting lags behind; squeue is the one to know what goes on.
@@ -132,12 +138,13 @@ class Slurm : public Scheduler {
 
   const ProgramRunner run_;
   const std::string cluster_;
+  const std::stop_token stop_;
 };
 
 }  // namespace
 
-std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster) {
-  return std::make_unique<Slurm>(std::move(run), cluster);
+std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster, std::stop_token stop) {
+  return std::make_unique<Slurm>(std::move(run), cluster, std::move(stop));
 }
 
 }  // namespace hotplate::cli

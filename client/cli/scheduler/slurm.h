@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "client/cli/scheduler/scheduler.h"
@@ -11,7 +12,8 @@
 namespace hotplate::cli {
 
 // `cluster`: where new jobs go, for -M; empty: where Slurm puts them.
-std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster);
+// `stop` ends what only asks: never a submission or a cancellation.
+std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster, std::stop_token stop = {});
 
 namespace slurm {
 

@@ -216,8 +216,8 @@ TEST_F(SlurmCommands, CancellingWhatIsOverIsFine) {
 TEST_F(SlurmCommands, InsideAJobByAnOverlappingStep) {
   const auto words = Slurm()->InsideJob({"12", ""}, {"/bin/hotplated", "--name", "x"});
   ASSERT_TRUE(words.ok());
-  EXPECT_THAT(*words, ElementsAre("srun", "--jobid=12", "--overlap", "--nodes=1", "--ntasks=1", "--quiet",
-                                  "/bin/hotplated", "--name", "x"));
+  EXPECT_THAT(*words, ElementsAre("srun", "--jobid=12", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none",
+                                  "--quiet", "/bin/hotplated", "--name", "x"));
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+// Why no daemon answers, as far as its allocation tells: it waits in the queue, it starts, it is over.
+#pragma once
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "client/cli/allocations.h"
+#include "client/cli/command.h"
+
+namespace hotplate::cli {
+
+struct FoundAllocation {
+  AllocationNote note;               // with the end, where the scheduler told it just now
+  absl::StatusOr<JobStatus> status;  // not asked for where the note says that it is over
+  bool has_record = false;           // a daemon of it has been ready, and has not taken its record away
+};
+
+// The allocation that the settings lead to, by the client's notes or else by the record of a daemon that Slurm started
+// in another way; the scheduler is asked. Nothing where there is neither.
+std::optional<FoundAllocation> LookForAllocation(const Invocation& call);
+
+// `status` of a connection that failed, with what is known of the allocation in place of guesses, and what to do next.
+absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status);
+
+}  // namespace hotplate::cli

@@ -1,0 +1,92 @@
+#include "client/cli/allocation_text.h"
+
+#include <cstdio>
+#include <ctime>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "client/cli/format.h"
+
+namespace hotplate::cli {
+namespace {
+
+// What Slurm's word for an end means.
+std::string_view Meaning(std::string_view state) {
+  struct Word {
+    std::string_view state, meaning;
+  };
+  static constexpr Word kWords[] = {{"TIMEOUT", "its time limit"},
+                                    {"COMPLETED", "the daemon ended by itself"},
+                                    {"CANCELLED", "by scancel or the cluster's staff"},
+                                    {"NODE_FAIL", "its node failed"},
+                                    {"PREEMPTED", "a job of higher priority took its place"},
+                                    {"OUT_OF_MEMORY", "it used more memory than it had asked for"},
+                                    {"BOOT_FAIL", "its node did not start"},
+                                    {"DEADLINE", "it could not end before its deadline"}};
+  for (const Word& word : kWords)
+    if (word.state == state) return word.meaning;
+  return "";
+}
+
+std::string Minutes(double minutes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", minutes);
+  return text;
+}
+
+}  // namespace
+
+std::string TimeText(EpochSeconds time) {
+  const std::time_t then = time, now = std::time(nullptr);
+  std::tm then_parts{}, now_parts{};
+  localtime_r(&then, &then_parts);
+  localtime_r(&now, &now_parts);
+  const bool today = then_parts.tm_year == now_parts.tm_year && then_parts.tm_yday == now_parts.tm_yday;
+  char text[32];
+  std::strftime(text, sizeof text, today ? "%H:%M" : "%b %e %H:%M", &then_parts);
+  return text;
+}
+
+std::string StateText(const SchedulerJob& job, const JobStatus& status) {
+  std::string text = "job " + job.id + "  " + status.state;
+  if (status.phase == JobStatus::Phase::kForgotten) return "job " + job.id + "  is not known (any more)";
+  if (status.phase != JobStatus::Phase::kRunning && !status.reason.empty()) text += "  (" + status.reason + ")";
+  if (status.phase == JobStatus::Phase::kPending && status.start)
+    text += "  estimated start " + TimeText(*status.start);
+  if (status.phase == JobStatus::Phase::kRunning && !status.nodes.empty()) text += "  on " + status.nodes;
+  return text;
+}
+
+std::string EndText(const AllocationNote& note) {
+  std::string text = note.name + (note.end_time ? " ended at " + TimeText(*note.end_time) : " is over");
+  const std::string job = "job " + note.job.id;
+  if (note.end_state == "UNKNOWN" || !note.over()) return text + " (" + job + " is not known any more)";
+  if (note.end_reason == kEndedByDown) return text + " (" + job + ": " + kEndedByDown + ")";
+  text += " (" + job + ": " + note.end_state;
+  const std::string_view meaning = Meaning(note.end_state);
+  if (!meaning.empty()) return text + ", " + std::string(meaning) + ")";
+  return text + (note.end_reason.empty() ? "" : ", " + note.end_reason) + ")";
+}
+
+std::string DevicesText(const v1::GetServerInfoResponse& info) {
+  std::vector<std::string> kinds;  // in the daemon's order
+  std::map<std::string, int> count;
+  for (const v1::Device& device : info.devices()) {
+    const bool cpu = device.backend() == "cpu";
+    std::string kind = cpu ? device.id() + " " + device.name()
+                           : device.name() + " " + Bytes(static_cast<double>(device.memory_bytes()));
+    if (count[kind]++ == 0) kinds.push_back(std::move(kind));
+  }
+  std::vector<std::string> parts;
+  for (const std::string& kind : kinds)
+    parts.push_back(kind.rfind("cpu", 0) == 0 ? kind : std::to_string(count[kind]) + " × " + kind);
+  return Join(parts, ", ");
+}
+
+std::string UsageText(const v1::Allocation& allocation) {
+  if (allocation.gpu_minutes_used() <= 0) return "";
+  return Minutes(allocation.gpu_minutes_used()) + " GPU-minutes, " + Minutes(allocation.gpu_minutes_idle()) + " idle";
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,30 @@
+// Allocations in words: the same ones in `up`, `status`, `down` and in the errors of all other commands.
+#pragma once
+
+#include <string>
+
+#include "client/cli/allocations.h"
+#include "client/cli/scheduler/scheduler.h"
+#include "hotplate/v1/server.pb.h"
+
+namespace hotplate::cli {
+
+// Local time: "09:41", with the day where it is not today's: "Nov 22 09:41".
+std::string TimeText(EpochSeconds time);
+
+// "job 32126787  PENDING  (Priority)  estimated start 09:41", "job 32126787  RUNNING  on b-cn1606".
+std::string StateText(const SchedulerJob& job, const JobStatus& status);
+
+// As the reason for an end, in place of the scheduler's.
+inline constexpr char kEndedByDown[] = "hotplate down";
+
+// "hpc2n-32126787 ended at 10:12 (job 32126787: TIMEOUT, its time limit)".
+std::string EndText(const AllocationNote& note);
+
+// "2 × NVIDIA L40S 48.0 GB"; a CPU by its name.
+std::string DevicesText(const v1::GetServerInfoResponse& info);
+
+// "20.7 GPU-minutes, 4.2 idle"; empty where no GPU was given.
+std::string UsageText(const v1::Allocation& allocation);
+
+}  // namespace hotplate::cli

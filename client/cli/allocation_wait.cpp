@@ -1,0 +1,106 @@
+#include "client/cli/allocation_wait.h"
+
+#include <algorithm>
+
+#include "client/cli/allocation_text.h"
+#include "client/cli/records.h"
+
+namespace hotplate::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Often enough that a daemon that is ready is seen at once, and one request to the file system each.
+constexpr milliseconds kLook(100);
+// A daemon that has published and cannot be reached for so long will not be.
+constexpr seconds kReachPatience(20);
+// Right after a submission the scheduler may not know the job yet.
+constexpr seconds kForgottenPatience(5);
+
+// The record of this job's daemon. Reading the folder first has a network file system look whether there is news.
+bool HasRecord(const std::string& directory, const AllocationNote& note) {
+  const Settings settings{.directory = directory, .server = note.name};
+  const std::vector<std::string> names = ServerNames(settings);
+  if (std::find(names.begin(), names.end(), note.name) == names.end()) return false;
+  const auto record = RecordOf(settings, note.name);
+  // One that cannot be read is the next call's to complain about. LSF's jobs are unknown to the daemon.
+  return !record || record->slurm_job_id() == note.job.id || note.scheduler == SchedulerKind::kLsf;
+}
+
+std::string PhaseKey(const JobStatus& status) { return status.state + " " + status.reason + " " + status.nodes; }
+
+}  // namespace
+
+milliseconds NextQuestion(std::chrono::nanoseconds waited, JobStatus::Phase phase) {
+  // Its end is what is waited for then, should the daemon not come.
+  if (phase == JobStatus::Phase::kRunning) return seconds(2);
+  if (waited > std::chrono::hours(1)) return seconds(30);
+  if (waited > std::chrono::minutes(10)) return seconds(10);
+  return std::clamp(std::chrono::duration_cast<milliseconds>(waited / 2), milliseconds(300), milliseconds(5000));
+}
+
+AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> deadline) const {
+  Result result{End::kInterrupted, {}, {}, absl::OkStatus()};
+  const Steady::time_point begin = now();
+  Steady::time_point next_question = begin;
+  // When the record was first seen; never, while it is not there.
+  constexpr Steady::time_point kNever = Steady::time_point::max();
+  Steady::time_point seen = kNever;
+  std::string advised;
+  for (;;) {
+    if (HasRecord(directory, note)) {
+      seen = std::min(seen, now());
+      if (auto info = ask(note.name); info.ok() && info->state() == v1::SERVING) {
+        if (result.status.phase != JobStatus::Phase::kRunning)  // Slurm was not asked since
+          line.Show("ready", "job " + note.job.id + "  RUNNING  on " + info->node());
+        result.end = End::kReady;
+        result.info = *std::move(info);
+        return result;
+      } else {
+        result.why = info.status();
+      }
+    } else {
+      seen = kNever;
+    }
+    const bool running = result.status.phase == JobStatus::Phase::kRunning;
+    if (seen != kNever && running && !result.why.ok() &&
+        (absl::IsPermissionDenied(result.why) || now() - seen > kReachPatience)) {
+      result.end = End::kUnreachable;
+      return result;
+    }
+    if (now() >= next_question) {
+      if (const auto status = scheduler.State(note.job); !status.ok()) {
+        line.Show("no answer", "job " + note.job.id + "  " + scheduler.Name() +
+                                   " does not answer: " + std::string(status.status().message()));
+      } else if (status->phase != JobStatus::Phase::kForgotten || now() - begin > kForgottenPatience) {
+        result.status = *status;
+        if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded) {
+          result.end = End::kOver;
+          return result;
+        }
+        line.Show(PhaseKey(*status), StateText(note.job, *status));
+        const std::string advice =
+            status->phase == JobStatus::Phase::kPending ? WhatToDoAboutReason(status->reason) : "";
+        if (!advice.empty() && advice != advised) line.Say("  ! " + status->reason + ": " + advice);
+        advised = advice;
+      }
+      next_question = now() + NextQuestion(now() - begin, result.status.phase);
+    }
+    if (starter_ended()) {
+      result.end = End::kOver;
+      return result;
+    }
+    if (deadline && now() >= *deadline) {
+      result.end = End::kTimeout;
+      return result;
+    }
+    line.Tick();
+    if (!pause(kLook)) {
+      result.end = End::kInterrupted;
+      return result;
+    }
+  }
+}
+
+}  // namespace hotplate::cli

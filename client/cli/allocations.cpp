@@ -1,0 +1,233 @@
+#include "client/cli/allocations.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "client/cli/json.h"
+#include "client/cli/private_folder.h"
+#include "client/cli/records.h"
+#include "client/cli/scheduler/lsf.h"
+#include "client/cli/scheduler/slurm.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace hotplate::cli {
+namespace {
+
+// A note is a few hundred bytes.
+constexpr std::size_t kLongestNote = 64 * 1024;
+// Of allocations that are over.
+constexpr std::size_t kKeptNotes = 10;
+
+std::string FolderOf(const std::string& directory) { return directory + "/allocations"; }
+std::string PathOf(const std::string& directory, const std::string& name) {
+  return FolderOf(directory) + "/" + name + ".json";
+}
+
+absl::Status CannotBeWritten(const std::string& path, int error) {
+  const std::string message = path + " cannot be written: " + std::strerror(error);
+  if (error == ENOSPC || error == EDQUOT)
+    return absl::ResourceExhaustedError(message + "; make room, or choose another place with HOTPLATE_DIR");
+  return absl::PermissionDeniedError(message + "; choose another place with HOTPLATE_DIR");
+}
+
+// Whole or not at all: a draft, then a rename.
+absl::Status WriteWhole(const std::string& path, const std::string& text) {
+  const std::string draft = path + "." + std::to_string(getpid()) + ".draft";
+  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return CannotBeWritten(path, errno);
+  int error = 0;
+  for (std::size_t at = 0; at < text.size() && error == 0;) {
+    const ssize_t written = write(file, text.data() + at, text.size() - at);
+    if (written > 0)
+      at += static_cast<std::size_t>(written);
+    else if (errno != EINTR)
+      error = errno;
+  }
+  // A network file system may tell of a full quota only now.
+  if (fsync(file) != 0 && error == 0 && errno != EINVAL) error = errno;
+  if (close(file) != 0 && error == 0) error = errno;
+  if (error == 0 && rename(draft.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return absl::OkStatus();
+  unlink(draft.c_str());
+  return CannotBeWritten(path, error);
+}
+
+// What only this user can have written; else nothing.
+std::optional<std::string> ReadOwn(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return std::nullopt;
+  struct stat info;
+  std::optional<std::string> text;
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0 &&
+      info.st_size > 0 && static_cast<std::size_t>(info.st_size) <= kLongestNote) {
+    text.emplace(static_cast<std::size_t>(info.st_size), '\0');
+    if (pread(file, text->data(), text->size(), 0) != info.st_size) text.reset();
+  }
+  close(file);
+  return text;
+}
+
+std::string Json(const AllocationNote& note) {
+  std::vector<std::string> words;
+  for (const std::string& word : note.request) words.push_back(JsonText(word));
+  JsonObject object;
+  object.Raw("schema_version", "1")
+      .Text("name", note.name)
+      .Text("site", note.site)
+      .Text("scheduler", note.scheduler == SchedulerKind::kLsf ? "lsf" : "slurm")
+      .Text("cluster", note.job.cluster)
+      .Text("job_id", note.job.id)
+      .Text("output_file", note.output_file)
+      .Raw("request", JsonArray(words))
+      .Raw("gpus", std::to_string(note.gpus))
+      .Raw("submit_time", std::to_string(note.submit_time))
+      .Raw("attached", note.attached ? "true" : "false");
+  if (note.over()) object.Text("end_state", note.end_state).Text("end_reason", note.end_reason);
+  if (note.end_time) object.Raw("end_time", std::to_string(*note.end_time));
+  return object.Json() + "\n";
+}
+
+class NoteFields {
+ public:
+  explicit NoteFields(const google::protobuf::Struct& all) : all_(all) {}
+  std::string Text(const std::string& key) const {
+    const auto found = all_.fields().find(key);
+    return found == all_.fields().end() ? "" : found->second.string_value();
+  }
+  std::int64_t Number(const std::string& key) const {
+    const auto found = all_.fields().find(key);
+    const double number = found == all_.fields().end() ? 0 : found->second.number_value();
+    return std::isfinite(number) && std::abs(number) < 1e15 ? static_cast<std::int64_t>(number) : 0;
+  }
+  bool Flag(const std::string& key) const {
+    const auto found = all_.fields().find(key);
+    return found != all_.fields().end() && found->second.bool_value();
+  }
+  std::vector<std::string> Words(const std::string& key) const {
+    std::vector<std::string> words;
+    const auto found = all_.fields().find(key);
+    if (found != all_.fields().end())
+      for (const auto& word : found->second.list_value().values()) words.push_back(word.string_value());
+    return words;
+  }
+
+ private:
+  const google::protobuf::Struct& all_;
+};
+
+std::optional<AllocationNote> Parse(const std::string& json) {
+  google::protobuf::Struct all;
+  if (!google::protobuf::util::JsonStringToMessage(json, &all).ok()) return std::nullopt;
+  const NoteFields fields(all);
+  AllocationNote note;
+  note.name = fields.Text("name");
+  note.site = fields.Text("site");
+  note.scheduler = fields.Text("scheduler") == "lsf" ? SchedulerKind::kLsf : SchedulerKind::kSlurm;
+  note.job = {fields.Text("job_id"), fields.Text("cluster")};
+  note.output_file = fields.Text("output_file");
+  note.request = fields.Words("request");
+  note.gpus = static_cast<int>(std::clamp<std::int64_t>(fields.Number("gpus"), 0, 1'000'000));
+  note.submit_time = fields.Number("submit_time");
+  note.attached = fields.Flag("attached");
+  note.end_state = fields.Text("end_state");
+  note.end_reason = fields.Text("end_reason");
+  if (const std::int64_t end = fields.Number("end_time"); end > 0) note.end_time = end;
+  // These become words of the scheduler's commands, and parts of paths.
+  if (fields.Number("schema_version") != 1 || !client::IsServerName(note.name) || !IsJobId(note.job.id) ||
+      (!note.job.cluster.empty() && !client::IsServerName(note.job.cluster)))
+    return std::nullopt;
+  return note;
+}
+
+void RemoveOldNotes(const std::string& directory) {
+  std::size_t over = 0;
+  for (const AllocationNote& note : ReadNotes(directory))
+    if (note.over() && ++over > kKeptNotes) RemoveNote(directory, note.name);
+}
+
+}  // namespace
+
+absl::Status PrepareNotes(const std::string& directory) {
+  if (const absl::Status status = client::CheckDirectory(directory); !status.ok()) return status;
+  if (const absl::Status status = MakePrivateFolder(FolderOf(directory)); !status.ok()) return status;
+  const std::string probe = FolderOf(directory) + "/.probe";
+  if (const absl::Status status = WriteWhole(probe, std::string(4096, '\n')); !status.ok()) return status;
+  unlink(probe.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status WriteNote(const std::string& directory, const AllocationNote& note) {
+  if (const absl::Status status = MakePrivateFolder(FolderOf(directory)); !status.ok()) return status;
+  const absl::Status status = WriteWhole(PathOf(directory, note.name), Json(note));
+  if (status.ok()) RemoveOldNotes(directory);
+  return status;
+}
+
+std::optional<AllocationNote> ReadNote(const std::string& directory, const std::string& name) {
+  if (!client::IsServerName(name) || !client::CheckDirectory(directory).ok()) return std::nullopt;
+  const auto text = ReadOwn(PathOf(directory, name));
+  auto note = text ? Parse(*text) : std::nullopt;
+  if (note && note->name != name) note.reset();
+  return note;
+}
+
+std::vector<AllocationNote> ReadNotes(const std::string& directory) {
+  std::vector<AllocationNote> notes;
+  DIR* folder = opendir(FolderOf(directory).c_str());
+  if (folder == nullptr) return notes;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string file = entry->d_name;
+    if (file.size() <= 5 || file.compare(file.size() - 5, 5, ".json") != 0) continue;
+    if (auto note = ReadNote(directory, file.substr(0, file.size() - 5))) notes.push_back(*std::move(note));
+  }
+  closedir(folder);
+  std::sort(notes.begin(), notes.end(), [](const AllocationNote& a, const AllocationNote& b) {
+    return std::pair(a.submit_time, a.name) > std::pair(b.submit_time, b.name);
+  });
+  return notes;
+}
+
+void RemoveNote(const std::string& directory, const std::string& name) { unlink(PathOf(directory, name).c_str()); }
+
+std::optional<AllocationNote> NoteFor(const Settings& settings) {
+  auto name = ServerName(settings);
+  if (!name)
+    if (const std::vector<std::string> records = ServerNames(settings); !records.empty()) {
+      if (records.size() > 1) return std::nullopt;  // the user has to choose
+      name = records.front();
+    }
+  if (name) return ReadNote(settings.directory, *name);
+  const std::vector<AllocationNote> notes = ReadNotes(settings.directory);
+  for (const AllocationNote& note : notes)
+    if (!note.over()) return note;
+  return notes.empty() ? std::nullopt : std::optional(notes.front());
+}
+
+void NoteTheEnd(const std::string& directory, AllocationNote note, const JobStatus& status) {
+  note.end_state = status.state.empty() ? "UNKNOWN" : status.state;
+  note.end_reason = status.reason;
+  note.end_time = status.end;
+  // Only a convenience: where it cannot be written, the scheduler is asked again.
+  WriteNote(directory, note).IgnoreError();
+}
+
+std::unique_ptr<Scheduler> SchedulerFor(SchedulerKind kind, const std::string& cluster, const Environment& environment,
+                                        std::stop_token stop) {
+  const ProgramRunner run = [environment](const ProgramCall& call) { return RunProgram(call, environment); };
+  if (kind == SchedulerKind::kLsf) return MakeLsf(run);
+  return MakeSlurm(run, cluster, std::move(stop));
+}
+
+}  // namespace hotplate::cli

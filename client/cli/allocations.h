@@ -1,0 +1,59 @@
+// The client's own notes of the allocations it submitted or attached to: $HOTPLATE_DIR/allocations/NAME.json, mode
+// 0600. From them `status` and `down` know of a job that has no daemon yet or any more, `down` knows which job is its
+// own to cancel, and `up --again` knows what was asked for. A note stays when its job is over, with how it ended; the
+// oldest of those are removed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/scheduler/scheduler.h"
+#include "client/cli/settings.h"
+#include "client/cli/sites/site.h"
+
+namespace hotplate::cli {
+
+struct AllocationNote {
+  std::string name;       // the daemon's
+  std::string site = {};  // the profile's; empty: none was used
+  SchedulerKind scheduler = SchedulerKind::kSlurm;
+  SchedulerJob job;
+  std::string output_file = {};           // where the scheduler puts what the job prints; absolute
+  std::vector<std::string> request = {};  // the words of `up` that ask for the same again
+  int gpus = 0;
+  EpochSeconds submit_time = 0;
+  bool attached = false;  // the job is the user's own: never cancelled from here
+  // Once the job was seen to be over.
+  std::string end_state = {};  // the scheduler's word; empty: not over, as far as is known
+  std::string end_reason = {};
+  std::optional<EpochSeconds> end_time = {};
+
+  bool over() const { return !end_state.empty(); }
+};
+
+// Whether notes can be written: makes the folder and tries, so that a full disk shows before anything is submitted.
+absl::Status PrepareNotes(const std::string& directory);
+// Replaces a note of that name.
+absl::Status WriteNote(const std::string& directory, const AllocationNote& note);
+// Nothing where there is none, where others could have written it, and where it is damaged.
+std::optional<AllocationNote> ReadNote(const std::string& directory, const std::string& name);
+// All of them, the latest submission first.
+std::vector<AllocationNote> ReadNotes(const std::string& directory);
+void RemoveNote(const std::string& directory, const std::string& name);
+
+// The one that the settings lead to: of the daemon that is asked for or current, if it has one; where no daemon is
+// known at all, the latest that is not over, else the latest.
+std::optional<AllocationNote> NoteFor(const Settings& settings);
+
+// Writes into the note how the job ended, for later.
+void NoteTheEnd(const std::string& directory, AllocationNote note, const JobStatus& status);
+
+// The scheduler's commands as found in PATH. `stop` ends a question to it, never a submission or a cancellation.
+std::unique_ptr<Scheduler> SchedulerFor(SchedulerKind kind, const std::string& cluster, const Environment& environment,
+                                        std::stop_token stop = {});
+
+}  // namespace hotplate::cli

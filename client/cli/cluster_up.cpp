@@ -1,0 +1,258 @@
+#include "client/cli/cluster_up.h"
+
+#include <algorithm>
+
+#include "client/cli/allocation_text.h"
+#include "client/cli/daemon_start.h"
+#include "client/cli/json.h"
+#include "client/cli/local_daemon.h"
+#include "client/cli/private_folder.h"
+#include "client/cli/records.h"
+#include "client/cli/up_wait.h"
+
+namespace hotplate::cli {
+namespace {
+
+constexpr int kMostGpus = 4096;
+
+// The options of `up` that say what is wanted, as opposed to how to wait for it: `up --again` repeats these.
+constexpr const char* kRequestOptions[] = {"account", "gpus", "gpu-type", "time",        "partition",
+                                           "name",    "cpus", "memory",   "idle-timeout"};
+
+std::vector<std::string> RequestWords(const Arguments& arguments, const Site& site, const AllocationRequest& request) {
+  std::vector<std::string> words = {"--site", site.name};
+  for (const char* option : kRequestOptions)
+    if (const auto value = arguments.Text(option)) words.push_back("--" + std::string(option) + "=" + *value);
+  // From the environment or the config file, perhaps, and there another one by then.
+  if (!arguments.Text("account") && !request.account.empty()) words.push_back("--account=" + request.account);
+  if (arguments.Flag("exclusive")) words.push_back("--exclusive");
+  for (const std::string& directive : arguments.All("directive")) words.push_back("--directive=" + directive);
+  if (!arguments.rest().empty()) words.push_back("--");
+  words.insert(words.end(), arguments.rest().begin(), arguments.rest().end());
+  return words;
+}
+
+// What was asked for last time, with what is asked for now on top: of an option that is given twice the last one
+// counts.
+absl::StatusOr<Arguments> Again(const Invocation& call) {
+  std::optional<AllocationNote> last;
+  if (const auto name = call.arguments.Text("name"))
+    last = ReadNote(call.settings.directory, *name);
+  else
+    for (const AllocationNote& note : ReadNotes(call.settings.directory))
+      if (!note.attached && !last) last = note;
+  if (!last || last->attached)
+    return UsageError("--again: no allocation of before is known in " + call.settings.directory + "/allocations");
+  std::vector<std::string> words = last->request;
+  const auto old_rest = std::find(words.begin(), words.end(), "--");
+  const auto new_rest = std::find(call.words.begin(), call.words.end(), "--");
+  words.insert(old_rest, call.words.begin(), new_rest);
+  if (new_rest != call.words.end()) {
+    words.erase(std::find(words.begin(), words.end(), "--"), words.end());
+    words.insert(words.end(), new_rest, call.words.end());
+  }
+  return ParseArguments(AllOptions(call.command), words);
+}
+
+absl::StatusOr<Site> WantedSite(const Invocation& call, const Arguments& arguments) {
+  const std::string name = arguments.Text("site").value_or(call.settings.site);
+  if (!name.empty()) return FindSite(name, call.environment);
+  if (FindProgram("sbatch", call.environment)) return FindSite("generic-slurm", call.environment);
+  return UsageError(
+      "say where: --local starts a daemon on this machine (inside an allocation: on its node), --site NAME in a batch "
+      "job; there is no sbatch in PATH here. Sites: hotplate sites");
+}
+
+absl::StatusOr<AllocationRequest> Request(const Invocation& call, const Arguments& arguments) {
+  AllocationRequest request;
+  request.account = arguments.Text("account").value_or(call.settings.account);
+  request.gpu_type = arguments.Text("gpu-type").value_or("");
+  request.partition = arguments.Text("partition").value_or("");
+  request.time = arguments.Text("time").value_or("");
+  request.memory = arguments.Text("memory").value_or("");
+  request.exclusive = arguments.Flag("exclusive");
+  request.directives = arguments.All("directive");
+  request.name = arguments.Text("name").value_or(call.environment("HOTPLATE_NAME").value_or(""));
+  const auto gpus = arguments.Integer("gpus", 1, kMostGpus);
+  if (!gpus.ok()) return gpus.status();
+  if (*gpus) request.gpus = static_cast<int>(**gpus);
+  const auto cpus = arguments.Integer("cpus", 1, 1'000'000);
+  if (!cpus.ok()) return cpus.status();
+  if (*cpus) request.cpus = static_cast<int>(**cpus);
+  return request;
+}
+
+absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& arguments, const Site& site) {
+  if (const absl::Status status = CheckDaemonOptions(arguments.rest()); !status.ok()) return status;
+  const auto idle = arguments.Duration("idle-timeout");
+  if (!idle.ok()) return idle.status();
+  const auto program = FindDaemonProgram(call.environment);
+  if (!program.ok()) return program.status();
+  Launch launch{.program = *program,
+                .directory = call.settings.directory,
+                .home = call.environment("HOME").value_or(""),
+                .output = OutputFile(site, call.settings.directory, std::nullopt),
+                .options = {}};
+  if (*idle) launch.options = {"--idle-timeout", *arguments.Text("idle-timeout")};
+  launch.options.insert(launch.options.end(), arguments.rest().begin(), arguments.rest().end());
+  return launch;
+}
+
+absl::Status Detached(const Invocation& call, const AllocationNote& note, Scheduler& scheduler) {
+  const auto status = scheduler.State(note.job);
+  const std::string state = status.ok() && !status->state.empty() ? status->state : "PENDING";
+  call.output.Answer(
+      [&] {
+        return Done(call.console, "submitted  " + note.name + "   " +
+                                      (status.ok() ? StateText(note.job, *status) : "job " + note.job.id)) +
+               "\n  from here:  hotplate status · wait for it: hotplate up --name " + note.name + " · hotplate down";
+      },
+      [&] { return AllocationJson(note, state).Json(); }, note.job.id);
+  return absl::OkStatus();
+}
+
+// The allocation of the name that is asked for, or with --again the last one.
+std::optional<AllocationNote> Earlier(const Invocation& call) {
+  if (const auto name = WantedName(call); name.ok() && !name->empty()) return ReadNote(call.settings.directory, *name);
+  if (!call.arguments.Flag("again")) return std::nullopt;
+  for (const AllocationNote& note : ReadNotes(call.settings.directory))
+    if (!note.attached) return note;
+  return std::nullopt;
+}
+
+// One that waits or runs is as good as a new one. Nothing: it is over.
+std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote& note) {
+  const auto on_interrupt = OnInterruptOption(call);
+  if (!on_interrupt.ok()) return on_interrupt.status();
+  const auto timeout = call.arguments.Duration("timeout");
+  if (!timeout.ok()) return timeout.status();
+  UpInterrupts interrupts;
+  const auto scheduler = SchedulerFor(note.scheduler, note.job.cluster, call.environment, interrupts.token());
+  const auto status = scheduler->State(note.job);
+  if (!status.ok()) return status.status();
+  if (status->phase != JobStatus::Phase::kPending && status->phase != JobStatus::Phase::kRunning) {
+    NoteTheEnd(call.settings.directory, note, *status);
+    return std::nullopt;
+  }
+  if (call.arguments.Flag("detach")) return Detached(call, note, *scheduler);
+  WaitingLine line(call.console, call.output.talkative());
+  return UpWait{.call = call,
+                .scheduler = *scheduler,
+                .note = note,
+                .interrupts = interrupts,
+                .line = line,
+                .on_interrupt = *on_interrupt,
+                .timeout = *timeout,
+                .submitted = false}
+      .Run();
+}
+
+class ClusterStart {
+ public:
+  ClusterStart(const Invocation& call, const Arguments& arguments, Site site)
+      : call_(call), arguments_(arguments), site_(std::move(site)) {}
+
+  absl::Status Run() {
+    const auto request = Request(call_, arguments_);
+    if (!request.ok()) return request.status();
+    const auto plan = CheckRequest(site_, *request);
+    if (!plan.ok()) return plan.status();
+    const auto launch = LaunchOf(call_, arguments_, site_);
+    if (!launch.ok()) return launch.status();
+    const auto script = RenderScript(site_, *plan, *launch);
+    if (!script.ok()) return script.status();
+    const auto on_interrupt = OnInterruptOption(call_);
+    if (!on_interrupt.ok()) return on_interrupt.status();
+    const auto timeout = arguments_.Duration("timeout");
+    if (!timeout.ok()) return timeout.status();
+
+    for (const std::string& warning : plan->warnings) call_.console.err << "! " << Printable(warning) << "\n";
+    call_.console.err.flush();
+    if (call_.arguments.Flag("dry-run")) {
+      call_.output.Answer([&] { return *script; },
+                          [&] { return JsonObject().Text("site", site_.name).Text("script", *script).Json(); },
+                          *script);
+      return absl::OkStatus();
+    }
+
+    if (!request->name.empty())  // a daemon that was started in another way would be pushed aside
+      if (const auto info = AskDaemon(call_.settings, request->name); info.ok())
+        return absl::AlreadyExistsError("a daemon named " + request->name + " runs on " + info->node() +
+                                        " already; use it (hotplate use " + request->name +
+                                        "), end it (hotplate down " + request->name + "), or give another --name");
+    UpInterrupts interrupts;
+    WaitingLine line(call_.console, call_.output.talkative());
+    const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
+    const auto note = Submit(*request, *script, *scheduler, line, interrupts);
+    if (!note.ok()) return note.status();
+    if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);
+    return UpWait{.call = call_,
+                  .scheduler = *scheduler,
+                  .note = *note,
+                  .interrupts = interrupts,
+                  .line = line,
+                  .on_interrupt = *on_interrupt,
+                  .timeout = *timeout}
+        .Run();
+  }
+
+ private:
+  absl::StatusOr<AllocationNote> Submit(const AllocationRequest& request, const std::string& script,
+                                        Scheduler& scheduler, WaitingLine& line, UpInterrupts& interrupts) const {
+    // Slurm opens the output file on the node before anything runs there, and makes no folder for it.
+    for (const std::string& folder : {call_.settings.directory, call_.settings.directory + "/logs"})
+      if (const absl::Status status = MakePrivateFolder(folder); !status.ok()) return status;
+    if (const absl::Status status = PrepareNotes(call_.settings.directory); !status.ok()) return status;
+    const std::string by = scheduler.CheckedBy();
+    if (call_.console.err_terminal) line.Show("checking", "asking " + scheduler.Name() + " …");
+    const absl::Status checked = scheduler.Check(script);
+    if (interrupts.interrupted()) return Interrupted("nothing was submitted");
+    if (!checked.ok())
+      return absl::IsFailedPrecondition(checked) ? checked : WithNextStep(checked, "nothing was submitted");
+    line.Say(Paint(call_.console.err_colour, Tone::kGood, "✓") + " request checked against site profile " + site_.name +
+             (by.empty() ? "" : " and by " + by));
+    auto job = scheduler.Submit(script);
+    if (!job.ok()) return job.status();
+
+    AllocationNote note{.name = request.name,
+                        .site = site_.name,
+                        .scheduler = site_.scheduler,
+                        .job = *job,
+                        .output_file = OutputFile(site_, call_.settings.directory, job->id),
+                        .request = RequestWords(arguments_, site_, request),
+                        .gpus = request.gpus,
+                        .submit_time = static_cast<EpochSeconds>(Now().seconds())};
+    if (note.name.empty()) note.name = DaemonName(*job, scheduler);
+    if (const absl::Status status = WriteNote(call_.settings.directory, note); !status.ok())
+      line.Say("! job " + job->id + " is submitted, but " + std::string(status.message()));
+    return note;
+  }
+
+  // As the daemon will call itself.
+  std::string DaemonName(const SchedulerJob& job, Scheduler& scheduler) const {
+    if (site_.scheduler == SchedulerKind::kLsf) return site_.name + "-" + job.id;
+    const std::string cluster = job.cluster.empty() ? scheduler.ClusterName() : job.cluster;
+    return (cluster.empty() ? "slurm" : cluster) + "-" + job.id;
+  }
+
+  const Invocation& call_;
+  const Arguments& arguments_;  // with what --again brings
+  const Site site_;
+};
+
+}  // namespace
+
+absl::Status ClusterUp(const Invocation& call) {
+  if (const auto name = WantedName(call); !name.ok()) return name.status();
+  if (!call.arguments.Flag("dry-run"))
+    if (const auto earlier = Earlier(call); earlier && !earlier->over())
+      if (const auto ended = WaitOn(call, *earlier)) return *ended;
+  absl::StatusOr<Arguments> arguments = call.arguments;
+  if (call.arguments.Flag("again")) arguments = Again(call);
+  if (!arguments.ok()) return arguments.status();
+  auto site = WantedSite(call, *arguments);
+  if (!site.ok()) return site.status();
+  return ClusterStart(call, *arguments, *std::move(site)).Run();
+}
+
+}  // namespace hotplate::cli

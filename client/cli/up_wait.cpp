@@ -1,0 +1,191 @@
+#include "client/cli/up_wait.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <string_view>
+
+#include "client/cli/allocation_text.h"
+#include "client/cli/allocation_wait.h"
+#include "client/cli/daemon_start.h"
+#include "client/cli/json.h"
+#include "client/cli/local_daemon.h"
+#include "client/cli/records.h"
+
+namespace hotplate::cli {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::size_t kTailLines = 12;
+// A node's last words may take that long to be seen through a network file system.
+constexpr std::chrono::milliseconds kLastWords(3000);
+
+// One line from the terminal; nothing at its end.
+std::optional<std::string> ReadLine() {
+  std::string line;
+  for (char c = 0;;) {
+    const ssize_t got = read(STDIN_FILENO, &c, 1);
+    if (got <= 0) return std::nullopt;
+    if (c == '\n') return line;
+    if (line.size() < 100) line += c;
+  }
+}
+
+// The words of a job that failed, once they are there.
+std::string LastWords(const std::string& path, std::size_t start) {
+  for (const auto end = Steady::now() + kLastWords;;) {
+    std::string tail = LogTail(path, start, kTailLines);
+    if (!tail.empty() || Steady::now() >= end) return tail;
+    poll(nullptr, 0, 100);
+  }
+}
+
+// Whether it is the scheduler's doing that there is no daemon, and not the job's.
+bool NeverRan(const JobStatus& status) {
+  for (const std::string_view state : {"CANCELLED", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "DEADLINE", "REVOKED"})
+    if (status.state == state) return true;
+  return status.nodes.empty();
+}
+
+}  // namespace
+
+UpInterrupts::UpInterrupts()
+    : watch_([this] {
+        stop_.request_stop();
+        const std::lock_guard lock(mutex_);
+        changed_.notify_all();
+      }) {
+  watch_.Begin();
+}
+
+bool UpInterrupts::Pause(std::chrono::milliseconds longest) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, longest, [this] { return interrupted(); });
+}
+
+absl::StatusOr<std::string> OnInterruptOption(const Invocation& call) {
+  const std::string choice = call.arguments.Text("on-interrupt").value_or("");
+  if (choice.empty() || choice == "keep" || choice == "cancel") return choice;
+  return UsageError("--on-interrupt " + choice + ": say keep or cancel");
+}
+
+JsonObject AllocationJson(const AllocationNote& note, const std::string& state) {
+  JsonObject json;
+  json.Text("name", note.name)
+      .Text("jobId", note.job.id)
+      .Text("cluster", note.job.cluster)
+      .Text("site", note.site)
+      .Text("state", state)
+      .Text("output", note.output_file);
+  return json;
+}
+
+absl::Status UpWait::Run() {
+  const AllocationWait wait{.scheduler = scheduler,
+                            .note = note,
+                            .directory = call.settings.directory,
+                            .line = line,
+                            .ask = [this](const std::string& name) { return AskDaemon(call.settings, name); },
+                            .pause = [this](std::chrono::milliseconds longest) { return interrupts.Pause(longest); },
+                            .starter_ended = [this] { return starter ? starter->ended() : std::nullopt; }};
+  const auto deadline = timeout ? std::optional(Steady::now() + *timeout) : std::nullopt;
+  const AllocationWait::Result result = wait.Run(deadline);
+  line.Keep();
+  switch (result.end) {
+    case AllocationWait::End::kReady:
+      return Ready(result.info);
+    case AllocationWait::End::kOver:
+      return Over(result.status);
+    case AllocationWait::End::kUnreachable:
+      return Unreachable(result.status, result.why);
+    case AllocationWait::End::kInterrupted:
+      return BrokenOff();
+    case AllocationWait::End::kTimeout:
+      break;
+  }
+  return WithNextStep(absl::DeadlineExceededError(
+                          note.name + " is not ready yet: " + StateText(note.job, result.status) + "; the job stays"),
+                      "hotplate status · wait on: hotplate up --name " + note.name + " · give it up: hotplate down");
+}
+
+absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
+  if (const absl::Status status = SetCurrent(call.settings, note.name); !status.ok()) return status;
+  const std::string usable = note.name + "   " + DevicesText(info);
+  call.output.Answer(
+      [&] {
+        std::string text = Done(call.console, (submitted ? "ready  " : "already running  ") + usable);
+        if (info.allocation().has_end_time())
+          text += "   ends " + TimeText(info.allocation().end_time().seconds()) + " (in " +
+                  Span(Between(Now(), info.allocation().end_time())) + ")";
+        if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
+          text += "   idle release after " + Span(std::chrono::seconds(info.idle_timeout().seconds()));
+        return text + FromHere();
+      },
+      [&] {
+        std::vector<std::string> devices;
+        for (const v1::Device& device : info.devices()) devices.push_back(JsonText(device.name()));
+        return AllocationJson(note, "READY")
+            .Text("node", info.node())
+            .Raw("devices", JsonArray(devices))
+            .Raw("started", submitted ? "true" : "false")
+            .Json();
+      },
+      note.name);
+  return absl::OkStatus();
+}
+
+absl::Status UpWait::Over(const JobStatus& status) {
+  const std::string tail = Printable(LastWords(note.output_file, output_start));
+  std::string what;
+  if (note.attached && starter && starter->ended()) {
+    what = "the daemon in job " + note.job.id + " ended before it was ready";
+    RemoveNote(call.settings.directory, note.name);
+  } else {
+    NoteTheEnd(call.settings.directory, note, status);
+    what = StateText(note.job, status) + ": it ended before its daemon was ready";
+    if (status.phase == JobStatus::Phase::kEnded && status.nodes.empty() && !status.reason.empty())
+      what += "; " + scheduler.Name() + "'s reason: " + status.reason;
+  }
+  const std::string advice = WhatToDoAboutReason(status.reason);
+  const ExitCode code = !starter && NeverRan(status) ? kExitScheduler : kExitNoDaemon;
+  std::string message = what + (tail.empty() ? "; it wrote nothing" : ":\n" + tail) + "\noutput: " + note.output_file;
+  if (!advice.empty()) message += "\n" + advice;
+  const absl::Status failed = WithExitCode(absl::UnavailableError(message), code);
+  return note.attached ? failed : WithNextStep(failed, "the same again: hotplate up --again");
+}
+
+absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& why) {
+  return WithNextStep(
+      WithExitCode(absl::UnavailableError("the daemon " + note.name + " runs" +
+                                          (status.nodes.empty() ? "" : " on " + status.nodes) +
+                                          ", and cannot be talked to from here: " + std::string(why.message())),
+                   absl::IsPermissionDenied(why) ? kExitNotAllowed : kExitNoDaemon),
+      "hotplate status · hotplate logs · give it up: hotplate down --cancel");
+}
+
+absl::Status UpWait::BrokenOff() {
+  std::string choice = on_interrupt;
+  const std::string job = "job " + note.job.id + " (" + note.name + ")";
+  if (choice.empty() && call.console.err_terminal && isatty(STDIN_FILENO) == 1) {
+    call.console.err << "\n  keep " << job << ", or cancel it? [Keep/cancel] " << std::flush;
+    const auto answer = ReadLine();
+    if (answer && !answer->empty() && std::tolower(static_cast<unsigned char>(answer->front())) == 'c')
+      choice = "cancel";
+  }
+  if (choice != "cancel")
+    return WithNextStep(Interrupted(job + " stays as it is"),
+                        "hotplate status · wait on: hotplate up --name " + note.name + " · give it up: hotplate down");
+  if (starter) {
+    starter->end();
+    RemoveNote(call.settings.directory, note.name);
+    return Interrupted("the start of the daemon in job " + note.job.id + " is undone; the job stays");
+  }
+  if (note.attached) return Interrupted("job " + note.job.id + " is not of hotplate's making: it stays");
+  if (const absl::Status status = scheduler.Cancel(note.job); !status.ok()) return status;
+  NoteTheEnd(call.settings.directory, note, {.state = "CANCELLED", .end = static_cast<EpochSeconds>(Now().seconds())});
+  return Interrupted(job + " is cancelled");
+}
+
+}  // namespace hotplate::cli

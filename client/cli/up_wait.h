@@ -1,0 +1,72 @@
+// The second half of `up` on a cluster, the same for a job that was submitted and for one that is attached to: wait for
+// the daemon, and tell how that ended.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/allocations.h"
+#include "client/cli/command.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/json.h"
+#include "client/cli/waiting_line.h"
+
+namespace hotplate::cli {
+
+// Ctrl-C while `up` is at work: a question to the scheduler is broken off, a pause too. Make it before any other
+// thread.
+class UpInterrupts {
+ public:
+  UpInterrupts();
+  bool interrupted() const { return stop_.stop_requested(); }
+  std::stop_token token() const { return stop_.get_token(); }
+  // False: interrupted.
+  bool Pause(std::chrono::milliseconds longest);
+
+ private:
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  InterruptWatch watch_;  // last: its thread uses the rest
+};
+
+// --on-interrupt: what becomes of the job when the wait is broken off. Empty: ask on a terminal, else keep.
+absl::StatusOr<std::string> OnInterruptOption(const Invocation& call);
+
+// What starts a daemon in an attached allocation: its process, of which the wait has to know.
+struct Starter {
+  std::function<std::optional<int>()> ended;
+  std::function<void()> end;
+};
+
+struct UpWait {
+  const Invocation& call;
+  Scheduler& scheduler;
+  AllocationNote note;
+  UpInterrupts& interrupts;
+  WaitingLine& line;
+  std::string on_interrupt;
+  std::optional<std::chrono::nanoseconds> timeout;
+  bool submitted = true;  // by this command; false: an earlier one did
+  std::optional<Starter> starter = {};
+  std::size_t output_start = 0;  // what is new in the output begins there
+
+  // Waits, makes the daemon the current one, and answers.
+  absl::Status Run();
+
+ private:
+  absl::Status Ready(const v1::GetServerInfoResponse& info);
+  absl::Status Over(const JobStatus& status);
+  absl::Status Unreachable(const JobStatus& status, const absl::Status& why);
+  absl::Status BrokenOff();
+};
+
+// The job of a note as JSON: name, jobId, cluster, site, output, state and what is given besides.
+JsonObject AllocationJson(const AllocationNote& note, const std::string& state);
+
+}  // namespace hotplate::cli

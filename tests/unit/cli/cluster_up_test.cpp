@@ -1,0 +1,240 @@
+// `up` on a cluster, and what follows from it, with programs in PATH that answer as Slurm's do: every command as people
+// type it, without a cluster.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <sstream>
+
+#include "client/cli/allocations.h"
+#include "client/cli/app.h"
+#include "client/cli/ending.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "tests/temporary_folder.h"
+
+namespace hotplate::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ClusterUpTest : public testing::Test {
+ protected:
+  struct Ran {
+    int exit;
+    std::string out, err;
+  };
+
+  ClusterUpTest() {
+    Program("hotplated", "exit 0");
+    Program("scontrol", "echo 'ClusterName             = fake'");
+    Program("scancel", "echo \"$@\" >> cancelled");
+    Program("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
+    Sbatch("", "");
+    Squeue("PENDING|1795292833|1795293133||ada|Priority");
+  }
+
+  void Program(const std::string& name, const std::string& body) {
+    const std::string path = folder_.Write("bin/" + name, "#!/bin/sh\ncd " + folder_.path() + "\n" + body + "\n");
+    ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  }
+  // What sbatch says where it refuses: with --test-only, and without.
+  void Sbatch(const std::string& test_refusal, const std::string& refusal) {
+    const auto branch = [](const std::string& words) {
+      return words.empty() ? std::string(":") : "echo '" + words + "' >&2; exit 1";
+    };
+    Program("sbatch", "case \"$*\" in *--test-only*) " + branch(test_refusal) + ";; *) " + branch(refusal) +
+                          "; cat > submitted; echo 41 >> submissions; echo 41;; esac");
+  }
+  // The job's line without its id; empty: squeue does not know it.
+  void Squeue(const std::string& line) {
+    if (line.empty())
+      Program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+    else
+      Program("squeue", "echo '41|" + line + "'");
+  }
+
+  Ran Hotplate(const std::vector<std::string>& words) {
+    std::ostringstream out, err;
+    const std::map<std::string, std::string> variables = {
+        {"HOTPLATE_DIR", Directory()}, {"HOME", folder_.path()}, {"PATH", folder_.File("bin")}};
+    const int exit = RunHotplate(words, {out, err}, [&](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      if (found == variables.end()) return std::nullopt;
+      return found->second;
+    });
+    return {exit, out.str(), err.str()};
+  }
+  std::string Directory() const { return folder_.File("hotplate"); }
+  bool Exists(const std::string& name) const { return access(folder_.File(name).c_str(), F_OK) == 0; }
+  static std::string Field(const std::string& json, const std::string& key) {
+    google::protobuf::Struct all;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &all).ok()) << json;
+    return all.fields().count(key) > 0 ? all.fields().at(key).string_value() : "";
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ClusterUpTest, DryRunPrintsExactlyWhatIsSubmitted) {
+  const Ran dry = Hotplate({"up", "--gpus", "2", "--time", "30m", "--dry-run", "--", "--threads", "8"});
+  EXPECT_EQ(dry.exit, kExitOk) << dry.err;
+  EXPECT_THAT(dry.out,
+              AllOf(HasSubstr("#!/bin/bash"), HasSubstr("#SBATCH"), HasSubstr("--threads"), HasSubstr("exec")));
+  EXPECT_FALSE(Exists("submitted"));
+  const Ran real = Hotplate({"up", "--gpus", "2", "--time", "30m", "--detach", "--", "--threads", "8"});
+  EXPECT_EQ(real.exit, kExitOk) << real.err;
+  EXPECT_EQ(ReadText(folder_.File("submitted")), dry.out);
+}
+
+TEST_F(ClusterUpTest, DetachTellsTheJobAndKeepsANote) {
+  const Ran ran = Hotplate({"up", "--account", "abc2026-42", "--gpus", "2", "--detach", "--json"});
+  ASSERT_EQ(ran.exit, kExitOk) << ran.err;
+  EXPECT_EQ(Field(ran.out, "name"), "fake-41");
+  EXPECT_EQ(Field(ran.out, "jobId"), "41");
+  EXPECT_EQ(Field(ran.out, "state"), "PENDING");
+  EXPECT_THAT(Field(ran.out, "output"), HasSubstr("41"));
+  const auto note = ReadNote(Directory(), "fake-41");
+  ASSERT_TRUE(note);
+  EXPECT_EQ(note->job.id, "41");
+  EXPECT_EQ(note->gpus, 2);
+
+  // The commands that follow.
+  const Ran status = Hotplate({"status"});
+  EXPECT_EQ(status.exit, kExitNoDaemon);
+  EXPECT_THAT(status.out, AllOf(HasSubstr("fake-41  PENDING"), HasSubstr("(Priority)"), HasSubstr("estimated start")));
+  EXPECT_EQ(Field(Hotplate({"status", "--json"}).out, "state"), "PENDING");
+  const Ran jobs = Hotplate({"jobs"});
+  EXPECT_EQ(jobs.exit, kExitNoDaemon);
+  EXPECT_THAT(jobs.err, AllOf(HasSubstr("fake-41 has no daemon yet"), HasSubstr("hotplate up --name fake-41")));
+  EXPECT_THAT(Hotplate({"use"}).out, HasSubstr("fake-41   (job 41, no daemon"));
+  EXPECT_THAT(Hotplate({"use", "fake-41"}).err, HasSubstr("has no daemon yet"));
+  EXPECT_THAT(Hotplate({"logs"}).err, HasSubstr("has written nothing yet"));
+
+  const Ran down = Hotplate({"down"});
+  EXPECT_EQ(down.exit, kExitOk) << down.err;
+  EXPECT_THAT(down.out, HasSubstr("job 41 cancelled before it started"));
+  EXPECT_EQ(ReadText(folder_.File("cancelled")), "41\n") << "this job alone";
+  EXPECT_THAT(Hotplate({"jobs"}).err, AllOf(HasSubstr("fake-41 ended"), HasSubstr("hotplate up --again")));
+  EXPECT_EQ(Hotplate({"down"}).exit, kExitNoDaemon);
+  EXPECT_EQ(ReadText(folder_.File("cancelled")), "41\n");
+}
+
+TEST_F(ClusterUpTest, WhatSlurmRefusesIsSaidInItsWordsAndNotSubmitted) {
+  Sbatch("allocation failure: Invalid feature specification", "");
+  const Ran ran = Hotplate({"up", "--detach"});
+  EXPECT_EQ(ran.exit, kExitScheduler);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("allocation failure: Invalid feature specification"), HasSubstr("sinfo")));
+  EXPECT_FALSE(Exists("submitted"));
+  Sbatch("", "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit)");
+  const Ran limit = Hotplate({"up", "--detach"});
+  EXPECT_EQ(limit.exit, kExitScheduler);
+  EXPECT_THAT(limit.err, AllOf(HasSubstr("accounting/QOS policy"), HasSubstr("squeue --me")));
+  EXPECT_TRUE(ReadNotes(Directory()).empty());
+}
+
+TEST_F(ClusterUpTest, WithoutSlurmItAsksWhere) {
+  std::filesystem::remove(folder_.File("bin/sbatch"));
+  const Ran ran = Hotplate({"up"});
+  EXPECT_EQ(ran.exit, kExitUsage);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("--local"), HasSubstr("--site")));
+}
+
+TEST_F(ClusterUpTest, AJobThatEndsBeforeItsDaemonIsReadyShowsWhatItPrinted) {
+  Squeue("FAILED|1795292533|1795292534|gpu1|ada|NonZeroExitCode");
+  folder_.Write("hotplate/logs/slurm-41.out", "Lmod has detected the following error: no module CUDA/12.1.1\n");
+  const Ran ran = Hotplate({"up"});
+  EXPECT_EQ(ran.exit, kExitNoDaemon);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("job 41  FAILED"), HasSubstr("no module CUDA/12.1.1"), HasSubstr("slurm-41.out"),
+                             HasSubstr("hotplate up --again")));
+  EXPECT_THAT(Hotplate({"logs"}).out, HasSubstr("no module CUDA/12.1.1"));
+  EXPECT_EQ(ReadNote(Directory(), "fake-41")->end_state, "FAILED");
+}
+
+TEST_F(ClusterUpTest, AJobThatSlurmEndsBeforeItRan) {
+  Squeue("FAILED|1795292533|1795292533||ada|BadConstraints");
+  const Ran ran = Hotplate({"up"});
+  EXPECT_EQ(ran.exit, kExitScheduler);
+  EXPECT_THAT(ran.err, HasSubstr("BadConstraints"));
+}
+
+TEST_F(ClusterUpTest, AgainAsksForTheSame) {
+  ASSERT_EQ(Hotplate({"up", "--gpus", "3", "--time", "25m", "--detach", "--", "--threads", "8"}).exit, kExitOk);
+  const std::string first = ReadText(folder_.File("submitted"));
+  Squeue("");
+  EXPECT_EQ(Hotplate({"status"}).exit, kExitNoDaemon);
+  EXPECT_EQ(Hotplate({"up", "--again", "--detach"}).exit, kExitOk);
+  EXPECT_EQ(ReadText(folder_.File("submitted")), first);
+  const Ran longer = Hotplate({"up", "--again", "--time", "50m", "--dry-run"});
+  EXPECT_THAT(longer.out,
+              AllOf(HasSubstr("00:50:00"), Not(HasSubstr("00:25:00")), HasSubstr("gpu:3"), HasSubstr("--threads")));
+  const Ran other = Hotplate({"up", "--again", "--dry-run", "--", "--lanes", "2"});
+  EXPECT_THAT(other.out, AllOf(HasSubstr("--lanes"), Not(HasSubstr("--threads"))));
+}
+
+TEST_F(ClusterUpTest, OneThatWaitsIsNotSubmittedTwice) {
+  ASSERT_EQ(Hotplate({"up", "--name", "mine", "--detach"}).exit, kExitOk);
+  const Ran again = Hotplate({"up", "--name", "mine", "--timeout", "200ms"});
+  EXPECT_EQ(again.exit, kExitNoDaemon) << again.err;
+  EXPECT_THAT(again.err, AllOf(HasSubstr("mine is not ready yet"), HasSubstr("PENDING")));
+  EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n");
+}
+
+TEST_F(ClusterUpTest, ADaemonThatDoesNotAnswerIsNotCancelledWithoutBeingAsked) {
+  ASSERT_EQ(Hotplate({"up", "--name", "mine", "--detach"}).exit, kExitOk);
+  Squeue("RUNNING|1795292533|1795293133|gpu1|ada|None");
+  // Nobody listens there.
+  folder_.Write("hotplate/servers/mine.json",
+                R"({"schema_version":1,"name":"mine","slurm_job_id":"41","pid":1,"endpoints":[{"node":"gpu1",)"
+                R"("address":"127.0.0.1","port":1}],"token":")" +
+                    std::string(64, 'a') + "\"}");
+  ASSERT_EQ(chmod(folder_.File("hotplate/servers").c_str(), 0700), 0);
+  ASSERT_EQ(chmod(folder_.File("hotplate/servers/mine.json").c_str(), 0600), 0);
+  const Ran asked = Hotplate({"down", "mine"});
+  EXPECT_EQ(asked.exit, kExitNoDaemon);
+  EXPECT_THAT(asked.err, AllOf(HasSubstr("job 41  RUNNING  on gpu1"), HasSubstr("hotplate down --cancel")));
+  EXPECT_FALSE(Exists("cancelled"));
+  EXPECT_EQ(Hotplate({"down", "mine", "--cancel"}).exit, kExitOk);
+  EXPECT_EQ(ReadText(folder_.File("cancelled")), "41\n");
+}
+
+TEST_F(ClusterUpTest, WordsThatDoNotGoTogether) {
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& says) {
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitUsage) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(says));
+  };
+  refused({"up", "--local", "--attach", "41"}, "--local and --attach");
+  refused({"up", "--local", "--gpus", "2"}, "--gpus");
+  refused({"up", "--attach", "41", "--time", "1h"}, "--time");
+  refused({"up", "--attach", "41;ls"}, "no job's id");
+  refused({"up", "--on-interrupt", "explode"}, "keep or cancel");
+  refused({"up", "--again"}, "no allocation of before");
+  refused({"up", "--name", "../x"}, "cannot be a daemon's name");
+  refused({"up", "--", "--log-file", "x"}, "hotplate logs");
+  refused({"down", "--all", "mine"}, "one or all");
+}
+
+TEST_F(ClusterUpTest, AttachingToWhatDoesNotRun) {
+  const Ran pending = Hotplate({"up", "--attach", "41"});
+  EXPECT_EQ(pending.exit, kExitTryLater);
+  EXPECT_THAT(pending.err, HasSubstr("once it runs"));
+  Squeue("");
+  const Ran unknown = Hotplate({"up", "--attach", "41"});
+  EXPECT_EQ(unknown.exit, kExitScheduler);
+  EXPECT_THAT(unknown.err, HasSubstr("no job 41"));
+}
+
+TEST_F(ClusterUpTest, AStepThatDoesNotStartShowsItsWords) {
+  Squeue("RUNNING|1795292533|1795293133|gpu1|ada|None");
+  Program("srun", "echo 'srun: error: Unable to confirm allocation for job 41: Invalid job id specified' >&2; exit 1");
+  const Ran ran = Hotplate({"up", "--attach", "41"});
+  EXPECT_EQ(ran.exit, kExitNoDaemon);
+  EXPECT_THAT(ran.err, HasSubstr("Unable to confirm allocation"));
+  EXPECT_TRUE(ReadNotes(Directory()).empty());
+}
+
+}  // namespace
+}  // namespace hotplate::cli
