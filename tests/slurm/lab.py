@@ -297,6 +297,9 @@ class Lab:
         """Ends the job, which starts again at once: Slurm by itself would wait until its credentials have expired, and longer."""
         self.lines("scontrol", "requeue", str(job))
         self._until(lambda: self.state(job) == "PENDING", f"job {job} waits again")
+        # Within the same second a node would take the new start for the one that it has just been told to forget.
+        ended = time.time()
+        self._until(lambda: time.time() > ended + 1.5, "the second is over")
         self.lines("scontrol", "update", f"JobId={job}", "StartTime=now")
 
 

@@ -15,8 +15,9 @@ from harness import PATIENCE, wait_until
 HERE = pathlib.Path(__file__).resolve().parent
 # Brings a lab up, starts a job in it, prints its folder and waits.
 KEEP = """
-import sys, time
+import signal, sys, time
 sys.path.insert(0, sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background is born without
 import lab
 with lab.Lab() as cluster:
     job = cluster.sbatch("--gres=gpu:1", "--wrap", "sleep 600 & sleep 600")
