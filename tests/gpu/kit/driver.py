@@ -37,12 +37,13 @@ def bad_input(kit):
     with kit.check("CUDA_VISIBLE_DEVICES: the UUID") as facts:
         wanted = (kit.facts.get("device") or {}).get("uuid")
         facts["uuid"] = wanted
-        kit.environment["CUDA_VISIBLE_DEVICES"] = wanted
+        before = kit.environment
+        kit.environment = before | {"CUDA_VISIBLE_DEVICES": wanted}
         try:
             with Daemon(kit, "--require-cuda", name="by-uuid") as daemon:
                 found = [device["uuid"] for device in daemon.devices()]
         finally:
-            kit.environment.pop("CUDA_VISIBLE_DEVICES")
+            kit.environment = before
         if found != [wanted]:
             raise Failed(f"the daemon has {found}")
     with kit.check("a device that is not there") as facts:

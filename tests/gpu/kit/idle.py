@@ -4,6 +4,7 @@ import datetime
 import json
 import pathlib
 import statistics
+import time
 
 from .daemon import Daemon
 from .endurance import LONG
@@ -56,6 +57,7 @@ def behind_a_long_job(daemon, words):
     daemon.wait_for_state(long, "RUNNING")
     ids = [daemon.answer("submit", *words)["jobId"] for _ in range(JOBS)]
     daemon.hotplate("cancel", long)
+    time.sleep(0.3)  # nobody asks or listens while they run
     daemon.hotplate("wait", *ids, timeout=120)
     if daemon.answer("show", long)["state"] != "CANCELLED":
         raise NotRun("the long job was over before it was cancelled")
