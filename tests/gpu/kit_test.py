@@ -96,7 +96,7 @@ class KitTest(unittest.TestCase):
         real, tree = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]), self.folder / "tree"
         fakes = real.parent / "tests/unit/cuda/fakes"
         (tree / "bin/faulting").mkdir(parents=True)
-        for name in ("hotplate", "hotplated", "hotplate_case_files"):
+        for name in ("hotplate", "hotplated", "hotplate_case_files", "conformance_test"):
             shutil.copy(real / name, tree / "bin")  # the daemon looks for plug-ins beside itself
         shutil.copytree(real.parent / "share", tree / "share")
         for folder in ("bin", "bin/faulting"):
@@ -184,13 +184,14 @@ os.unlink(path)
 
     def test_kernels_whose_library_is_missing_are_not_run_and_the_others_are(self):
         _, _, environment = self.fake_gpu("calls_absent")
-        found, said = self.kit("--only", "end_to_end", "--only", "lanes", env=environment)
+        found, said = self.kit("--only", "conformance", "--only", "end_to_end", "--only", "lanes", env=environment)
         self.all_pass(found, said, "lanes")
-        checks = {check["name"]: check for check in section(found, "end_to_end")["checks"]}
-        product = checks.pop("matmul from files")
-        self.assertEqual(product["status"], "not run", said)
-        self.assertIn("libcuabsent.so.13", product["reason"])
-        self.assertEqual({check["status"] for check in checks.values()}, {"pass"}, said)
+        for name, product in (("conformance", "conformance of matmul"), ("end_to_end", "matmul from files")):
+            checks = {check["name"]: check for check in section(found, name)["checks"]}
+            missing = checks.pop(product)
+            self.assertEqual(missing["status"], "not run", said)
+            self.assertIn("libcuabsent.so.13", missing["reason"])
+            self.assertEqual({check["status"] for check in checks.values()}, {"pass"}, said)
 
     def test_a_budget_that_is_over_is_said(self):
         found, _ = self.kit("--device", "cpu", "--only", "cancel", "--budget", "1")

@@ -149,7 +149,7 @@ def around(kit):
             rate = times[name][size] / times[name][f"{part}_ns"]
             kit.figure(f"staging {part}: share of a pinned copy", rate / limits[f"{part}_gb_per_s"], "x", 0.9, row=name,
                        gb_per_s=rate)
-        facts["row"] = name
+        facts |= {"row": name, "copy_threads": kernels.facts.get("copy_threads")}
 
     with kit.check("idle between jobs") as facts:
         idle(kit, facts)
