@@ -31,6 +31,8 @@ from_e2e = ("BIN", "PATIENCE", "OK", "FAILED", "USAGE", "NO_DAEMON", "INVALID", 
             "INTERRUPTED", "ENDED", "LONG_JOB", "wait_until", "alive")
 globals().update({name: getattr(e2e, name) for name in from_e2e})
 REFUSED_BY_SLURM = 9
+# A job in one of these stays in it.
+OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 # What ctest takes for "skipped".
 SKIPPED = 77
 
@@ -81,16 +83,14 @@ class SlurmCase(e2e.Case):
     @classmethod
     def wait_for_job(cls, job, *states):
         """Until Slurm says that it is in one of them; returns the job's fields."""
-        last = {}
-
         def reached():
-            nonlocal last
-            last = cls.lab.job(job)
-            return last["JobState"] in states and last
-        try:
-            return e2e.wait_until(reached, f"Slurm's job {job} was {states}")
-        except AssertionError as error:
-            raise AssertionError(f"{error}; it is {last.get('JobState')}, reason {last.get('Reason')}") from None
+            fields = cls.lab.job(job)
+            return fields["JobState"] in (*states, *OVER) and fields
+        fields = e2e.wait_until(reached, f"Slurm's job {job} was {states}")
+        if fields["JobState"] not in states:
+            raise AssertionError(f"Slurm's job {job} is {fields['JobState']}, reason {fields['Reason']}, exit {fields['ExitCode']}; "
+                                 f"expected {states}")
+        return fields
 
     # Daemons.
 
