@@ -128,7 +128,7 @@ sys.stdin.read()
 os.unlink(path)
 """, encoding="utf-8")
         holder.chmod(0o755)
-        return environment | {"FAKE_CUDA": f"devices=1 memory_bytes={total}", "FULL_DEVICE": str(held),
+        return environment | {"FAKE_CUDA": f"devices=2 memory_bytes={total}", "FULL_DEVICE": str(held),
                               "FULL_DEVICE_DRIVER": str(fakes / "driver.so"),
                               "HOTPLATE_CUDA_DRIVER_LIBRARY": str(self.folder / "full.so")}
 
@@ -140,7 +140,7 @@ os.unlink(path)
     def test_a_kernel_that_faults_on_a_fake_driver(self):
         """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""
         _, _, environment = self.fake_gpu()
-        broken = environment | {"FAKE_CUDA": "devices=1 breaking_kernel=vector_add"}
+        broken = environment | {"FAKE_CUDA": "devices=2 breaking_kernel=vector_add"}
         found, said = self.kit("--only", "sticky", env=broken)
         self.assertEqual([check["status"] for check in section(found, "sticky")["checks"]], ["pass"] * 4, said)
         # A kernel that does not fault is no proof.
@@ -174,7 +174,7 @@ os.unlink(path)
 
     def test_everything_at_once_on_a_fake_driver(self):
         _, _, environment = self.fake_gpu()
-        environment["FAKE_CUDA"] = f"devices=1 memory_bytes={12 << 30}"  # the long calls have large outputs
+        environment["FAKE_CUDA"] = f"devices=2 memory_bytes={12 << 30}"  # the long calls have large outputs
         found, said = self.kit("--only", "end_to_end", "--only", "lanes", "--only", "cancel", "--only", "soak", env=environment)
         self.all_pass(found, said, "end_to_end", "lanes", "cancel", "soak")
         soak, memory = section(found, "soak")["checks"]

@@ -32,7 +32,7 @@ class Daemon:
         self.log_file = pathlib.Path(kit.folder) / f"{name}.log"
         self.environment = kit.environment | {"HOTPLATE_DIR": str(self.directory)}
         started = (command or kit.place.program("hotplated")) + [
-            "--name", name, "--device", device or kit.device, "--log-file", str(self.log_file), "--idle-timeout", "15m",
+            "--name", name, "--device", device or kit.one_device(), "--log-file", str(self.log_file), "--idle-timeout", "15m",
             "--path-root", str(kit.folder), *map(str, flags)]
         self.process = subprocess.Popen(started, env=self.environment, cwd=kit.folder, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -40,7 +40,7 @@ def bad_input(kit):
         before = kit.environment
         kit.environment = before | {"CUDA_VISIBLE_DEVICES": wanted}
         try:
-            with Daemon(kit, "--require-cuda", name="by-uuid") as daemon:
+            with Daemon(kit, "--require-cuda", name="by-uuid", device="cuda") as daemon:
                 found = [device["uuid"] for device in daemon.devices()]
         finally:
             kit.environment = before

@@ -46,6 +46,11 @@ class Kit:
         """Seconds until the section ought to end by itself, rather than be ended."""
         return self.end - time.monotonic()
 
+    def one_device(self):
+        """What a daemon is started with: the one device that the figures and the other programs are of, once it is known."""
+        known = (self.facts.get("device") or {}).get("id")
+        return known if known and self.device == "cuda" else self.device
+
     def need(self, kernel):
         """Not run without this kernel: a library that it calls is not there, say."""
         if kernel in self.facts.get("unavailable", {}):
