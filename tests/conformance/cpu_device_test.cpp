@@ -1,6 +1,7 @@
 // The CPU device beside its kernels: what it finds on the machine, what it refuses, how lanes share threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,26 @@ TEST_F(MachineTest, Version1AndAContainerWhosePathIsNotThere) {
   EXPECT_EQ(cpu::ReadMemory(root_).total, 409'600u);
   EXPECT_EQ(cpu::ReadMemory(root_).available, 309'600u);
   EXPECT_EQ(cpu::ProcessorQuota(root_), 1.5);
+}
+
+// As Slurm's task/cgroup makes them: the job's folder has the limits, what is below it has none of its own.
+TEST_F(MachineTest, CgroupVersion1OfASlurmJob) {
+  Write("/proc/self/cgroup",
+        "9:freezer:/slurm_gpu1/uid_7/job_7/step_batch\n4:memory:/slurm_gpu1/uid_7/job_7/step_batch/task_0\n");
+  const std::string job = "/sys/fs/cgroup/memory/slurm_gpu1/uid_7/job_7";
+  Write(job + "/memory.limit_in_bytes", "204800\n");
+  Write(job + "/memory.usage_in_bytes", "102400\n");
+  Write(job + "/step_batch/memory.limit_in_bytes", "9223372036854771712\n");
+  Write(job + "/step_batch/task_0/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(cpu::ReadMemory(root_).total, 204'800u);
+  EXPECT_EQ(cpu::ReadMemory(root_).available, 102'400u);
+}
+
+TEST_F(MachineTest, WhatThisProcessHas) {
+  Write("/proc/self/statm", "1000 10 5 1 0 50 0\n");
+  EXPECT_EQ(cpu::ResidentBytes(root_), 10u * static_cast<unsigned long>(sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(cpu::ResidentBytes(root_ + "/none"), 0u);
+  EXPECT_GT(cpu::ResidentBytes(), 0u);
 }
 
 TEST_F(MachineTest, ALimitBeyondTheMachineIsNone) {

@@ -60,6 +60,27 @@ TEST_F(EngineIdleTest, AnActivityThatStallsIsNoUse) {
   EXPECT_TRUE(engine_->Drain(kPatience, "test")) << "a drain does not wait for it";
 }
 
+TEST_F(EngineIdleTest, ADevicesTimeWithJobsIsCountedOnceHoweverManyRun) {
+  bodies_["other"] = bodies_["loop"] = Uninterruptible();
+  AddDevice({.lanes = 2});
+  Start();
+  const auto occupied = [&] { return engine_->Status().devices[0].occupied; };
+  clock_.Advance(seconds(100));
+  EXPECT_EQ(occupied(), nanoseconds::zero());
+  Submit(Request("other"), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  clock_.Advance(seconds(5));
+  Submit(Request("loop"), 2);
+  ASSERT_TRUE(gate_.AwaitEntered(2));
+  clock_.Advance(seconds(5));
+  EXPECT_EQ(occupied(), seconds(10)) << "while they run";
+  gate_.Open();
+  ASSERT_TRUE(recorder_->AwaitEnds(2));
+  EXPECT_EQ(occupied(), seconds(10));
+  clock_.Advance(seconds(100));
+  EXPECT_EQ(occupied(), seconds(10)) << "idle time is not counted";
+}
+
 TEST_F(EngineIdleTest, AMomentOfUseCounts) {
   Start();
   clock_.Advance(seconds(30));

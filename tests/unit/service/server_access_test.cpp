@@ -273,6 +273,32 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(options.port)));
 }
 
+TEST(AllocationInfoTest, TheEndIsTheLatestAndGpusThatNobodyOpenedArePaidForToo) {
+  std::atomic<std::int64_t> end{1'790'000'000};
+  TestServer::Options options;
+  options.allocation.set_job_id("17");
+  options.allocation.set_gpus_on_node(2);
+  options.allocation_end = [&end] { return core::WallTime(std::chrono::seconds(end.load())); };
+  TestServer server(std::move(options));
+  const auto stub = v1::Server::NewStub(server.Channel());
+  v1::GetServerInfoResponse first, second;
+  ASSERT_TRUE(stub->GetInfo(Call(), {}, &first).ok());
+  EXPECT_EQ(first.allocation().end_time().seconds(), 1'790'000'000);
+  end = 1'790'000'600;
+  ASSERT_TRUE(stub->GetInfo(Call(), {}, &second).ok());
+  EXPECT_EQ(second.allocation().end_time().seconds(), 1'790'000'600);
+  EXPECT_GT(first.allocation().gpu_minutes_used(), 0);
+  EXPECT_GT(second.allocation().gpu_minutes_used(), first.allocation().gpu_minutes_used());
+  EXPECT_EQ(second.allocation().gpu_minutes_idle(), second.allocation().gpu_minutes_used());
+}
+
+TEST_F(ServerTest, ByHandThereIsNoAllocation) {
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(daemon_->GetInfo(Call(), {}, &info).ok());
+  EXPECT_FALSE(info.allocation().has_end_time());
+  EXPECT_EQ(info.allocation().gpu_minutes_used(), 0);
+}
+
 class FewStreamsTest : public ServerTest {
  protected:
   static TestServer::Options Few() {

@@ -38,6 +38,8 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
   }
   parts.info.set_generation("g1");
   parts.info.set_name("test");
+  *parts.info.mutable_allocation() = options_.allocation;
+  parts.allocation_end = options_.allocation_end;
   parts.info.mutable_limits()->set_message_bytes(options_.message_bytes);
   context_ = std::make_unique<ServiceContext>(std::move(parts));
 

@@ -47,6 +47,8 @@ class TestServer {
     std::uint64_t message_bytes = std::uint64_t{8} << 20;
     bool cpu = true;                                // has the CPU's device
     std::function<std::unique_ptr<Device>()> more;  // a device beside it
+    v1::Allocation allocation;
+    std::function<std::optional<core::WallTime>()> allocation_end;
   };
   static Options OptionsWith(bool tls, const std::string& unix_socket = "",
                              std::uint64_t message_bytes = std::uint64_t{8} << 20) {
