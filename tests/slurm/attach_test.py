@@ -2,6 +2,7 @@
 """hotplate up --attach: a daemon in an allocation that alice has already."""
 
 import signal
+import subprocess
 
 import harness
 from harness import INTERRUPTED, NO_DAEMON, OK, PATIENCE, REFUSED_BY_SLURM, TRY_LATER, wait_until
@@ -11,7 +12,9 @@ ON_CPU = ("--", "--device", "cpu")
 
 class Attach(harness.SlurmCase):
     def setUp(self):
-        self.shell = self.lab.start("login", ["salloc", "--gres=gpu:2", "-c", "4", "-t", "10", "sleep", "1000"], env=self.environment)
+        # No pipe of the test's own: what salloc runs may outlive it, and would hold the other end.
+        self.shell = self.lab.start("login", ["salloc", "--gres=gpu:2", "-c", "4", "-t", "10", "sleep", "1000"], env=self.environment,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(self.shell)
         self.job = wait_until(lambda: self.lab.squeue("%i", "-t", "RUNNING"), "salloc has its allocation")[0]
 
