@@ -510,8 +510,11 @@ void Daemon::TellWhatIsDropped() {
   std::string list;
   for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) list += (i > 0 ? ", " : "") + names[i];
   if (names.size() > kMostNames) list += ", ...";
-  log_->info("dropped with this daemon: {} arrays of {} together, the kept results of {} jobs ({})", array_count,
-             FormatBytes(bytes), names.size() - array_count, list);
+  const std::size_t job_count = names.size() - array_count;
+  std::string what;
+  if (array_count > 0) what = fmt::format("{} arrays of {} together", array_count, FormatBytes(bytes));
+  if (job_count > 0) what += fmt::format("{}the kept results of {} jobs", what.empty() ? "" : ", ", job_count);
+  log_->info("dropped with this daemon: {} ({})", what, list);
 }
 
 // The record goes first, then the process, without waiting for a lane that may sit in a call which cannot be

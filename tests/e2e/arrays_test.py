@@ -106,5 +106,28 @@ class Limits(harness.Case):
         self.hotplate("put", "small.npy", "--name", "three", "--lease", "1h")
 
 
+class Saved(harness.Case):
+    """What becomes of arrays when their daemon ends."""
+
+    def test_arrays_under_a_lease_are_saved_when_the_daemon_ends(self):
+        for name, end in (("stopped", self.stop_daemon), ("down", lambda _: self.hotplate("down", "--server", "down")), ("idle", None)):
+            with self.subTest(end=name):
+                daemon = self.start_daemon("--idle-timeout", "3s" if name == "idle" else "1h", name=name)
+                for seed in range(3):
+                    np.save(self.folder / f"x{seed}.npy", np.random.default_rng(seed).normal(size=(50, 3 * seed + 1)))
+                    self.hotplate("--server", name, "put", f"x{seed}.npy", "--name", f"X{seed}")
+                self.hotplate("--server", name, "run", "matmul", "array:X1", "array:X1", "--transpose-b", "-o", "array:G")
+                if end:
+                    end(daemon)
+                self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
+                saved = self.directory / "saved" / name
+                for seed in range(3):
+                    np.testing.assert_array_equal(np.load(saved / f"X{seed}.npy"), np.load(self.folder / f"x{seed}.npy"))
+                    self.assertEqual((saved / f"X{seed}.npy").stat().st_mode & 0o777, 0o600)
+                    self.assertIn(f"is saved: {saved}/X{seed}.npy", self.log(name))
+                x = np.load(self.folder / "x1.npy")
+                np.testing.assert_allclose(np.load(saved / "G.npy"), x @ x.T, rtol=1e-12, atol=1e-12)
+
+
 if __name__ == "__main__":
     harness.main()
