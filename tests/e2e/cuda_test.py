@@ -231,6 +231,30 @@ class Cuda(harness.Case):
             self.assertIn(says, self.notes())
             self.stop_daemon(process)
 
+    # In an allocation.
+
+    def allocated(self, **variables):
+        return {"SLURM_JOB_ID": "17", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1", "HOTPLATE_SQUEUE_INTERVAL": "0"} | variables
+
+    def test_gpus_that_are_not_as_many_as_slurm_gave(self):
+        for variables, says in (({"SLURM_GPUS_ON_NODE": "1", "SLURM_JOB_GPUS": "1"}, "Slurm gave 1 GPU of this node (its numbers: 1), and 2 are open"),
+                                ({"SLURM_JOB_GPUS": "0-3"}, "Slurm gave 4 GPUs of this node (its numbers: 0-3), and 2 can be used"),
+                                ({}, "Slurm names no GPU of this node for job 17, and 2 GPUs are open")):
+            with self.subTest(variables=variables):
+                daemon = self.serve("--device", "cuda", fake="devices=2", env=self.allocated(**variables))
+                self.assertIn(says, " ".join(self.answer("status")["deviceNotes"]))
+                self.stop_daemon(daemon)
+        self.serve("--device", "cuda", fake="devices=2", env=self.allocated(SLURM_GPUS_ON_NODE="2"))
+        self.assertNotIn("Slurm", " ".join(self.answer("status")["deviceNotes"]))
+
+    def test_gpu_minutes(self):
+        self.serve("--device", "cuda", fake="devices=2", env=self.allocated(SLURM_GPUS_ON_NODE="2"))
+        self.add()
+        allocation = self.answer("status")["allocation"]
+        self.assertEqual(allocation["gpusOnNode"], 2)
+        self.assertGreater(allocation["gpuMinutesIdle"], 0)
+        self.assertLess(allocation["gpuMinutesIdle"], allocation["gpuMinutesUsed"])
+
 
 if __name__ == "__main__":
     harness.main()
