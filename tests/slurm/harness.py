@@ -55,11 +55,13 @@ class SlurmCase(e2e.Case):
 
     @classmethod
     def tearDownClass(cls):
-        """The lab takes everything down with it."""
         for process in cls.processes:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
+            process.kill()
+            process.wait()
+            # Not read to its end: what the command has left running may hold it until the lab is down.
+            for stream in (process.stdout, process.stderr):
+                if stream:
+                    stream.close()
 
     # unittest shows what failed; the end of Slurm's logs often says why.
     def run(self, result=None):
