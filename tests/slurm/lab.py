@@ -257,7 +257,10 @@ class Lab:
             out, err = process.communicate(input, timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
+            try:
+                out, err = process.communicate(timeout=1)
+            except subprocess.TimeoutExpired:
+                out = err = ""  # something that it started has left its group, and holds the pipe
             raise RuntimeError(f"on {host}: {words} did not end within {timeout} s\n{out}{err}") from None
         if check and process.returncode != 0:
             raise RuntimeError(f"on {host}: {words}: exit {process.returncode}\n{out}{err}")
