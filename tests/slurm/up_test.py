@@ -54,6 +54,8 @@ class UpCase(harness.SlurmCase):
             process.reader, process.lines = threading.Thread(target=read, daemon=True), lines
             process.reader.start()
         wait_until(lambda: text in "".join(process.lines) or process.poll() is not None, f"it said {text!r}")
+        if process.poll() is not None:
+            process.reader.join(PATIENCE)  # its last words may not have been read yet
         self.assertIn(text, "".join(process.lines))
         return "".join(process.lines)
 
