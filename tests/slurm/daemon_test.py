@@ -141,6 +141,32 @@ class Daemon(harness.SlurmCase):
         self.wait_for_job(job, "COMPLETED")
         self.assertIn("array leased (a1) is not saved: the folder /proc/nowhere", self.output(job))
 
+    def test_a_requeued_job_takes_its_name_back_from_a_node_that_is_cut_off(self):
+        # Exclusive: not on the node of the daemon with the short time, whose end this waits for.
+        job, first = self.serving(sbatch=["--requeue", "--exclusive"])
+        node = first["endpoints"][0]["node"]
+        self.addCleanup(self.lab.wait_for_nodes, [node], "idle")
+        self.addCleanup(self.lab.run, "login", ["scontrol", "update", f"NodeName={node}", "State=RESUME"], user="root")
+        self.addCleanup(self.lab.mend, node)
+        self.lab.cut(node)
+        self.lab.lines("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+        fields = self.wait_for_job(job, "PENDING")
+        self.assertEqual(fields["Restarts"], "1")
+
+        def published():
+            # After a failure Slurm would let it wait for two minutes.
+            self.lab.run("login", ["scontrol", "update", f"JobId={job}", "StartTime=now"], user="root")
+            return [record for record in self.records(job) if record["generation"] != first["generation"]]
+        [second] = wait_until(published, "the daemon published itself on the other node")
+        self.assertEqual((second["name"], second["restart_count"]), (first["name"], 1))
+        self.assertNotEqual(second["endpoints"][0]["node"], node)
+        self.hotplate(*RUN, "--server", second["name"])
+        # The old one is ended, now that Slurm reaches it, and leaves the new one's record alone.
+        self.lab.mend(node)
+        wait_until(lambda: not any("bin/hotplated" in words for words in self.strays(node).values()), "the old daemon was ended")
+        self.assertEqual(self.answer("status", "--server", second["name"])["allocation"]["restartCount"], 1)
+        self.assertEqual(self.records(job)[0]["generation"], second["generation"])
+
     # The share of the node.
 
     def test_only_what_slurm_gave_of_the_node(self):
