@@ -28,8 +28,6 @@ bool HasRecord(const std::string& directory, const AllocationNote& note) {
   return !record || record->slurm_job_id() == note.job.id || note.scheduler == SchedulerKind::kLsf;
 }
 
-std::string PhaseKey(const JobStatus& status) { return status.state + " " + status.reason + " " + status.nodes; }
-
 }  // namespace
 
 milliseconds NextQuestion(std::chrono::nanoseconds waited, JobStatus::Phase phase) {
@@ -53,7 +51,7 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
       seen = std::min(seen, now());
       if (auto info = ask(note.name); info.ok() && info->state() == v1::SERVING) {
         if (result.status.phase != JobStatus::Phase::kRunning)  // Slurm was not asked since
-          line.Show("ready", "job " + note.job.id + "  RUNNING  on " + info->node());
+          line.Show("RUNNING", info->node(), "job " + note.job.id + "  RUNNING  on " + info->node());
         result.end = End::kReady;
         result.info = *std::move(info);
         return result;
@@ -70,16 +68,20 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
       return result;
     }
     if (now() >= next_question) {
-      if (const auto status = scheduler.State(note.job); !status.ok()) {
-        line.Show("no answer", "job " + note.job.id + "  " + scheduler.Name() +
-                                   " does not answer: " + std::string(status.status().message()));
+      const auto status = scheduler.State(note.job);
+      if (!status.ok()) {
+        if (!pause(milliseconds(0))) return result;  // the interrupt broke the question off
+        line.Show("no answer", "no answer",
+                  "job " + note.job.id + "  " + scheduler.Name() +
+                      " does not answer: " + std::string(status.status().message()));
       } else if (status->phase != JobStatus::Phase::kForgotten || now() - begin > kForgottenPatience) {
         result.status = *status;
         if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded) {
           result.end = End::kOver;
           return result;
         }
-        line.Show(PhaseKey(*status), StateText(note.job, *status));
+        line.Show(status->state, status->phase == JobStatus::Phase::kPending ? status->reason : status->state,
+                  StateText(note.job, *status));
         const std::string advice =
             status->phase == JobStatus::Phase::kPending ? WhatToDoAboutReason(status->reason) : "";
         if (!advice.empty() && advice != advised) line.Say("  ! " + status->reason + ": " + advice);
@@ -96,10 +98,7 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
       return result;
     }
     line.Tick();
-    if (!pause(kLook)) {
-      result.end = End::kInterrupted;
-      return result;
-    }
+    if (!pause(kLook)) return result;
   }
 }
 

@@ -204,7 +204,7 @@ class ClusterStart {
       if (const absl::Status status = MakePrivateFolder(folder); !status.ok()) return status;
     if (const absl::Status status = PrepareNotes(call_.settings.directory); !status.ok()) return status;
     const std::string by = scheduler.CheckedBy();
-    if (call_.console.err_terminal) line.Show("checking", "asking " + scheduler.Name() + " …");
+    line.Show("checking", "", "asking " + scheduler.Name() + " …");
     const absl::Status checked = scheduler.Check(script);
     if (interrupts.interrupted()) return Interrupted("nothing was submitted");
     if (!checked.ok())

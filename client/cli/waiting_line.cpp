@@ -26,16 +26,18 @@ void WaitingLine::Draw(bool waiting) {
   drawn_ = waiting;
 }
 
-void WaitingLine::Show(const std::string& phase, const std::string& words) {
+void WaitingLine::Show(const std::string& phase, const std::string& detail, const std::string& words) {
   if (!wanted_) return;
   const bool another = phase != phase_;
+  const bool news = another || detail != detail_;
   if (another) Keep();
-  const bool changed = words != words_;
+  const bool changed = another || words != words_;
   phase_ = phase;
+  detail_ = detail;
   words_ = words;
   if (console_.err_terminal) {
-    if (changed || another) Draw(true);
-  } else if (another) {
+    if (changed) Draw(true);
+  } else if (news && !detail.empty()) {
     console_.err << "  " << Printable(words) << "\n" << std::flush;
   }
 }

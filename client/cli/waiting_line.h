@@ -21,8 +21,9 @@ class WaitingLine {
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
 
-  // Another `phase` begins another line; the same one with other words is redrawn, and in a pipe not worth a line.
-  void Show(const std::string& phase, const std::string& words);
+  // On a terminal another `phase` begins another line; the same one with other words is redrawn. In a pipe another
+  // `detail` is worth a line, but no other change of words, and nothing without a detail.
+  void Show(const std::string& phase, const std::string& detail, const std::string& words);
   // The time has passed: to be called some ten times a second.
   void Tick();
   // A line of its own, above.
@@ -37,7 +38,7 @@ class WaitingLine {
   const bool wanted_;
   const std::function<Time()> clock_;
   const Time begin_;
-  std::string phase_, words_;
+  std::string phase_, detail_, words_;
   bool drawn_ = false;
 };
 

@@ -208,14 +208,15 @@ TEST(WaitingLineTest, OnATerminalOneLineThatIsRedrawn) {
   WaitingLine::Time now{};
   {
     WaitingLine line(console, true, [&] { return now; });
-    line.Show("PENDING", "job 7  PENDING  (Priority)");
+    line.Show("PENDING", "", "job 7  PENDING");
+    line.Show("PENDING", "Priority", "job 7  PENDING  (Priority)");
     now += seconds(3725);
     line.Tick();
     EXPECT_THAT(err.str(), HasSubstr("1:02:05"));
     EXPECT_THAT(err.str(), Not(HasSubstr("\n")));
-    line.Show("RUNNING", "job 7  RUNNING  on gpu1");
+    line.Show("RUNNING", "gpu1", "job 7  RUNNING  on gpu1");
     EXPECT_THAT(err.str(), HasSubstr("(Priority)\n")) << "what a phase ended with stays";
-    line.Show("RUNNING", std::string(200, 'x'));
+    line.Show("RUNNING", "gpu1", std::string(200, 'x'));
   }
   EXPECT_EQ(err.str().back(), '\n');
   EXPECT_THAT(err.str(), Not(HasSubstr(std::string(60, 'x')))) << "no line wraps";
@@ -225,7 +226,7 @@ TEST(WaitingLineTest, NothingIsSaidWhereOnlyTheAnswerIsWanted) {
   std::ostringstream out, err;
   Console console{out, err};
   WaitingLine line(console, false);
-  line.Show("PENDING", "job 7");
+  line.Show("PENDING", "Priority", "job 7");
   line.Say("more");
   line.Tick();
   line.Keep();
