@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <random>
 
 #include "client/cli/app.h"
 #include "client/cli/ending.h"
@@ -245,6 +246,46 @@ TEST_F(SitesTest, JsonIsOneObject) {
   EXPECT_EQ(one.fields().at("account").struct_value().fields().at("example").string_value(), "hpc2n2024-142");
   EXPECT_EQ(one.fields().at("longestSeconds").number_value(), 604800);
   EXPECT_EQ(one.fields().at("gpus").list_value().values_size(), 8);
+}
+
+TEST_F(SitesTest, ShellsOfferThem) {
+  for (const char* shell : {"bash", "zsh", "fish"})
+    EXPECT_THAT(Hotplate({"completion", shell}).out, HasSubstr("hotplate sites --quiet")) << shell;
+  EXPECT_THAT(Hotplate({"completion", "bash"}).out, HasSubstr("up:--site) offered_values=\"$(hotplate sites --quiet"));
+}
+
+// Files that were damaged on their way: refused, or still the profile of a script whose lines are lines.
+TEST_F(SitesTest, DamagedFilesDoNoHarm) {
+  std::minstd_rand random(20261121);
+  int accepted = 0;
+  for (const std::string& name : SiteNames(Variables())) {
+    const std::string text = ReadText(std::string(HOTPLATE_SOURCE_DIR) + "/deploy/sites/" + name + ".toml");
+    for (int round = 0; round < 250; ++round) {
+      std::string damaged = text;
+      for (int i = 0; i < 3; ++i) {
+        const std::size_t at = random() % damaged.size();
+        if (round % 3 == 0)
+          damaged[at] = static_cast<char>(random() % 256);
+        else if (round % 3 == 1)
+          damaged.erase(at, 1 + random() % 8);
+        else
+          damaged.insert(at, 1, "\"'{}[]=,\n\\$`#."[random() % 15]);
+      }
+      const auto site =
+          ParseProfile(damaged, "mine", "mine.toml", [](const auto&) { return absl::NotFoundError("-"); });
+      if (!site.ok()) continue;
+      const auto plan = CheckRequest(*site, {.account = "abc2024-22-142", .gpu_type = "a100"});
+      if (!plan.ok()) continue;
+      const auto script = RenderScript(
+          *site, *plan,
+          {.program = "/bin/hotplated", .directory = "/d", .output = OutputFile(*site, "/d", std::nullopt)});
+      if (!script.ok()) continue;
+      ++accepted;
+      EXPECT_THAT(*script, testing::ContainsRegex("\nexec [^\n]*/bin/hotplated [^\n]*\n$"));
+      EXPECT_EQ(script->find_first_of(std::string("`\0\r", 3)), std::string::npos) << *script;
+    }
+  }
+  EXPECT_GT(accepted, 10) << "some damage is in comments";
 }
 
 // What every profile that comes with Hotplate must say.
