@@ -1,6 +1,7 @@
 #include "client/lib/client.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "client/lib/channel.h"
@@ -48,6 +49,11 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given) {
   }
   absl::StatusOr<FoundRecord> found = FindRecord(options.server, options.directory);
   if (!found.ok()) return found.status();
+  std::string endpoint = options.endpoint;
+  if (endpoint.empty() && options.server.empty())
+    if (const char* variable = std::getenv("HOTPLATE_ENDPOINT"); variable != nullptr) endpoint = variable;
+  if (!endpoint.empty())
+    if (const absl::Status status = UseEndpoint(endpoint, *found); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(found->record, options);
   if (!channel.ok()) return channel.status();
 

@@ -55,6 +55,11 @@ inline constexpr std::chrono::seconds kSilenceBound{30};
 struct ConnectOptions {
   // A daemon's name below $HOTPLATE_DIR/servers, or the path of a record; empty: HOTPLATE_SERVER, then `current`.
   std::string server = {};
+  // "ADDRESS:PORT" or "localhost:PORT", in place of the record's addresses: the near end of a port forward (ssh -L) to
+  // a daemon that cannot be reached directly. Its certificate stays pinned, so that nobody else who listens there gets
+  // the token; a record without one is refused. Empty: HOTPLATE_ENDPOINT where `server` is empty too, else the
+  // record's.
+  std::string endpoint = {};
   // Overrides HOTPLATE_DIR (default ~/.hotplate).
   std::string directory = {};
   // 32 hexadecimal digits: take part in a session that exists, to use its arrays. Empty: a new one.
@@ -176,6 +181,7 @@ class Client {
  public:
   // UNAVAILABLE: no record, or nobody answers at it (the message says how to start one). PERMISSION_DENIED: the
   // record is readable by others. UNAUTHENTICATED: the daemon refused the token or showed another certificate.
+  // INVALID_ARGUMENT: an option that makes no sense, named.
   static absl::StatusOr<Client> Connect(const ConnectOptions& options = {});
 
   // Catalogue.
@@ -248,7 +254,8 @@ class Client {
   // Frees the session's arrays and cancels its attached jobs now, instead of when the daemon misses it.
   absl::Status CloseSession();
 
-  // The daemon's record as it was read, and its name in it.
+  // The daemon's record as it was read (with ConnectOptions::endpoint in place of its addresses, where that was given),
+  // and its name in it.
   const v1::EndpointRecord& record() const;
   const std::string& server_name() const;
   const std::string& session() const;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@
 
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::client {
 namespace {
@@ -261,6 +263,49 @@ absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const st
   return record;
 }
 
+absl::StatusOr<v1::Endpoint> ParseEndpoint(const std::string& text) {
+  const auto wrong = [&text](const std::string& why) {
+    return absl::InvalidArgumentError(
+        "endpoint " + Quoted(text) + ": " + why +
+        "; expected ADDRESS:PORT with a numeric address ([…] around IPv6), or localhost:PORT");
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong("it has no port");
+  std::string address = text.substr(0, colon);
+  const std::string port = text.substr(colon + 1);
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']') {
+    address = address.substr(1, address.size() - 2);
+    if (address.find(':') == std::string::npos) return wrong("what is in [] is not an IPv6 address");
+  } else if (address.find(':') != std::string::npos) {
+    return wrong("an IPv6 address stands in []");
+  }
+  if (address == "localhost") address = "127.0.0.1";
+  if (!IsNumericAddress(address)) return wrong(Quoted(address) + " is not a numeric address");
+  unsigned number = 0;
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != port.data() + port.size() || number == 0 || number > 65535)
+    return wrong(Quoted(port) + " is not a port (1 to 65535)");
+  v1::Endpoint endpoint;
+  endpoint.set_address(address);
+  endpoint.set_port(number);
+  return endpoint;
+}
+
+absl::Status UseEndpoint(const std::string& text, FoundRecord& found) {
+  absl::StatusOr<v1::Endpoint> endpoint = ParseEndpoint(text);
+  if (!endpoint.ok()) return endpoint.status();
+  if (found.record.certificate_pem().empty()) {
+    return absl::UnauthenticatedError("the record " + found.path + " has no certificate, so that whoever listens at " +
+                                      text + " cannot be told from daemon \"" + found.record.name() +
+                                      "\": nothing was sent to it. Start the daemon without --insecure");
+  }
+  endpoint->set_node(found.record.endpoints(0).node());
+  found.record.clear_endpoints();
+  *found.record.add_endpoints() = *std::move(endpoint);
+  found.endpoint_given = true;
+  return absl::OkStatus();
+}
+
 absl::Status DamagedRecord(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError("record " + path + ": " + why +
                                        ". Restart its daemon, or choose another with HOTPLATE_SERVER");
@@ -297,6 +342,10 @@ absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) 
     text += ": that process is gone and left its record " + found.path + " behind";
   } else if (!reason.empty()) {
     text += ": " + reason;
+  }
+  if (found.endpoint_given) {
+    return absl::UnavailableError(text + "; that address was given with --endpoint (or HOTPLATE_ENDPOINT): is the " +
+                                  "forward to the daemon up? hotplate status --forward prints its command");
   }
   return absl::UnavailableError(text + "; " + kHowToStart);
 }

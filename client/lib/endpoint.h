@@ -20,6 +20,8 @@ inline constexpr std::size_t kMaxRecordBytes = 256 * 1024;
 struct FoundRecord {
   v1::EndpointRecord record;
   std::string path;  // of the record itself, not of a link to it
+  // The address is not the record's own: one that the user gave, most likely the near end of a port forward.
+  bool endpoint_given = false;
 };
 
 // `override_directory`, else HOTPLATE_DIR, else ~/.hotplate. FAILED_PRECONDITION where there is no home either.
@@ -45,6 +47,14 @@ std::vector<std::string> ListRecords(const std::string& directory);
 
 // The content of a record, checked: schema, token, addresses. `path` is for the message.
 absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path);
+
+// "127.0.0.1:5000", "[::1]:5000", "localhost:5000" (which is 127.0.0.1: no name is looked up). INVALID_ARGUMENT names
+// what is wrong with anything else.
+absl::StatusOr<v1::Endpoint> ParseEndpoint(const std::string& text);
+
+// The record with `endpoint` in place of its addresses. UNAUTHENTICATED where it has no certificate: whoever listens
+// there could not be told from the daemon, and would get the token.
+absl::Status UseEndpoint(const std::string& endpoint, FoundRecord& found);
 
 // FAILED_PRECONDITION: a record that cannot be used as it is; why, and what to do.
 absl::Status DamagedRecord(const std::string& path, const std::string& why);

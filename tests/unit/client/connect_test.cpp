@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "client/lib/client.h"
+#include "client/lib/endpoint.h"
 #include "tests/temporary_folder.h"
 #include "tests/unit/client/fake_daemon.h"
 
@@ -104,6 +105,76 @@ TEST(ConnectTest, ADaemonWithoutTlsIsNotTheOneThatTheRecordPromises) {
   WriteRecord(daemon.directory(), record);
   EXPECT_EQ(Client::Connect(In(daemon.directory())).status().code(), absl::StatusCode::kUnauthenticated);
   EXPECT_EQ(daemon.infos, 0);
+}
+
+// The record's own address leads nowhere, as on a network that lets nothing through; the endpoint does.
+TEST(ConnectTest, AnEndpointTakesThePlaceOfTheRecordsAddresses) {
+  FakeDaemon daemon;
+  const std::string port = std::to_string(daemon.port());
+  v1::EndpointRecord record = daemon.record();
+  record.mutable_endpoints(0)->set_address("127.0.0.1");
+  record.mutable_endpoints(0)->set_port(1);
+  WriteRecord(daemon.directory(), record);
+  EXPECT_EQ(Client::Connect(In(daemon.directory())).status().code(), absl::StatusCode::kUnavailable);
+  ConnectOptions options = In(daemon.directory());
+  for (const char* host : {"localhost:", "127.0.0.1:"}) {
+    options.endpoint = host + port;
+    auto client = Client::Connect(options);
+    ASSERT_TRUE(client.ok()) << client.status();
+    EXPECT_TRUE(client->Info().ok());
+    EXPECT_EQ(client->record().endpoints(0).port(), static_cast<unsigned>(daemon.port()));
+  }
+  // From the environment, where the daemon is not chosen by the program either.
+  setenv("HOTPLATE_ENDPOINT", ("localhost:" + port).c_str(), 1);
+  setenv("HOTPLATE_DIR", daemon.directory().c_str(), 1);
+  EXPECT_TRUE(Client::Connect().ok());
+  EXPECT_FALSE(Client::Connect(In(daemon.directory())).ok());
+  unsetenv("HOTPLATE_ENDPOINT");
+  unsetenv("HOTPLATE_DIR");
+}
+
+TEST(ConnectTest, AnotherDaemonAtTheEndpointIsRefusedAndGetsNoToken) {
+  FakeDaemon wanted, other;
+  ConnectOptions options = In(wanted.directory());
+  options.endpoint = "localhost:" + std::to_string(other.port());
+  const absl::Status status = Client::Connect(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("certificate"));
+  EXPECT_EQ(other.infos, 0);
+}
+
+TEST(ConnectTest, ARecordWithoutACertificateIsNotSentToAnEndpoint) {
+  FakeDaemon daemon({.tls = false});
+  ConnectOptions options = In(daemon.directory());
+  options.endpoint = "localhost:" + std::to_string(daemon.port());
+  const absl::Status status = Client::Connect(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("no certificate"), HasSubstr("--insecure")));
+  EXPECT_EQ(daemon.infos, 0);
+}
+
+TEST(ConnectTest, AnEndpointWhereNobodyListensIsNamed) {
+  FakeDaemon daemon;
+  ConnectOptions options = In(daemon.directory());
+  options.endpoint = "localhost:1";
+  const absl::Status status = Client::Connect(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("127.0.0.1 port 1)"), HasSubstr("--endpoint"), HasSubstr("forward"),
+                                       Not(HasSubstr("hotplate up --local"))));
+}
+
+TEST(ConnectTest, EndpointsThatMakeNoSenseAreNamed) {
+  FakeDaemon daemon;
+  ConnectOptions options = In(daemon.directory());
+  for (const char* wrong : {"5000", ":5000", "localhost", "localhost:", "localhost:0", "localhost:65536",
+                            "localhost:50x", "localhost:+5", "gpu1:5000", "::1:5000", "[127.0.0.1]:5000", "[]:5000",
+                            "1.2.3:5", "http://a:5", "unix:/tmp/x", "localhost:5000 ", "\n:5"}) {
+    options.endpoint = wrong;
+    const absl::Status status = Client::Connect(options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("endpoint \""), HasSubstr("localhost:PORT"))) << wrong;
+  }
+  EXPECT_EQ(ParseEndpoint("[fe80::1]:5000")->address(), "fe80::1");
 }
 
 TEST(ConnectTest, AnotherTokenIsRefusedAndNotShown) {
