@@ -4,6 +4,7 @@
 
 #include "client/cli/allocation_text.h"
 #include "client/cli/ending.h"
+#include "client/cli/forwarding.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
 
@@ -57,7 +58,10 @@ std::optional<FoundAllocation> LookForAllocation(const Invocation& call) {
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
   const auto found = LookForAllocation(call);
-  if (!found) return status;
+  if (!found) {
+    const std::string advice = ForwardingAdvice(call.settings);
+    return advice.empty() ? status : WithNextStep(status, advice);
+  }
   const AllocationNote& note = found->note;
   if (note.over())
     return WithNextStep(absl::UnavailableError(EndText(note) + LastWords(note)),
@@ -73,7 +77,9 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   if (!found->has_record)
     return WithNextStep(absl::UnavailableError(note.name + " is starting: " + state),
                         "wait for it: hotplate up --name " + note.name + " · hotplate logs");
-  return WithNextStep(absl::UnavailableError(original + "\n" + state), "hotplate status · hotplate logs");
+  const std::string advice = ForwardingAdvice(call.settings);
+  return WithNextStep(absl::UnavailableError(original + "\n" + state),
+                      "hotplate status · hotplate logs" + (advice.empty() ? "" : "\n" + advice));
 }
 
 }  // namespace hotplate::cli

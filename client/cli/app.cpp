@@ -6,6 +6,7 @@
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
 namespace {
@@ -55,10 +56,15 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
     if (command.rest.empty()) positionals.insert(positionals.end(), arguments->rest().begin(), arguments->rest().end());
     if (const absl::Status status = CheckPositionals(command.positionals, positionals); !status.ok()) return status;
   }
-  auto settings =
-      ResolveSettings({.directory = arguments->Text("directory"), .server = arguments->Text("server")}, environment);
+  auto settings = ResolveSettings({.directory = arguments->Text("directory"),
+                                   .server = arguments->Text("server"),
+                                   .endpoint = arguments->Text("endpoint")},
+                                  environment);
   if (!settings.ok() && command.works_anywhere) settings = Settings{};
   if (!settings.ok()) return settings.status();
+  if (!settings->endpoint.empty() && !command.works_anywhere)
+    if (const auto endpoint = client::ParseEndpoint(settings->endpoint); !endpoint.ok())
+      return UsageError(std::string(endpoint.status().message()));
   const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
                           : arguments->Flag("quiet") ? OutputForm::kQuiet
                                                      : OutputForm::kPeople;
@@ -80,6 +86,7 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   client::ConnectOptions options;
   options.retries = retries;
   options.server = settings.server;
+  options.endpoint = settings.endpoint;
   options.directory = settings.directory;
   return client::Client::Connect(options);
 }

@@ -52,7 +52,7 @@ struct Command {
   absl::Status (*run)(const Invocation&) = nullptr;
 };
 
-// Options that every command has: --server, --directory, --json, --quiet, --help.
+// Options that every command has: --server, --endpoint, --directory, --json, --quiet, --help.
 const std::vector<OptionSpec>& CommonOptions();
 // The common ones and the command's own.
 std::vector<OptionSpec> AllOptions(const Command& command);

@@ -6,10 +6,11 @@ namespace hotplate::cli {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
-      UpCommand(),       DownCommand(),    StatusCommand(), UseCommand(),     LogsCommand(),       SitesCommand(),      KernelsCommand(),
-      DescribeCommand(), RunCommand(),     SubmitCommand(), JobsCommand(),    ShowCommand(),       WatchCommand(),
-      WaitCommand(),     CancelCommand(),  ResultCommand(), PutCommand(),     GetCommand(),        ArraysCommand(),
-      FreeCommand(),     DevicesCommand(), TopCommand(),    MetricsCommand(), CompletionCommand(), HelpCommand(),
+      UpCommand(),         DownCommand(),    StatusCommand(),   UseCommand(),     LogsCommand(),   SitesCommand(),
+      PartitionsCommand(), KernelsCommand(), DescribeCommand(), RunCommand(),     SubmitCommand(), JobsCommand(),
+      ShowCommand(),       WatchCommand(),   WaitCommand(),     CancelCommand(),  ResultCommand(), PutCommand(),
+      GetCommand(),        ArraysCommand(),  FreeCommand(),     DevicesCommand(), TopCommand(),    MetricsCommand(),
+      CompletionCommand(), HelpCommand(),
   };
   return commands;
 }
@@ -35,6 +36,9 @@ const std::vector<OptionSpec>& CommonOptions() {
        .value = "NAME",
        .help = "the daemon to talk to (default: the current one)",
        .offer = Offer::kServer},
+      {.names = "--endpoint",
+       .value = "HOST:PORT",
+       .help = "where to reach it instead: the near end of a port forward (hotplate status --forward)"},
       {.names = "--directory",
        .value = "DIR",
        .help = "where records are kept (default: HOTPLATE_DIR, else ~/.hotplate)",

@@ -20,6 +20,7 @@ Command StatusCommand();
 Command UseCommand();
 Command LogsCommand();
 Command SitesCommand();
+Command PartitionsCommand();
 Command KernelsCommand();
 Command DescribeCommand();
 Command RunCommand();

@@ -7,6 +7,7 @@ namespace hotplate::cli {
 std::vector<v1::KernelSpec> KernelsThatApply(const Invocation& call) {
   client::ConnectOptions options;
   options.server = call.settings.server;
+  options.endpoint = call.settings.endpoint;
   options.directory = call.settings.directory;
   options.contact = false;  // the question itself is the first contact
   options.connect_timeout = std::chrono::seconds(2);

@@ -129,6 +129,7 @@ std::string ManualPage() {
          ".SH ENVIRONMENT\n"
          ".TP\n.B HOTPLATE_DIR\nWhere endpoint records and logs are kept (default ~/.hotplate).\n"
          ".TP\n.B HOTPLATE_SERVER\nThe daemon to talk to.\n"
+         ".TP\n.B HOTPLATE_ENDPOINT\nWhere to reach it instead, as by --endpoint.\n"
          ".TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
          ".SH FILES\n.TP\n.I ~/.config/hotplate/config.toml\n"
          "The settings server and directory, below flags and environment.\n"

@@ -95,6 +95,11 @@ absl::StatusOr<Settings> ResolveSettings(const SettingFlags& flags, const Enviro
     settings.server = *variable;
   else if (config.server)
     settings.server = expanded(*config.server);
+  // One of the environment belongs to the daemon of the environment.
+  if (flags.endpoint)
+    settings.endpoint = *flags.endpoint;
+  else if (!flags.server)
+    settings.endpoint = environment("HOTPLATE_ENDPOINT").value_or("");
   settings.site = environment("HOTPLATE_SITE").value_or(config.site.value_or(""));
   settings.account = environment("HOTPLATE_ACCOUNT").value_or(config.account.value_or(""));
   return settings;

@@ -14,14 +14,15 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 Environment ProcessEnvironment();
 
 struct Settings {
-  std::string directory;     // absolute; HOTPLATE_DIR
-  std::string server = {};   // a daemon's name or a record's path; empty: the current one
-  std::string site = {};     // the profile that `up` uses; empty: none is preferred
-  std::string account = {};  // the project that `up` charges; empty: the scheduler's choice
+  std::string directory;      // absolute; HOTPLATE_DIR
+  std::string server = {};    // a daemon's name or a record's path; empty: the current one
+  std::string endpoint = {};  // in place of the record's addresses; empty: those
+  std::string site = {};      // the profile that `up` uses; empty: none is preferred
+  std::string account = {};   // the project that `up` charges; empty: the scheduler's choice
 };
 
 struct SettingFlags {
-  std::optional<std::string> directory, server;
+  std::optional<std::string> directory = {}, server = {}, endpoint = {};
 };
 
 // Reads $XDG_CONFIG_HOME/hotplate/config.toml, else ~/.config/hotplate/config.toml, where there is one: the keys

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 import harness
+import relay
 
 
 # A record that makes no sense is a state to mend first, not a request that was invalid.
@@ -161,6 +162,56 @@ class Record(harness.Case):
             with socket.create_connection(("127.0.0.1", self.good["endpoints"][0]["port"]), timeout=10) as connection:
                 connection.sendall(data)
         self.hotplate("run", "integrate2d", "--n", "10")
+
+
+class Forwarded(harness.Case):
+    """A daemon on a node that cannot be reached, and a port forward to it (a relay, in place of ssh)."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        cls.good = cls.record()
+        cls.relay = relay.Relay(cls.good["endpoints"][0]["port"])
+        cls.addClassCleanup(cls.relay.close)
+        cls.near = f"localhost:{cls.relay.port}"
+
+    def setUp(self):
+        # Nobody listens at port 1.
+        self.write_record(self.good | {"endpoints": [{"node": "gpu1", "address": "127.0.0.1", "port": 1}]}, name="far")
+
+    def test_the_error_has_the_forward(self):
+        command = "ssh -N -L 1:127.0.0.1:1 gpu1"
+        self.hotplate("--server", "far", "status", code=harness.NO_DAEMON, says=(command, "hotplate --endpoint localhost:1"))
+        self.hotplate("--server", "far", "run", "integrate2d", "--n", "10", code=harness.NO_DAEMON, says=command)
+        self.assertEqual(self.answer("--server", "far", "status", "--forward"), {"command": command, "endpoint": "localhost:1"})
+        self.assertEqual(self.hotplate("--server", "far", "status", "--forward", "-q"), command + "\n")
+        self.hotplate("--server", "local", "status", "--forward", code=harness.TRY_LATER, says="needs no forward")
+
+    def test_the_forward_is_used(self):
+        self.hotplate("--server", "far", "--endpoint", self.near, "run", "integrate2d", "--n", "10")
+        self.hotplate("run", "integrate2d", "--server=far", f"--endpoint={self.near}", "--n", "10")
+        self.hotplate("status", env={"HOTPLATE_SERVER": "far", "HOTPLATE_ENDPOINT": self.near})
+        # What is chosen by name is not behind the forward of the environment.
+        self.hotplate("--server", "local", "status", env={"HOTPLATE_ENDPOINT": "localhost:1"})
+
+    def test_a_forward_to_another_daemon_gets_no_token(self):
+        other = self.start_daemon(name="other")
+        try:
+            self.write_record(self.good | {"certificate_pem": self.record("other")["certificate_pem"]}, name="wrong")
+            self.hotplate("--server", "wrong", "--endpoint", self.near, "status", code=harness.NOT_ALLOWED, says="certificate")
+        finally:
+            self.stop_daemon(other)
+        self.write_record(self.good | {"certificate_pem": ""}, name="open")
+        self.hotplate("--server", "open", "--endpoint", self.near, "status", code=harness.NOT_ALLOWED, says="no certificate")
+
+    def test_a_forward_that_is_down_is_named(self):
+        self.hotplate("--server", "far", "--endpoint", "localhost:1", "status", code=harness.NO_DAEMON,
+                      says=("--endpoint", "is the forward to the daemon up?"))
+
+    def test_an_endpoint_that_makes_no_sense_is_named(self):
+        for wrong in ("gpu1:5000", "localhost", "localhost:0", "[::1]", "http://localhost:5"):
+            self.hotplate("--endpoint", wrong, "status", code=harness.USAGE, says=(wrong, "localhost:PORT"))
 
 
 class Places(harness.Case):

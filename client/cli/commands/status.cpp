@@ -4,6 +4,7 @@
 #include "client/cli/absence.h"
 #include "client/cli/allocation_text.h"
 #include "client/cli/commands.h"
+#include "client/cli/forwarding.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
 #include "client/cli/table.h"
@@ -93,6 +94,7 @@ absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
 }
 
 absl::Status Status(const Invocation& call) {
+  if (call.arguments.Flag("forward")) return ShowForwarding(call);
   auto client = call.TryConnect();
   if (!client.ok()) return WithoutDaemon(call, client.status());
   const auto info = client->Info();
@@ -120,6 +122,9 @@ Command StatusCommand() {
           "Of an allocation that has no daemon yet: where it stands in the queue. Exit code 3 as long as no daemon\n"
           "answers. With --json all that the daemon says of itself, pid included.",
       .example = "hotplate status --json | jq .pid",
+      .options = {{.names = "--forward",
+                   .value = "",
+                   .help = "print the ssh command that brings its port to this host, and end"}},
       .run = Status};
 }
 

@@ -40,6 +40,15 @@ TEST_F(SettingsTest, FlagsThenEnvironmentThenFileThenDefault) {
   EXPECT_EQ(Resolve({.directory = "/flag", .server = "flag"}, variables)->directory, "/flag");
 }
 
+TEST_F(SettingsTest, TheEndpointOfTheEnvironmentBelongsToItsDaemon) {
+  const std::map<std::string, std::string> variables = {{"HOTPLATE_ENDPOINT", "localhost:5"},
+                                                        {"HOTPLATE_SERVER", "env"}};
+  EXPECT_EQ(Resolve({}, {})->endpoint, "");
+  EXPECT_EQ(Resolve({}, variables)->endpoint, "localhost:5");
+  EXPECT_EQ(Resolve({.server = "flag"}, variables)->endpoint, "") << "another daemon is not behind that forward";
+  EXPECT_EQ(Resolve({.server = "flag", .endpoint = "localhost:6"}, variables)->endpoint, "localhost:6");
+}
+
 TEST_F(SettingsTest, XdgConfigHome) {
   folder_.Write("xdg/hotplate/config.toml", "server = \"there\"\n");
   EXPECT_EQ(Resolve({}, {{"XDG_CONFIG_HOME", folder_.File("xdg")}})->server, "there");

@@ -1,0 +1,56 @@
+#include "client/cli/partitions/since.h"
+
+#include <chrono>
+#include <ctime>
+#include <optional>
+
+#include "client/cli/ending.h"
+#include "client/cli/format.h"
+#include "kernels/array/quoted.h"
+
+namespace hotplate::cli {
+namespace {
+
+// Days and weeks, which no other duration of the program's has.
+std::optional<double> LongSpan(const std::string& text) {
+  if (text.size() < 2 || (text.back() != 'd' && text.back() != 'w')) return std::nullopt;
+  const auto count = ParseNumber(text.substr(0, text.size() - 1));
+  if (!count || !(*count >= 0 && *count < 1e6)) return std::nullopt;
+  return *count * (text.back() == 'd' ? 1 : 7) * 24 * 3600;
+}
+
+std::optional<EpochSeconds> Date(const std::string& text) {
+  for (const char* format : {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"}) {
+    std::tm time{};
+    const char* rest = strptime(text.c_str(), format, &time);
+    if (rest == nullptr || *rest != '\0') continue;
+    const int day = time.tm_mday;
+    time.tm_isdst = -1;
+    const std::time_t local = std::mktime(&time);
+    // mktime takes the 31st of February for a day of March.
+    return local > 0 && time.tm_mday == day ? std::optional<EpochSeconds>(local) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<EpochSeconds> ParseSince(const std::string& text, EpochSeconds now) {
+  std::optional<double> seconds = LongSpan(text);
+  if (!seconds)
+    if (const auto span = ParseSpan(text)) seconds = std::chrono::duration<double>(*span).count();
+  std::optional<EpochSeconds> since;
+  if (seconds && *seconds >= 1 && *seconds <= static_cast<double>(kLongestSince))
+    since = now - static_cast<EpochSeconds>(*seconds);
+  else if (!seconds)
+    since = Date(text);
+  else
+    return UsageError("--since: " + Quoted(text) + " is not between a second and 366 days");
+  if (!since)
+    return UsageError("--since: " + Quoted(text) + " is neither a duration (36h, 7d, 2w) nor a date (2026-11-01)");
+  if (*since >= now) return UsageError("--since: " + Quoted(text) + " is not in the past");
+  if (now - *since > kLongestSince) return UsageError("--since: " + Quoted(text) + " is more than 366 days ago");
+  return *since;
+}
+
+}  // namespace hotplate::cli
