@@ -132,6 +132,8 @@ absl::Status TooMuch(const absl::Status& status, std::chrono::milliseconds timeo
           std::to_string(std::chrono::ceil<std::chrono::seconds>(timeout).count() * 10) + "s");
 }
 
+std::string Jobs(std::size_t count) { return std::to_string(count) + (count == 1 ? " job" : " jobs"); }
+
 std::string Notes(const WaitQuestion& question, const WaitTable& table, const std::vector<PartitionWaits>& waits,
                   const SliceCache& cache) {
   std::string notes = "median wait (jobs), below it what 90 % of them did not exceed; since " +
@@ -142,9 +144,9 @@ std::string Notes(const WaitQuestion& question, const WaitTable& table, const st
     unknown += row.unknown_size;
   }
   const auto note = [&notes](const std::string& text) { notes += text + "\n"; };
-  if (never > 0) note("not counted: " + std::to_string(never) + " jobs that ended before they started");
+  if (never > 0) note("not counted: " + Jobs(never) + " that ended without having started");
   if (unknown > 0)
-    note("in no column: " + std::to_string(unknown) + " jobs whose " +
+    note("in no column: " + Jobs(unknown) + " whose " +
          (table.bins().measure() == Measure::kMemory ? "memory" : "time limit") + " is not known");
   if (table.unreadable() > 0) note(std::to_string(table.unreadable()) + " lines of sacct's make no sense");
   if (question.private_jobs)

@@ -141,6 +141,11 @@ std::optional<SacctRow> ParseSacctRow(std::string_view line) {
   }
   // A job that was cancelled while it waited has no start or, in some versions, its end for one; no nodes in any.
   const bool never = !start || (fields[9].empty() && fields[5] == fields[6]);
+  if (never && fields[2].starts_with("REQUEUED")) {
+    // Put back in the second of its start, which Slurm then forgets: it waits on, as another row tells.
+    row.kind = SacctRow::Kind::kNotQueued;
+    return row;
+  }
   if (never) {
     const auto end = time(6);
     if (!end) return std::nullopt;

@@ -163,6 +163,7 @@ TEST(SacctText, WhoWaits) {
       "2|gpu,medium|PENDING|100|100|Unknown|Unknown|10|1||1|1G|\n"
       "3|gpu|PENDING|100|Unknown|Unknown|Unknown|10|1||1|1G|\n"  // held
       "4_[1-10:3,20,30-31%2]|medium|PENDING|100|100|Unknown|Unknown|10|1||1|1G|\n"
+      "6|gpu|REQUEUED|100|100|None|101|10|1|cpu=1|1|1G|\n"    // put back at once
       "5+0|gpu|PENDING|100|100|100|100|10|1|cpu=1|1|1G|\n");  // taken back
   EXPECT_THAT(jobs.waiting, UnorderedElementsAre(Pair("gpu", 2), Pair("medium", 1 + 7)));
   EXPECT_TRUE(jobs.starts.empty());
