@@ -47,6 +47,10 @@ constexpr nanoseconds kLongestSaving = std::chrono::minutes(5);
 // Before the allocation's end the drain has to be over: for all of the above, and clocks that differ.
 constexpr nanoseconds kEndMargin = seconds(15);
 constexpr nanoseconds kLongestLastDrain = std::chrono::minutes(2);
+// After Slurm's own signal at the end. It kills what is left after KillWait, half a minute unless the site says so.
+constexpr nanoseconds kAfterTheEnd = seconds(20);
+// At a time limit and at scancel Slurm sends SIGTERM twice, milliseconds apart: such a pair is one signal.
+constexpr nanoseconds kOneSignal = seconds(3);
 // How long the last look at the allocation's end may hold the drain up.
 constexpr nanoseconds kLastLook = seconds(5);
 constexpr std::size_t kMostNames = 20;
@@ -101,7 +105,7 @@ class Daemon {
   void EndChanged(std::optional<core::WallTime> before, core::WallTime now);
   bool EndIsNear(nanoseconds& left);
   nanoseconds TimeToSaveWhenIdle() const;
-  nanoseconds TimeoutOf(const Control::Wish& wish) const { return wish.timeout.value_or(config_.drain_timeout); }
+  nanoseconds TimeoutOf(const Control::Wish& wish) const;
   // Does not return if the daemon leaves. `saving`: how long arrays may be saved, if that is longer than the drain.
   void Drain(nanoseconds timeout, const std::string& reason, bool leave, nanoseconds saving = {});
   void TellWhatWasSaved();
@@ -130,7 +134,7 @@ class Daemon {
   std::unique_ptr<ArraySaver> saver_;
   SavedArrays saved_;
 
-  bool signalled_ = false;  // to stop
+  std::optional<core::SteadyTime> signalled_;  // first told to stop
   // Of the main thread: the warnings, and what Slurm had answered, and when it was asked once more before the end.
   EndWarnings warnings_;
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
@@ -360,7 +364,7 @@ void Daemon::Serve() {
     const Control::Wish wish = control_->Wait(kTick);
     switch (wish.kind) {
       case Control::Wish::Kind::kSignal:
-        signalled_ = true;
+        signalled_ = clock_.Now();
         [[fallthrough]];
       case Control::Wish::Kind::kShutdown:
         return Drain(TimeoutOf(wish), wish.reason, true);
@@ -377,9 +381,19 @@ void Daemon::Serve() {
     }
     if (config_.idle_timeout.count() > 0 && engine_->DrainIfIdle(config_.idle_timeout, idle)) {
       // Nobody waits, and the arrays' owner is not here to be asked: what takes long to save may take long.
-      return Drain(config_.drain_timeout, idle, true, TimeToSaveWhenIdle());
+      return Drain(TimeoutOf({}), idle, true, TimeToSaveWhenIdle());
     }
   }
+}
+
+// Nothing is granted that the allocation does not last for.
+nanoseconds Daemon::TimeoutOf(const Control::Wish& wish) const {
+  const nanoseconds timeout = wish.timeout.value_or(config_.drain_timeout);
+  const std::optional<core::WallTime> end = end_->Get();
+  if (!end) return timeout;
+  const nanoseconds left = *end - clock_.WallNow() - kEndMargin;
+  if (left > nanoseconds(0)) return std::min(timeout, left);
+  return wish.kind == Control::Wish::Kind::kSignal ? std::min(timeout, kAfterTheEnd) : nanoseconds(0);
 }
 
 nanoseconds Daemon::TimeToSaveWhenIdle() const {
@@ -412,15 +426,23 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
   });
   // What else is wished for while `last` has not passed; true when what goes on is done.
   const auto finished = [&](core::SteadyTime last) {
-    const Control::Wish wish = ListenUntil(last + kLastResort);
+    Control::Wish wish = ListenUntil(last + kLastResort);
     if (wish.kind == Control::Wish::Kind::kFinished) return true;
+    nanoseconds given = TimeoutOf(wish), slack{};
+    if (wish.kind == Control::Wish::Kind::kNone) {
+      // The allocation's end is looked at here too: it may come nearer. What Slurm's signal at the end was granted
+      // stays.
+      if (!EndIsNear(given) || (signalled_ && given == nanoseconds(0))) return false;
+      wish = {Control::Wish::Kind::kShutdown, std::nullopt, "the allocation ends at " + UtcText(*end_->Get())};
+      slack = kTick;  // the same end, seen once more, is no news
+    }
     // Somebody has less time than the drain was given, or more, which is not granted.
     leave = leave || wish.kind != Control::Wish::Kind::kDrain;
-    const core::SteadyTime wished = clock_.Now() + TimeoutOf(wish);
-    if (wished < end) {
+    const core::SteadyTime wished = clock_.Now() + given;
+    if (wished + slack < end) {
       end = wished;
-      announce(TimeoutOf(wish), wish.reason);
-      engine_->ShortenDrain(TimeoutOf(wish));
+      announce(given, wish.reason);
+      engine_->ShortenDrain(given);
     }
     saving_end = std::min(saving_end, std::max(wished, end) + kSavingAfterJobs);
     if (!leave) return false;
@@ -470,21 +492,26 @@ void Daemon::SayGoodbye() {
   Leave();
 }
 
-// The next wish. Leaves at once if `last` passes first, or if this is the second signal: the first may be that of a batch
-// system, about a drain that has begun without it.
+// The next wish, or none after a while. Leaves at once if `last` passes first, or if this is the second signal: the
+// first may be that of a batch system, about a drain that has begun without it.
 Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
-  for (;;) {
-    Control::Wish wish = control_->Wait(std::max<nanoseconds>(last - clock_.Now(), nanoseconds(0)));
-    if (wish.kind == Control::Wish::Kind::kSignal && std::exchange(signalled_, true)) {
+  Control::Wish wish = control_->Wait(std::clamp<nanoseconds>(last - clock_.Now(), nanoseconds(0), kTick));
+  const core::SteadyTime now = clock_.Now();
+  if (wish.kind == Control::Wish::Kind::kSignal) {
+    if (!signalled_) {
+      signalled_ = now;
+    } else if (wish.reason == "SIGINT" || now - *signalled_ >= kOneSignal) {
       log_->warn("{} again while draining: leaving at once", wish.reason);
       Leave();
-    }
-    if (wish.kind != Control::Wish::Kind::kNone) return wish;
-    if (clock_.Now() >= last) {
-      log_->warn("something still runs after the drain timeout: leaving");
-      Leave();
+    } else {
+      wish = {};
     }
   }
+  if (wish.kind == Control::Wish::Kind::kNone && now >= last) {
+    log_->warn("something still runs after the drain timeout: leaving");
+    Leave();
+  }
+  return wish;
 }
 
 // One line for whoever looks for an array or a result later. Takes locks, so it is no part of leaving at once.
