@@ -1,6 +1,7 @@
 // A request held against what a site has.
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "client/cli/arguments.h"
 #include "client/cli/ending.h"
@@ -19,18 +20,68 @@ constexpr int kMostCores = 4096;
 
 // Directives that are not the user's to give: up sets them, or asks for them by an option of its own.
 struct OwnDirective {
-  const char* names;  // with blanks around each
+  const char* letters;  // of short options; for LSF whole words, with blanks around each
+  std::vector<std::string> names;
   const char* instead;
 };
-constexpr OwnDirective kOwn[] = {
-    {" -o --output -e --error --open-mode -oo -eo ", "up itself says where the output goes; hotplate logs shows it"},
-    {" --signal -wa -wt ", "up itself asks for the signal that ends the daemon in time"},
-    {" -a --array ", "it would start several daemons; call up several times"},
-    {" -N --nodes -nnodes ", "up starts one daemon on one node"},
-    {" -J --job-name ", "say --name"},
-    {" -t --time -W ", "say --time"},
-    {" --wrap ", "up itself writes the script"},
-};
+constexpr char kOutputIsOurs[] = "up itself says where the output goes; hotplate logs shows it";
+constexpr char kSignalIsOurs[] = "up itself asks for the signal that ends the daemon in time";
+constexpr char kOneDaemon[] = "it would start several daemons; call up several times";
+constexpr char kOneNode[] = "up starts one daemon on one node";
+constexpr char kWaitIsOurs[] = "up itself waits, for the daemon and not for the job's end";
+
+const std::vector<OwnDirective>& OwnOfSlurm() {
+  static const std::vector<OwnDirective> own = {
+      {"oe", {"output", "error", "open-mode"}, kOutputIsOurs},
+      {"", {"signal"}, kSignalIsOurs},
+      {"a", {"array"}, kOneDaemon},
+      {"N", {"nodes"}, kOneNode},
+      {"J", {"job-name"}, "say --name"},
+      {"t", {"time"}, "say --time"},
+      {"W", {"wait"}, kWaitIsOurs},
+      {"M", {"clusters"}, "a profile says it: cluster = \"NAME\""},
+      {"", {"test-only"}, "up itself asks for it, and --dry-run shows the script"},
+      {"hV", {"help", "usage", "version", "wrap"}, "up itself writes the script"},
+  };
+  return own;
+}
+const std::vector<OwnDirective>& OwnOfLsf() {
+  static const std::vector<OwnDirective> own = {
+      {" -o -e -oo -eo ", {}, kOutputIsOurs},
+      {" -wa -wt ", {}, kSignalIsOurs},
+      {" -nnodes ", {}, kOneNode},
+      {" -J ", {}, "say --name"},
+      {" -W ", {}, "say --time"},
+      {" -K -I -Ip -Is -IS -ISp -ISs -IX ", {}, kWaitIsOurs},
+  };
+  return own;
+}
+
+// sbatch takes a value behind its letter (-N2), letters without one in a row (-HN2), and any beginning of a long name
+// that is not another's too (--arr=1-3).
+bool Names(const OwnDirective& own, const std::string& word) {
+  if (word.size() < 2 || word[0] != '-') return false;
+  if (word[1] == '-') {
+    const std::string name = word.substr(2, word.find('=') - std::min<std::size_t>(2, word.find('=')));
+    return !name.empty() && std::any_of(own.names.begin(), own.names.end(),
+                                        [&](const std::string& full) { return full.rfind(name, 0) == 0; });
+  }
+  const std::string letters = own.letters, without_value = "hHIkOQsuvVW";
+  for (const char letter : word.substr(1)) {
+    if (letters.find(letter) != std::string::npos) return true;
+    if (without_value.find(letter) == std::string::npos) return false;  // the rest is its value
+  }
+  return false;
+}
+
+// The words of a directive. Quotes are left out, so that none hides a word, and those in a quoted value count too.
+std::vector<std::string> DirectiveWords(std::string directive) {
+  std::erase_if(directive, [](char c) { return c == '"' || c == '\'' || c == '\\'; });
+  std::vector<std::string> words;
+  std::istringstream stream(directive);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
 
 absl::Status Refused(const Site& site, const std::string& what) {
   return WithNextStep(absl::InvalidArgumentError(what), "hotplate sites " + site.name);
@@ -128,8 +179,23 @@ absl::StatusOr<std::vector<GpuOffer>> OffersOfType(const Site& site, const std::
                            Join(types, ", "));
 }
 
+// A partition whose GPUs are all refused, without a type being said: the reason is what helps.
+absl::Status CheckRefusedPartition(const Site& site, const AllocationRequest& request) {
+  if (!request.gpu_type.empty() || request.partition.empty()) return absl::OkStatus();
+  const GpuOffer* refused = nullptr;
+  for (const GpuOffer& offer : site.offers) {
+    if (offer.partition != request.partition && offer.partition != "*") continue;
+    if (offer.refused.empty()) return absl::OkStatus();
+    refused = &offer;
+  }
+  if (!refused) return absl::OkStatus();
+  return Refused(site, site.name + ": " + (refused->type.empty() ? "GPUs" : refused->type) + " in " +
+                           request.partition + " cannot be used: " + refused->refused);
+}
+
 // The first of the offers of a type that is of the partition and has as many GPUs.
 absl::StatusOr<GpuOffer> Choose(const Site& site, const AllocationRequest& request) {
+  if (const absl::Status status = CheckRefusedPartition(site, request); !status.ok()) return status;
   auto offers = OffersOfType(site, request.gpu_type);
   if (!offers.ok()) return offers.status();
   const std::string what = offers->front().type.empty() ? "GPUs" : offers->front().type;
@@ -200,10 +266,12 @@ absl::Status CheckDirectives(const Site& site, const std::vector<std::string>& d
   for (const std::string& directive : directives) {
     if (!IsDirective(directive))
       return Refused(site, Quoted(directive) + " cannot be a directive: one line that begins with -, as in --qos=high");
-    const std::string name = directive.substr(0, directive.find_first_of("= "));
-    for (const OwnDirective& own : kOwn)
-      if (std::string(own.names).find(" " + name + " ") != std::string::npos)
-        return Refused(site, Quoted(directive) + " cannot be a directive of yours: " + own.instead);
+    const bool slurm = site.scheduler == SchedulerKind::kSlurm;
+    for (const std::string& word : DirectiveWords(directive))
+      for (const OwnDirective& own : slurm ? OwnOfSlurm() : OwnOfLsf())
+        if (slurm ? Names(own, word) : std::string(own.letters).find(" " + word + " ") != std::string::npos)
+          return Refused(site, Quoted(directive) + " cannot be a directive of yours: " +
+                                   (word == directive ? "" : word + ": ") + own.instead);
   }
   return absl::OkStatus();
 }

@@ -144,6 +144,9 @@ std::string LastLine(const Site& site, const AllocationPlan& plan, const Launch&
   else if (site.scheduler == SchedulerKind::kLsf)
     line += " --name \"" + site.name + "-$LSB_JOBID\"";  // under Slurm the daemon names itself
   line += " --directory " + ShellQuoted(launch.directory);
+  // Who asked for GPUs is not to pay for them and be served by the CPU: without one the daemon tells why, and ends.
+  if (plan.request.gpus > 0 && !IsGiven(launch, "--device") && !IsGiven(launch, "--require-cuda"))
+    line += " --require-cuda";
   const bool address_given = IsGiven(launch, "--listen") || IsGiven(launch, "--interface");
   if (!site.interface.empty() && !address_given)
     line += " --interface " + site.interface;

@@ -88,7 +88,7 @@ bool IsLauncherWord(const std::string& text) { return IsShellValue(text) && text
 
 bool IsDirective(const std::string& text) {
   return text.size() >= 2 && text.size() <= kLongestLine && text[0] == '-' &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '`'; });
 }
 
 bool IsDirectiveTemplate(const std::string& text) { return IsDirective(text) && NamesIn(text).has_value(); }
@@ -104,7 +104,7 @@ bool IsPattern(const std::string& text) {
 bool Matches(const std::string& text, const std::string& pattern) {
   if (pattern.empty()) return true;
   regex_t compiled;
-  if (regcomp(&compiled, ("^(" + pattern + ")$").c_str(), REG_EXTENDED | REG_NOSUB) != 0) return false;
+  if (regcomp(&compiled, ("^(" + pattern + ")$").c_str(), REG_EXTENDED | REG_NOSUB | REG_ICASE) != 0) return false;
   const bool matches = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
   regfree(&compiled);
   return matches;

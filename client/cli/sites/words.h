@@ -23,11 +23,12 @@ bool IsMemory(const std::string& text);
 bool IsShellValue(const std::string& text);
 // A word that a shell takes as it is, with {placeholders}.
 bool IsLauncherWord(const std::string& text);
-// A line of a script's head behind "#SBATCH ": printable ASCII, beginning with -.
+// A line of a script's head behind "#SBATCH ": printable ASCII without `, beginning with -.
 bool IsDirective(const std::string& text);
 bool IsDirectiveTemplate(const std::string& text);
 bool IsPattern(const std::string& text);
-// The whole text by a POSIX extended regular expression; an empty pattern takes any.
+// The whole text by a POSIX extended regular expression, in any case: that is how schedulers take accounts. An empty
+// pattern takes any.
 bool Matches(const std::string& text, const std::string& pattern);
 
 // A word of a shell's command line, in single quotes where it needs them.

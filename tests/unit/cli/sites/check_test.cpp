@@ -52,6 +52,9 @@ TEST(CheckRequestTest, ATypeThatCannotBeUsedIsRefusedWithTheReason) {
   EXPECT_THAT(Refusal("hpc2n", At("mi100")), HasSubstr("hpc2n: mi100 cannot be used: it is AMD's and has no CUDA"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.gpu_type = "a40"}), HasSubstr("interactive graphics"));
   EXPECT_THAT(Refusal("gwdg-scc", {.gpu_type = "gtx1080"}), HasSubstr("begins at 7.0"));
+  EXPECT_THAT(Refusal("lunarc-cosmos", {.partition = "gpua40"}),
+              HasSubstr("lunarc-cosmos: a40 in gpua40 cannot be used: LUNARC keeps the A40s for interactive graphics"))
+      << "also by its partition";
 }
 
 TEST(CheckRequestTest, ATypeMustBeNamedWhereThereAreSeveral) {
@@ -114,6 +117,7 @@ TEST(CheckRequestTest, AccountsAreWrittenAsTheSiteDoes) {
               AllOf(HasSubstr("\"LU 2024/2-88\""), HasSubstr("as in lu2024-2-88")));
   EXPECT_EQ(Refusal("lunarc-cosmos", {}), "(accepted)");
   EXPECT_EQ(Refusal("uppmax-snowy", {.account = "g2021027"}), "(accepted)") << "an older course's";
+  EXPECT_EQ(Refusal("lunarc-cosmos", {.account = "LU2024-2-88"}), "(accepted)") << "schedulers take any case";
   Site site = BuiltIn("hpc2n");
   site.account.fallback = "hpc2n2024-142";
   EXPECT_EQ(CheckRequest(site, {.gpu_type = "l40s"})->request.account, "hpc2n2024-142");
@@ -142,13 +146,27 @@ TEST(CheckRequestTest, WhatTheSiteHasNoDirectiveForIsNotLeftOutSilently) {
 
 TEST(CheckRequestTest, WhatUpItselfWritesIsNotTheUsersToGive) {
   for (const char* directive : {"--output=x", "-o x", "--error=x", "--signal=TERM@60", "--array=1-4", "-N 2",
-                                "--nodes=2", "--job-name=x", "--time=1:00:00", "-J x", "--wrap=id"})
+                                "--nodes=2", "--job-name=x", "--time=1:00:00", "-J x", "--wrap=id",
+                                // As sbatch reads words: values behind letters, beginnings of names, several in a line.
+                                "-N2", "-HN2", "-o/tmp/x", "-a1-3", "--nod=4", "--arr=1-3", "--qos=x --array=1-3",
+                                "--qos=x  -N 2", "--comment='a' --sig=TERM", "-\"N\"2", "--\\nodes=2", "--wait", "-W",
+                                "--test-only", "-M other", "-Mother", "--clusters=other", "--clu=other"})
     EXPECT_THAT(Refusal("generic-slurm", {.directives = {directive}}), HasSubstr("cannot be a directive of yours"))
         << directive;
   for (const char* directive : {"qos=high", "", "-", "--a\nb"})
     EXPECT_THAT(Refusal("generic-slurm", {.directives = {directive}}), HasSubstr("cannot be a directive: one line"))
         << directive;
   EXPECT_EQ(Refusal("generic-slurm", {.directives = {"--nodelist=n1", "-q high", "--oversubscribe"}}), "(accepted)");
+  EXPECT_EQ(Refusal("generic-slurm", {.directives = {"--time-min=30", "--wait-all-nodes=1", "-qhigh", "-H", "-kwn1",
+                                                     "--gres=gpu:1 --reservation=course", "--no-requeue"}}),
+            "(accepted)");
+  const auto lsf = [](const char* directive) {
+    return Refusal("olcf-ascent", {.account = "TRN003", .directives = {directive}});
+  };
+  for (const char* directive : {"-o x", "-oo x", "-nnodes 2", "-K", "-Is", "-q x -W 2:00"})
+    EXPECT_THAT(lsf(directive), HasSubstr("cannot be a directive of yours")) << directive;
+  for (const char* directive : {"-alloc_flags gpumps", "-q high", "-N", "-t 10:00"})
+    EXPECT_EQ(lsf(directive), "(accepted)") << directive;
   EXPECT_THAT(Refusal("generic-slurm", {.directives = std::vector<std::string>(65, "--qos=x")}), HasSubstr("too many"));
 }
 
@@ -156,6 +174,8 @@ TEST(CheckRequestTest, WarningsSayWhatOneShouldKnowBefore) {
   EXPECT_THAT(CheckRequest(BuiltIn("hpc2n"), At("l40s"))->warnings, IsEmpty());
   EXPECT_THAT(CheckRequest(BuiltIn("hpc2n"), At("v100"))->warnings,
               ElementsAre(AllOf(HasSubstr("v100 has compute capability 7.0"), HasSubstr("libhotplate_cuda12.so"))));
+  EXPECT_THAT(CheckRequest(BuiltIn("hpc2n"), At(""))->warnings,
+              ElementsAre(AllOf(HasSubstr("may be a v100"), HasSubstr("libhotplate_cuda12.so"))));
   EXPECT_THAT(CheckRequest(BuiltIn("lunarc-cosmos"), {.partition = "gpua100"})->warnings,
               ElementsAre(HasSubstr("whole node of 48 cores")));
   EXPECT_THAT(CheckRequest(BuiltIn("uppmax-snowy"), {.account = "naiss2024-22-1442"})->warnings,

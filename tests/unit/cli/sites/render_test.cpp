@@ -15,6 +15,7 @@
 namespace hotplate::cli {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
@@ -164,7 +165,7 @@ TEST(SiteScripts, EndInTheDaemonThatSignalsReach) {
       EXPECT_THAT(lines, Contains("#SBATCH --output=/home/ada/.hotplate/logs/slurm-%j.out")) << golden.file;
     } else {
       EXPECT_THAT(lines, IsSupersetOf({"#BSUB -wa TERM", "#BSUB -wt 2"})) << golden.file;
-      EXPECT_THAT(lines.back(), HasSubstr("jsrun -n1 -a1 -c42 -g6 ")) << golden.file;
+      EXPECT_THAT(lines.back(), HasSubstr("jsrun -n1 -a1 -c42 -g6 -brs ")) << golden.file;
     }
   }
 }
@@ -216,7 +217,8 @@ TEST_F(RunScript, OptionsArriveAsTheyWereGiven) {
   EXPECT_EQ(
       WordsSeen(site, {.name = "morning"},
                 {"--threads", "8", "--log-level", "a b", "it's", "$HOME", "`id`", "\"", "\\", "#x", "*", "", "~"}),
-      "[--name][morning][--directory][/home/ada/.hotplate][--threads][8][--log-level][a b][it's][$HOME][`id`]"
+      "[--name][morning][--directory][/home/ada/.hotplate][--require-cuda][--threads][8][--log-level][a "
+      "b][it's][$HOME][`id`]"
       "[\"][\\][#x][*][][~]");
 }
 
@@ -227,9 +229,10 @@ TEST_F(RunScript, TheSitesOwnValuesMayUseTheEnvironment) {
   site.interface = "ib0";
   site.modules = {"CUDA/12.1.1"};
   EXPECT_EQ(WordsSeen(site, {.account = "abc"}, {}),
-            "[--directory][/home/ada/.hotplate][--interface][ib0][--port][40000-40100][--scratch]"
+            "[--directory][/home/ada/.hotplate][--require-cuda][--interface][ib0][--port][40000-40100][--scratch]"
             "[/scratch/a da/abc/saved]");
-  EXPECT_EQ(WordsSeen(site, {}, {}), "[--directory][/home/ada/.hotplate][--interface][ib0][--port][40000-40100]")
+  EXPECT_EQ(WordsSeen(site, {}, {}),
+            "[--directory][/home/ada/.hotplate][--require-cuda][--interface][ib0][--port][40000-40100]")
       << "without an account there is no such folder";
 }
 
@@ -239,7 +242,7 @@ TEST_F(RunScript, WhatTheUserGivesTheDaemonIsNotGivenTwice) {
   site.interface = "ib0";
   site.scratch = "/scratch";
   EXPECT_EQ(WordsSeen(site, {}, {"--port=5000", "--scratch", "/tmp", "--listen", "10.0.0.1"}),
-            "[--directory][/home/ada/.hotplate][--port=5000][--scratch][/tmp][--listen][10.0.0.1]");
+            "[--directory][/home/ada/.hotplate][--require-cuda][--port=5000][--scratch][/tmp][--listen][10.0.0.1]");
 }
 
 TEST_F(RunScript, UnderLsfTheDaemonIsNamedByItsJob) {
@@ -308,6 +311,24 @@ TEST(SiteScripts, NothingSlipsThroughAPath) {
   EXPECT_FALSE(RenderScript(site, *plan, launch).ok());
   launch.options = {"/home/ünïcode"};
   EXPECT_TRUE(RenderScript(site, *plan, launch).ok());
+}
+
+TEST(SiteScripts, WhoAsksForGpusIsNotServedByTheCpuUnlessTheySaySo) {
+  Site site = BuiltIn("generic-slurm");
+  site.offers[0].per_node = {0, 4};
+  const auto last_line = [&](int gpus, const std::vector<std::string>& options) {
+    const auto plan = CheckRequest(site, {.gpus = gpus});
+    Launch launch = LaunchAt(site);
+    launch.options = options;
+    return plan.ok() ? RenderScript(site, *plan, launch).value_or("") : plan.status().ToString();
+  };
+  EXPECT_THAT(last_line(1, {}), HasSubstr("--directory /home/ada/.hotplate --require-cuda\n"));
+  EXPECT_THAT(last_line(1, {"--lanes", "2"}), HasSubstr(" --require-cuda --lanes 2\n"));
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--device", "cpu"}, {"--device=auto"}, {"--require-cuda=false"}})
+    EXPECT_THAT(last_line(1, options),
+                AllOf(HasSubstr("exec "), Not(HasSubstr("--require-cuda ")), Not(HasSubstr("--require-cuda\n"))));
+  EXPECT_THAT(last_line(0, {}), AllOf(HasSubstr("exec "), Not(HasSubstr("--require-cuda"))));
 }
 
 TEST(SiteScripts, AHomeThatNodesCannotWriteToIsNoPlaceForRecords) {

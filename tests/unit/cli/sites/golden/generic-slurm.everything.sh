@@ -14,4 +14,4 @@
 #SBATCH --qos=high
 #SBATCH --reservation=course
 
-exec /home/ada/.local/bin/hotplated --name morning --directory /home/ada/.hotplate
+exec /home/ada/.local/bin/hotplated --name morning --directory /home/ada/.hotplate --require-cuda

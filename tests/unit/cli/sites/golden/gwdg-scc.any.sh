@@ -8,4 +8,4 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=B:TERM@60
 
-exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda

@@ -11,4 +11,4 @@
 
 module load GCC/12.3.0 CUDA/12.1.1
 
-exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda

@@ -12,4 +12,4 @@
 
 module load buildenv-gcccuda/12.2.2-gcc11-hpc1
 
-exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda

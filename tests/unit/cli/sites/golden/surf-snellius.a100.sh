@@ -10,4 +10,4 @@
 
 module load 2023 CUDA/12.1.1
 
-exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda

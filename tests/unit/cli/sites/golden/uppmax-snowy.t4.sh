@@ -12,4 +12,4 @@
 
 module load uppmax python/3.11.8 python_ML_packages/3.11.8-gpu
 
-exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda
