@@ -78,7 +78,8 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
     return WithNextStep(absl::UnavailableError(note.name + " is starting: " + state),
                         "wait for it: hotplate up --name " + note.name + " · hotplate logs");
   const std::string advice = ForwardingAdvice(call.settings);
-  return WithNextStep(absl::UnavailableError(original + "\n" + state),
+  // What the library advises does not fit: there is a daemon.
+  return WithNextStep(absl::UnavailableError(original.substr(0, original.find("; start one: ")) + "\n" + state),
                       "hotplate status · hotplate logs" + (advice.empty() ? "" : "\n" + advice));
 }
 

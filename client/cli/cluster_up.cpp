@@ -129,6 +129,7 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
   UpInterrupts interrupts;
   const auto scheduler = SchedulerFor(note.scheduler, note.job.cluster, call.environment, interrupts.token());
   const auto status = scheduler->State(note.job);
+  if (interrupts.interrupted()) return Interrupted("job " + note.job.id + " (" + note.name + ") stays as it is");
   if (!status.ok()) return status.status();
   if (status->phase != JobStatus::Phase::kPending && status->phase != JobStatus::Phase::kRunning) {
     NoteTheEnd(call.settings.directory, note, *status);

@@ -9,6 +9,7 @@
 #include "client/cli/allocation_text.h"
 #include "client/cli/allocation_wait.h"
 #include "client/cli/daemon_start.h"
+#include "client/cli/forwarding.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
@@ -157,12 +158,16 @@ absl::Status UpWait::Over(const JobStatus& status) {
 }
 
 absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& why) {
+  Settings settings = call.settings;
+  settings.server = note.name;
+  const std::string advice = ForwardingAdvice(settings);
+  const std::string reason(why.message());
   return WithNextStep(
-      WithExitCode(absl::UnavailableError("the daemon " + note.name + " runs" +
-                                          (status.nodes.empty() ? "" : " on " + status.nodes) +
-                                          ", and cannot be talked to from here: " + std::string(why.message())),
+      WithExitCode(absl::UnavailableError(
+                       "the daemon " + note.name + " runs" + (status.nodes.empty() ? "" : " on " + status.nodes) +
+                       ", and cannot be talked to from here: " + reason.substr(0, reason.find("; start one: "))),
                    absl::IsPermissionDenied(why) ? kExitNotAllowed : kExitNoDaemon),
-      "hotplate status · hotplate logs · give it up: hotplate down --cancel");
+      "hotplate status · hotplate logs · give it up: hotplate down --cancel" + (advice.empty() ? "" : "\n" + advice));
 }
 
 absl::Status UpWait::BrokenOff() {

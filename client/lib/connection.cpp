@@ -15,7 +15,7 @@ constexpr char kClient[] = "hotplate/" HOTPLATE_VERSION;
 
 constexpr char kAnotherDaemon[] =
     "connect again, if the record is newer than this connection; else choose another daemon (hotplate use lists them), "
-    "or remove that record and start one: hotplate up --local";
+    "or remove that record and start one: hotplate up (on this machine: hotplate up --local)";
 
 bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 

@@ -24,7 +24,7 @@
 namespace hotplate::client {
 namespace {
 
-constexpr char kHowToStart[] = "start one: hotplate up --local";
+constexpr char kHowToStart[] = "start one: hotplate up (on this machine: hotplate up --local)";
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);

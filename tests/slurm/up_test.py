@@ -186,6 +186,17 @@ class Up(UpCase):
         wait_until(lambda: self.run_command("jobs")[0] == NO_DAEMON, "the daemon is gone")
         self.hotplate("jobs", code=NO_DAEMON, says=[f"lab-{job} ended at", "CANCELLED", "hotplate up --again"])
 
+    def test_a_daemon_that_cannot_be_reached(self):
+        # As behind a firewall: it listens where only its own node is.
+        code, out, err = self.run_command("up", "--name", "hidden", "--time", "10m", *ON_CPU, "--listen", "127.0.0.1")
+        self.assertEqual(code, NO_DAEMON, out + err)
+        self.assertIn("cannot be talked to from here", err)
+        job = self.lab.squeue("%i")[0]
+        self.hotplate("down", "hidden", code=NO_DAEMON, says=["RUNNING  on gpu", "hotplate down --cancel"])
+        self.assertEqual(self.state(job), "RUNNING")
+        self.hotplate("down", "hidden", "--cancel", says=f"job {job} cancelled")
+        wait_until(lambda: self.over(job), "it is over")
+
     # Ctrl-C.
 
     def interrupted(self, *words):

@@ -56,7 +56,8 @@ absl::Status Logs(const Invocation& call) {
     if (record && record->log_file().empty())
       return WithNextStep(absl::NotFoundError("daemon \"" + *name + "\" logs to its standard error, not to a file"),
                           "start it with --log-file FILE");
-    return WithExitCode(WithNextStep(absl::NotFoundError("no log at " + path), "start a daemon: hotplate up --local"),
+    return WithExitCode(WithNextStep(absl::NotFoundError("no log at " + path),
+                                     "start a daemon: hotplate up (on this machine: hotplate up --local)"),
                         kExitNoDaemon);
   }
   std::streamoff at = TailStart(file, lines->value_or(50));
