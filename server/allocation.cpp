@@ -96,6 +96,11 @@ Allocation ReadAllocation(const Surroundings& surroundings) {
   allocation.job_id = reader.Text("SLURM_JOB_ID");
   if (allocation.job_id.empty()) return Allocation();
   allocation.cluster = reader.Text("SLURM_CLUSTER_NAME");
+  if (allocation.cluster.empty()) {
+    // A step that was started from the login node (srun --jobid) has this alone: "lab:10.77.0.1:6817:9728:109".
+    const std::string working = reader.Text("SLURM_WORKING_CLUSTER");
+    allocation.cluster = working.substr(0, working.find(':'));
+  }
   allocation.partition = reader.Text("SLURM_JOB_PARTITION");
   allocation.node_list = reader.Text("SLURM_JOB_NODELIST");
   allocation.submit_host = reader.Text("SLURM_SUBMIT_HOST");

@@ -59,6 +59,21 @@ TEST(AllocationTest, OneDaemonPerNodeHasTheNodeInItsName) {
   EXPECT_EQ(DefaultName(allocation), "fake-17");
 }
 
+// srun --jobid=17 --overlap on the login node.
+TEST(AllocationTest, AStepFromOutside) {
+  const Allocation allocation = ReadAllocation(With({{"SLURM_JOB_ID", "17"},
+                                                     {"SLURMD_NODENAME", "gpu1"},
+                                                     {"SLURM_STEP_ID", "0"},
+                                                     {"SLURM_WORKING_CLUSTER", "lab:10.77.0.1:6817:9728:109"},
+                                                     {"SLURM_STEP_GPUS", "0"},
+                                                     {"SLURM_GPUS_ON_NODE", "1"},
+                                                     {"SLURM_CPUS_ON_NODE", "4"}}));
+  EXPECT_EQ(allocation.cluster, "lab");
+  EXPECT_EQ(DefaultName(allocation), "lab-17");
+  EXPECT_EQ(allocation.gpu_ids, "0");
+  EXPECT_EQ(allocation.cpus, 4u);
+}
+
 TEST(AllocationTest, NoneByHand) {
   EXPECT_TRUE(ReadAllocation(With({})).empty());
   EXPECT_EQ(DefaultName(ReadAllocation(With({}))), "local");
