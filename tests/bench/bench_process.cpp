@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/lib/endpoint.h"
 #include "tests/bench/paired.h"
 
 extern char** environ;
@@ -159,6 +160,42 @@ class Starts {
   std::string folder_;
 };
 
+// What a command does before it connects: `current` is resolved, and the record checked and read, in a folder with the
+// records of many other daemons.
+class Discovery {
+ public:
+  static constexpr int kRecords = 500;
+
+  explicit Discovery(const std::string& folder) : folder_(folder) {
+    namespace fs = std::filesystem;
+    const auto found = client::FindRecord();
+    if (!found.ok()) Fail(std::string(found.status().message()));
+    fs::create_directories(folder + "/servers");
+    for (const std::string& path : {folder, folder + "/servers"}) fs::permissions(path, fs::perms::owner_all);
+    for (int i = 0; i < kRecords; ++i)
+      fs::copy_file(found->path, folder + "/servers/lab-" + std::to_string(i) + ".json");
+    fs::create_symlink("servers/lab-" + std::to_string(kRecords / 2) + ".json", folder + "/current");
+  }
+
+  double Milliseconds() const {
+    const char* variable = std::getenv("HOTPLATE_SERVER");
+    const std::string server = variable == nullptr ? "" : variable;
+    unsetenv("HOTPLATE_SERVER");  // or `current` would not be asked
+    std::vector<double> times;
+    for (int i = 0; i < kCommandsPerRound; ++i) {
+      const auto start = steady_clock::now();
+      const auto found = client::FindRecord("", folder_);
+      times.push_back(MillisecondsSince(start));
+      if (!found.ok()) Fail(std::string(found.status().message()));
+    }
+    setenv("HOTPLATE_SERVER", server.c_str(), 1);
+    return Median(times);
+  }
+
+ private:
+  std::string folder_;
+};
+
 std::vector<Row> Measure(const std::string& bin, const std::string& work, const std::string& peer_record) {
   const Command version = {bin + "/hotplate", "--version"};
   const Command bare_version = {bin + "/bench_peer_client", "--version"};
@@ -179,6 +216,11 @@ std::vector<Row> Measure(const std::string& bin, const std::string& work, const 
   rows.push_back(Compare(
       "hotplate run of a tiny job, start to exit", "ms", kCommandRounds, [&] { return MillisecondsToExit(one_shot); },
       "bare client, one unary call", [&] { return MillisecondsToExit(bare_one_shot); }, ItselfAtMost(25)));
+  const Discovery discovery(work + "/many-records");
+  rows.push_back(Compare(
+      "of that, finding the daemon: `current` among 500 records", "ms", kCommandRounds,
+      [&] { return discovery.Milliseconds(); }, "a whole hotplate run", [&] { return MillisecondsToExit(one_shot); },
+      ItselfAtMost(5)));
   rows.push_back(Compare(
       "daemon start to endpoint published", "ms", kStartRounds, [&] { return daemon().milliseconds_to_ready(); },
       "bare server with its key", [&] { return bare().milliseconds_to_ready(); }, AtMost(3)));
