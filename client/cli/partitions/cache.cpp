@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 // The first word of a file; another number for another format.
 constexpr char kMark[] = "hotplate-waits-1";
 constexpr char kSuffix[] = ".waits";
+constexpr std::chrono::hours kOldDraft(24);
 // Of one slice. A larger one is read again each time.
 constexpr std::uintmax_t kLongestFile = std::uintmax_t{64} << 20;
 
@@ -88,6 +90,9 @@ void SliceCache::Prune(EpochSeconds now, CacheLimits limits) {
     std::error_code gone;
     const std::uintmax_t bytes = entry->file_size(gone);
     if (slice && !gone) files.push_back({*slice, bytes, entry->path()});
+    // A draft of a program that was killed.
+    const auto age = fs::file_time_type::clock::now() - entry->last_write_time(gone);
+    if (!slice && !gone && age > kOldDraft) fs::remove(entry->path(), gone);
   }
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.slice.to > b.slice.to; });
   std::uint64_t kept = 0;

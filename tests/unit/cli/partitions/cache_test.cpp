@@ -127,6 +127,16 @@ TEST_F(CacheTest, ItsSizeAndAgeAreBounded) {
   EXPECT_FALSE(fs::exists(PathOf(kNow - 2 * kDay, kNow - kDay)));
 }
 
+TEST_F(CacheTest, DraftsOfProgramsThatWereKilledGo) {
+  Cache();
+  const std::string old = PathOf(1, 2) + ".77", fresh = PathOf(1, 2) + ".78";
+  for (const std::string& path : {old, fresh}) std::ofstream(path) << "half";
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(25));
+  Cache();
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(fresh)) << "somebody may be writing it";
+}
+
 TEST_F(CacheTest, ItsPlace) {
   std::map<std::string, std::string> variables;
   const Environment environment = [&variables](const std::string& name) -> std::optional<std::string> {
