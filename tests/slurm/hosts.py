@@ -77,6 +77,9 @@ class Host:
                 os.setgid(gid)
                 os.setuid(uid)
             os.chdir(cwd)
+            # What runs in the background of a script has Ctrl-C ignored from its birth on; nobody logs in like that.
+            for number in (signal.SIGINT, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_DFL)
         with children_in(self.namespaces["pid"]):
             process = subprocess.Popen(words, preexec_fn=enter, **options)
         self.started = [earlier for earlier in self.started if earlier.poll() is None] + [process]
