@@ -20,9 +20,6 @@
 
 namespace hotplate {
 
-inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t kChunk = StagingBuffer::kBytes;
-
 // A call of vector_add, trig_identity or selu on float32, with its memory.
 class FloatTask {
  public:

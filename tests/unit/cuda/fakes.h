@@ -3,15 +3,20 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 #include "kernels/abi.h"
 #include "kernels/array/dtype.h"
+#include "kernels/cuda/staging.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {
+
+inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kChunk = StagingBuffer::kBytes;
 
 // What scripts the driver that dlopen returned; the program ends, with the reason, where there is none.
 inline FakeCuda& FakeCudaOf(void* library) {

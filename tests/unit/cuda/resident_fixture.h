@@ -1,0 +1,165 @@
+// What tests of resident arrays share: arrays of the host that have identities, tasks on them, and a device of the fake
+// driver's with lanes.
+#pragma once
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/cuda/executor.h"
+#include "kernels/cuda/resident_arrays.h"
+#include "tests/unit/cuda/fakes.h"
+
+namespace hotplate {
+
+// An array of the host: identity 0 for one that nobody knows by name.
+struct HostArray {
+  HostArray(std::uint64_t the_identity, std::size_t n, float first = 1) : identity(the_identity), values(n) {
+    std::iota(values.begin(), values.end(), first);
+  }
+  hotplate_array View(const char* name) {
+    hotplate_array array = FloatView(name, values);
+    array.identity = identity;
+    return array;
+  }
+  std::uint64_t identity;
+  std::vector<float> values;
+};
+
+// One run of selu (y = 2x where x > 0, as all values here are) or vector_add.
+struct Attempt {
+  Outcome On(LaneExecutor& lane, const char* kernel, std::vector<HostArray*> in, HostArray& out) {
+    const bool binary = in.size() == 2;
+    hotplate_array inputs[2] = {in[0]->View(binary ? "a" : "x"), in[in.size() - 1]->View("b")};
+    hotplate_array output = out.View(binary ? "c" : "y");
+    hotplate_param params[2] = {};
+    params[0].name = "alpha";
+    params[1].name = "lambda";
+    params[1].real = 2;
+    hotplate_call call{};
+    call.params = params;
+    call.param_count = 2;
+    call.inputs = inputs;
+    call.input_count = static_cast<int>(in.size());
+    call.outputs = &output;
+    call.output_count = 1;
+    lane.Run(*ThisKernelSide().Find(kernel), call, control, report);
+    return Outcome(report.outcome);
+  }
+  void Cancel() { std::atomic_ref(control.cancel).store(1); }
+
+  hotplate_control control{};
+  hotplate_cuda_report report{};
+};
+
+inline ::testing::AssertionResult Doubled(const HostArray& out, const HostArray& in) {
+  for (std::size_t i = 0; i < in.values.size(); ++i) {
+    if (out.values[i] != 2 * in.values[i]) return ::testing::AssertionFailure() << out.values[i] << " at " << i;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+class ResidentTest : public ::testing::Test {
+ protected:
+  ResidentTest() : fake_(Load()) {
+    options_.driver_library = library_;
+    options_.pinned_bytes = 64 * kMiB;
+  }
+  ~ResidentTest() override {
+    fake_.Release();
+    lanes_.clear();
+    device_.reset();
+    EXPECT_EQ(fake_.Counts(), FakeCounts{});
+    EXPECT_THAT(fake_.Misuse(), ::testing::IsEmpty());
+  }
+
+  void Open(const FakeScript& script = {}, int lanes = 1) {
+    fake_.Reset(script);
+    Driver driver;
+    Outcome why = Driver::Load(library_, driver);
+    if (why.ok()) why = driver.Check(driver.cuInit(0), "cuInit");
+    if (why.ok()) device_ = DeviceExecutor::Open(options_, nullptr, nullptr, why);
+    for (int i = 0; why.ok() && i < lanes; ++i) {
+      if (auto lane = LaneExecutor::Open(*device_, why)) lanes_.push_back(std::move(lane));
+    }
+    ASSERT_TRUE(why.ok()) << why.message();
+  }
+  // A device whose tasks have so much.
+  void OpenWith(std::uint64_t bytes, int lanes = 1) {
+    FakeScript script;
+    script.memory_bytes = bytes + 256 * kMiB;
+    Open(script, lanes);
+    ASSERT_EQ(device_->info().memory_bytes, bytes);
+  }
+  LaneExecutor& lane() { return *lanes_.front(); }
+  void Double(HostArray& in, HostArray& out, std::size_t lane = 0) {
+    Attempt run;
+    const Outcome outcome = run.On(*lanes_[lane], "selu", {&in}, out);
+    ASSERT_TRUE(outcome.ok()) << outcome.message();
+    EXPECT_TRUE(Doubled(out, in));
+  }
+  // Whether a run of it copies it in.
+  bool IsCopied(HostArray& in) {
+    HostArray out(0, in.values.size());
+    fake_.ForgetCalls();
+    Double(in, out);
+    return CopiedIn() > 0;
+  }
+  bool Send(const HostArray& array, std::size_t from, std::size_t to) {
+    return device_->Upload(array.identity, array.values.size() * 4, from * 4,
+                           reinterpret_cast<const std::byte*>(array.values.data() + from), (to - from) * 4);
+  }
+
+  hotplate_cuda_sample Sampled() {
+    hotplate_cuda_sample sample{};
+    EXPECT_TRUE(device_->Sample(sample));
+    return sample;
+  }
+  int CallsOf(const std::string& name) {
+    const std::vector<std::string> calls = fake_.Calls();
+    return static_cast<int>(
+        std::count_if(calls.begin(), calls.end(), [&](const std::string& call) { return call.starts_with(name); }));
+  }
+  // Bytes.
+  std::uint64_t Copied(const std::string& name) {
+    std::uint64_t sum = 0;
+    for (const std::string& call : fake_.Calls()) {
+      if (call.starts_with(name)) sum += std::stoull(call.substr(name.size() + 1));
+    }
+    return sum;
+  }
+  std::uint64_t CopiedIn() { return Copied("cuMemcpyHtoDAsync"); }
+  // Waits until `condition` holds; false after a minute.
+  template <typename Condition>
+  static bool Eventually(const Condition& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  void* library_ = nullptr;
+  FakeCuda& fake_;
+  hotplate_cuda_device_options options_{};
+  std::unique_ptr<DeviceExecutor> device_;
+  std::vector<std::unique_ptr<LaneExecutor>> lanes_;
+
+ private:
+  FakeCuda& Load() {
+    library_ = dlopen(HOTPLATE_FAKE_CUDA, RTLD_NOW);
+    return FakeCudaOf(library_);
+  }
+};
+
+}  // namespace hotplate
