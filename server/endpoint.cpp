@@ -10,9 +10,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "kernels/status.h"
@@ -124,6 +126,29 @@ std::string ReadLink(const std::string& link) {
   return std::filesystem::read_symlink(link, error).string();
 }
 
+// Whether the daemon of a record in `directory` has ended without having withdrawn it. False where nothing can be said.
+bool IsGone(const std::string& directory, const std::string& record_file) {
+  const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
+  if (!record.ok()) return true;
+  if (record->has_allocation_end_time() && record->allocation_end_time().seconds() < std::time(nullptr)) return true;
+  // Its lock ends with it, on whatever node.
+  const std::string path = directory + "/" + std::filesystem::path(record_file).replace_extension(".lock").string();
+  const int lock = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (lock < 0) return errno == ENOENT;
+  const bool free = flock(lock, LOCK_SH | LOCK_NB) == 0;
+  close(lock);
+  return free;
+}
+
+// Takes the lock. Who looks whether a daemon is gone has it for a moment, hence a second try.
+bool TakeLock(int lock) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+    if (attempt == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
 }  // namespace
 
 EndpointSlot::EndpointSlot(std::string directory, std::string name, int lock)
@@ -157,7 +182,7 @@ absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, c
     if (lock < 0) return SystemError("opening " + path);
     EndpointSlot slot(directory, name, lock);
     // Some network file systems have no locks: the record's generation then tells two daemons apart.
-    if (flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (!TakeLock(lock)) {
       const Holder holder = ReadHolder(lock);
       if (!again && holder.IsEarlierRunOf(tenancy)) {
         // Its lock stays with the file, which nobody else will look at.
@@ -181,7 +206,9 @@ absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
   const std::scoped_lock lock(mutex_);
   if (absl::Status written = WriteRecord(record_path_, record); !written.ok()) return written;
   generation_ = record.generation();
-  return PointAt(directory_ + "/current", "servers/" + name_ + ".json");
+  const std::string own = "servers/" + name_ + ".json", there = ReadLink(directory_ + "/current");
+  if (!there.empty() && there != own && !IsGone(directory_, there)) return absl::OkStatus();
+  return PointAt(directory_ + "/current", own);
 }
 
 absl::Status EndpointSlot::Update(const v1::EndpointRecord& record) {

@@ -1,7 +1,7 @@
 // The endpoint record: how clients find a daemon. One folder (HOTPLATE_DIR) that only its owner can read:
 //   servers/<name>.lock   locked by the daemon for its life; holds its pid, and what run of which allocation it is
 //   servers/<name>.json   the record: address, certificate, token
-//   current               link to the record of the daemon that was started last
+//   current               link to the record of the daemon that commands without --server talk to
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ class EndpointSlot {
   EndpointSlot& operator=(EndpointSlot&&) = delete;
   ~EndpointSlot();
 
-  // Writes the record (0600, all or nothing) and points `current` at it.
+  // Writes the record (0600, all or nothing). `current` is pointed at it unless another daemon has that and is not
+  // known to be gone: a job that starts hours after its submission must not turn a session over to itself.
   absl::Status Publish(const v1::EndpointRecord& record);
   // The rest is thread-safe.
   // Writes a record of the same generation that has changed. Nothing happens when it was withdrawn; FAILED_PRECONDITION

@@ -92,11 +92,44 @@ TEST_F(EndpointTest, LeavesTheRecordOfASuccessorAlone) {
 TEST_F(EndpointTest, LeavesCurrentAloneWhereItNamesAnother) {
   auto first = EndpointSlot::Claim(directory_, "local"), second = EndpointSlot::Claim(directory_, "other");
   ASSERT_TRUE(first.ok() && second.ok());
-  ASSERT_TRUE(first->Publish(Record("g1")).ok());
   ASSERT_TRUE(second->Publish(Record("g2")).ok());
+  ASSERT_TRUE(first->Publish(Record("g1")).ok());
+  EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/other.json")
+      << "who works with the other is not turned over to this one";
   first->Withdraw();
   EXPECT_FALSE(std::filesystem::exists(record_));
   EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/other.json");
+}
+
+TEST_F(EndpointTest, TakesCurrentFromADaemonThatIsGone) {
+  const auto current = [&] { return std::filesystem::read_symlink(directory_ + "/current").string(); };
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok());
+  const auto point_at_other = [&] {
+    std::filesystem::remove(directory_ + "/current");
+    std::filesystem::create_symlink("servers/other.json", directory_ + "/current");
+  };
+  point_at_other();
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_EQ(current(), "servers/local.json") << "its record is gone";
+
+  // Killed: its record stays, its lock does not.
+  std::ofstream(directory_ + "/servers/other.json") << R"({"schema_version": 1, "name": "other", "generation": "g2"})";
+  std::ofstream(directory_ + "/servers/other.lock") << "1\n";
+  point_at_other();
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_EQ(current(), "servers/local.json") << "its lock is free";
+
+  auto other = EndpointSlot::Claim(directory_, "other");
+  ASSERT_TRUE(other.ok());
+  point_at_other();
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_EQ(current(), "servers/other.json") << "it has its lock";
+  v1::EndpointRecord over = Record("g2");
+  over.mutable_allocation_end_time()->set_seconds(1);
+  ASSERT_TRUE(other->Publish(over).ok());
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_EQ(current(), "servers/local.json") << "its allocation has ended, with it or without";
 }
 
 TEST_F(EndpointTest, OneDaemonPerName) {
@@ -135,10 +168,10 @@ TEST_F(EndpointTest, ARequeuedJobTakesItsNameBack) {
 TEST_F(EndpointTest, AnUpdateReplacesItsOwnRecordWhileThatIsThere) {
   auto slot = EndpointSlot::Claim(directory_, "local");
   ASSERT_TRUE(slot.ok());
-  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
   auto other = EndpointSlot::Claim(directory_, "other");
   ASSERT_TRUE(other.ok());
   ASSERT_TRUE(other->Publish(Record("g2")).ok());
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
   v1::EndpointRecord record = Record("g1");
   record.set_pid(42);
   ASSERT_TRUE(slot->Update(record).ok());
