@@ -286,6 +286,12 @@ TEST_F(UseTest, UploadsAndDownloadsAreAndLookersOnAreNot) {
 
 TEST_F(UseTest, ADrainingDaemonTakesNoUploadAndGivesDownloads) {
   const std::string id = Create(4), other = Create(4);
+  v1::CreateArrayRequest replacing;
+  replacing.set_name("kept");
+  replacing.mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+  replacing.mutable_signature()->add_shape(4);
+  v1::CreateArrayResponse named;
+  ASSERT_TRUE(arrays_->Create(Call(), replacing, &named).ok());
   const auto write = [&](const std::string& array) {
     Call call;
     v1::WriteArrayResponse response;
@@ -300,6 +306,12 @@ TEST_F(UseTest, ADrainingDaemonTakesNoUploadAndGivesDownloads) {
   ASSERT_TRUE(write(id).ok());
   v1::DrainResponse drained;
   ASSERT_TRUE(daemon_->Drain(Call(), {}, &drained).ok());
+  replacing.set_replace(true);
+  EXPECT_EQ(arrays_->Create(Call(), replacing, &named).error_code(), grpc::StatusCode::UNAVAILABLE);
+  v1::DescribeArrayRequest old;
+  old.set_array_id("kept");
+  v1::DescribeArrayResponse there;
+  EXPECT_TRUE(arrays_->Describe(Call(), old, &there).ok()) << "what was to be replaced is there still";
   const grpc::Status late = write(other);
   EXPECT_EQ(late.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(late.error_message(), HasSubstr("draining"));
