@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
-#include <future>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "kernels/array/quoted.h"
@@ -76,25 +78,44 @@ std::string AddressTowards(const addrinfo& peer) {
   return routed ? TextOf(reinterpret_cast<const sockaddr*>(&own)) : "";
 }
 
-std::vector<std::string> Preferred(const AddressHints& hints) {
-  std::vector<std::string> preferred;
-  for (const std::string& name : hints.names) {
-    const AddressList list = Resolve(name);
-    for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next)
-      preferred.push_back(TextOf(one->ai_addr));
+// What the resolver has said so far.
+struct Answers {
+  std::mutex mutex;
+  std::condition_variable more;
+  std::vector<std::string> preferred;  // guarded by mutex
+  bool complete = false;               // guarded by mutex
+
+  void Add(const std::vector<std::string>& addresses) {
+    const std::scoped_lock lock(mutex);
+    preferred.insert(preferred.end(), addresses.begin(), addresses.end());
   }
+};
+
+void AskResolver(const AddressHints& hints, Answers& answers) {
+  for (const std::string& name : hints.names) {
+    std::vector<std::string> found;
+    const AddressList list = Resolve(name);
+    for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) found.push_back(TextOf(one->ai_addr));
+    answers.Add(found);
+  }
+  std::vector<std::string> found;
   const AddressList peers = Resolve(hints.client_host);
-  for (const addrinfo* one = peers.get(); one != nullptr; one = one->ai_next) preferred.push_back(AddressTowards(*one));
-  return preferred;
+  for (const addrinfo* one = peers.get(); one != nullptr; one = one->ai_next) found.push_back(AddressTowards(*one));
+  answers.Add(found);
 }
 
-// The same, or what there is to say without a resolver that answers: nothing. It is then left to itself.
+// A resolver that does not answer about one name is left to itself, with what it said of others.
 std::vector<std::string> PreferredSoon(const AddressHints& hints) {
-  auto promise = std::make_shared<std::promise<std::vector<std::string>>>();
-  std::future<std::vector<std::string>> answer = promise->get_future();
-  std::thread([promise, hints] { promise->set_value(Preferred(hints)); }).detach();
-  if (answer.wait_for(kResolverPatience) != std::future_status::ready) return {};
-  return answer.get();
+  const auto answers = std::make_shared<Answers>();
+  std::thread([answers, hints] {
+    AskResolver(hints, *answers);
+    const std::scoped_lock lock(answers->mutex);
+    answers->complete = true;
+    answers->more.notify_all();
+  }).detach();
+  std::unique_lock lock(answers->mutex);
+  answers->more.wait_for(lock, kResolverPatience, [&] { return answers->complete; });
+  return answers->preferred;
 }
 
 }  // namespace
@@ -117,7 +138,7 @@ absl::StatusOr<std::string> AddressOfInterface(const std::string& name) {
                                     " has none of that name with an address; there are " + others));
 }
 
-bool PortIsFree(const std::string& address, std::uint16_t port) {
+int WhyNotFree(const std::string& address, std::uint16_t port) {
   sockaddr_storage storage{};
   socklen_t size = 0;
   if (auto* four = reinterpret_cast<sockaddr_in*>(&storage);
@@ -131,13 +152,14 @@ bool PortIsFree(const std::string& address, std::uint16_t port) {
     six->sin6_port = htons(port);
     size = sizeof *six;
   }
+  if (size == 0) return EINVAL;
   const int probe = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
+  if (probe < 0) return errno;
   const int yes = 1;  // connections of a server that ended are no obstacle
   setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const bool free = size > 0 && bind(probe, reinterpret_cast<const sockaddr*>(&storage), size) == 0;
+  const int error = bind(probe, reinterpret_cast<const sockaddr*>(&storage), size) == 0 ? 0 : errno;
   close(probe);
-  return free;
+  return error;
 }
 
 std::vector<std::string> BestFirst(const std::vector<std::string>& own, const std::vector<std::string>& preferred) {
@@ -154,11 +176,15 @@ std::vector<std::string> BestFirst(const std::vector<std::string>& own, const st
 
 std::vector<std::string> ReachableAddresses(const std::string& listen, const AddressHints& hints) {
   if (listen != "0.0.0.0" && listen != "::") return {listen};
-  std::vector<std::string> own, loopback;
+  std::vector<std::string> own, loopback, six;
   for (const InterfaceAddress& one : OwnAddresses()) {
-    if (one.six && listen == "0.0.0.0") continue;
-    (one.loopback ? loopback : own).push_back(one.address);
+    if (one.six && listen == "0.0.0.0") {
+      if (!one.loopback) six.push_back(one.address);
+    } else {
+      (one.loopback ? loopback : own).push_back(one.address);
+    }
   }
+  if (own.empty()) own = six;  // gRPC takes 0.0.0.0 for all there are
   if (own.empty()) return loopback.empty() ? std::vector<std::string>{"127.0.0.1"} : loopback;
   if (own.size() == 1) return own;
   return BestFirst(own, PreferredSoon(hints));

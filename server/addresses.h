@@ -22,11 +22,13 @@ struct AddressHints {
 
 // The numeric addresses at which others reach a daemon that listens on `listen`: itself, or for 0.0.0.0 and :: the
 // node's own: first what its names resolve to, then the one on the way to the clients' host, then the others; those of
-// loopback only where there are no others. Waits for the resolver, but for seconds at most.
+// IPv6 for 0.0.0.0, and those of loopback, only where there are no others. Waits for the resolver, but for seconds at
+// most, and goes by what it has said until then.
 std::vector<std::string> ReachableAddresses(const std::string& listen, const AddressHints& hints);
 
-// Whether a server could listen there now; somebody may be faster.
-bool PortIsFree(const std::string& address, std::uint16_t port);
+// 0 if a server could listen there now (somebody may be faster), else what the system says: EADDRINUSE, EADDRNOTAVAIL,
+// ...
+int WhyNotFree(const std::string& address, std::uint16_t port);
 
 // Those of `own` that are among `preferred` first, in the order of that, then the rest.
 std::vector<std::string> BestFirst(const std::vector<std::string>& own, const std::vector<std::string>& preferred);

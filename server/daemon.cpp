@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <future>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -53,6 +56,8 @@ constexpr nanoseconds kAfterTheEnd = seconds(20);
 constexpr nanoseconds kOneSignal = seconds(3);
 // How long the last look at the allocation's end may hold the drain up.
 constexpr nanoseconds kLastLook = seconds(5);
+// For record and log, which may lie on a file system that hangs.
+constexpr seconds kLastMoment{2};
 constexpr std::size_t kMostNames = 20;
 
 int Fail(const absl::Status& status) {
@@ -211,6 +216,7 @@ absl::Status Daemon::OpenDevices() {
   options.log_level = LevelOf(log_->level());
   options.log = [log = log_](core::LogLevel level, const std::string& line) { log->log(LevelOf(level), "{}", line); };
   options.allocation_end = [this] { return end_->Get(); };
+  options.end_margin = kEndMargin;
   engine_ = std::make_unique<core::Engine>(std::move(options), BuiltinCatalog(), *std::move(devices), *arrays_, clock_);
   telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
   saver_ = std::make_unique<ArraySaver>(
@@ -263,24 +269,31 @@ absl::Status Daemon::Listen() {
 
 // Begins anywhere in the range: daemons that start at the same moment are less in each other's way.
 absl::Status Daemon::ListenWithin(const PortRange& ports, ListenOptions options) {
-  const unsigned count = ports.last - ports.first + 1U;
-  const unsigned start = count > 1 ? std::random_device()() % count : 0;
-  absl::Status why = absl::OkStatus();
+  const bool range = options.unix_socket.empty() && ports.last > ports.first;
+  const unsigned count = range ? ports.last - ports.first + 1U : 1;
+  const unsigned start = range ? std::random_device()() % count : 0;
+  const std::string all = fmt::format("no port from {} to {} ", ports.first, ports.last);
+  absl::Status why = absl::UnavailableError(
+      ToAbsl(all + "is free on " + options.address + "; give --port another range, or 0 for any port"));
   for (unsigned i = 0; i < count; ++i) {
     options.port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
     // gRPC's own attempt says much in the log.
-    if (count > 1 && options.unix_socket.empty() && !PortIsFree(options.address, options.port)) continue;
+    const int error = range ? WhyNotFree(options.address, options.port) : 0;
+    if (error != 0 && error != EADDRINUSE) {
+      why =
+          absl::UnavailableError(ToAbsl(fmt::format("{}can be listened on: {}, port {}: {}; give --listen or --port "
+                                                    "another value",
+                                                    all, options.address, options.port, std::strerror(error))));
+    }
+    if (error != 0) continue;
     absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, options);
     if (server.ok()) {
       server_ = *std::move(server);
       return absl::OkStatus();
     }
-    why = server.status();
+    if (!range) why = server.status();
   }
-  if (count == 1) return why;
-  return absl::UnavailableError(ToAbsl("no port from " + std::to_string(ports.first) + " to " +
-                                       std::to_string(ports.last) + " is free on " + options.address +
-                                       "; give --port another range, or 0 for any port"));
+  return why;
 }
 
 absl::Status Daemon::Publish(const std::string& listen, std::uint16_t port) {
@@ -481,8 +494,8 @@ void Daemon::TellWhatWasSaved() {
 
 void Daemon::SayGoodbye() {
   std::thread goodbye([this] {
-    end_->Stop();
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+    end_->Stop();
     control_->Finished();
   });
   while (ListenUntil(clock_.Now() + kGoodbye + kLastResort).kind != Control::Wish::Kind::kFinished) {
@@ -545,12 +558,20 @@ void Daemon::TellWhatIsDropped() {
 }
 
 // The record goes first, then the process, without waiting for a lane that may sit in a call which cannot be
-// interrupted, or for anybody's lock but the log's.
+// interrupted, for anybody's lock but the log's, or for long for a file system.
 void Daemon::Leave() {
-  slot_->Withdraw();
-  if (!config_.unix_socket.empty()) unlink(config_.unix_socket.c_str());
-  log_->info("stopped");
-  log_->flush();
+  const auto done = std::make_shared<std::promise<void>>();
+  std::thread([this, done] {
+    slot_->Withdraw();
+    if (!config_.unix_socket.empty()) unlink(config_.unix_socket.c_str());
+    std::string names;
+    for (const std::string& name : saver_->Abandon()) names += (names.empty() ? "" : ", ") + name;
+    if (!names.empty()) log_->warn("not saved: {}", names);
+    log_->info("stopped");
+    log_->flush();
+    done->set_value();
+  }).detach();
+  done->get_future().wait_for(kLastMoment);
   std::_Exit(kExitOk);
 }
 

@@ -25,42 +25,45 @@ std::string Explained(const Setting& setting) {
 }  // namespace
 
 std::string ManualPage() {
-  std::string page = ".TH HOTPLATED 1 \"\" \"Hotplate " + std::string(kVersion) +
-                     "\" \"User Commands\"\n"
-                     ".SH NAME\nhotplated \\- holds an allocation's devices, arrays and kernels ready for jobs\n"
-                     ".SH SYNOPSIS\n.B hotplated\n[\\fIOPTIONS\\fR]\n"
-                     ".SH DESCRIPTION\n" +
-                     Roff(
-                         "Opens the devices, listens with TLS, and publishes an endpoint record that hotplate(1) and "
-                         "the client library find it by. It serves until SIGTERM, SIGINT, SIGHUP (unless ignored, as "
-                         "under nohup), hotplate down or the idle timeout; then it takes no more jobs, lets those that "
-                         "run end within the drain timeout, and "
-                         "leaves. A second signal makes it leave at once.\n") +
-                     ".PP\n" +
-                     Roff(
-                         "Each option is also a variable of the environment and a key of the configuration file. "
-                         "Options win over variables, variables over the file. Sizes: 64MiB, 2GB. Durations: 500ms, "
-                         "20s, 15m, 2h.\n") +
-                     ".SH IN A SLURM ALLOCATION\n" +
-                     Roff(
-                         "Started by a batch script (exec hotplated as its last line) or a step, the daemon is named "
-                         "CLUSTER-JOBID (with -NODE where srun starts one on each of several nodes) and listens on all "
-                         "of the node's addresses; TLS and token are on as ever. It uses the GPUs that "
-                         "CUDA_VISIBLE_DEVICES shows, and says where that is not as many as Slurm gave; it keeps to "
-                         "SLURM_CPUS_ON_NODE and Slurm's memory limit even where no cgroup does.\n") +
-                     ".PP\n" +
-                     Roff(
-                         "It knows when the allocation ends (SLURM_JOB_END_TIME, and squeue asked every "
-                         "--squeue-interval: limits change), refuses a job whose time limit goes beyond that, warns "
-                         "those who watch 10 and 2 minutes before it, and drains in time, with or without a signal. "
-                         "An idle daemon ends itself, and with it the job. However it ends, arrays under a lease that "
-                         "is not over are saved as .npy files (--scratch), within the drain timeout, or 5 minutes when "
-                         "it ends because it was idle; the log names them, and those that were dropped.\n") +
-                     ".PP\n" +
-                     Roff(
-                         "Without --log-file it logs to standard error, which is Slurm's output file; if that is a "
-                         "regular file, the endpoint record names it, for hotplate logs.\n") +
-                     ".SH OPTIONS\n";
+  std::string page =
+      ".TH HOTPLATED 1 \"\" \"Hotplate " + std::string(kVersion) +
+      "\" \"User Commands\"\n"
+      ".SH NAME\nhotplated \\- holds an allocation's devices, arrays and kernels ready for jobs\n"
+      ".SH SYNOPSIS\n.B hotplated\n[\\fIOPTIONS\\fR]\n"
+      ".SH DESCRIPTION\n" +
+      Roff(
+          "Opens the devices, listens with TLS, and publishes an endpoint record that hotplate(1) and "
+          "the client library find it by. It serves until SIGTERM, SIGINT, SIGHUP (unless ignored, as "
+          "under nohup), hotplate down or the idle timeout; then it takes no more jobs, lets those that "
+          "run end within the drain timeout, and "
+          "leaves. A second signal makes it leave at once; SIGTERM and SIGHUP count as a second one only 3 "
+          "seconds after the first, for Slurm sends SIGTERM twice.\n") +
+      ".PP\n" +
+      Roff(
+          "Each option is also a variable of the environment and a key of the configuration file. "
+          "Options win over variables, variables over the file. Sizes: 64MiB, 2GB. Durations: 500ms, "
+          "20s, 15m, 2h.\n") +
+      ".SH IN A SLURM ALLOCATION\n" +
+      Roff(
+          "Started by a batch script (exec hotplated as its last line) or a step, the daemon is named "
+          "CLUSTER-JOBID (with -NODE where srun starts one on each of several nodes) and listens on all "
+          "of the node's addresses; TLS and token are on as ever. It uses the GPUs that "
+          "CUDA_VISIBLE_DEVICES shows, and says where that is not as many as Slurm gave; it keeps to "
+          "SLURM_CPUS_ON_NODE and Slurm's memory limit even where no cgroup does.\n") +
+      ".PP\n" +
+      Roff(
+          "It knows when the allocation ends (SLURM_JOB_END_TIME, and squeue asked every "
+          "--squeue-interval: limits change), refuses a job whose time limit goes beyond that or "
+          "into the last 15 seconds, which are the daemon's own, warns "
+          "those who watch 10 and 2 minutes before it, and drains in time, with or without a signal. "
+          "An idle daemon ends itself, and with it the job. However it ends, arrays under a lease that "
+          "is not over are saved as .npy files (--scratch), within the drain timeout, or 5 minutes when "
+          "it ends because it was idle; the log names them, and those that were dropped.\n") +
+      ".PP\n" +
+      Roff(
+          "Without --log-file it logs to standard error, which is Slurm's output file; if that is a "
+          "regular file, the endpoint record names it, for hotplate logs.\n") +
+      ".SH OPTIONS\n";
   for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting));
   page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");
   page += Item("--check-config", "print the effective configuration and end");

@@ -18,6 +18,10 @@ namespace {
 
 // Between two looks at the clock.
 constexpr std::size_t kPiece = std::size_t{4} << 20;
+// What the kernel may hold of a file: what it still has at the end is waited for, whatever the clock says then.
+constexpr std::size_t kUnwritten = std::size_t{64} << 20;
+// Nobody writes to a partial file any more that has not changed for so long.
+constexpr std::chrono::hours kAbandoned{1};
 
 std::string NameOf(const core::ArraySnapshot& array) { return array.name.empty() ? array.id.value() : array.name; }
 
@@ -32,7 +36,23 @@ std::string MakeFolders(const std::string& path) {
     if (std::string why = MakeFolders(parent); !why.empty()) return why;
   }
   if (mkdir(path.c_str(), 0700) == 0) return "";
-  return "the folder " + path + " cannot be made: " + std::strerror(errno) + kElsewhere;
+  const int why = errno;
+  // Another daemon may have made it at the same moment.
+  if (why == EEXIST && std::filesystem::is_directory(path, error)) return "";
+  return "the folder " + path + " cannot be made: " + std::strerror(why) + kElsewhere;
+}
+
+// Partial files of daemons that were killed.
+void RemoveAbandoned(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with('.') || !name.ends_with(".part") || name.find(".npy.") == std::string::npos) continue;
+    std::error_code gone;
+    const auto changed = std::filesystem::last_write_time(at->path(), gone);
+    if (gone || std::filesystem::file_time_type::clock::now() - changed < kAbandoned) continue;
+    std::filesystem::remove(at->path(), gone);
+  }
 }
 
 // A folder that is there, and that nobody else writes to: who could, could have the data written elsewhere.
@@ -107,18 +127,40 @@ void ArraySaver::SaveNew() {
   });
   std::stable_sort(arrays.begin(), arrays.end(),
                    [](const core::ArraySnapshot& a, const core::ArraySnapshot& b) { return a.bytes < b.bytes; });
+  {
+    const std::scoped_lock lock(plan_mutex_);
+    for (const core::ArraySnapshot& array : arrays) plan_.push_back(NameOf(array));
+  }
   for (const core::ArraySnapshot& array : arrays) Save(array);
+}
+
+std::vector<std::string> ArraySaver::Abandon() {
+  const std::unique_lock lock(plan_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return {};
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+  return plan_;
+}
+
+void ArraySaver::SetTemporary(const std::string& file) {
+  const std::scoped_lock lock(plan_mutex_);
+  temporary_ = file;
 }
 
 void ArraySaver::Save(const core::ArraySnapshot& array) {
   SavedArrays::One one{array.id, NameOf(array), "", "", array.bytes};
   const std::string file = FileFor(array);
   one.why_not = TimeIsOver() ? "there was no time left" : MakeOwnFolder(folder_);
+  if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(folder_);
   if (one.why_not.empty()) one.why_not = LookForRoom(folder_, array.bytes);
   if (one.why_not.empty()) one.why_not = Write(array, file);
   if (one.why_not.empty()) {
     one.file = file;
     files_.insert(file);
+  }
+  {
+    const std::scoped_lock lock(plan_mutex_);
+    temporary_.clear();
+    plan_.erase(plan_.begin());
   }
   if (log_) log_(one);
   saved_.all.push_back(std::move(one));
@@ -142,15 +184,22 @@ std::string ArraySaver::Write(const core::ArraySnapshot& array, const std::strin
   std::variant<AtomicFile, NpyError> opened = AtomicFile::Create(file);
   if (const auto* error = std::get_if<NpyError>(&opened)) return file + ": " + error->message;
   AtomicFile& output = std::get<AtomicFile>(opened);
+  SetTemporary(output.temporary());
 
   const std::string header = NpyHeaderFor(array.signature);
   std::optional<NpyError> error = output.Write(std::as_bytes(std::span(header)));
   std::span<const std::byte> rest = reader->buffer->bytes();
+  std::size_t unwritten = 0;
   while (!error && !rest.empty()) {
     if (TimeIsOver()) return "the time was over before it was written";
     const std::span<const std::byte> piece = rest.first(std::min(rest.size(), kPiece));
     error = output.Write(piece);
     rest = rest.subspan(piece.size());
+    unwritten += piece.size();
+    if (!error && unwritten >= kUnwritten) {
+      error = output.Sync();
+      unwritten = 0;
+    }
   }
   if (!error) error = output.Commit();
   return error ? file + ": " + error->message : "";

@@ -48,6 +48,9 @@ class ArraySaver {
   // No more arrays come: saves those that came since, and returns when all is done or the time is over (and whatever
   // the file system is doing then).
   SavedArrays Finish();
+  // For a process that is about to end, from any thread: the partial file is removed. Returns the names of those whose
+  // fate was not known yet. Waits for no lock.
+  std::vector<std::string> Abandon();
 
  private:
   void Run();
@@ -55,6 +58,7 @@ class ArraySaver {
   bool TimeIsOver() const;
   void Save(const core::ArraySnapshot& array);
   std::string Write(const core::ArraySnapshot& array, const std::string& file);
+  void SetTemporary(const std::string& file);
   std::string FileFor(const core::ArraySnapshot& array);
 
   const core::ArrayStore& arrays_;
@@ -65,6 +69,10 @@ class ArraySaver {
   std::mutex mutex_;
   std::condition_variable finish_called_;
   bool finish_ = false;  // guarded by mutex_
+
+  std::mutex plan_mutex_;          // never held while a file system is waited for, but by Abandon
+  std::vector<std::string> plan_;  // names, in their order; guarded by plan_mutex_
+  std::string temporary_;          // guarded by plan_mutex_
 
   // The thread's own until it is joined.
   SavedArrays saved_;

@@ -214,7 +214,7 @@ Setting DeviceRow() {
 Setting ListenRow() {
   return Row(
       "listen", "ADDRESS",
-      "numeric address to listen on (default: 127.0.0.1; in a Slurm allocation 0.0.0.0, all of the node's)",
+      "numeric address to listen on (default: 127.0.0.1; in a Slurm allocation 0.0.0.0, all of the node's, IPv6 too)",
       [](Config& config, const std::string& text) -> Complaint {
         if (Complaint complaint = CheckAddress(text)) return complaint;
         config.listen = text;
@@ -331,7 +331,8 @@ std::vector<Setting> MakeSettings() {
       PathRoots(),
       Text("scratch", "DIR",
            "arrays under a lease that is not over are saved below DIR when the daemon ends, as NAME.npy in a folder of "
-           "the daemon's name (default: saved in the folder of the records)",
+           "the daemon's name (default: saved in the folder of the records, that is in your home; nothing there is "
+           "ever removed)",
            &Config::scratch, CheckPath),
       Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),

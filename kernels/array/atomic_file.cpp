@@ -127,6 +127,11 @@ std::optional<NpyError> AtomicFile::Write(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
+std::optional<NpyError> AtomicFile::Sync() {
+  if (descriptor_ >= 0 && fdatasync(descriptor_) != 0) return SystemError("cannot write it", errno);
+  return std::nullopt;
+}
+
 std::optional<NpyError> AtomicFile::Commit() {
   if (descriptor_ < 0) return SystemError("cannot write it, it is complete already", EBADF);
   // Closing reports too: over NFS that is where a full quota may first be told.

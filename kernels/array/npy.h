@@ -75,7 +75,11 @@ class AtomicFile {
   ~AtomicFile();  // removes the unfinished file
 
   std::optional<NpyError> Write(std::span<const std::byte> bytes);
+  // Waits until what is written so far is on the disk, which Commit does at once for all of it.
+  std::optional<NpyError> Sync();
   std::optional<NpyError> Commit();
+  // The unfinished file.
+  const std::string& temporary() const { return temporary_; }
 
  private:
   AtomicFile(int descriptor, std::string path, std::string temporary)

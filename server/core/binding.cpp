@@ -237,7 +237,8 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   return absl::OkStatus();
 }
 
-absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end, WallTime now) {
+absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end,
+                                    nanoseconds end_margin, WallTime now) {
   if (!request.time_limit) return absl::OkStatus();
   if (*request.time_limit <= nanoseconds::zero()) {
     return InvalidField("time_limit", absl::StrCat("a time limit of ", DurationText(*request.time_limit),
@@ -245,15 +246,19 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
   }
   if (!allocation_end) return absl::OkStatus();
   const nanoseconds left = *allocation_end - now;
-  if (*request.time_limit <= left) return absl::OkStatus();
+  const nanoseconds usable = std::max(left - end_margin, nanoseconds::zero());
+  if (*request.time_limit <= usable) return absl::OkStatus();
   const std::string end = WallText(*allocation_end);
-  return Refused(absl::StatusCode::kFailedPrecondition,
-                 {{"time_limit",
-                   left <= nanoseconds::zero()
-                       ? absl::StrCat("a time limit of ", DurationText(*request.time_limit),
-                                      " cannot be kept: the allocation ended at ", end)
-                       : absl::StrCat("a time limit of ", DurationText(*request.time_limit), " is longer than the ",
-                                      DurationText(left), " that are left of the allocation, which ends at ", end)}});
+  return Refused(
+      absl::StatusCode::kFailedPrecondition,
+      {{"time_limit", left <= nanoseconds::zero()
+                          ? absl::StrCat("a time limit of ", DurationText(*request.time_limit),
+                                         " cannot be kept: the allocation ended at ", end)
+                          : absl::StrCat("a time limit of ", DurationText(*request.time_limit), " is longer than the ",
+                                         DurationText(usable), " that are left of the allocation, which ends at ", end,
+                                         end_margin > nanoseconds::zero()
+                                             ? absl::StrCat("; the daemon needs the last ", DurationText(end_margin))
+                                             : "")}});
 }
 
 std::string Binder::DeviceList() const {

@@ -62,7 +62,8 @@ class Binder {
                                 const std::vector<std::string>& lost) const;
 
   // The limits of time, against the end of the allocation.
-  static absl::Status CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end, WallTime now);
+  static absl::Status CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end,
+                                     nanoseconds end_margin, WallTime now);
 
  private:
   absl::Status ResolveInputs(const Principal& who, JobRequest& request, Data data,

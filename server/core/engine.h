@@ -44,8 +44,10 @@ struct EngineOptions {
   nanoseconds session_timeout = std::chrono::minutes(10);
   // How long an attached job outlives its stream.
   nanoseconds disconnect_grace = std::chrono::seconds(10);
-  // The end of the allocation, refreshed by the daemon; a time limit beyond it is refused.
+  // The end of the allocation, refreshed by the daemon; a time limit beyond it is refused, and so is one that reaches
+  // into the last `end_margin` before it, in which the daemon ends and jobs are cancelled.
   std::function<std::optional<WallTime>()> allocation_end;
+  nanoseconds end_margin{0};
   // An idle lane polls this long before it sleeps: saves the wake-up where cores are to spare, costs a core meanwhile.
   nanoseconds lane_spin{0};
   // So many threads at a time may run tiny jobs inside Submit; 0: a quarter of the processor's, 1 to 8. Submit is

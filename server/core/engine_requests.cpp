@@ -59,7 +59,7 @@ absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest
 absl::Status Engine::Impl::CheckTime(const JobRequest& request) const {
   if (!request.time_limit) return absl::OkStatus();
   const std::optional<WallTime> end = options_.allocation_end ? options_.allocation_end() : std::nullopt;
-  return Binder::CheckTimeLimit(request, end, clock_.WallNow());
+  return Binder::CheckTimeLimit(request, end, options_.end_margin, clock_.WallNow());
 }
 
 std::shared_ptr<Job> Engine::Impl::FindRequest(const std::string& request_key) {

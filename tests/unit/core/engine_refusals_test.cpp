@@ -139,6 +139,19 @@ TEST_F(EngineRefusalsTest, TimeLimits) {
   EXPECT_THAT(Text(Refusal(request)), HasSubstr("ended"));
 }
 
+TEST_F(EngineRefusalsTest, TimeLimitsThatReachIntoTheDaemonsOwnEnd) {
+  const WallTime end = clock_.WallNow() + std::chrono::minutes(10);
+  options_.allocation_end = [end] { return end; };
+  options_.end_margin = std::chrono::seconds(15);
+  Start();
+  JobRequest request = Request("copy");
+  request.time_limit = std::chrono::seconds(9 * 60 + 50);
+  EXPECT_THAT(Text(Refusal(request)),
+              AllOf(HasSubstr("9m50s"), HasSubstr("9m45s that are left"), HasSubstr("UTC"), HasSubstr("last 15s")));
+  request.time_limit = std::chrono::seconds(9 * 60 + 45);
+  EXPECT_TRUE(Refusal(request).ok());
+}
+
 TEST_F(EngineRefusalsTest, OutputNames) {
   bodies_["other"] = Uninterruptible();
   Start();

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace hotplate::server {
 namespace {
 
@@ -55,12 +57,12 @@ TEST(AddressesTest, APortIsFreeUntilSomebodyListensThere) {
   socklen_t size = sizeof address;
   ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::uint16_t port = ntohs(address.sin_port);
-  EXPECT_FALSE(PortIsFree("127.0.0.1", port));
-  EXPECT_FALSE(PortIsFree("0.0.0.0", port));
+  EXPECT_EQ(WhyNotFree("127.0.0.1", port), EADDRINUSE);
+  EXPECT_EQ(WhyNotFree("0.0.0.0", port), EADDRINUSE);
   close(listener);
-  EXPECT_TRUE(PortIsFree("127.0.0.1", port));
-  EXPECT_FALSE(PortIsFree("192.0.2.1", port)) << "no address of this machine";
-  EXPECT_FALSE(PortIsFree("nonsense", port));
+  EXPECT_EQ(WhyNotFree("127.0.0.1", port), 0);
+  EXPECT_EQ(WhyNotFree("192.0.2.1", port), EADDRNOTAVAIL) << "no address of this machine";
+  EXPECT_EQ(WhyNotFree("nonsense", port), EINVAL);
 }
 
 }  // namespace

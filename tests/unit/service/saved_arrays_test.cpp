@@ -162,6 +162,46 @@ TEST_F(SavedArraysTest, AFolderThatOthersWriteToIsNotUsed) {
   EXPECT_THAT(saved.all[0].why_not, AllOf(HasSubstr(scratch_), HasSubstr("others may write")));
 }
 
+TEST_F(SavedArraysTest, DaemonsThatEndTogetherMakeTheFoldersTogether) {
+  Put("A", 10, 1, hours(1));
+  for (int round = 0; round < 20; ++round) {
+    const std::string deep = folder_.path() + "/" + std::to_string(round) + "/b/c/d/";
+    std::vector<std::unique_ptr<ArraySaver>> savers;
+    for (int i = 0; i < 6; ++i) {
+      savers.push_back(std::make_unique<ArraySaver>(store_, deep + std::to_string(i), "g", nullptr));
+    }
+    for (const auto& saver : savers) saver->Start(In(kLong));
+    for (const auto& saver : savers) EXPECT_EQ(saver->Finish().all.at(0).why_not, "");
+  }
+}
+
+TEST_F(SavedArraysTest, WhoLeavesAtOnceHearsWhatIsNotSavedYet) {
+  Put("A", 10, 1, hours(1));
+  Put("B", 20, 1, hours(1));
+  Put("C", 30, 1, hours(1));
+  ArraySaver* self = nullptr;
+  std::vector<std::vector<std::string>> left;
+  ArraySaver saver(store_, scratch_, "g1", [&](const SavedArrays::One&) { left.push_back(self->Abandon()); });
+  self = &saver;
+  saver.Start(In(kLong));
+  EXPECT_EQ(saver.Finish().all.size(), 3u);
+  EXPECT_THAT(left, ElementsAre(ElementsAre("B", "C"), ElementsAre("C"), IsEmpty()));
+}
+
+TEST_F(SavedArraysTest, PartialFilesOfTheDeadAreRemoved) {
+  Put("A", 10, 1, hours(1));
+  const auto old = std::filesystem::file_time_type::clock::now() - hours(2);
+  for (const char* name : {".X.npy.0123456789abcdef.part", ".Y.npy.0123456789abcdef.part", "Z.npy", ".other"}) {
+    folder_.Write(std::string("deep/saved/fake-17/") + name, "some");
+    if (name[1] != 'Y') std::filesystem::last_write_time(scratch_ + "/" + name, old);
+  }
+  SaveAll();
+  EXPECT_FALSE(std::filesystem::exists(scratch_ + "/.X.npy.0123456789abcdef.part"));
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/.Y.npy.0123456789abcdef.part")) << "may be written just now";
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/Z.npy"));
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/.other"));
+}
+
 TEST_F(SavedArraysTest, AnEmptyArrayIsAnArrayToo) {
   Put("empty", 0, 1, hours(1));
   EXPECT_EQ(SaveAll().all.size(), 1u);
