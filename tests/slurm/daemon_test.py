@@ -41,6 +41,13 @@ class Daemon(harness.SlurmCase):
                     env=cls.environment, check=True)
         cls.short_watch = cls.lab.start("login", ["hotplate", "watch", cls.short_work, "--server", f"lab-{cls.short}"], env=cls.environment)
         cls.processes.append(cls.short_watch)
+        # In a step, and asking Slurm nothing: it is ended by Slurm alone.
+        cls.step = cls.sbatch("-w", "gpu2", "--time=1", "-o", "%j.out", input="#!/bin/bash\n"
+                              "srun hotplated --device cpu --drain-timeout 1s --squeue-interval 0 --log-file $PWD/step.log\n")
+        cls.wait_for_records(cls.step)
+        cls.lab.run("login", ["hotplate", "put", "a.npy", "--name", "kept", "--lease", "1h", "--server", f"lab-{cls.step}"],
+                    env=cls.environment, check=True)
+        cls.lab.run("login", ["hotplate", "submit", *LONG_JOB, "--server", f"lab-{cls.step}"], env=cls.environment, check=True)
 
     @classmethod
     def put_file(cls, name, content):
@@ -112,6 +119,45 @@ class Daemon(harness.SlurmCase):
         self.assertTrue((self.directory / "saved" / f"lab-{self.short}" / "kept.npy").exists(), said)
         self.assertEqual(self.records(self.short), [])
 
+    def test_slurms_two_signals_to_a_step_at_the_limit_are_one(self):
+        self.wait_for_job(self.step, "TIMEOUT", "COMPLETED", "FAILED")
+        # srun has its signal too, and leaves its output behind.
+        wait_until(lambda: not self.records(self.step), "the daemon withdrew its record")
+        wait_until(lambda: "stopped" in self.read("step.log"), "the daemon left in order")
+        said = self.read("step.log")
+        self.assertIn("draining: SIGTERM", said)
+        self.assertNotIn("leaving at once", said)
+        self.assertIn("drained: jobs were cancelled", said)
+        self.assertTrue((self.directory / "saved" / f"lab-{self.step}" / "kept.npy").exists(), said)
+
+    def test_a_drain_is_not_longer_than_the_allocation(self):
+        job, record = self.serving("--squeue-interval", "1s", sbatch=["--time=1"])
+        server = ("--server", record["name"])
+        self.wait_for_end(job, self.slurms_end(job))
+        work = self.answer("submit", *LONG_JOB, *server)["jobId"]
+        self.hotplate("put", "a.npy", "--name", "leased", "--lease", "1h", *server)
+        watch = self.start("watch", work, *server)
+        self.start("down", "--drain-timeout", "10m", *server)
+        out, err = watch.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(watch.returncode, CANCELLED, out + err)
+        self.assertEqual(self.wait_for_job(job, "COMPLETED")["ExitCode"], "0:0")
+        said = self.output(job)
+        self.assertNotIn("SIGTERM", said)
+        self.assertNotIn("10m", said.split("draining: ")[1])
+        self.assertTrue((self.directory / "saved" / record["name"] / "leased.npy").exists(), said)
+
+    def test_an_end_that_comes_nearer_shortens_a_drain(self):
+        job, record = self.serving("--squeue-interval", "1s", "--drain-timeout", "1m", sbatch=["--time=30"])
+        server = ("--server", record["name"])
+        self.wait_for_end(job, self.slurms_end(job))
+        self.hotplate("submit", *LONG_JOB, *server)
+        self.start("down", "--drain-timeout", "10m", *server)
+        wait_until(lambda: "draining: asked for" in self.output(job), "the daemon drained")
+        self.set_limit(job, 1)
+        self.assertEqual(self.wait_for_job(job, "COMPLETED")["ExitCode"], "0:0")
+        self.assertIn("draining: the allocation ends at", self.output(job))
+        self.assertNotIn("SIGTERM", self.output(job))
+
     def test_a_squeue_that_fails_is_said_once(self):
         job, record = self.serving("--squeue-interval", "1s", script="mkdir -p bad; printf '#!/bin/sh\\necho >>asked; echo no controller >&2; exit 1\\n'"
                                    " >bad/squeue; chmod +x bad/squeue; PATH=$PWD/bad:$PATH")
@@ -121,7 +167,7 @@ class Daemon(harness.SlurmCase):
         self.hotplate(*RUN, "--time-limit", "45m", "--server", record["name"])
 
     def test_an_idle_end_frees_the_allocation_and_saves_what_is_leased(self):
-        job, record = self.serving("--idle-timeout", "3s")
+        job, record = self.serving("--idle-timeout", "10s")
         server = ("--server", record["name"])
         self.assertEqual(self.answer("status", *server)["savedArrays"], str(self.directory / "saved" / record["name"]))
         self.hotplate("put", "a.npy", "--name", "leased", "--lease", "1h", *server)
@@ -132,11 +178,11 @@ class Daemon(harness.SlurmCase):
         self.assertEqual(stat.S_IMODE(saved.stat().st_mode), 0o600)
         said = self.output(job)
         self.assertIn(f"array leased (a1) is saved: {saved}", said)
-        self.assertIn("idle for 3s", said)
+        self.assertIn("idle for 10s", said)
         self.assertIn("the kept results of 1 jobs (job 1)", said)
 
     def test_what_cannot_be_saved_is_named(self):
-        job, record = self.serving("--idle-timeout", "3s", "--scratch", "/proc/nowhere")
+        job, record = self.serving("--idle-timeout", "10s", "--scratch", "/proc/nowhere")
         self.hotplate("put", "a.npy", "--name", "leased", "--lease", "1h", "--server", record["name"])
         self.wait_for_job(job, "COMPLETED")
         self.assertIn("array leased (a1) is not saved: the folder /proc/nowhere", self.output(job))
@@ -170,10 +216,10 @@ class Daemon(harness.SlurmCase):
     # The share of the node.
 
     def test_only_what_slurm_gave_of_the_node(self):
-        job, record = self.serving("--threads", "64", sbatch=["-w", "gpu1", "-c1", "--mem=300", "--gres=gpu:1"])
+        job, record = self.serving("--lanes", "1", "--threads", "64", sbatch=["-w", "gpu1", "-c1", "--mem=300", "--gres=gpu:1"])
         status = self.answer("status", "--server", record["name"])
         [device] = status["devices"]
-        self.assertEqual((device["lanes"] * device["threadsPerLane"] <= 2, int(device["memoryBytes"])), (True, 300 * MIB))
+        self.assertEqual((device["lanes"], device["threadsPerLane"], int(device["memoryBytes"])), (1, 1, 300 * MIB))
         self.assertIn("SLURM_CPUS_ON_NODE", " ".join(status["deviceNotes"]))
         self.assertIn("SLURM_MEM_PER_NODE", " ".join(status["deviceNotes"]))
         allocation = status["allocation"]
@@ -191,6 +237,9 @@ class Daemon(harness.SlurmCase):
         ports = {self.serving(*words, sbatch=["-w", "gpu1"])[1]["endpoints"][0]["port"] for _ in range(2)}
         self.assertEqual(ports, {51000, 51001})
         self.failed(self.submit(*words, sbatch=["-w", "gpu1"]), CANNOT_START, "no port from 51000 to 51001 is free")
+        # Not a matter of ports.
+        self.failed(self.submit(*words, "--listen", "192.0.2.1"), CANNOT_START, "192.0.2.1", "Cannot assign requested address")
+        self.failed(self.submit(*words, "--unix-socket", "/proc/hotplate.sock"), CANNOT_START, "cannot listen on unix:/proc/hotplate.sock")
 
     def test_an_interface_is_listened_on_alone(self):
         _, record = self.serving("--interface", "eth0", sbatch=["-w", "gpu1"])
@@ -203,8 +252,13 @@ class Daemon(harness.SlurmCase):
         host.run("ip link add extra type veth peer name other && ip address add 10.1.2.3/24 dev extra && ip link set extra up && "
                  "ip link set other up")
         self.addCleanup(host.run, "ip link delete extra")
+        # Not what the first interface has.
+        names = self.lab.folder / "etc" / "hosts-gpu1"
+        names.write_text((self.lab.folder / "etc" / "hosts").read_text().replace("10.77.0.11", "10.1.2.3"))
+        host.run(f"mount --bind {names} /etc/hosts")
+        self.addCleanup(host.run, "umount /etc/hosts")
         _, record = self.serving(sbatch=["-w", "gpu1"])
-        self.assertEqual([endpoint["address"] for endpoint in record["endpoints"]], ["10.77.0.11", "10.1.2.3"])
+        self.assertEqual([endpoint["address"] for endpoint in record["endpoints"]], ["10.1.2.3", "10.77.0.11"])
 
     def test_the_record_names_slurms_output_file(self):
         job, record = self.serving()
