@@ -15,12 +15,31 @@ namespace {
 std::optional<AllocationNote> NoteOfRecord(const Invocation& call, const std::string& name) {
   const auto record = RecordOf(call.settings, name);
   if (!record || !IsJobId(record->slurm_job_id()) || !FindProgram("squeue", call.environment)) return std::nullopt;
-  AllocationNote note{
-      .name = record->name(), .job = {record->slurm_job_id(), ""}, .output_file = record->log_file(), .attached = true};
-  // A number alone may be another job's on this cluster.
-  if (SchedulerFor(note.scheduler, "", call.environment)->ClusterName() != record->cluster())
-    note.job.cluster = record->cluster();
-  return note;
+  if (!record->cluster().empty() && !client::IsServerName(record->cluster())) return std::nullopt;
+  return AllocationNote{.name = record->name(),
+                        .job = {record->slurm_job_id(), "", record->cluster(), UserNumber()},
+                        .output_file = record->log_file(),
+                        .attached = true};
+}
+
+// A start in a job takes seconds.
+constexpr EpochSeconds kLongestAttachedStart = 600;
+
+FoundAllocation AskFor(const Invocation& call, const AllocationNote& note) {
+  FoundAllocation found{note, JobStatus{}, RecordedName(call.settings.directory, note).has_value()};
+  if (note.over()) return found;
+  found.status = SchedulerFor(note.scheduler, note.job.cluster, call.environment)->State(note.job);
+  if (!found.status.ok()) return found;
+  const JobStatus::Phase phase = found.status->phase;
+  found.daemon_ended = note.attached && note.submit_time > 0 && phase == JobStatus::Phase::kRunning &&
+                       !found.has_record &&
+                       (note.was_ready || Now().seconds() - note.submit_time > kLongestAttachedStart);
+  if (phase != JobStatus::Phase::kEnded && phase != JobStatus::Phase::kForgotten) return found;
+  found.note.end_state = found.status->state.empty() ? "UNKNOWN" : found.status->state;
+  found.note.end_reason = found.status->reason;
+  found.note.end_time = found.status->end;
+  if (note.submit_time > 0) NoteTheEnd(call.settings.directory, note, *found.status);
+  return found;
 }
 
 // What the daemon said when it ended by itself: the line that tells why it drained, else its last one. Ends that Slurm
@@ -41,18 +60,18 @@ std::optional<FoundAllocation> LookForAllocation(const Invocation& call) {
   const auto name = ServerName(call.settings);
   if (!note && name) note = NoteOfRecord(call, *name);
   if (!note) return std::nullopt;
-  const auto record = RecordOf(call.settings, note->name);
-  FoundAllocation found{*note, JobStatus{}, record && record->slurm_job_id() == note->job.id};
-  if (note->over()) return found;
-  found.status = SchedulerFor(note->scheduler, note->job.cluster, call.environment)->State(note->job);
-  if (!found.status.ok() || found.status->phase == JobStatus::Phase::kPending ||
-      found.status->phase == JobStatus::Phase::kRunning)
-    return found;
-  found.note.end_state = found.status->state.empty() ? "UNKNOWN" : found.status->state;
-  found.note.end_reason = found.status->reason;
-  found.note.end_time = found.status->end;
-  if (note->submit_time > 0) NoteTheEnd(call.settings.directory, *note, *found.status);
+  FoundAllocation found = AskFor(call, *note);
+  if (call.settings.server.empty() && !note->over() && found.note.over())
+    if (const auto next = NoteFor(call.settings); next && !next->over()) return AskFor(call, *next);
   return found;
+}
+
+absl::Status AttachedDaemonEnded(const Invocation& call, const FoundAllocation& found) {
+  RemoveNote(call.settings.directory, found.note.name);
+  return WithNextStep(
+      absl::UnavailableError("the daemon " + found.note.name + " has ended; " +
+                             StateText(found.note.job, *found.status) + " goes on without it"),
+      "again: hotplate up --attach " + found.note.job.id + " · what it said: " + found.note.output_file);
 }
 
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
@@ -73,14 +92,21 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   const std::string state = StateText(note.job, *found->status);
   if (found->status->phase == JobStatus::Phase::kPending)
     return WithNextStep(absl::UnavailableError(note.name + " has no daemon yet: " + state),
-                        "wait for it: hotplate up --name " + note.name + " · hotplate status · hotplate down");
+                        "wait for it: hotplate up --name " + note.name + " · hotplate status --server " + note.name +
+                            " · give it up: hotplate down " + note.name);
+  if (found->status->phase == JobStatus::Phase::kEnding)
+    return WithNextStep(absl::UnavailableError(note.name + " is ending: " + state),
+                        note.attached ? "hotplate logs --server " + note.name
+                                      : "hotplate logs --server " + note.name + " · hotplate up --again");
+  if (found->daemon_ended) return AttachedDaemonEnded(call, *found);
   if (!found->has_record)
     return WithNextStep(absl::UnavailableError(note.name + " is starting: " + state),
-                        "wait for it: hotplate up --name " + note.name + " · hotplate logs");
+                        "wait for it: hotplate up --name " + note.name + " · hotplate logs --server " + note.name);
   const std::string advice = ForwardingAdvice(call.settings);
   // What the library advises does not fit: there is a daemon.
   return WithNextStep(absl::UnavailableError(original.substr(0, original.find("; start one: ")) + "\n" + state),
-                      "hotplate status · hotplate logs" + (advice.empty() ? "" : "\n" + advice));
+                      "hotplate status --server " + note.name + " · hotplate logs --server " + note.name +
+                          (advice.empty() ? "" : "\n" + advice));
 }
 
 }  // namespace hotplate::cli

@@ -13,11 +13,17 @@ struct FoundAllocation {
   AllocationNote note;               // with the end, where the scheduler told it just now
   absl::StatusOr<JobStatus> status;  // not asked for where the note says that it is over
   bool has_record = false;           // a daemon of it has been ready, and has not taken its record away
+  // The job runs on without the daemon that was attached to it, or that was to be.
+  bool daemon_ended = false;
 };
 
 // The allocation that the settings lead to, by the client's notes or else by the record of a daemon that Slurm started
-// in another way; the scheduler is asked. Nothing where there is neither.
+// in another way; the scheduler is asked. Nothing where there is neither. One that turns out to be over does not hide
+// another that is not, unless it was asked for by name.
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call);
+
+// What is said where found.daemon_ended; the note goes.
+absl::Status AttachedDaemonEnded(const Invocation& call, const FoundAllocation& found);
 
 // `status` of a connection that failed, with what is known of the allocation in place of guesses, and what to do next.
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status);

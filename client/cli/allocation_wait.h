@@ -26,6 +26,7 @@ struct AllocationWait {
   };
   struct Result {
     End end;
+    std::string name;  // the daemon's own, once there is its record
     v1::GetServerInfoResponse info;
     JobStatus status;
     absl::Status why;
@@ -47,7 +48,8 @@ struct AllocationWait {
   Result Run(std::optional<Steady::time_point> deadline) const;
 };
 
-// How long to leave Slurm alone before it is asked again: soon at first, then seldom.
+// How long to leave Slurm alone before it is asked again: soon at first, then seldom. `waited`: in the queue, or since
+// the job runs.
 std::chrono::milliseconds NextQuestion(std::chrono::nanoseconds waited, JobStatus::Phase phase);
 
 }  // namespace hotplate::cli

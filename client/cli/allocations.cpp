@@ -88,12 +88,14 @@ std::string Json(const AllocationNote& note) {
       .Text("site", note.site)
       .Text("scheduler", note.scheduler == SchedulerKind::kLsf ? "lsf" : "slurm")
       .Text("cluster", note.job.cluster)
+      .Text("cluster_name", note.job.home)
       .Text("job_id", note.job.id)
       .Text("output_file", note.output_file)
       .Raw("request", JsonArray(words))
       .Raw("gpus", std::to_string(note.gpus))
       .Raw("submit_time", std::to_string(note.submit_time))
-      .Raw("attached", note.attached ? "true" : "false");
+      .Raw("attached", note.attached ? "true" : "false")
+      .Raw("was_ready", note.was_ready ? "true" : "false");
   if (note.over()) object.Text("end_state", note.end_state).Text("end_reason", note.end_reason);
   if (note.end_time) object.Raw("end_time", std::to_string(*note.end_time));
   return object.Json() + "\n";
@@ -135,18 +137,20 @@ std::optional<AllocationNote> Parse(const std::string& json) {
   note.name = fields.Text("name");
   note.site = fields.Text("site");
   note.scheduler = fields.Text("scheduler") == "lsf" ? SchedulerKind::kLsf : SchedulerKind::kSlurm;
-  note.job = {fields.Text("job_id"), fields.Text("cluster")};
+  note.job = {fields.Text("job_id"), fields.Text("cluster"), fields.Text("cluster_name"), UserNumber()};
   note.output_file = fields.Text("output_file");
   note.request = fields.Words("request");
   note.gpus = static_cast<int>(std::clamp<std::int64_t>(fields.Number("gpus"), 0, 1'000'000));
   note.submit_time = fields.Number("submit_time");
   note.attached = fields.Flag("attached");
+  note.was_ready = fields.Flag("was_ready");
   note.end_state = fields.Text("end_state");
   note.end_reason = fields.Text("end_reason");
   if (const std::int64_t end = fields.Number("end_time"); end > 0) note.end_time = end;
   // These become words of the scheduler's commands, and parts of paths.
   if (fields.Number("schema_version") != 1 || !client::IsServerName(note.name) || !IsJobId(note.job.id) ||
-      (!note.job.cluster.empty() && !client::IsServerName(note.job.cluster)))
+      (!note.job.cluster.empty() && !client::IsServerName(note.job.cluster)) ||
+      (!note.job.home.empty() && !client::IsServerName(note.job.home)))
     return std::nullopt;
   return note;
 }
@@ -203,19 +207,56 @@ void RemoveNote(const std::string& directory, const std::string& name) { unlink(
 
 std::optional<AllocationNote> NoteFor(const Settings& settings) {
   auto name = ServerName(settings);
+  if (!settings.server.empty()) return ReadNote(settings.directory, *name);
   if (!name)
-    if (const std::vector<std::string> records = ServerNames(settings); !records.empty()) {
+    if (std::vector<std::string> records = ServerNames(settings); !records.empty()) {
+      if (records.size() > 1)
+        std::erase_if(records, [&](const std::string& record) {
+          const auto note = ReadNote(settings.directory, record);
+          return note && note->over();
+        });
       if (records.size() > 1) return std::nullopt;  // the user has to choose
-      name = records.front();
+      if (!records.empty()) name = records.front();
     }
-  if (name) return ReadNote(settings.directory, *name);
+  std::optional<AllocationNote> over;
+  if (name) {
+    const auto note = ReadNote(settings.directory, *name);
+    if (note ? !note->over() : access(RecordPath(settings, *name).c_str(), F_OK) == 0) return note;
+    over = note;
+  }
+  // What is over must not hide what waits.
   const std::vector<AllocationNote> notes = ReadNotes(settings.directory);
   for (const AllocationNote& note : notes)
     if (!note.over()) return note;
-  return notes.empty() ? std::nullopt : std::optional(notes.front());
+  return over || notes.empty() ? over : std::optional(notes.front());
 }
 
+std::optional<std::string> RecordedName(const std::string& directory, const AllocationNote& note,
+                                        std::set<std::string>* others) {
+  const Settings settings{.directory = directory};
+  // Reading the folder first has a network file system look whether there is news.
+  for (const std::string& name : ServerNames(settings)) {
+    const bool named = name == note.name;
+    if (!named && (note.scheduler == SchedulerKind::kLsf || (others != nullptr && others->count(name) > 0))) continue;
+    const auto record = RecordOf(settings, name);
+    // One that cannot be read is for those to complain about who use it.
+    if (named && (!record || note.scheduler == SchedulerKind::kLsf)) return name;
+    if (!record) continue;
+    const bool elsewhere = !record->cluster().empty() && !note.job.home.empty() && record->cluster() != note.job.home;
+    if (record->slurm_job_id() == note.job.id && !elsewhere) return name;
+    if (!named && others != nullptr) others->insert(name);
+  }
+  return std::nullopt;
+}
+
+std::string UserNumber() { return std::to_string(geteuid()); }
+
 void NoteTheEnd(const std::string& directory, AllocationNote note, const JobStatus& status) {
+  // A daemon that did not live to withdraw its record would stay the current one for good.
+  const Settings settings{.directory = directory};
+  if (ServerName(settings) == note.name)
+    if (const auto record = RecordOf(settings, note.name); !record || record->slurm_job_id() == note.job.id)
+      unlink((directory + "/current").c_str());
   note.end_state = status.state.empty() ? "UNKNOWN" : status.state;
   note.end_reason = status.reason;
   note.end_time = status.end;

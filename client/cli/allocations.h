@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ struct AllocationNote {
   std::vector<std::string> request = {};  // the words of `up` that ask for the same again
   int gpus = 0;
   EpochSeconds submit_time = 0;
-  bool attached = false;  // the job is the user's own: never cancelled from here
+  bool attached = false;   // the job is the user's own: never cancelled from here
+  bool was_ready = false;  // of an attached one: its daemon has been there
   // Once the job was seen to be over.
   std::string end_state = {};  // the scheduler's word; empty: not over, as far as is known
   std::string end_reason = {};
@@ -49,7 +51,16 @@ void RemoveNote(const std::string& directory, const std::string& name);
 // known at all, the latest that is not over, else the latest.
 std::optional<AllocationNote> NoteFor(const Settings& settings);
 
-// Writes into the note how the job ended, for later.
+// The name of the record that the daemon of this job has published; nothing while there is none. By the job, and not by
+// the name alone; one under the name that cannot be read counts as its own, and so does any for LSF, whose jobs
+// daemons do not know. `others`: names that are known to be other jobs' records, and are not read again.
+std::optional<std::string> RecordedName(const std::string& directory, const AllocationNote& note,
+                                        std::set<std::string>* others = nullptr);
+
+// This user, as Slurm's commands are told to print one.
+std::string UserNumber();
+
+// Writes into the note how the job ended, for later. Where its daemon is the current one, none is.
 void NoteTheEnd(const std::string& directory, AllocationNote note, const JobStatus& status);
 
 // The scheduler's commands as found in PATH. `stop` ends a question to it, never a submission or a cancellation.

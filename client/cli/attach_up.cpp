@@ -60,6 +60,10 @@ absl::Status AttachUp(const Invocation& call) {
   UpInterrupts interrupts;
   const auto scheduler = SchedulerFor(kind, job.cluster, call.environment, interrupts.token());
   const std::string cluster = scheduler->ClusterName();
+  auto resolved = scheduler->Resolve(job);
+  if (!resolved.ok()) return resolved.status();
+  job = *std::move(resolved);
+  job.home = cluster;
   if (name->empty()) name = (cluster.empty() ? "slurm" : cluster) + "-" + job.id;
   std::vector<std::string> words = {*program, "--name", *name, "--directory", call.settings.directory};
   if (*idle) words.insert(words.end(), {"--idle-timeout", *call.arguments.Text("idle-timeout")});

@@ -49,8 +49,9 @@ void InterruptWatch::Loop() {
     if (descriptors[0].revents != 0) return;
     signalfd_siginfo info{};
     if ((descriptors[1].revents & POLLIN) == 0 || read(signals_, &info, sizeof info) != sizeof info) continue;
-    if (interrupted_.exchange(true) || !begun_) _exit(kExitInterrupted);
-    on_interrupt_();
+    const bool first = !interrupted_.exchange(true);
+    if (!begun_ || (!first && !held_)) _exit(kExitInterrupted);
+    if (first) on_interrupt_();
   }
 }
 

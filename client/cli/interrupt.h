@@ -19,6 +19,8 @@ class InterruptWatch {
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
   void Begin() { begun_ = true; }
+  // While it is held, a second signal does not end the process either: it is as if it had not come.
+  void Hold(bool held) { held_ = held; }
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -27,7 +29,7 @@ class InterruptWatch {
   std::function<void()> on_interrupt_;
   int signals_ = -1;  // a signalfd
   int stop_ = -1;     // an eventfd
-  std::atomic<bool> begun_{false}, interrupted_{false};
+  std::atomic<bool> begun_{false}, interrupted_{false}, held_{false};
   std::thread thread_;
 };
 

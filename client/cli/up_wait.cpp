@@ -56,9 +56,22 @@ UpInterrupts::UpInterrupts()
     : watch_([this] {
         stop_.request_stop();
         const std::lock_guard lock(mutex_);
+        if (told_) told_();
         changed_.notify_all();
       }) {
   watch_.Begin();
+}
+
+void UpInterrupts::Hold(std::function<void()> told) {
+  const std::lock_guard lock(mutex_);
+  told_ = std::move(told);
+  watch_.Hold(true);
+}
+
+void UpInterrupts::Release() {
+  const std::lock_guard lock(mutex_);
+  told_ = nullptr;
+  watch_.Hold(false);
 }
 
 bool UpInterrupts::Pause(std::chrono::milliseconds longest) {
@@ -76,7 +89,7 @@ JsonObject AllocationJson(const AllocationNote& note, const std::string& state) 
   JsonObject json;
   json.Text("name", note.name)
       .Text("jobId", note.job.id)
-      .Text("cluster", note.job.cluster)
+      .Text("cluster", note.job.cluster.empty() ? note.job.home : note.job.cluster)
       .Text("site", note.site)
       .Text("state", state)
       .Text("output", note.output_file);
@@ -94,6 +107,11 @@ absl::Status UpWait::Run() {
   const auto deadline = timeout ? std::optional(Steady::now() + *timeout) : std::nullopt;
   const AllocationWait::Result result = wait.Run(deadline);
   line.Keep();
+  if (!result.name.empty() && result.name != note.name) {  // as it calls itself, where that could not be foreseen
+    RemoveNote(call.settings.directory, note.name);
+    note.name = result.name;
+    WriteNote(call.settings.directory, note).IgnoreError();
+  }
   switch (result.end) {
     case AllocationWait::End::kReady:
       return Ready(result.info);
@@ -108,10 +126,19 @@ absl::Status UpWait::Run() {
   }
   return WithNextStep(absl::DeadlineExceededError(
                           note.name + " is not ready yet: " + StateText(note.job, result.status) + "; the job stays"),
-                      "hotplate status · wait on: hotplate up --name " + note.name + " · give it up: hotplate down");
+                      WhatNext());
+}
+
+std::string UpWait::WhatNext() const {
+  return "hotplate status --server " + note.name + " · wait on: hotplate up --name " + note.name +
+         " · give it up: hotplate down " + note.name;
 }
 
 absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
+  if (auto written = ReadNote(call.settings.directory, note.name); written && written->attached) {
+    written->was_ready = true;
+    WriteNote(call.settings.directory, *written).IgnoreError();
+  }
   if (const absl::Status status = SetCurrent(call.settings, note.name); !status.ok()) return status;
   const std::string usable = note.name + "   " + DevicesText(info);
   call.output.Answer(
@@ -167,7 +194,8 @@ absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& wh
                        "the daemon " + note.name + " runs" + (status.nodes.empty() ? "" : " on " + status.nodes) +
                        ", and cannot be talked to from here: " + reason.substr(0, reason.find("; start one: "))),
                    absl::IsPermissionDenied(why) ? kExitNotAllowed : kExitNoDaemon),
-      "hotplate status · hotplate logs · give it up: hotplate down --cancel" + (advice.empty() ? "" : "\n" + advice));
+      "hotplate status --server " + note.name + " · hotplate logs --server " + note.name +
+          " · give it up: hotplate down --cancel " + note.name + (advice.empty() ? "" : "\n" + advice));
 }
 
 absl::Status UpWait::BrokenOff() {
@@ -179,9 +207,7 @@ absl::Status UpWait::BrokenOff() {
     if (answer && !answer->empty() && std::tolower(static_cast<unsigned char>(answer->front())) == 'c')
       choice = "cancel";
   }
-  if (choice != "cancel")
-    return WithNextStep(Interrupted(job + " stays as it is"),
-                        "hotplate status · wait on: hotplate up --name " + note.name + " · give it up: hotplate down");
+  if (choice != "cancel") return WithNextStep(Interrupted(job + " stays as it is"), WhatNext());
   if (starter) {
     starter->end();
     RemoveNote(call.settings.directory, note.name);

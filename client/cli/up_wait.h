@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,12 +26,17 @@ class UpInterrupts {
   UpInterrupts();
   bool interrupted() const { return stop_.stop_requested(); }
   std::stop_token token() const { return stop_.get_token(); }
+  // While something is at work that must come to its end, no Ctrl-C ends the process; the first one has `told` called,
+  // on another thread.
+  void Hold(std::function<void()> told);
+  void Release();
   // False: interrupted.
   bool Pause(std::chrono::milliseconds longest);
 
  private:
   std::stop_source stop_;
   std::mutex mutex_;
+  std::function<void()> told_;
   std::condition_variable changed_;
   InterruptWatch watch_;  // last: its thread uses the rest
 };
@@ -64,6 +70,7 @@ struct UpWait {
   absl::Status Over(const JobStatus& status);
   absl::Status Unreachable(const JobStatus& status, const absl::Status& why);
   absl::Status BrokenOff();
+  std::string WhatNext() const;  // while it is not ready
 };
 
 // The job of a note as JSON: name, jobId, cluster, site, output, state and what is given besides.

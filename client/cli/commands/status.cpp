@@ -62,11 +62,13 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
 absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = absl::IsUnavailable(why) ? LookForAllocation(call) : std::nullopt;
-  if (!found || found->note.over() || !found->status.ok() || found->has_record) return WhyNoDaemon(call, why);
+  if (!found || found->note.over() || !found->status.ok() || found->has_record || found->daemon_ended)
+    return WhyNoDaemon(call, why);
   const AllocationNote& note = found->note;
   const JobStatus& status = *found->status;
   const bool pending = status.phase == JobStatus::Phase::kPending;
-  const std::string state = pending ? "PENDING" : "STARTING";
+  const bool ending = status.phase == JobStatus::Phase::kEnding;
+  const std::string state = pending ? "PENDING" : ending ? "ENDING" : "STARTING";
   call.output.Answer(
       [&] {
         Table table;
@@ -80,7 +82,9 @@ absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
                        Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - note.submit_time))) +
                        " ago"});
         table.Row({"output", note.output_file});
-        table.Row({"next", "wait for it: hotplate up --name " + note.name + " · give it up: hotplate down"});
+        if (!ending)
+          table.Row(
+              {"next", "wait for it: hotplate up --name " + note.name + " · give it up: hotplate down " + note.name});
         return Paint(call.console.out_colour, Tone::kBold, note.name) + "  " + state + "\n" + table.Text();
       },
       [&] {

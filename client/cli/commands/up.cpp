@@ -43,8 +43,10 @@ Command UpCommand() {
       .details =
           "In a batch job that asks for GPUs as the site's profile says (hotplate sites), on this machine (--local),\n"
           "or in an allocation that you have already (--attach). One that runs already is left as it is, and one that\n"
-          "waits in the queue under that name is waited for. The daemon goes on when this command ends; its log:\n"
-          "hotplate logs. What stands behind -- is given to hotplated (hotplated --help).\n"
+          "waits in the queue under that --name is waited for; without --name another job is submitted. The daemon\n"
+          "goes on when this command ends; its log: hotplate logs. What stands behind -- is given to hotplated\n"
+          "(hotplated --help). One in an allocation that you have ends with it, and at a logout where the login node\n"
+          "ends all that its users leave behind (KillUserProcesses).\n"
           "Ctrl-C while it waits asks whether to keep the job or to cancel it; where nobody can be asked it is kept.\n"
           "Exit code 9: the scheduler refused, or ended the job before it ran; 3: the daemon did not get ready.",
       .example = "hotplate up --site hpc2n --account hpc2n2024-142 --gpus 1 --gpu-type l40s --time 30m",

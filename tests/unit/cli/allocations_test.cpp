@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <ctime>
+#include <filesystem>
 
 #include "client/cli/allocation_text.h"
 #include "tests/temporary_folder.h"
@@ -107,6 +108,54 @@ TEST_F(Notes, WhichOneTheSettingsLeadTo) {
   // A daemon that is there comes first, whoever started it.
   folder_.Write("servers/local.json", "{}");
   EXPECT_FALSE(NoteFor({.directory = directory_}));
+}
+
+TEST_F(Notes, WhatIsOverDoesNotHideWhatWaits) {
+  AllocationNote old = Note("old", "1", 100);
+  folder_.Write("servers/old.json", "{}");
+  std::filesystem::create_symlink("servers/old.json", folder_.File("current"));
+  ASSERT_TRUE(WriteNote(directory_, old).ok());
+  ASSERT_TRUE(WriteNote(directory_, Note("waits", "2", 200)).ok());
+  EXPECT_EQ(NoteFor({.directory = directory_})->name, "old");
+  old.end_state = "NODE_FAIL";
+  ASSERT_TRUE(WriteNote(directory_, old).ok());
+  EXPECT_EQ(NoteFor({.directory = directory_})->name, "waits");
+  EXPECT_EQ(NoteFor({.directory = directory_, .server = "old"})->name, "old");
+  // Its daemon left its record behind: it is not the current one any more.
+  NoteTheEnd(directory_, Note("old", "1", 100), {.state = "NODE_FAIL"});
+  EXPECT_FALSE(std::filesystem::is_symlink(folder_.File("current")));
+  std::filesystem::create_symlink("servers/gone.json", folder_.File("current"));
+  EXPECT_EQ(NoteFor({.directory = directory_})->name, "waits") << "current leads nowhere";
+}
+
+TEST_F(Notes, TheRecordOfAJob) {
+  const auto publish = [&](const std::string& name, const std::string& job, const std::string& cluster) {
+    const std::string path =
+        folder_.Write("servers/" + name + ".json",
+                      R"({"schema_version":1,"name":")" + name + R"(","slurm_job_id":")" + job + R"(","cluster":")" +
+                          cluster + R"(","endpoints":[{"node":"n","address":"10.0.0.1","port":4000}],"token":")" +
+                          std::string(64, 'a') + "\"}");
+    ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+    ASSERT_EQ(chmod(folder_.File("servers").c_str(), 0700), 0);
+  };
+  AllocationNote note = Note("mine", "7", 1);
+  note.job.home = "kebnekaise";
+  EXPECT_FALSE(RecordedName(directory_, note));
+  publish("mine", "6", "kebnekaise");
+  EXPECT_FALSE(RecordedName(directory_, note)) << "another job's";
+  publish("other", "7", "snowy");
+  EXPECT_FALSE(RecordedName(directory_, note)) << "another cluster's";
+  publish("other", "7", "kebnekaise");
+  EXPECT_EQ(RecordedName(directory_, note), "other");
+  publish("mine", "7", "kebnekaise");
+  EXPECT_EQ(RecordedName(directory_, note), "mine");
+  // Daemons know nothing of LSF's jobs; and what cannot be read may be the daemon's.
+  publish("mine", "", "");
+  note.scheduler = SchedulerKind::kLsf;
+  EXPECT_EQ(RecordedName(directory_, note), "mine");
+  note.scheduler = SchedulerKind::kSlurm;
+  WriteText(folder_.File("servers/mine.json"), "{");
+  EXPECT_EQ(RecordedName(directory_, note), "mine");
 }
 
 TEST_F(Notes, AFolderThatCannotBeWrittenIsSaidBeforeAnythingIsSubmitted) {
