@@ -179,6 +179,11 @@ class Up(UpCase):
         self.assertIn("hotplate up --again", err)
         self.assertIn("--no-such-option", self.hotplate("logs"))
 
+    def test_who_asked_for_gpus_is_not_served_by_the_cpu(self):
+        """The lab's GPUs have no driver: without --device cpu the daemon says so, and ends."""
+        self.hotplate("up", "--gpus", "1", "--time", "10m", code=NO_DAEMON,
+                      says=["no usable CUDA device", "before its daemon was ready"])
+
     def test_a_job_that_was_cancelled_by_hand(self):
         job = self.up()["jobId"]
         self.lab.run("login", ["scancel", job], check=True)

@@ -206,18 +206,25 @@ std::string Page(const Site& site) {
 absl::Status ListSites(const Invocation& call) {
   const std::vector<std::string> names = SiteNames(call.environment);
   std::vector<std::string> json;
-  Table table({"SITE", "WHERE", "SCHEDULER", "STATUS", "GPU TYPES"});
+  // Where they are from, once not all are built in.
+  std::vector<std::vector<std::string>> rows = {{"SITE", "WHERE", "SCHEDULER", "STATUS", "GPU TYPES", "PROFILE"}};
+  bool all_built_in = true;
   absl::Status broken;
   for (const std::string& name : names) {
     const auto site = FindSite(name, call.environment);
+    all_built_in = all_built_in && site.ok() && site->origin == "built in";
     if (!site.ok()) {  // the others are shown all the same
       broken = broken.ok() ? site.status() : broken;
-      table.Row({name, "(its profile is not valid)", "-", "-", "-"});
+      rows.push_back({name, "(its profile is not valid)", "-", "-", "-", "-"});
       continue;
     }
-    table.Row({name, site->title, Word(site->scheduler), Word(site->status), Types(*site)});
+    rows.push_back({name, site->title, Word(site->scheduler), Word(site->status), Types(*site), site->origin});
     json.push_back(SiteJson(*site));
   }
+  if (all_built_in)
+    for (std::vector<std::string>& row : rows) row.pop_back();
+  Table table(rows.front());
+  for (std::size_t i = 1; i < rows.size(); ++i) table.Row(rows[i]);
   call.output.Answer([&] { return table.Text() + "\none in detail: hotplate sites NAME\n"; },
                      [&] { return JsonObject().Raw("sites", JsonArray(json)).Json(); }, Join(names, "\n"));
   return broken;

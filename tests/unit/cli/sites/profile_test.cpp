@@ -203,7 +203,9 @@ TEST_F(SitesTest, ABrokenFileIsToldAndHindersNoOther) {
   EXPECT_FALSE(FindSite("folder", Variables()).ok());
   const Ran list = Hotplate({"sites"});
   EXPECT_EQ(list.exit, kExitUsage);
-  EXPECT_THAT(list.out, AllOf(HasSubstr("desk"), HasSubstr("(its profile is not valid)"), HasSubstr("Kebnekaise")));
+  EXPECT_THAT(list.out, AllOf(HasSubstr("desk"), HasSubstr("(its profile is not valid)"), HasSubstr("Kebnekaise"),
+                              HasSubstr("built in\n")))
+      << "where each is from, once one is not built in";
   EXPECT_THAT(list.err, HasSubstr("desk.toml:3"));
 }
 
