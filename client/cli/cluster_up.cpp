@@ -1,15 +1,15 @@
 #include "client/cli/cluster_up.h"
 
 #include <algorithm>
-#include <cctype>
+#include <sstream>
 
-#include "client/cli/absence.h"
 #include "client/cli/allocation_text.h"
 #include "client/cli/daemon_start.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/private_folder.h"
 #include "client/cli/records.h"
+#include "client/cli/scheduler/slurm.h"
 #include "client/cli/up_wait.h"
 
 namespace hotplate::cli {
@@ -65,6 +65,24 @@ absl::StatusOr<Site> WantedSite(const Invocation& call, const Arguments& argumen
       "job; there is no sbatch in PATH here. Sites: hotplate sites");
 }
 
+// sbatch takes some of its directives from variables, which would count more than the script.
+void TellOfVariables(const Invocation& call, const Site& site, const std::string& account, const std::string& script) {
+  if (site.scheduler != SchedulerKind::kSlurm) return;
+  for (const std::string& name : slurm::VariablesAgainst(script)) {
+    const auto value = call.environment(name);
+    if (value && !(name == "SBATCH_ACCOUNT" && *value == account))
+      call.console.err << "! " << name << "=" << Printable(*value) << " is left out: the script decides\n";
+  }
+}
+
+// The account that is used outside of Hotplate too, where the user said none and the site wants one.
+void TakeSlurmsAccount(const Invocation& call, const Site& site, AllocationRequest& request) {
+  if (!request.account.empty() || !site.account.fallback.empty() || site.scheduler != SchedulerKind::kSlurm) return;
+  request.account = call.environment("SBATCH_ACCOUNT").value_or("");
+  if (!request.account.empty())
+    call.console.err << "! --account " << Printable(request.account) << ", as SBATCH_ACCOUNT says" << std::endl;
+}
+
 absl::StatusOr<AllocationRequest> Request(const Invocation& call, const Arguments& arguments) {
   AllocationRequest request;
   request.account = arguments.Text("account").value_or(call.settings.account);
@@ -75,7 +93,7 @@ absl::StatusOr<AllocationRequest> Request(const Invocation& call, const Argument
   request.exclusive = arguments.Flag("exclusive");
   request.directives = arguments.All("directive");
   request.name = arguments.Text("name").value_or(call.environment("HOTPLATE_NAME").value_or(""));
-  const auto gpus = arguments.Integer("gpus", 1, kMostGpus);
+  const auto gpus = arguments.Integer("gpus", 0, kMostGpus);  // none: where a site's profile has such nodes
   if (!gpus.ok()) return gpus.status();
   if (*gpus) request.gpus = static_cast<int>(**gpus);
   const auto cpus = arguments.Integer("cpus", 1, 1'000'000);
@@ -107,8 +125,7 @@ absl::Status Detached(const Invocation& call, const AllocationNote& note, Schedu
       [&] {
         return Done(call.console, "submitted  " + note.name + "   " +
                                       (status.ok() ? StateText(note.job, *status) : "job " + note.job.id)) +
-               "\n  from here:  hotplate status --server " + note.name + " · wait for it: hotplate up --name " +
-               note.name + " · give it up: hotplate down " + note.name;
+               "\n  from here:  hotplate status · wait for it: hotplate up --name " + note.name + " · hotplate down";
       },
       [&] { return AllocationJson(note, state).Json(); }, note.job.id);
   return absl::OkStatus();
@@ -134,17 +151,9 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
   const auto status = scheduler->State(note.job);
   if (interrupts.interrupted()) return Interrupted("job " + note.job.id + " (" + note.name + ") stays as it is");
   if (!status.ok()) return status.status();
-  if (status->phase == JobStatus::Phase::kEnding) return std::nullopt;  // nothing to wait for
-  if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten) {
+  if (status->phase != JobStatus::Phase::kPending && status->phase != JobStatus::Phase::kRunning) {
     NoteTheEnd(call.settings.directory, note, *status);
     return std::nullopt;
-  }
-  if (note.attached) {
-    Settings settings = call.settings;
-    settings.server = note.name;
-    const auto found = LookForAllocation(
-        {call.command, call.words, call.arguments, settings, call.environment, call.console, call.output});
-    if (found && found->daemon_ended) return AttachedDaemonEnded(call, *found);
   }
   if (call.arguments.Flag("detach")) return Detached(call, note, *scheduler);
   WaitingLine line(call.console, call.output.talkative());
@@ -159,38 +168,15 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
       .Run();
 }
 
-// Allocations that wait or run already, for one who may have forgotten: another one is submitted all the same.
-void TellOfOthers(const Invocation& call, std::stop_token stop) {
-  constexpr int kMost = 3;
-  int told = 0;
-  for (const AllocationNote& note : ReadNotes(call.settings.directory)) {
-    if (note.over() || note.attached) continue;
-    if (++told > kMost) return;
-    const auto status = SchedulerFor(note.scheduler, note.job.cluster, call.environment, stop)->State(note.job);
-    if (!status.ok()) return;
-    if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten)
-      NoteTheEnd(call.settings.directory, note, *status);
-    else if (status->phase != JobStatus::Phase::kEnding)
-      call.console.err << "! " << note.name << " (job " << note.job.id << ", " << Printable(status->state)
-                       << ") is yours already: hotplate up --name " << note.name << " waits for it" << std::endl;
-  }
-}
-
-// What the daemon makes of a cluster's name.
-std::string NamePart(std::string text) {
-  for (char& c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
-  return text;
-}
-
 class ClusterStart {
  public:
   ClusterStart(const Invocation& call, const Arguments& arguments, Site site)
       : call_(call), arguments_(arguments), site_(std::move(site)) {}
 
   absl::Status Run() {
-    const auto request = Request(call_, arguments_);
+    auto request = Request(call_, arguments_);
     if (!request.ok()) return request.status();
+    TakeSlurmsAccount(call_, site_, *request);
     const auto plan = CheckRequest(site_, *request);
     if (!plan.ok()) return plan.status();
     const auto launch = LaunchOf(call_, arguments_, site_);
@@ -203,6 +189,7 @@ class ClusterStart {
     if (!timeout.ok()) return timeout.status();
 
     for (const std::string& warning : plan->warnings) call_.console.err << "! " << Printable(warning) << "\n";
+    TellOfVariables(call_, site_, plan->request.account, *script);
     call_.console.err.flush();
     if (call_.arguments.Flag("dry-run")) {
       call_.output.Answer([&] { return *script; },
@@ -219,7 +206,6 @@ class ClusterStart {
     UpInterrupts interrupts;
     WaitingLine line(call_.console, call_.output.talkative());
     const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
-    if (request->name.empty()) TellOfOthers(call_, interrupts.token());
     const auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
     if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);
@@ -240,29 +226,23 @@ class ClusterStart {
     for (const std::string& folder : {call_.settings.directory, call_.settings.directory + "/logs"})
       if (const absl::Status status = MakePrivateFolder(folder); !status.ok()) return status;
     if (const absl::Status status = PrepareNotes(call_.settings.directory); !status.ok()) return status;
-    const std::string cluster = scheduler.ClusterName();
     const std::string by = scheduler.CheckedBy();
     line.Show("checking", "", "asking " + scheduler.Name() + " …");
     const absl::Status checked = scheduler.Check(script);
     if (interrupts.interrupted()) return Interrupted("nothing was submitted");
-    if (!checked.ok())
+    if (absl::IsAborted(checked)) {
+      line.Say("! " + by + ": " + Printable(std::string(checked.message())) +
+               "\n  nodes may be down or reserved for now; it is submitted, and may be refused or wait");
+    } else if (!checked.ok()) {
       return absl::IsFailedPrecondition(checked) ? checked : WithNextStep(checked, "nothing was submitted");
+    }
     line.Say(Paint(call_.console.err_colour, Tone::kGood, "✓") + " request checked against site profile " + site_.name +
-             (by.empty() ? "" : " and by " + by));
-    // A job that is submitted is noted, whatever is typed meanwhile.
-    interrupts.Hold(
-        [&] { call_.console.err << "\n! " << scheduler.Name() << " takes the job: a moment" << std::endl; });
-    auto note = SubmitAndNote(request, script, cluster, scheduler);
-    interrupts.Release();
-    return note;
-  }
-
-  absl::StatusOr<AllocationNote> SubmitAndNote(const AllocationRequest& request, const std::string& script,
-                                               const std::string& cluster, Scheduler& scheduler) const {
+             (by.empty() || !checked.ok() ? "" : " and by " + by));
     auto job = scheduler.Submit(script);
     if (!job.ok()) return job.status();
-    job->home = job->cluster.empty() ? cluster : job->cluster;
-    job->user = UserNumber();
+    std::istringstream remarks(job->remarks);
+    for (std::string remark; std::getline(remarks, remark);)
+      if (!remark.empty()) call_.console.err << "! " << Printable(remark) << std::endl;
     AllocationNote note{.name = request.name,
                         .site = site_.name,
                         .scheduler = site_.scheduler,
@@ -271,16 +251,17 @@ class ClusterStart {
                         .request = RequestWords(arguments_, site_, request),
                         .gpus = request.gpus,
                         .submit_time = static_cast<EpochSeconds>(Now().seconds())};
-    if (note.name.empty()) note.name = DaemonName(*job);
+    if (note.name.empty()) note.name = DaemonName(*job, scheduler);
     if (const absl::Status status = WriteNote(call_.settings.directory, note); !status.ok())
-      call_.console.err << "! job " << job->id << " is submitted, but " << std::string(status.message()) << std::endl;
+      line.Say("! job " + job->id + " is submitted, but " + std::string(status.message()));
     return note;
   }
 
   // As the daemon will call itself.
-  std::string DaemonName(const SchedulerJob& job) const {
+  std::string DaemonName(const SchedulerJob& job, Scheduler& scheduler) const {
     if (site_.scheduler == SchedulerKind::kLsf) return site_.name + "-" + job.id;
-    return (job.home.empty() ? "slurm" : NamePart(job.home)) + "-" + job.id;
+    const std::string cluster = job.cluster.empty() ? scheduler.ClusterName() : job.cluster;
+    return (cluster.empty() ? "slurm" : cluster) + "-" + job.id;
   }
 
   const Invocation& call_;

@@ -46,15 +46,20 @@ class Slurm : public Scheduler {
   absl::Status Check(const std::string& script) override {
     const auto result = run_({.words = Command("sbatch", cluster_, {"--test-only"}),
                               .input = script,
+                              .without = slurm::VariablesAgainst(script),
                               .timeout = kCheckTimeout,
                               .stop = stop_});
     if (!result.ok()) return NoAnswer(result.status());
-    return result->exit_code == 0 ? absl::OkStatus() : Refused("sbatch --test-only", *result);
+    if (result->exit_code == 0) return absl::OkStatus();
+    if (const std::string words = Trimmed(result->err); slurm::OnlyDoubts(words)) return absl::AbortedError(words);
+    return Refused("sbatch --test-only", *result);
   }
 
   absl::StatusOr<SchedulerJob> Submit(const std::string& script) override {
-    const auto result =
-        run_({.words = Command("sbatch", cluster_, {"--parsable"}), .input = script, .timeout = kSubmitTimeout});
+    const auto result = run_({.words = Command("sbatch", cluster_, {"--parsable"}),
+                              .input = script,
+                              .without = slurm::VariablesAgainst(script),
+                              .timeout = kSubmitTimeout});
     if (absl::IsDeadlineExceeded(result.status()))
       return WithNextStep(NoAnswer(result.status()), "the job may be there all the same: squeue --me");
     if (!result.ok()) return NoAnswer(result.status());
@@ -66,13 +71,11 @@ class Slurm : public Scheduler {
                                        kExitScheduler),
                           "look for it: squeue --me");
     if (job->cluster.empty()) job->cluster = cluster_;
+    job->remarks += (job->remarks.empty() ? "" : "\n") + Trimmed(result->err);
     return *std::move(job);
   }
 
-  absl::StatusOr<JobStatus> State(const SchedulerJob& wanted) override {
-    const auto found = Where(wanted);
-    if (!found.ok()) return found.status();
-    const SchedulerJob& job = *found;
+  absl::StatusOr<JobStatus> State(const SchedulerJob& job) override {
     // -a: jobs of hidden partitions too. -t all: also those that ended a moment ago.
     const auto result = run_(
         {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
@@ -80,37 +83,18 @@ class Slurm : public Scheduler {
          .timeout = kAskTimeout,
          .stop = stop_});
     if (!result.ok()) return NoAnswer(result.status());
-    if (auto status = slurm::ParseSqueue(result->out, job.id)) return OfUser(*std::move(status), job);
+    if (auto status = slurm::ParseSqueue(result->out, job.id)) return *std::move(status);
     if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
       return WithExitCode(absl::UnavailableError("squeue: " + Trimmed(result->err)), kExitScheduler);
     return Past(job);
   }
 
-  absl::Status Cancel(const SchedulerJob& wanted) override {
-    const auto found = Where(wanted);
-    if (!found.ok()) return found.status();
-    const SchedulerJob& job = *found;
-    if (!job.user.empty()) {  // an operator may cancel anybody's
-      const auto status = State(job);
-      if (!status.ok()) return status.status();
-      if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded)
-        return absl::OkStatus();
-    }
+  absl::Status Cancel(const SchedulerJob& job) override {
     const auto result = run_({.words = Command("scancel", job.cluster, {job.id}), .timeout = kCancelTimeout});
     if (!result.ok()) return NoAnswer(result.status());
     // One that is over already is as good as cancelled.
     if (result->exit_code == 0 || result->err.find("Invalid job id") != std::string::npos) return absl::OkStatus();
     return Refused("scancel " + job.id, *result);
-  }
-
-  absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) override {
-    if (job.id.find_first_of("_+") == std::string::npos) return job;
-    const auto result = run_({.words = Command("squeue", job.cluster, {"-h", "-a", "-j", job.id, "-o", "%A"}),
-                              .timeout = kAskTimeout,
-                              .stop = stop_});
-    if (!result.ok()) return NoAnswer(result.status());
-    const auto number = slurm::ParseSubmission(result->out);  // a number of its own on the last line, too
-    return number ? SchedulerJob{number->id, job.cluster, job.home, job.user} : job;
   }
 
   std::string ClusterName() override {
@@ -141,35 +125,19 @@ class Slurm : public Scheduler {
     return command;
   }
 
-  // The job with the cluster that has to be named for it: the one of this host may have another job of that number.
-  absl::StatusOr<SchedulerJob> Where(SchedulerJob job) {
-    if (!job.cluster.empty() || job.home.empty()) return job;
-    if (own_name_.empty()) own_name_ = ClusterName();
-    if (own_name_.empty())
-      return WithExitCode(absl::UnavailableError("scontrol show config does not tell which cluster this is"),
-                          kExitScheduler);
-    if (own_name_ != job.home) job.cluster = job.home;
-    return job;
-  }
-
-  // Another user's job has that number by now: this one is long over.
-  static JobStatus OfUser(JobStatus status, const SchedulerJob& job) {
-    return job.user.empty() || status.user.empty() || status.user == job.user ? std::move(status) : JobStatus{};
-  }
-
   // squeue forgets a job minutes after its end. Where there is accounting, it remembers; else nobody does.
   absl::StatusOr<JobStatus> Past(const SchedulerJob& job) {
     const auto result =
         run_({.words = Command("sacct", job.cluster,
-                               {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,UID"}),
+                               {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,User"}),
               .environment = {{"SLURM_TIME_FORMAT", "%s"}},
               .timeout = kAskTimeout,
               .stop = stop_});
     if (result.ok() && result->exit_code == 0)
       if (auto status = slurm::ParseSacct(result->out)) {
         // The accounting lags behind; squeue is the one to know what goes on.
-        if (status->phase != JobStatus::Phase::kEnded) status->phase = JobStatus::Phase::kForgotten;
-        return OfUser(*std::move(status), job);
+        if (status->phase != JobStatus::Phase::kEnded) return JobStatus{};
+        return *std::move(status);
       }
     return JobStatus{};
   }
@@ -177,7 +145,6 @@ class Slurm : public Scheduler {
   const ProgramRunner run_;
   const std::string cluster_;
   const std::stop_token stop_;
-  std::string own_name_;  // of this host's cluster, once it was asked for
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "client/cli/scheduler/scheduler.h"
 
@@ -21,12 +22,11 @@ namespace slurm {
 std::optional<SchedulerJob> ParseSubmission(const std::string& out);
 
 // The columns that State asks squeue for, with SLURM_TIME_FORMAT=%s.
-// %A: the job's own number, also of a task of an array.
-inline constexpr char kSqueueColumns[] = "%A|%T|%S|%e|%N|%U|%r";
+inline constexpr char kSqueueColumns[] = "%i|%T|%S|%e|%N|%u|%r";
 // The line of `job_id`; nothing if there is none.
 std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id);
 
-// `sacct -n -X -P -o State,Reason,Start,End,NodeList,UID`: the last line, as a job may have been requeued.
+// `sacct -n -X -P -o State,Reason,Start,End,NodeList,User`: the last line, as a job may have been requeued.
 std::optional<JobStatus> ParseSacct(const std::string& out);
 
 // Seconds since 1970 as SLURM_TIME_FORMAT=%s prints them, or "2026-11-21T20:22:13", local; nothing for "N/A",
@@ -38,6 +38,13 @@ std::string ParseClusterName(const std::string& out);
 
 // "CANCELLED by 1001" is CANCELLED; "NODE_FAIL+" is NODE_FAIL.
 JobStatus::Phase PhaseOf(const std::string& state);
+
+// Whether `sbatch --test-only` says in these words what sbatch itself might not: it asks for nodes that are there now,
+// and a submission waits for those that are down or reserved.
+bool OnlyDoubts(const std::string& words);
+
+// The variables by which sbatch would have something else than the script's directives say, or than `up` can handle.
+std::vector<std::string> VariablesAgainst(const std::string& script);
 
 // What to do about the words of sbatch or srun; empty where nothing better than the words themselves is known.
 std::string WhatToDo(const std::string& words);

@@ -91,10 +91,27 @@ constexpr Advice kReasons[] = {
     {"InvalidQOS", "the QOS is not valid: it will not start"},
     {"AccountNotAllowed", "the partition does not take this account: it will not start"},
     {"QOSNotAllowed", "the partition does not take this QOS: it will not start"},
+    {"JobHeldAdmin", "an administrator holds it: ask the site's support why"},
     {"JobHeld", "it is held: scontrol release"},
     {"ReqNodeNotAvail",
      "nodes that it needs are reserved or down, for maintenance perhaps: a shorter --time may fit before"},
+    {"GRESRunMinutes",
+     "running jobs have as many GPU hours before them as they may: it starts later; a shorter --time "
+     "may start sooner"},
+    {"GRESMinutesPerJob",
+     "one job may not have so many GPU hours: it will not start. Ask for a shorter --time or fewer "
+     "--gpus"},
     {"AssocGrpGRESMinutes", "the project's GPU hours are used up"},
+    {"QOSGrpGRESMinutes",
+     "the QOS's GPU hours are used up; yours: sacctmgr -nP show assoc user=$USER format=account,qos"},
+    {"GRESPerJob", "one job may not have so many GPUs: it will not start. Ask for fewer --gpus"},
+    {"GRESPerNode", "not so many GPUs may be had on one node: it will not start. Ask for fewer --gpus"},
+    {"GRESPerUser",
+     "you may have only so many GPUs at a time: it starts when other jobs of yours have ended, and never "
+     "where it alone asks for more: then say fewer --gpus"},
+    {"GRESPerAccount", "the project may have only so many GPUs at a time: it starts when other jobs of it have ended"},
+    {"AssocGrpGRES", "the project has as many GPUs as it may: it starts when other jobs of it have ended"},
+    {"QOSGrpGRES", "all jobs of this QOS together have as many GPUs as they may: it starts when others have ended"},
     {"AssocGrpCPUMinutesLimit", "the project's hours are used up"},
     {"AssocGrpBillingMinutes", "the project's hours are used up"},
     {"WallDurationPerJobLimit", "its time is longer than a limit: it will not start. Ask for a shorter --time"},
@@ -123,12 +140,75 @@ std::string WhatToDoAboutReason(const std::string& reason) { return Lookup(kReas
 
 namespace slurm {
 
+namespace {
+
+constexpr std::string_view kSubmitted = "Submitted batch job ";
+
+// To sbatch a variable counts more than the script. Those of one kind contradict each other, or add up.
+struct Variables {
+  std::vector<std::string_view> options;
+  std::vector<std::string_view> names;
+};
+const std::vector<Variables>& VariablesOfDirectives() {
+  static const std::vector<Variables> all = {
+      {{"-A", "--account"}, {"SBATCH_ACCOUNT"}},
+      {{"-p", "--partition"}, {"SBATCH_PARTITION"}},
+      {{"-t", "--time"}, {"SBATCH_TIMELIMIT"}},
+      {{"-q", "--qos"}, {"SBATCH_QOS"}},
+      {{"-C", "--constraint"}, {"SBATCH_CONSTRAINT"}},
+      {{"-J", "--job-name"}, {"SBATCH_JOB_NAME"}},
+      {{"-o", "--output"}, {"SBATCH_OUTPUT", "SBATCH_ERROR"}},
+      {{"--open-mode"}, {"SBATCH_OPEN_MODE"}},
+      {{"--signal"}, {"SBATCH_SIGNAL"}},
+      {{"--reservation"}, {"SBATCH_RESERVATION"}},
+      {{"--exclusive"}, {"SBATCH_EXCLUSIVE"}},
+      {{"--mem", "--mem-per-cpu", "--mem-per-gpu"},
+       {"SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_GPU"}},
+      {{"-G", "--gpus", "--gres", "--gpus-per-task", "--gpus-per-node"},
+       {"SBATCH_GPUS", "SBATCH_GRES", "SBATCH_GPUS_PER_TASK", "SBATCH_GPUS_PER_NODE"}},
+  };
+  return all;
+}
+
+}  // namespace
+
+bool OnlyDoubts(const std::string& words) {
+  for (const char* doubt : {"Requested node configuration is not available", "Required node not available",
+                            "Requested partition configuration not available"})
+    if (words.find(doubt) != std::string::npos) return true;
+  return false;
+}
+
+std::vector<std::string> VariablesAgainst(const std::string& script) {
+  // Several jobs, and an sbatch that ends with the job.
+  std::vector<std::string> names = {"SBATCH_ARRAY_INX", "SBATCH_WAIT"};
+  constexpr std::string_view kDirective = "#SBATCH ";
+  for (const std::string& line : Lines(script)) {
+    if (line.rfind(kDirective, 0) != 0) continue;
+    const std::string option =
+        line.substr(kDirective.size(), line.find_first_of("= ", kDirective.size()) - kDirective.size());
+    for (const Variables& variables : VariablesOfDirectives())
+      if (std::find(variables.options.begin(), variables.options.end(), option) != variables.options.end())
+        for (const std::string_view name : variables.names)
+          if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  return names;
+}
+
 std::optional<SchedulerJob> ParseSubmission(const std::string& out) {
   const std::vector<std::string> lines = Lines(out);
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     const std::size_t mark = line->find(';');
     SchedulerJob job{line->substr(0, mark), mark == std::string::npos ? "" : line->substr(mark + 1)};
-    if (IsJobId(job.id) && job.cluster.find_first_of(" \t;") == std::string::npos) return job;
+    if (line->rfind(kSubmitted, 0) == 0) {  // a site's wrapper may leave --parsable out
+      std::istringstream words(line->substr(kSubmitted.size()));
+      std::string on, cluster_word;
+      words >> job.id >> on >> cluster_word >> job.cluster;
+    }
+    if (!IsJobId(job.id) || job.cluster.find_first_of(" \t;") != std::string::npos) continue;
+    for (auto other = lines.begin(); other != lines.end(); ++other)
+      if (*other != *line) job.remarks += (job.remarks.empty() ? "" : "\n") + *other;
+    return job;
   }
   return std::nullopt;
 }
@@ -151,9 +231,11 @@ JobStatus::Phase PhaseOf(const std::string& state) {
   const std::string word = state.substr(0, state.find_first_of(" +"));
   for (const char* pending : {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
     if (word == pending) return Phase::kPending;
-  for (const char* running : {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
+  // COMPLETING too: its processes are being ended, nodes are still taken.
+  for (const char* running :
+       {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"})
     if (word == running) return Phase::kRunning;
-  return word == "COMPLETING" || word == "STAGE_OUT" ? Phase::kEnding : Phase::kEnded;
+  return Phase::kEnded;
 }
 
 std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id) {

@@ -92,6 +92,8 @@ std::unique_ptr<std::FILE, CloseFile> InputFile(const std::string& text) {
 class Variables {
  public:
   explicit Variables(const ProgramCall& call) {
+    for (const std::string& name : call.without) replaced_.push_back(name + "=");
+    for (const auto& variable : call.environment) replaced_.push_back(variable.first + "=");
     for (const auto& [name, value] : call.environment) own_.push_back(name + "=" + value);
     for (char** variable = environ; *variable != nullptr; ++variable)
       if (!IsReplaced(*variable)) pointers_.push_back(*variable);
@@ -102,11 +104,10 @@ class Variables {
 
  private:
   bool IsReplaced(const std::string& variable) const {
-    const std::string begin = variable.substr(0, variable.find('=') + 1);
-    return std::any_of(own_.begin(), own_.end(), [&](const std::string& own) { return own.rfind(begin, 0) == 0; });
+    return std::find(replaced_.begin(), replaced_.end(), variable.substr(0, variable.find('=') + 1)) != replaced_.end();
   }
 
-  std::vector<std::string> own_;
+  std::vector<std::string> own_, replaced_;  // NAME=value; NAME=
   std::vector<char*> pointers_;
 };
 

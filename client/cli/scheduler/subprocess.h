@@ -21,6 +21,7 @@ struct ProgramCall {
   std::vector<std::string> words;  // the program, as in PATH or with a slash, and its arguments
   std::string input = {};          // its standard input
   std::vector<std::pair<std::string, std::string>> environment = {};  // set on top of this process's own
+  std::vector<std::string> without = {};                              // variables of this process that it does not get
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   std::size_t longest_output = std::size_t{1} << 20;  // of each stream; what comes after it is dropped
   // Takes standard output as it comes, all of it, in place of ProgramResult::out. False: no more is wanted.

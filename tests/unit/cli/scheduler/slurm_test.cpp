@@ -15,6 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using Phase = JobStatus::Phase;
 
 TEST(SlurmText, TheAnswerOfSbatch) {
@@ -24,7 +25,13 @@ TEST(SlurmText, TheAnswerOfSbatch) {
   EXPECT_EQ(slurm::ParseSubmission("8214;snowy\n")->cluster, "snowy");
   // A submit plug-in of the site's may talk first; federations have ids with large numbers.
   EXPECT_EQ(slurm::ParseSubmission("Your project has used 12 % of its hours.\n134217731;dardel\n\n")->id, "134217731");
-  for (const char* none : {"", "\n", "Submitted batch job\n", "-3\n", "3 4\n", "0x3\n", ";snowy\n"})
+  EXPECT_EQ(slurm::ParseSubmission("Your project has used 12 % of its hours.\n134217731;dardel\n\n")->remarks,
+            "Your project has used 12 % of its hours.");
+  // A wrapper of the site's that leaves --parsable out.
+  EXPECT_EQ(slurm::ParseSubmission("Submitted batch job 41\n")->id, "41");
+  EXPECT_EQ(slurm::ParseSubmission("Submitted batch job 41 on cluster snowy\n")->cluster, "snowy");
+  for (const char* none :
+       {"", "\n", "Submitted batch job\n", "Submitted batch job x\n", "-3\n", "3 4\n", "0x3\n", ";snowy\n"})
     EXPECT_FALSE(slurm::ParseSubmission(none)) << none;
 }
 
@@ -80,9 +87,8 @@ TEST(SlurmText, Times) {
 TEST(SlurmText, States) {
   for (const char* word : {"PENDING", "REQUEUED", "REQUEUE_HOLD"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kPending) << word;
-  for (const char* word : {"RUNNING", "CONFIGURING", "SUSPENDED"})
+  for (const char* word : {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kRunning) << word;
-  EXPECT_EQ(slurm::PhaseOf("COMPLETING"), Phase::kEnding);
   for (const char* word : {"COMPLETED", "CANCELLED by 1001", "CANCELLED+", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
                            "OUT_OF_MEMORY", "BOOT_FAIL", "FAILED", "DEADLINE", "REVOKED"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kEnded) << word;
@@ -120,6 +126,24 @@ TEST(SlurmText, EveryKnownRefusalHasAWayOut) {
   EXPECT_EQ(slurm::WhatToDo("something new"), "");
   EXPECT_NE(WhatToDoAboutReason("PartitionTimeLimit"), "");
   EXPECT_EQ(WhatToDoAboutReason("Priority"), "");
+  for (const char* reason : {"QOSMaxGRESPerUser", "QOSMaxGRESPerJob", "QOSMaxGRESPerNode", "MaxGRESPerAccount",
+                             "AssocGrpGRES", "AssocGrpGRESMinutes", "AssocGrpGRESRunMinutes", "QOSGrpGRES",
+                             "QOSGrpGRESMinutes", "QOSMaxGRESMinutesPerJob", "JobHeldUser", "JobHeldAdmin"})
+    EXPECT_NE(WhatToDoAboutReason(reason), "") << reason;
+  EXPECT_THAT(WhatToDoAboutReason("JobHeldAdmin"), Not(HasSubstr("scontrol release"))) << "users may not";
+  EXPECT_THAT(WhatToDoAboutReason("AssocGrpGRESMinutes"), HasSubstr("hours are used up"));
+  EXPECT_THAT(WhatToDoAboutReason("AssocGrpGRES"), Not(HasSubstr("hours")));
+}
+
+TEST(SlurmText, VariablesThatWouldCountMoreThanTheScript) {
+  EXPECT_THAT(slurm::VariablesAgainst("#!/bin/bash\necho\n"), ElementsAre("SBATCH_ARRAY_INX", "SBATCH_WAIT"));
+  const auto names = slurm::VariablesAgainst(
+      "#!/bin/bash\n#SBATCH -A mine\n#SBATCH --time=01:00:00\n#SBATCH --gres=gpu:1\n#SBATCH --output=/x\n");
+  for (const char* name : {"SBATCH_ARRAY_INX", "SBATCH_WAIT", "SBATCH_ACCOUNT", "SBATCH_TIMELIMIT", "SBATCH_GRES",
+                           "SBATCH_GPUS", "SBATCH_OUTPUT", "SBATCH_ERROR"})
+    EXPECT_THAT(names, testing::Contains(name));
+  for (const char* name : {"SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION"})
+    EXPECT_THAT(names, Not(testing::Contains(name))) << "where the script says nothing it is the user's default";
 }
 
 // Slurm's commands as a script of what they answer.
@@ -180,6 +204,23 @@ TEST_F(SlurmCommands, ARefusalHasSlurmsWordsAndAWayOut) {
               AllOf(HasSubstr("allocation failure: Invalid feature specification"), HasSubstr("sbatch --test-only")));
 }
 
+TEST_F(SlurmCommands, ADoubtIsNoRefusal) {
+  // What --test-only says while the nodes are drained, where sbatch itself has the job wait.
+  Answer({.exit_code = 1, .out = "", .err = "allocation failure: Requested node configuration is not available\n"});
+  const absl::Status status = Slurm()->Check("#SBATCH --time=1\n");
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_EQ(Message(status), "allocation failure: Requested node configuration is not available");
+  EXPECT_THAT(calls_[0].without, testing::Contains("SBATCH_TIMELIMIT"));
+}
+
+TEST_F(SlurmCommands, WhatIsSaidOnSuccessIsKept) {
+  Answer({.exit_code = 0, .out = "12\n", .err = "sbatch: project has used 98 % of its hours\n"});
+  const auto job = Slurm()->Submit("#SBATCH --time=1\n");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->remarks, "sbatch: project has used 98 % of its hours");
+  EXPECT_THAT(calls_[0].without, testing::Contains("SBATCH_TIMELIMIT"));
+}
+
 TEST_F(SlurmCommands, NoSlurmAndNoAnswer) {
   Fail(absl::NotFoundError("no sbatch in PATH"));
   const absl::Status missing = Slurm()->Check("x");
@@ -199,6 +240,12 @@ TEST_F(SlurmCommands, AJobThatSqueueForgotIsLookedUpInTheAccounting) {
   ASSERT_TRUE(known.ok()) << known.status();
   EXPECT_EQ(known->phase, Phase::kEnded);
   EXPECT_EQ(known->state, "TIMEOUT");
+  // The accounting lags: that it runs is not so any more.
+  Answer({.exit_code = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"});
+  Answer({.exit_code = 0, .out = "RUNNING|None|1795292533|Unknown|gpu1|ada\n", .err = ""});
+  const auto lags = Slurm()->State({"12", ""});
+  EXPECT_EQ(lags->phase, Phase::kForgotten);
+  EXPECT_EQ(lags->state, "");
   Answer({.exit_code = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"});
   Answer({.exit_code = 1, .out = "", .err = "Slurm accounting storage is disabled\n"});
   const auto forgotten = Slurm()->State({"12", ""});
@@ -212,41 +259,6 @@ TEST_F(SlurmCommands, CancellingWhatIsOverIsFine) {
   EXPECT_TRUE(Slurm()->Cancel({"999", ""}).ok());
   Answer({.exit_code = 1, .out = "", .err = "scancel: error: Kill job error on job id 3: Access/permission denied\n"});
   EXPECT_EQ(ExitCodeOf(Slurm()->Cancel({"3", ""})), kExitScheduler);
-}
-
-TEST_F(SlurmCommands, AJobOfThatNumberElsewhereIsNotMeant) {
-  const SchedulerJob job{"12", "", "fake", "1001"};
-  Answer({.exit_code = 0, .out = "ClusterName = other\n", .err = ""});
-  Answer({.exit_code = 1, .out = "", .err = "squeue: error: No cluster 'fake' known by database.\n"});
-  const auto slurm = Slurm();
-  EXPECT_TRUE(absl::IsUnavailable(slurm->State(job).status())) << "not over";
-  EXPECT_THAT(calls_[1].words,
-              ElementsAre("squeue", "-M", "fake", "-h", "-a", "-t", "all", "-j", "12", "-o", slurm::kSqueueColumns));
-  // And where it cannot be told which cluster this is.
-  Answer({.exit_code = 1, .out = "", .err = "no answer"});
-  EXPECT_TRUE(absl::IsUnavailable(Slurm()->Cancel(job)));
-  EXPECT_EQ(calls_.size(), 3u);
-}
-
-TEST_F(SlurmCommands, AnotherUsersJobIsNotCancelled) {
-  const SchedulerJob job{"12", "", "fake", "1001"};
-  Answer({.exit_code = 0, .out = "ClusterName = fake\n", .err = ""});
-  Answer({.exit_code = 0, .out = "12|RUNNING|N/A|N/A|gpu1|1002|None\n", .err = ""});
-  const auto slurm = Slurm();
-  EXPECT_TRUE(slurm->Cancel(job).ok()) << "this one is over";
-  EXPECT_EQ(calls_.size(), 2u);
-  Answer({.exit_code = 0, .out = "12|RUNNING|N/A|N/A|gpu1|1001|None\n", .err = ""});
-  Answer({});
-  EXPECT_TRUE(slurm->Cancel(job).ok());
-  EXPECT_THAT(calls_.back().words, ElementsAre("scancel", "12"));
-}
-
-TEST_F(SlurmCommands, ATaskOfAnArrayByItsOwnNumber) {
-  Answer({.exit_code = 0, .out = "4713\n", .err = ""});
-  const auto slurm = Slurm();
-  EXPECT_EQ(slurm->Resolve({"4711_2", ""})->id, "4713");
-  EXPECT_EQ(slurm->Resolve({"4711", ""})->id, "4711");
-  EXPECT_EQ(calls_.size(), 1u);
 }
 
 TEST_F(SlurmCommands, InsideAJobByAnOverlappingStep) {
