@@ -17,39 +17,36 @@ constexpr milliseconds kLook(100);
 constexpr seconds kReachPatience(20);
 // Right after a submission the scheduler may not know the job yet.
 constexpr seconds kForgottenPatience(5);
-
-// The record of this job's daemon. Reading the folder first has a network file system look whether there is news.
-bool HasRecord(const std::string& directory, const AllocationNote& note) {
-  const Settings settings{.directory = directory, .server = note.name};
-  const std::vector<std::string> names = ServerNames(settings);
-  if (std::find(names.begin(), names.end(), note.name) == names.end()) return false;
-  const auto record = RecordOf(settings, note.name);
-  // One that cannot be read is the next call's to complain about. LSF's jobs are unknown to the daemon.
-  return !record || record->slurm_job_id() == note.job.id || note.scheduler == SchedulerKind::kLsf;
-}
+// A daemon that starts publishes sooner; modules that are loaded first take a while.
+constexpr seconds kRecordPatience(30);
 
 }  // namespace
 
 milliseconds NextQuestion(std::chrono::nanoseconds waited, JobStatus::Phase phase) {
+  if (phase == JobStatus::Phase::kEnding) return seconds(1);
   // Its end is what is waited for then, should the daemon not come.
-  if (phase == JobStatus::Phase::kRunning) return seconds(2);
+  if (phase == JobStatus::Phase::kRunning)
+    return std::clamp(std::chrono::duration_cast<milliseconds>(waited / 4), milliseconds(2000), milliseconds(15'000));
   if (waited > std::chrono::hours(1)) return seconds(30);
   if (waited > std::chrono::minutes(10)) return seconds(10);
   return std::clamp(std::chrono::duration_cast<milliseconds>(waited / 2), milliseconds(300), milliseconds(5000));
 }
 
 AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> deadline) const {
-  Result result{End::kInterrupted, {}, {}, absl::OkStatus()};
+  Result result{End::kInterrupted, "", {}, {}, absl::OkStatus()};
   const Steady::time_point begin = now();
   Steady::time_point next_question = begin;
   // When the record was first seen; never, while it is not there.
   constexpr Steady::time_point kNever = Steady::time_point::max();
   Steady::time_point seen = kNever;
+  Steady::time_point running_since = kNever;
   std::string advised;
-  for (;;) {
-    if (HasRecord(directory, note)) {
+  std::set<std::string> others;
+  for (bool told = false;;) {
+    if (const auto name = RecordedName(directory, note, &others)) {
+      result.name = *name;
       seen = std::min(seen, now());
-      if (auto info = ask(note.name); info.ok() && info->state() == v1::SERVING) {
+      if (auto info = ask(*name); info.ok() && info->state() == v1::SERVING) {
         if (result.status.phase != JobStatus::Phase::kRunning)  // Slurm was not asked since
           line.Show("RUNNING", info->node(), "job " + note.job.id + "  RUNNING  on " + info->node());
         result.end = End::kReady;
@@ -66,6 +63,12 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
         (absl::IsPermissionDenied(result.why) || now() - seen > kReachPatience)) {
       result.end = End::kUnreachable;
       return result;
+    }
+    running_since = running ? std::min(running_since, now()) : kNever;
+    if (running && !told && seen == kNever && now() - running_since > kRecordPatience) {
+      line.Say("  ! no record in " + directory +
+               "/servers yet: does the node see that folder? output: " + note.output_file);
+      told = true;
     }
     if (now() >= next_question) {
       const auto status = scheduler.State(note.job);
@@ -87,7 +90,7 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
         if (!advice.empty() && advice != advised) line.Say("  ! " + status->reason + ": " + advice);
         advised = advice;
       }
-      next_question = now() + NextQuestion(now() - begin, result.status.phase);
+      next_question = now() + NextQuestion(now() - (running ? running_since : begin), result.status.phase);
     }
     if (starter_ended()) {
       result.end = End::kOver;

@@ -1,8 +1,10 @@
 #include "client/cli/cluster_up.h"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
+#include "client/cli/absence.h"
 #include "client/cli/allocation_text.h"
 #include "client/cli/daemon_start.h"
 #include "client/cli/json.h"
@@ -125,7 +127,8 @@ absl::Status Detached(const Invocation& call, const AllocationNote& note, Schedu
       [&] {
         return Done(call.console, "submitted  " + note.name + "   " +
                                       (status.ok() ? StateText(note.job, *status) : "job " + note.job.id)) +
-               "\n  from here:  hotplate status · wait for it: hotplate up --name " + note.name + " · hotplate down";
+               "\n  from here:  hotplate status --server " + note.name + " · wait for it: hotplate up --name " +
+               note.name + " · give it up: hotplate down " + note.name;
       },
       [&] { return AllocationJson(note, state).Json(); }, note.job.id);
   return absl::OkStatus();
@@ -151,9 +154,17 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
   const auto status = scheduler->State(note.job);
   if (interrupts.interrupted()) return Interrupted("job " + note.job.id + " (" + note.name + ") stays as it is");
   if (!status.ok()) return status.status();
-  if (status->phase != JobStatus::Phase::kPending && status->phase != JobStatus::Phase::kRunning) {
+  if (status->phase == JobStatus::Phase::kEnding) return std::nullopt;  // nothing to wait for
+  if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten) {
     NoteTheEnd(call.settings.directory, note, *status);
     return std::nullopt;
+  }
+  if (note.attached) {
+    Settings settings = call.settings;
+    settings.server = note.name;
+    const auto found = LookForAllocation(
+        {call.command, call.words, call.arguments, settings, call.environment, call.console, call.output});
+    if (found && found->daemon_ended) return AttachedDaemonEnded(call, *found);
   }
   if (call.arguments.Flag("detach")) return Detached(call, note, *scheduler);
   WaitingLine line(call.console, call.output.talkative());
@@ -166,6 +177,30 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
                 .timeout = *timeout,
                 .submitted = false}
       .Run();
+}
+
+// Allocations that wait or run already, for one who may have forgotten: another one is submitted all the same.
+void TellOfOthers(const Invocation& call, std::stop_token stop) {
+  constexpr int kMost = 3;
+  int told = 0;
+  for (const AllocationNote& note : ReadNotes(call.settings.directory)) {
+    if (note.over() || note.attached) continue;
+    if (++told > kMost) return;
+    const auto status = SchedulerFor(note.scheduler, note.job.cluster, call.environment, stop)->State(note.job);
+    if (!status.ok()) return;
+    if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten)
+      NoteTheEnd(call.settings.directory, note, *status);
+    else if (status->phase != JobStatus::Phase::kEnding)
+      call.console.err << "! " << note.name << " (job " << note.job.id << ", " << Printable(status->state)
+                       << ") is yours already: hotplate up --name " << note.name << " waits for it" << std::endl;
+  }
+}
+
+// What the daemon makes of a cluster's name.
+std::string NamePart(std::string text) {
+  for (char& c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
+  return text;
 }
 
 class ClusterStart {
@@ -206,6 +241,7 @@ class ClusterStart {
     UpInterrupts interrupts;
     WaitingLine line(call_.console, call_.output.talkative());
     const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
+    if (request->name.empty()) TellOfOthers(call_, interrupts.token());
     const auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
     if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);
@@ -226,6 +262,7 @@ class ClusterStart {
     for (const std::string& folder : {call_.settings.directory, call_.settings.directory + "/logs"})
       if (const absl::Status status = MakePrivateFolder(folder); !status.ok()) return status;
     if (const absl::Status status = PrepareNotes(call_.settings.directory); !status.ok()) return status;
+    const std::string cluster = scheduler.ClusterName();
     const std::string by = scheduler.CheckedBy();
     line.Show("checking", "", "asking " + scheduler.Name() + " …");
     const absl::Status checked = scheduler.Check(script);
@@ -238,11 +275,23 @@ class ClusterStart {
     }
     line.Say(Paint(call_.console.err_colour, Tone::kGood, "✓") + " request checked against site profile " + site_.name +
              (by.empty() || !checked.ok() ? "" : " and by " + by));
+    // A job that is submitted is noted, whatever is typed meanwhile.
+    interrupts.Hold(
+        [&] { call_.console.err << "\n! " << scheduler.Name() << " takes the job: a moment" << std::endl; });
+    auto note = SubmitAndNote(request, script, cluster, scheduler);
+    interrupts.Release();
+    return note;
+  }
+
+  absl::StatusOr<AllocationNote> SubmitAndNote(const AllocationRequest& request, const std::string& script,
+                                               const std::string& cluster, Scheduler& scheduler) const {
     auto job = scheduler.Submit(script);
     if (!job.ok()) return job.status();
     std::istringstream remarks(job->remarks);
     for (std::string remark; std::getline(remarks, remark);)
       if (!remark.empty()) call_.console.err << "! " << Printable(remark) << std::endl;
+    job->home = job->cluster.empty() ? cluster : job->cluster;
+    job->user = UserNumber();
     AllocationNote note{.name = request.name,
                         .site = site_.name,
                         .scheduler = site_.scheduler,
@@ -251,17 +300,16 @@ class ClusterStart {
                         .request = RequestWords(arguments_, site_, request),
                         .gpus = request.gpus,
                         .submit_time = static_cast<EpochSeconds>(Now().seconds())};
-    if (note.name.empty()) note.name = DaemonName(*job, scheduler);
+    if (note.name.empty()) note.name = DaemonName(*job);
     if (const absl::Status status = WriteNote(call_.settings.directory, note); !status.ok())
-      line.Say("! job " + job->id + " is submitted, but " + std::string(status.message()));
+      call_.console.err << "! job " << job->id << " is submitted, but " << std::string(status.message()) << std::endl;
     return note;
   }
 
   // As the daemon will call itself.
-  std::string DaemonName(const SchedulerJob& job, Scheduler& scheduler) const {
+  std::string DaemonName(const SchedulerJob& job) const {
     if (site_.scheduler == SchedulerKind::kLsf) return site_.name + "-" + job.id;
-    const std::string cluster = job.cluster.empty() ? scheduler.ClusterName() : job.cluster;
-    return (cluster.empty() ? "slurm" : cluster) + "-" + job.id;
+    return (job.home.empty() ? "slurm" : NamePart(job.home)) + "-" + job.id;
   }
 
   const Invocation& call_;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <iterator>
 
 #include "client/cli/absence.h"
 #include "client/cli/allocation_text.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
+#include "client/cli/up_wait.h"
 
 namespace hotplate::cli {
 namespace {
@@ -23,6 +25,10 @@ constexpr std::chrono::seconds kSilence(30);
 constexpr std::chrono::seconds kMargin(30);
 // A batch script ends with the daemon that is its last line.
 constexpr std::chrono::seconds kLeavesByItself(5);
+// When the scheduler is asked whether it has: it does not go in no time, and the scheduler has others to answer.
+constexpr std::chrono::milliseconds kQuestions[] = {std::chrono::milliseconds(200), std::chrono::milliseconds(300),
+                                                    std::chrono::milliseconds(500), std::chrono::milliseconds(1000),
+                                                    std::chrono::milliseconds(2000)};
 
 // Whether the daemon's process can be seen from here decides how its end is noticed.
 Presence PresenceOf(const v1::GetServerInfoResponse& info, const std::string& record_path, client::Client& client) {
@@ -81,23 +87,27 @@ bool Agreed(const Invocation& call, const std::string& question) {
 absl::Status Release(const Invocation& call, const AllocationNote& note) {
   const auto scheduler = SchedulerFor(note.scheduler, note.job.cluster, call.environment);
   const Steady::time_point start = Steady::now();
-  for (bool cancelled = false;;) {
+  bool cancelled = false;
+  for (std::size_t asked = 0;; ++asked) {
+    poll(nullptr, 0, static_cast<int>(kQuestions[std::min(asked, std::size(kQuestions) - 1)].count()));
     auto status = scheduler->State(note.job);
-    if (status.ok() && status->phase != JobStatus::Phase::kPending && status->phase != JobStatus::Phase::kRunning) {
+    using Phase = JobStatus::Phase;
+    // Slurm may take its time to tidy up the node. Nothing of the job's runs there any more.
+    const bool gone = status.ok() && status->phase == Phase::kEnding && Steady::now() - start > kLeavesByItself;
+    if (gone || (status.ok() && (status->phase == Phase::kEnded || status->phase == Phase::kForgotten))) {
       status->reason = kEndedByDown;
       NoteTheEnd(call.settings.directory, note, *status);
       return absl::OkStatus();
     }
     const nanoseconds waited = Steady::now() - start;
     if (!cancelled && waited > kLeavesByItself) {
-      if (const absl::Status asked = scheduler->Cancel(note.job); !asked.ok()) return asked;
+      if (const absl::Status done = scheduler->Cancel(note.job); !done.ok()) return done;
       cancelled = true;
     }
     if (waited > kLeavesByItself + kMargin)
       return WithNextStep(
           absl::DeadlineExceededError("job " + note.job.id + " was told to end and is not gone after " + Span(waited)),
           scheduler->LookCommand(note.job));
-    poll(nullptr, 0, waited < std::chrono::seconds(1) ? 50 : 500);
   }
 }
 
@@ -118,7 +128,22 @@ absl::Status CancelJob(const Invocation& call, const FoundAllocation& found, con
 // Where no daemon answers: `why`.
 absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = LookForAllocation(call);
+  if (found && found->daemon_ended) {  // as it should be, for --all too
+    const AllocationNote& note = found->note;
+    RemoveNote(call.settings.directory, note.name);
+    call.output.Answer(
+        [&] { return Done(call.console, note.name + " has ended already; job " + note.job.id + " is left to itself"); },
+        [&] { return JsonObject().Text("name", note.name).Text("jobId", note.job.id).Raw("released", "false").Json(); },
+        "");
+    return absl::OkStatus();
+  }
   if (!found || found->note.attached || found->note.over() || !found->status.ok()) return WhyNoDaemon(call, why);
+  if (found->status->phase == JobStatus::Phase::kEnding) {
+    call.output.Answer(
+        [&] { return Done(call.console, found->note.name + ": job " + found->note.job.id + " is ending already"); },
+        [&] { return AllocationJson(found->note, "ENDING").Json(); }, "");
+    return absl::OkStatus();
+  }
   if (found->status->phase == JobStatus::Phase::kPending) return CancelJob(call, *found, "before it started");
   if (!found->has_record) return CancelJob(call, *found, "while its daemon was starting");
   const std::string state = StateText(found->note.job, *found->status);
@@ -126,7 +151,7 @@ absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) 
       Agreed(call, found->note.name + " does not answer, and " + state + ". Cancel it, with all that its daemon does?"))
     return CancelJob(call, *found, "without a word from its daemon");
   return WithNextStep(absl::UnavailableError(std::string(why.message()) + "\n" + state),
-                      "cancel it, with all that its daemon does: hotplate down --cancel");
+                      "cancel it, with all that its daemon does: hotplate down --cancel " + found->note.name);
 }
 
 struct Ended {
@@ -164,6 +189,14 @@ void Tell(const Invocation& call, const Ended& ended) {
       "");
 }
 
+std::optional<AllocationNote> NoteOfJob(const Invocation& call, const v1::Allocation& allocation) {
+  for (const AllocationNote& note : ReadNotes(call.settings.directory))
+    if (note.job.id == allocation.job_id() &&
+        (note.job.home.empty() || allocation.cluster().empty() || note.job.home == allocation.cluster()))
+      return note;
+  return std::nullopt;
+}
+
 absl::Status DownOne(const Invocation& call) {
   const auto timeout = call.arguments.Duration("drain-timeout");
   if (!timeout.ok()) return timeout.status();
@@ -181,8 +214,7 @@ absl::Status DownOne(const Invocation& call) {
   if (const absl::Status status = WaitForTheEnd(call, *info, *client, asked, longest); !status.ok()) return status;
   Ended ended{*info, std::nullopt, Steady::now() - start};
   // Only the job that this very daemon ran in, and only one that `up` submitted.
-  auto note = ReadNote(call.settings.directory, info->name());
-  if (note && note->job.id == info->allocation().job_id()) {
+  if (const auto note = NoteOfJob(call, info->allocation())) {
     if (note->attached) {
       RemoveNote(call.settings.directory, note->name);
     } else {

@@ -24,8 +24,12 @@ namespace hotplate::cli {
 using EpochSeconds = std::int64_t;
 
 struct SchedulerJob {
-  std::string id;            // "32126787"
-  std::string cluster;       // as the scheduler's commands want it; empty: the one they ask by themselves
+  std::string id;       // "32126787"
+  std::string cluster;  // as the scheduler's commands want it; empty: the one they ask by themselves
+  // What tells it from another job of that number, where it is known: the name that its cluster has for itself, and
+  // whose job it is (the user's number: static programs look no names up). On a host of another cluster that one is
+  // asked for it; another user's job is not this one.
+  std::string home = {}, user = {};
   std::string remarks = {};  // what the scheduler or its site said besides when it took the job; for people
 };
 
@@ -36,6 +40,7 @@ struct JobStatus {
   enum class Phase {
     kPending,   // it waits
     kRunning,   // its script runs, or is about to
+    kEnding,    // its processes have ended, or are being ended; the nodes are not given back yet
     kEnded,     // it is over
     kForgotten  // the scheduler knows no such job: it was over long ago, or never was
   };
@@ -43,7 +48,7 @@ struct JobStatus {
   std::string state = {};   // the scheduler's word: "PENDING", "RUNNING", "TIMEOUT"; empty where forgotten
   std::string reason = {};  // why it waits or ended, the scheduler's word; empty: none given
   std::string nodes = {};   // "b-cn1606"
-  std::string user = {};
+  std::string user = {};    // for Slurm the user's number
   std::optional<EpochSeconds> start = {};  // estimated while it waits
   std::optional<EpochSeconds> end = {};    // the limit while it runs
 };
@@ -58,6 +63,8 @@ class Scheduler {
   virtual absl::StatusOr<SchedulerJob> Submit(const std::string& script) = 0;
   virtual absl::StatusOr<JobStatus> State(const SchedulerJob& job) = 0;
   virtual absl::Status Cancel(const SchedulerJob& job) = 0;
+  // The number that the job itself is told, where people may name it in another way ("12_3", a task of an array).
+  virtual absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) { return job; }
   // The name that this cluster has for itself, which daemons call themselves by; empty where it cannot be told.
   virtual std::string ClusterName() = 0;
   // What runs `words` on the first node of a job that runs, beside all that runs there; UNIMPLEMENTED where the

@@ -75,7 +75,10 @@ class Slurm : public Scheduler {
     return *std::move(job);
   }
 
-  absl::StatusOr<JobStatus> State(const SchedulerJob& job) override {
+  absl::StatusOr<JobStatus> State(const SchedulerJob& wanted) override {
+    const auto found = Where(wanted);
+    if (!found.ok()) return found.status();
+    const SchedulerJob& job = *found;
     // -a: jobs of hidden partitions too. -t all: also those that ended a moment ago.
     const auto result = run_(
         {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
@@ -83,18 +86,37 @@ class Slurm : public Scheduler {
          .timeout = kAskTimeout,
          .stop = stop_});
     if (!result.ok()) return NoAnswer(result.status());
-    if (auto status = slurm::ParseSqueue(result->out, job.id)) return *std::move(status);
+    if (auto status = slurm::ParseSqueue(result->out, job.id)) return OfUser(*std::move(status), job);
     if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
       return WithExitCode(absl::UnavailableError("squeue: " + Trimmed(result->err)), kExitScheduler);
     return Past(job);
   }
 
-  absl::Status Cancel(const SchedulerJob& job) override {
+  absl::Status Cancel(const SchedulerJob& wanted) override {
+    const auto found = Where(wanted);
+    if (!found.ok()) return found.status();
+    const SchedulerJob& job = *found;
+    if (!job.user.empty()) {  // an operator may cancel anybody's
+      const auto status = State(job);
+      if (!status.ok()) return status.status();
+      if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded)
+        return absl::OkStatus();
+    }
     const auto result = run_({.words = Command("scancel", job.cluster, {job.id}), .timeout = kCancelTimeout});
     if (!result.ok()) return NoAnswer(result.status());
     // One that is over already is as good as cancelled.
     if (result->exit_code == 0 || result->err.find("Invalid job id") != std::string::npos) return absl::OkStatus();
     return Refused("scancel " + job.id, *result);
+  }
+
+  absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) override {
+    if (job.id.find_first_of("_+") == std::string::npos) return job;
+    const auto result = run_({.words = Command("squeue", job.cluster, {"-h", "-a", "-j", job.id, "-o", "%A"}),
+                              .timeout = kAskTimeout,
+                              .stop = stop_});
+    if (!result.ok()) return NoAnswer(result.status());
+    const auto number = slurm::ParseSubmission(result->out);  // a number of its own on the last line, too
+    return number ? SchedulerJob{number->id, job.cluster, job.home, job.user} : job;
   }
 
   std::string ClusterName() override {
@@ -125,11 +147,27 @@ class Slurm : public Scheduler {
     return command;
   }
 
+  // The job with the cluster that has to be named for it: the one of this host may have another job of that number.
+  absl::StatusOr<SchedulerJob> Where(SchedulerJob job) {
+    if (!job.cluster.empty() || job.home.empty()) return job;
+    if (own_name_.empty()) own_name_ = ClusterName();
+    if (own_name_.empty())
+      return WithExitCode(absl::UnavailableError("scontrol show config does not tell which cluster this is"),
+                          kExitScheduler);
+    if (own_name_ != job.home) job.cluster = job.home;
+    return job;
+  }
+
+  // Another user's job has that number by now: this one is long over.
+  static JobStatus OfUser(JobStatus status, const SchedulerJob& job) {
+    return job.user.empty() || status.user.empty() || status.user == job.user ? std::move(status) : JobStatus{};
+  }
+
   // squeue forgets a job minutes after its end. Where there is accounting, it remembers; else nobody does.
   absl::StatusOr<JobStatus> Past(const SchedulerJob& job) {
     const auto result =
         run_({.words = Command("sacct", job.cluster,
-                               {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,User"}),
+                               {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,UID"}),
               .environment = {{"SLURM_TIME_FORMAT", "%s"}},
               .timeout = kAskTimeout,
               .stop = stop_});
@@ -137,7 +175,7 @@ class Slurm : public Scheduler {
       if (auto status = slurm::ParseSacct(result->out)) {
         // The accounting lags behind; squeue is the one to know what goes on.
         if (status->phase != JobStatus::Phase::kEnded) return JobStatus{};
-        return *std::move(status);
+        return OfUser(*std::move(status), job);
       }
     return JobStatus{};
   }
@@ -145,6 +183,7 @@ class Slurm : public Scheduler {
   const ProgramRunner run_;
   const std::string cluster_;
   const std::stop_token stop_;
+  std::string own_name_;  // of this host's cluster, once it was asked for
 };
 
 }  // namespace

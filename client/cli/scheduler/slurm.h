@@ -22,11 +22,12 @@ namespace slurm {
 std::optional<SchedulerJob> ParseSubmission(const std::string& out);
 
 // The columns that State asks squeue for, with SLURM_TIME_FORMAT=%s.
-inline constexpr char kSqueueColumns[] = "%i|%T|%S|%e|%N|%u|%r";
+// %A: the job's own number, also of a task of an array.
+inline constexpr char kSqueueColumns[] = "%A|%T|%S|%e|%N|%U|%r";
 // The line of `job_id`; nothing if there is none.
 std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id);
 
-// `sacct -n -X -P -o State,Reason,Start,End,NodeList,User`: the last line, as a job may have been requeued.
+// `sacct -n -X -P -o State,Reason,Start,End,NodeList,UID`: the last line, as a job may have been requeued.
 std::optional<JobStatus> ParseSacct(const std::string& out);
 
 // Seconds since 1970 as SLURM_TIME_FORMAT=%s prints them, or "2026-11-21T20:22:13", local; nothing for "N/A",

@@ -231,11 +231,9 @@ JobStatus::Phase PhaseOf(const std::string& state) {
   const std::string word = state.substr(0, state.find_first_of(" +"));
   for (const char* pending : {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
     if (word == pending) return Phase::kPending;
-  // COMPLETING too: its processes are being ended, nodes are still taken.
-  for (const char* running :
-       {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"})
+  for (const char* running : {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
     if (word == running) return Phase::kRunning;
-  return Phase::kEnded;
+  return word == "COMPLETING" || word == "STAGE_OUT" ? Phase::kEnding : Phase::kEnded;
 }
 
 std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id) {

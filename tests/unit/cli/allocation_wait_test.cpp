@@ -173,6 +173,34 @@ TEST_F(WaitTest, ADaemonThatCannotBeReached) {
   EXPECT_LT(now_ - begin_, seconds(5)) << "that will not get better";
 }
 
+TEST_F(WaitTest, ANodeThatDoesNotSeeTheFolder) {
+  scheduler_.states = {Running()};
+  note_.output_file = "/home/ada/out";
+  EXPECT_EQ(Run(seconds(25)).end, End::kTimeout);
+  EXPECT_THAT(err_.str(), Not(HasSubstr("no record in")));
+  EXPECT_EQ(Run(std::chrono::minutes(10)).end, End::kTimeout);
+  EXPECT_THAT(err_.str(), HasSubstr("no record in " + folder_.path() + "/servers yet"));
+  EXPECT_THAT(err_.str(), HasSubstr("/home/ada/out"));
+  EXPECT_EQ(err_.str().find("no record in"), err_.str().rfind("no record in")) << "once";
+  EXPECT_LT(scheduler_.questions, 80) << "Slurm is asked seldom";
+}
+
+TEST_F(WaitTest, TheRecordIsKnownByItsJobWhateverItsName) {
+  scheduler_.states = {Running()};
+  note_.name = "slurm-7";
+  Serve();
+  Publish("7");
+  const auto result = Run();
+  EXPECT_EQ(result.end, End::kReady);
+  EXPECT_EQ(result.name, "fake-7");
+}
+
+TEST_F(WaitTest, OneThatIsEndingIsNotRunning) {
+  scheduler_.states = {JobStatus{.phase = Phase::kEnding, .state = "COMPLETING"},
+                       JobStatus{.phase = Phase::kEnded, .state = "FAILED"}};
+  EXPECT_EQ(Run().end, End::kOver);
+}
+
 TEST_F(WaitTest, InterruptTimeoutAndAStarterThatEnds) {
   scheduler_.states = {Pending("Priority")};
   interrupt_ = seconds(3);
@@ -198,7 +226,9 @@ TEST(NextQuestionTest, SoonAtFirstThenSeldom) {
   EXPECT_LE(NextQuestion(milliseconds(0), Phase::kPending), milliseconds(500));
   EXPECT_EQ(NextQuestion(seconds(60), Phase::kPending), seconds(5));
   EXPECT_GE(NextQuestion(std::chrono::hours(2), Phase::kPending), seconds(30));
-  EXPECT_LE(NextQuestion(std::chrono::hours(2), Phase::kRunning), seconds(2));
+  EXPECT_LE(NextQuestion(milliseconds(0), Phase::kRunning), seconds(2));
+  EXPECT_EQ(NextQuestion(std::chrono::hours(2), Phase::kRunning), seconds(15));
+  EXPECT_EQ(NextQuestion(std::chrono::hours(2), Phase::kEnding), seconds(1));
 }
 
 TEST(WaitingLineTest, OnATerminalOneLineThatIsRedrawn) {

@@ -2,7 +2,10 @@
 // type it, without a cluster.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -48,12 +51,27 @@ class ClusterUpTest : public testing::Test {
     Program("sbatch", "case \"$*\" in *--test-only*) " + branch(test_refusal) + ";; *) " + branch(refusal) +
                           "; cat > submitted; echo 41 >> submissions; echo 41;; esac");
   }
+  // Ada runs this test.
+  static std::string OfThisUser(std::string line) {
+    const std::size_t at = line.find("|ada|");
+    return at == std::string::npos ? line : line.replace(at, 5, "|" + UserNumber() + "|");
+  }
+  // As if its daemon were there, and nobody listens.
+  void Publish(const std::string& name) {
+    folder_.Write("hotplate/servers/" + name + ".json",
+                  R"({"schema_version":1,"name":")" + name +
+                      R"(","slurm_job_id":"41","pid":1,"endpoints":[{"node":"gpu1","address":"127.0.0.1","port":1}],)"
+                      R"("token":")" +
+                      std::string(64, 'a') + "\"}");
+    ASSERT_EQ(chmod(folder_.File("hotplate/servers").c_str(), 0700), 0);
+    ASSERT_EQ(chmod(folder_.File("hotplate/servers/" + name + ".json").c_str(), 0600), 0);
+  }
   // The job's line without its id; empty: squeue does not know it.
   void Squeue(const std::string& line) {
     if (line.empty())
       Program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
     else
-      Program("squeue", "echo '41|" + line + "'");
+      Program("squeue", "echo '41|" + OfThisUser(line) + "'");
   }
 
   Ran Hotplate(const std::vector<std::string>& words) {
@@ -102,8 +120,11 @@ TEST_F(ClusterUpTest, DetachTellsTheJobAndKeepsANote) {
   EXPECT_EQ(note->job.id, "41");
   EXPECT_EQ(note->gpus, 2);
 
+  EXPECT_EQ(note->job.home, "fake") << "a number alone may be another cluster's";
+
   // The commands that follow.
   const Ran status = Hotplate({"status"});
+  EXPECT_THAT(status.out, HasSubstr("give it up: hotplate down fake-41")) << "another one may be current";
   EXPECT_EQ(status.exit, kExitNoDaemon);
   EXPECT_THAT(status.out, AllOf(HasSubstr("fake-41  PENDING"), HasSubstr("(Priority)"), HasSubstr("estimated start")));
   EXPECT_EQ(Field(Hotplate({"status", "--json"}).out, "state"), "PENDING");
@@ -222,10 +243,126 @@ TEST_F(ClusterUpTest, ADaemonThatDoesNotAnswerIsNotCancelledWithoutBeingAsked) {
   ASSERT_EQ(chmod(folder_.File("hotplate/servers/mine.json").c_str(), 0600), 0);
   const Ran asked = Hotplate({"down", "mine"});
   EXPECT_EQ(asked.exit, kExitNoDaemon);
-  EXPECT_THAT(asked.err, AllOf(HasSubstr("job 41  RUNNING  on gpu1"), HasSubstr("hotplate down --cancel")));
+  EXPECT_THAT(asked.err, AllOf(HasSubstr("job 41  RUNNING  on gpu1"), HasSubstr("hotplate down --cancel mine")));
   EXPECT_FALSE(Exists("cancelled"));
   EXPECT_EQ(Hotplate({"down", "mine", "--cancel"}).exit, kExitOk);
   EXPECT_EQ(ReadText(folder_.File("cancelled")), "41\n");
+}
+
+TEST_F(ClusterUpTest, WhatIsPrintedNamesTheAllocation) {
+  const Ran detached = Hotplate({"up", "--name", "mine", "--detach"});
+  EXPECT_THAT(detached.out, AllOf(HasSubstr("hotplate status --server mine"), HasSubstr("hotplate down mine")));
+  // Another one is current.
+  folder_.Write("hotplate/servers/work.json", "{}");
+  std::filesystem::create_symlink("servers/work.json", folder_.File("hotplate/current"));
+  const Ran late = Hotplate({"up", "--name", "mine", "--timeout", "100ms"});
+  EXPECT_THAT(late.err, AllOf(HasSubstr("hotplate status --server mine"), HasSubstr("give it up: hotplate down mine")));
+  EXPECT_EQ(Hotplate({"down", "mine"}).exit, kExitOk);
+  EXPECT_EQ(ReadText(folder_.File("cancelled")), "41\n");
+}
+
+TEST_F(ClusterUpTest, ANumberThatIsAnotherUsersByNowIsNotCancelled) {
+  ASSERT_EQ(Hotplate({"up", "--detach"}).exit, kExitOk);
+  Squeue("RUNNING|1795292533|1795293133|gpu1|4294967|None");
+  EXPECT_EQ(Hotplate({"down"}).exit, kExitNoDaemon);
+  EXPECT_FALSE(Exists("cancelled"));
+}
+
+TEST_F(ClusterUpTest, OnAnotherClustersHostTheJobIsNotOver) {
+  ASSERT_EQ(Hotplate({"up", "--detach"}).exit, kExitOk);
+  Program("scontrol", "echo 'ClusterName = other'");
+  Program("squeue", "case \"$*\" in '-M fake'*) echo '" + OfThisUser("41|PENDING|N/A|N/A||ada|Priority") +
+                        "';; *) echo 'Invalid job id specified' >&2; exit 1;; esac");
+  EXPECT_THAT(Hotplate({"status"}).out, HasSubstr("fake-41  PENDING"));
+  EXPECT_FALSE(ReadNote(Directory(), "fake-41")->over());
+  EXPECT_EQ(Hotplate({"down"}).exit, kExitOk);
+  EXPECT_EQ(ReadText(folder_.File("cancelled")), "-M fake 41\n");
+}
+
+TEST_F(ClusterUpTest, ADeadAllocationDoesNotHideTheNewOne) {
+  ASSERT_EQ(Hotplate({"up", "--name", "old", "--detach"}).exit, kExitOk);
+  Publish("old");
+  std::filesystem::create_symlink("servers/old.json", folder_.File("hotplate/current"));
+  auto note = ReadNote(Directory(), "old");
+  ASSERT_TRUE(note);
+  note->name = "new";
+  note->job.id = "42";
+  ASSERT_TRUE(WriteNote(Directory(), *note).ok());
+  Program("squeue", "case \"$*\" in *' 42 '*) echo '" + OfThisUser("42|PENDING|N/A|N/A||ada|Priority") +
+                        "';; *) echo '" + OfThisUser("41|NODE_FAIL|1795292533|1795292534|gpu1|ada|None") + "';; esac");
+  EXPECT_THAT(Hotplate({"status"}).out, HasSubstr("new  PENDING"));
+  EXPECT_EQ(ReadNote(Directory(), "old")->end_state, "NODE_FAIL");
+  EXPECT_THAT(Hotplate({"jobs"}).err, HasSubstr("new has no daemon yet"));
+  EXPECT_EQ(Hotplate({"down"}).exit, kExitOk);
+  EXPECT_EQ(ReadText(folder_.File("cancelled")), "42\n");
+}
+
+TEST_F(ClusterUpTest, OneThatIsEndingIsNotStarting) {
+  ASSERT_EQ(Hotplate({"up", "--name", "mine", "--detach"}).exit, kExitOk);
+  Squeue("COMPLETING|1795292533|1795293133|gpu1|ada|None");
+  EXPECT_THAT(Hotplate({"status"}).out, HasSubstr("mine  ENDING"));
+  EXPECT_THAT(Hotplate({"jobs"}).err, HasSubstr("mine is ending"));
+  const Ran down = Hotplate({"down"});
+  EXPECT_EQ(down.exit, kExitOk);
+  EXPECT_THAT(down.out, HasSubstr("is ending already"));
+  EXPECT_FALSE(Exists("cancelled"));
+  ASSERT_EQ(Hotplate({"up", "--again", "--detach"}).exit, kExitOk);
+  EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n41\n") << "nothing to wait for";
+}
+
+TEST_F(ClusterUpTest, AnAttachedDaemonThatHasEnded) {
+  const auto attached = [&] {
+    ASSERT_TRUE(WriteNote(Directory(), {.name = "mine",
+                                        .job = {"41", "", "fake"},
+                                        .output_file = "/out",
+                                        .submit_time = 1'000,
+                                        .attached = true,
+                                        .was_ready = true})
+                    .ok());
+  };
+  Squeue("RUNNING|1795292533|1795293133|gpu1|ada|None");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"status"}, {"up", "--name", "mine"}}) {
+    attached();
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitNoDaemon);
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("mine has ended"), HasSubstr("hotplate up --attach 41")));
+    EXPECT_TRUE(ReadNotes(Directory()).empty());
+  }
+  attached();
+  EXPECT_EQ(Hotplate({"down", "--all"}).exit, kExitOk);
+  EXPECT_TRUE(ReadNotes(Directory()).empty());
+  EXPECT_FALSE(Exists("cancelled"));
+}
+
+TEST_F(ClusterUpTest, ASecondOneIsSubmittedButNotWithoutAWord) {
+  EXPECT_THAT(Hotplate({"up", "--detach"}).err, Not(HasSubstr("yours already")));
+  const Ran second = Hotplate({"up", "--detach", "--json"});
+  EXPECT_EQ(second.exit, kExitOk);
+  EXPECT_THAT(second.err, HasSubstr("! fake-41 (job 41, PENDING) is yours already: hotplate up --name fake-41"));
+  EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n41\n");
+}
+
+TEST_F(ClusterUpTest, AClustersNameWithADot) {
+  Program("scontrol", "echo 'ClusterName = lab.example'");
+  EXPECT_EQ(Field(Hotplate({"up", "--detach", "--json"}).out, "name"), "lab-example-41") << "as the daemon has it";
+}
+
+using ClusterUpDeathTest = ClusterUpTest;
+
+TEST_F(ClusterUpDeathTest, WhatIsSubmittedIsNotedWhateverIsTyped) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  Program(
+      "sbatch",
+      "case \"$*\" in *--test-only*) :;; *) kill -INT $PPID; sleep 0.3; kill -INT $PPID; sleep 0.3; echo 41;; esac");
+  EXPECT_EXIT(
+      {
+        const Ran ran = Hotplate({"up"});
+        fputs(ran.err.c_str(), stderr);
+        _exit(ran.exit);
+      },
+      testing::ExitedWithCode(kExitInterrupted), "Slurm takes the job(.|\n)*job 41 \\(fake-41\\) stays as it is");
+  EXPECT_TRUE(ReadNote(Directory(), "fake-41"));
 }
 
 TEST_F(ClusterUpTest, WordsThatDoNotGoTogether) {

@@ -87,8 +87,9 @@ TEST(SlurmText, Times) {
 TEST(SlurmText, States) {
   for (const char* word : {"PENDING", "REQUEUED", "REQUEUE_HOLD"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kPending) << word;
-  for (const char* word : {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED"})
+  for (const char* word : {"RUNNING", "CONFIGURING", "SUSPENDED"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kRunning) << word;
+  EXPECT_EQ(slurm::PhaseOf("COMPLETING"), Phase::kEnding);
   for (const char* word : {"COMPLETED", "CANCELLED by 1001", "CANCELLED+", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
                            "OUT_OF_MEMORY", "BOOT_FAIL", "FAILED", "DEADLINE", "REVOKED"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kEnded) << word;
@@ -259,6 +260,41 @@ TEST_F(SlurmCommands, CancellingWhatIsOverIsFine) {
   EXPECT_TRUE(Slurm()->Cancel({"999", ""}).ok());
   Answer({.exit_code = 1, .out = "", .err = "scancel: error: Kill job error on job id 3: Access/permission denied\n"});
   EXPECT_EQ(ExitCodeOf(Slurm()->Cancel({"3", ""})), kExitScheduler);
+}
+
+TEST_F(SlurmCommands, AJobOfThatNumberElsewhereIsNotMeant) {
+  const SchedulerJob job{"12", "", "fake", "1001"};
+  Answer({.exit_code = 0, .out = "ClusterName = other\n", .err = ""});
+  Answer({.exit_code = 1, .out = "", .err = "squeue: error: No cluster 'fake' known by database.\n"});
+  const auto slurm = Slurm();
+  EXPECT_TRUE(absl::IsUnavailable(slurm->State(job).status())) << "not over";
+  EXPECT_THAT(calls_[1].words,
+              ElementsAre("squeue", "-M", "fake", "-h", "-a", "-t", "all", "-j", "12", "-o", slurm::kSqueueColumns));
+  // And where it cannot be told which cluster this is.
+  Answer({.exit_code = 1, .out = "", .err = "no answer"});
+  EXPECT_TRUE(absl::IsUnavailable(Slurm()->Cancel(job)));
+  EXPECT_EQ(calls_.size(), 3u);
+}
+
+TEST_F(SlurmCommands, AnotherUsersJobIsNotCancelled) {
+  const SchedulerJob job{"12", "", "fake", "1001"};
+  Answer({.exit_code = 0, .out = "ClusterName = fake\n", .err = ""});
+  Answer({.exit_code = 0, .out = "12|RUNNING|N/A|N/A|gpu1|1002|None\n", .err = ""});
+  const auto slurm = Slurm();
+  EXPECT_TRUE(slurm->Cancel(job).ok()) << "this one is over";
+  EXPECT_EQ(calls_.size(), 2u);
+  Answer({.exit_code = 0, .out = "12|RUNNING|N/A|N/A|gpu1|1001|None\n", .err = ""});
+  Answer({});
+  EXPECT_TRUE(slurm->Cancel(job).ok());
+  EXPECT_THAT(calls_.back().words, ElementsAre("scancel", "12"));
+}
+
+TEST_F(SlurmCommands, ATaskOfAnArrayByItsOwnNumber) {
+  Answer({.exit_code = 0, .out = "4713\n", .err = ""});
+  const auto slurm = Slurm();
+  EXPECT_EQ(slurm->Resolve({"4711_2", ""})->id, "4713");
+  EXPECT_EQ(slurm->Resolve({"4711", ""})->id, "4711");
+  EXPECT_EQ(calls_.size(), 1u);
 }
 
 TEST_F(SlurmCommands, InsideAJobByAnOverlappingStep) {
