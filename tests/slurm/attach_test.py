@@ -55,6 +55,23 @@ class Attach(harness.SlurmCase):
         # An allocation that was somebody's own is not what --again asks for.
         self.hotplate("up", "--again", code=harness.USAGE, says="no allocation of before")
 
+    def test_a_daemon_that_has_ended_while_the_allocation_goes_on(self):
+        self.attach("--name", "mine")
+        self.lab.run("login", ["scancel", "--signal=TERM", f"{self.job}.0"], check=True)
+        wait_until(lambda: not list((self.directory / "servers").glob("mine.json")), "it has withdrawn its record")
+        self.hotplate("--server", "mine", "status", code=NO_DAEMON, says=["mine has ended", f"hotplate up --attach {self.job}"])
+        self.hotplate("down", "--all")
+        self.assertEqual(self.state(), "RUNNING")
+
+    def test_a_task_of_an_array(self):
+        array = self.sbatch("--array=3", "-o", "/dev/null", "--wrap", "sleep 1000")
+        task = f"{array}_3"
+        wait_until(lambda: self.lab.squeue("%A", "-t", "RUNNING", "-j", task), "it runs")
+        number = self.lab.squeue("%A", "-j", task)[0]
+        self.hotplate("up", "--attach", task, *ON_CPU, says=f"ready  lab-{number}")
+        self.assertEqual(self.answer("status")["allocation"]["jobId"], number)
+        self.hotplate("down")
+
     def test_its_end_by_the_user_ends_the_daemon_as_well(self):
         self.attach("--name", "mine")
         self.shell.send_signal(signal.SIGTERM)
