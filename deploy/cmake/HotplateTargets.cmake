@@ -36,6 +36,13 @@ if(HOTPLATE_SANITIZER)
   target_compile_options(hotplate_settings INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
 endif()
 
+# For folders of arithmetic: instrumented and not optimised it would take longer than all else. What else an instrumented
+# build holds takes longer to optimise than to run.
+set(HOTPLATE_ARITHMETIC_OPTIONS "")
+if(HOTPLATE_SANITIZER)
+  set(HOTPLATE_ARITHMETIC_OPTIONS -O1)
+endif()
+
 # hotplate_library(NAME SOURCES … [LINK …]): a static library hotplate_NAME with the alias hotplate::NAME. What it may
 # include is what it links: the layers of README's "How it works".
 function(hotplate_library name)
