@@ -141,7 +141,7 @@ class Faults(harness.SlurmCase):
         self.hotplate("status", "--server", name, code=NO_DAEMON, says=["ended", f"job {job}", "FAILED"])
         # The next one is not in its way.
         _, next_name = self.on_gpu1()
-        self.assertEqual(self.answer("status")["name"], next_name)
+        self.assertEqual(self.answer("status", "--server", next_name)["name"], next_name)
 
     def test_what_it_left_running_dies_with_it(self):
         if not self.lab.cgroups:
