@@ -75,29 +75,15 @@ class Slurm : public Scheduler {
     return *std::move(job);
   }
 
-  absl::StatusOr<JobStatus> State(const SchedulerJob& wanted) override {
-    const auto found = Where(wanted);
-    if (!found.ok()) return found.status();
-    const SchedulerJob& job = *found;
-    // -a: jobs of hidden partitions too. -t all: also those that ended a moment ago.
-    const auto result = run_(
-        {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
-         .environment = {{"SLURM_TIME_FORMAT", "%s"}},
-         .timeout = kAskTimeout,
-         .stop = stop_});
-    if (!result.ok()) return NoAnswer(result.status());
-    if (auto status = slurm::ParseSqueue(result->out, job.id)) return OfUser(*std::move(status), job);
-    if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
-      return WithExitCode(absl::UnavailableError("squeue: " + Trimmed(result->err)), kExitScheduler);
-    return Past(job);
-  }
+  absl::StatusOr<JobStatus> State(const SchedulerJob& job) override { return Ask(job, stop_); }
 
   absl::Status Cancel(const SchedulerJob& wanted) override {
-    const auto found = Where(wanted);
+    const std::stop_token to_the_end;  // a Ctrl-C is what asks for it
+    const auto found = Where(wanted, to_the_end);
     if (!found.ok()) return found.status();
     const SchedulerJob& job = *found;
     if (!job.user.empty()) {  // an operator may cancel anybody's
-      const auto status = State(job);
+      const auto status = Ask(job, to_the_end);
       if (!status.ok()) return status.status();
       if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded)
         return absl::OkStatus();
@@ -119,11 +105,7 @@ class Slurm : public Scheduler {
     return number ? SchedulerJob{number->id, job.cluster, job.home, job.user} : job;
   }
 
-  std::string ClusterName() override {
-    if (!cluster_.empty()) return cluster_;
-    const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout, .stop = stop_});
-    return result.ok() && result->exit_code == 0 ? slurm::ParseClusterName(result->out) : "";
-  }
+  std::string ClusterName() override { return cluster_.empty() ? OwnName(stop_) : cluster_; }
 
   absl::StatusOr<std::vector<std::string>> InsideJob(const SchedulerJob& job,
                                                      const std::vector<std::string>& words) override {
@@ -148,14 +130,36 @@ class Slurm : public Scheduler {
   }
 
   // The job with the cluster that has to be named for it: the one of this host may have another job of that number.
-  absl::StatusOr<SchedulerJob> Where(SchedulerJob job) {
+  absl::StatusOr<SchedulerJob> Where(SchedulerJob job, const std::stop_token& stop) {
     if (!job.cluster.empty() || job.home.empty()) return job;
-    if (own_name_.empty()) own_name_ = ClusterName();
+    if (own_name_.empty()) own_name_ = OwnName(stop);
     if (own_name_.empty())
       return WithExitCode(absl::UnavailableError("scontrol show config does not tell which cluster this is"),
                           kExitScheduler);
     if (own_name_ != job.home) job.cluster = job.home;
     return job;
+  }
+
+  std::string OwnName(const std::stop_token& stop) {
+    const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout, .stop = stop});
+    return result.ok() && result->exit_code == 0 ? slurm::ParseClusterName(result->out) : "";
+  }
+
+  absl::StatusOr<JobStatus> Ask(const SchedulerJob& wanted, const std::stop_token& stop) {
+    const auto found = Where(wanted, stop);
+    if (!found.ok()) return found.status();
+    const SchedulerJob& job = *found;
+    // -a: jobs of hidden partitions too. -t all: also those that ended a moment ago.
+    const auto result = run_(
+        {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
+         .environment = {{"SLURM_TIME_FORMAT", "%s"}},
+         .timeout = kAskTimeout,
+         .stop = stop});
+    if (!result.ok()) return NoAnswer(result.status());
+    if (auto status = slurm::ParseSqueue(result->out, job.id)) return OfUser(*std::move(status), job);
+    if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
+      return WithExitCode(absl::UnavailableError("squeue: " + Trimmed(result->err)), kExitScheduler);
+    return Past(job, stop);
   }
 
   // Another user's job has that number by now: this one is long over.
@@ -164,13 +168,13 @@ class Slurm : public Scheduler {
   }
 
   // squeue forgets a job minutes after its end. Where there is accounting, it remembers; else nobody does.
-  absl::StatusOr<JobStatus> Past(const SchedulerJob& job) {
+  absl::StatusOr<JobStatus> Past(const SchedulerJob& job, const std::stop_token& stop) {
     const auto result =
         run_({.words = Command("sacct", job.cluster,
                                {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,UID"}),
               .environment = {{"SLURM_TIME_FORMAT", "%s"}},
               .timeout = kAskTimeout,
-              .stop = stop_});
+              .stop = stop});
     if (result.ok() && result->exit_code == 0)
       if (auto status = slurm::ParseSacct(result->out)) {
         // The accounting lags behind; squeue is the one to know what goes on.

@@ -289,6 +289,23 @@ TEST_F(SlurmCommands, AnotherUsersJobIsNotCancelled) {
   EXPECT_THAT(calls_.back().words, ElementsAre("scancel", "12"));
 }
 
+TEST_F(SlurmCommands, NothingStopsACancellation) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto slurm = MakeSlurm(
+      [this](const ProgramCall& call) -> absl::StatusOr<ProgramResult> {
+        calls_.push_back(call);
+        if (call.stop.stop_requested()) return absl::CancelledError(call.words[0] + " was stopped");
+        return ProgramResult{.exit_code = 0,
+                             .out = call.words[0] == "scontrol" ? "ClusterName = fake\n" : "12|RUNNING||||1001|None\n",
+                             .err = ""};
+      },
+      "", stop.get_token());
+  EXPECT_FALSE(slurm->State({"12", ""}).ok());
+  EXPECT_TRUE(slurm->Cancel({"12", "", "fake", "1001"}).ok());
+  EXPECT_EQ(calls_.back().words.front(), "scancel");
+}
+
 TEST_F(SlurmCommands, ATaskOfAnArrayByItsOwnNumber) {
   Answer({.exit_code = 0, .out = "4713\n", .err = ""});
   const auto slurm = Slurm();
