@@ -4,11 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 #include "client/cli/ending.h"
+#include "client/cli/toml.h"
 
 namespace hotplate::cli {
 namespace {

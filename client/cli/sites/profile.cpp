@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <utility>
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 #include "client/cli/arguments.h"
 #include "client/cli/ending.h"
 #include "client/cli/sites/template.h"
 #include "client/cli/sites/words.h"
+#include "client/cli/toml.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
