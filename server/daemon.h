@@ -5,9 +5,8 @@
 //   4. Serves until a signal, a Shutdown, or the idle timeout: so long without a job, an upload or a download. Whoever
 //      only looks on (top, watch, status) does not keep an allocation burning, and neither do held arrays and results.
 //      Watchers are warned of the allocation's end, and the daemon drains by itself in time for it.
-//   5. Tells its clients, drains within the timeout, saves arrays under a lease, withdraws the record, and leaves in
-//   any
-//      case.
+//   5. Tells its clients, drains within the timeout, saves arrays under a lease, withdraws the record, and leaves
+//      in any case.
 #pragma once
 
 #include "server/config.h"

@@ -7,8 +7,8 @@
  *   3. It compares each kernel's spec hash with the catalogue's; a kernel that differs is not used.
  *   4. open_device for each device, with the driver that the loader has opened; then open_lane on the thread that will
  *      run it.
- *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before a kernel's first
- *      on that lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
+ *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before the first of a
+ *      kernel on that lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
  *   6. upload and forget from any thread but a lane's: arrays that have an identity (kernels/abi.h) may lie on the
  *      device before, between and after tasks. What lies there is a copy: the host's memory keeps every array.
  *   7. close_lane for every lane (any thread, not while it runs), then close_device.
