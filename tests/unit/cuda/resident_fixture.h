@@ -2,22 +2,15 @@
 // driver's with lanes.
 #pragma once
 
-#include <dlfcn.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <memory>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "kernels/cuda/executor.h"
 #include "kernels/cuda/resident_arrays.h"
-#include "tests/unit/cuda/fakes.h"
+#include "tests/unit/cuda/executor_fixture.h"
 
 namespace hotplate {
 
@@ -68,29 +61,10 @@ inline ::testing::AssertionResult Doubled(const HostArray& out, const HostArray&
   return ::testing::AssertionSuccess();
 }
 
-class ResidentTest : public ::testing::Test {
+class ResidentTest : public ExecutorTest {
  protected:
-  ResidentTest() : fake_(Load()) {
-    options_.driver_library = library_;
-    options_.pinned_bytes = 64 * kMiB;
-  }
-  ~ResidentTest() override {
-    fake_.Release();
-    lanes_.clear();
-    device_.reset();
-    EXPECT_EQ(fake_.Counts(), FakeCounts{});
-    EXPECT_THAT(fake_.Misuse(), ::testing::IsEmpty());
-  }
-
   void Open(const FakeScript& script = {}, int lanes = 1) {
-    fake_.Reset(script);
-    Driver driver;
-    Outcome why = Driver::Load(library_, driver);
-    if (why.ok()) why = driver.Check(driver.cuInit(0), "cuInit");
-    if (why.ok()) device_ = DeviceExecutor::Open(options_, nullptr, nullptr, why);
-    for (int i = 0; why.ok() && i < lanes; ++i) {
-      if (auto lane = LaneExecutor::Open(*device_, why)) lanes_.push_back(std::move(lane));
-    }
+    const Outcome why = ExecutorTest::Open(script, lanes);
     ASSERT_TRUE(why.ok()) << why.message();
   }
   // A device whose tasks have so much.
@@ -100,7 +74,6 @@ class ResidentTest : public ::testing::Test {
     Open(script, lanes);
     ASSERT_EQ(device_->info().memory_bytes, bytes);
   }
-  LaneExecutor& lane() { return *lanes_.front(); }
   void Double(HostArray& in, HostArray& out, std::size_t lane = 0) {
     Attempt run;
     const Outcome outcome = run.On(*lanes_[lane], "selu", {&in}, out);
@@ -119,16 +92,6 @@ class ResidentTest : public ::testing::Test {
                            reinterpret_cast<const std::byte*>(array.values.data() + from), (to - from) * 4);
   }
 
-  hotplate_cuda_sample Sampled() {
-    hotplate_cuda_sample sample{};
-    EXPECT_TRUE(device_->Sample(sample));
-    return sample;
-  }
-  int CallsOf(const std::string& name) {
-    const std::vector<std::string> calls = fake_.Calls();
-    return static_cast<int>(
-        std::count_if(calls.begin(), calls.end(), [&](const std::string& call) { return call.starts_with(name); }));
-  }
   // Bytes.
   std::uint64_t Copied(const std::string& name) {
     std::uint64_t sum = 0;
@@ -138,28 +101,6 @@ class ResidentTest : public ::testing::Test {
     return sum;
   }
   std::uint64_t CopiedIn() { return Copied("cuMemcpyHtoDAsync"); }
-  // Waits until `condition` holds; false after a minute.
-  template <typename Condition>
-  static bool Eventually(const Condition& condition) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > until) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return true;
-  }
-
-  void* library_ = nullptr;
-  FakeCuda& fake_;
-  hotplate_cuda_device_options options_{};
-  std::unique_ptr<DeviceExecutor> device_;
-  std::vector<std::unique_ptr<LaneExecutor>> lanes_;
-
- private:
-  FakeCuda& Load() {
-    library_ = dlopen(HOTPLATE_FAKE_CUDA, RTLD_NOW);
-    return FakeCudaOf(library_);
-  }
 };
 
 }  // namespace hotplate
