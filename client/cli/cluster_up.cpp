@@ -13,22 +13,23 @@
 #include "client/cli/records.h"
 #include "client/cli/scheduler/slurm.h"
 #include "client/cli/up_wait.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
 
 constexpr int kMostGpus = 4096;
 
-// The options of `up` that say what is wanted, as opposed to how to wait for it: `up --again` repeats these.
-constexpr const char* kRequestOptions[] = {"account", "gpus", "gpu-type", "time",        "partition",
-                                           "name",    "cpus", "memory",   "idle-timeout"};
+// The options of `up` that say what is wanted, as opposed to how to wait for it: `up --again` repeats these. Account
+// and name are not among them: they may come from the environment or the config file, and there another one by then.
+constexpr const char* kRequestOptions[] = {"gpus", "gpu-type", "time", "partition", "cpus", "memory", "idle-timeout"};
 
 std::vector<std::string> RequestWords(const Arguments& arguments, const Site& site, const AllocationRequest& request) {
   std::vector<std::string> words = {"--site", site.name};
   for (const char* option : kRequestOptions)
     if (const auto value = arguments.Text(option)) words.push_back("--" + std::string(option) + "=" + *value);
-  // From the environment or the config file, perhaps, and there another one by then.
-  if (!arguments.Text("account") && !request.account.empty()) words.push_back("--account=" + request.account);
+  if (!request.account.empty()) words.push_back("--account=" + request.account);
+  if (!request.name.empty()) words.push_back("--name=" + request.name);
   if (arguments.Flag("exclusive")) words.push_back("--exclusive");
   for (const std::string& directive : arguments.All("directive")) words.push_back("--directive=" + directive);
   if (!arguments.rest().empty()) words.push_back("--");
@@ -36,17 +37,16 @@ std::vector<std::string> RequestWords(const Arguments& arguments, const Site& si
   return words;
 }
 
-// What was asked for last time, with what is asked for now on top: of an option that is given twice the last one
-// counts.
-absl::StatusOr<Arguments> Again(const Invocation& call) {
-  std::optional<AllocationNote> last;
-  if (const auto name = call.arguments.Text("name"))
-    last = ReadNote(call.settings.directory, *name);
-  else
-    for (const AllocationNote& note : ReadNotes(call.settings.directory))
-      if (!note.attached && !last) last = note;
-  if (!last || last->attached)
-    return UsageError("--again: no allocation of before is known in " + call.settings.directory + "/allocations");
+// What was asked for last time, as its note has it, with what is asked for now on top: of an option that is given twice
+// the last one counts. `name`: whose note was looked for; empty: the last one's.
+absl::StatusOr<Arguments> Again(const Invocation& call, const std::string& name,
+                                const std::optional<AllocationNote>& last) {
+  if (!last)
+    return UsageError("--again: no allocation " + (name.empty() ? "" : Quoted(name) + " ") + "of before is known in " +
+                      call.settings.directory + "/allocations");
+  if (last->attached)
+    return UsageError("--again: " + Quoted(last->name) + " was no allocation of hotplate up's; a daemon in that job: " +
+                      "hotplate up --attach " + last->job.id);
   std::vector<std::string> words = last->request;
   const auto old_rest = std::find(words.begin(), words.end(), "--");
   const auto new_rest = std::find(call.words.begin(), call.words.end(), "--");
@@ -135,8 +135,8 @@ absl::Status Detached(const Invocation& call, const AllocationNote& note, Schedu
 }
 
 // The allocation of the name that is asked for, or with --again the last one.
-std::optional<AllocationNote> Earlier(const Invocation& call) {
-  if (const auto name = WantedName(call); name.ok() && !name->empty()) return ReadNote(call.settings.directory, *name);
+std::optional<AllocationNote> Earlier(const Invocation& call, const std::string& name) {
+  if (!name.empty()) return ReadNote(call.settings.directory, name);
   if (!call.arguments.Flag("again")) return std::nullopt;
   for (const AllocationNote& note : ReadNotes(call.settings.directory))
     if (!note.attached) return note;
@@ -320,12 +320,13 @@ class ClusterStart {
 }  // namespace
 
 absl::Status ClusterUp(const Invocation& call) {
-  if (const auto name = WantedName(call); !name.ok()) return name.status();
-  if (!call.arguments.Flag("dry-run"))
-    if (const auto earlier = Earlier(call); earlier && !earlier->over())
-      if (const auto ended = WaitOn(call, *earlier)) return *ended;
+  const auto name = WantedName(call);
+  if (!name.ok()) return name.status();
+  const std::optional<AllocationNote> earlier = Earlier(call, *name);
+  if (!call.arguments.Flag("dry-run") && earlier && !earlier->over())
+    if (const auto ended = WaitOn(call, *earlier)) return *ended;
   absl::StatusOr<Arguments> arguments = call.arguments;
-  if (call.arguments.Flag("again")) arguments = Again(call);
+  if (call.arguments.Flag("again")) arguments = Again(call, *name, earlier);
   if (!arguments.ok()) return arguments.status();
   auto site = WantedSite(call, *arguments);
   if (!site.ok()) return site.status();

@@ -223,6 +223,26 @@ TEST_F(ClusterUpTest, AgainAsksForTheSame) {
   EXPECT_THAT(other.out, AllOf(HasSubstr("--lanes"), Not(HasSubstr("--threads"))));
 }
 
+TEST_F(ClusterUpTest, AgainMeansTheOneWhoseNameTheEnvironmentHas) {
+  variables_["HOTPLATE_NAME"] = "mine";
+  ASSERT_EQ(Hotplate({"up", "--gpus", "3", "--detach"}).exit, kExitOk);
+  variables_.clear();
+  ASSERT_EQ(Hotplate({"up", "--name", "other", "--gpus", "2", "--detach"}).exit, kExitOk);
+  variables_["HOTPLATE_NAME"] = "mine";
+  EXPECT_THAT(Hotplate({"up", "--again", "--dry-run"}).out, AllOf(HasSubstr("gpu:3"), HasSubstr("mine")));
+  variables_["HOTPLATE_NAME"] = "nobody";
+  EXPECT_THAT(Hotplate({"up", "--again", "--dry-run"}).err, HasSubstr("no allocation \"nobody\" of before"));
+  variables_.clear();
+  EXPECT_THAT(Hotplate({"up", "--again", "--name", "mine", "--dry-run"}).out, HasSubstr("gpu:3"));
+}
+
+TEST_F(ClusterUpTest, AgainKeepsANameOfTheEnvironment) {
+  variables_["HOTPLATE_NAME"] = "mine";
+  ASSERT_EQ(Hotplate({"up", "--detach"}).exit, kExitOk);
+  variables_.clear();
+  EXPECT_THAT(Hotplate({"up", "--again", "--dry-run"}).out, HasSubstr("--name mine"));
+}
+
 TEST_F(ClusterUpTest, OneThatWaitsIsNotSubmittedTwice) {
   ASSERT_EQ(Hotplate({"up", "--name", "mine", "--detach"}).exit, kExitOk);
   const Ran again = Hotplate({"up", "--name", "mine", "--timeout", "200ms"});
