@@ -12,6 +12,7 @@ import signal
 import subprocess
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 # The mounts come last: after them /proc is another one.
 KINDS = {"net": CLONE_NEWNET, "uts": CLONE_NEWUTS, "ipc": CLONE_NEWIPC, "mnt": CLONE_NEWNS}
@@ -25,6 +26,24 @@ def call(function, *arguments):
     if function(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{function.__name__}: {os.strerror(number)}")
+
+
+def take_mounts_along():
+    """A mount namespace of this process's own, of which nothing gets out, with the root that it sees now.
+
+    Who enters a mount namespace gets the namespace's root. In a chroot that is another one than the process's, so what the
+    process sees is put over it, to be what all see who enter."""
+    call(libc.unshare, CLONE_NEWNS)
+    own = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+    seen = os.open("/", os.O_PATH)
+    call(libc.setns, own, CLONE_NEWNS)
+    call(libc.mount, None, b"/", None, MS_REC | MS_PRIVATE, None)
+    if not os.path.samestat(os.stat(seen), os.stat("/")):
+        os.fchdir(seen)
+        call(libc.mount, b".", b"/", None, MS_BIND | MS_REC, None)
+        call(libc.setns, own, CLONE_NEWNS)
+    os.close(seen)
+    os.close(own)
 
 
 @contextlib.contextmanager
@@ -59,13 +78,14 @@ class Host:
         self.namespaces = {kind: os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in (*KINDS, "pid")}
         self.process_ids = os.readlink(f"/proc/{pid}/ns/pid")
         if self.first:
-            self.run("mount --make-rprivate / && mount -t proc proc /proc && hostname " + name)
+            self.run("mount -t proc proc /proc && hostname " + name)
 
     @staticmethod
     def _leave():
         call(libc.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        call(libc.unshare, CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+        call(libc.unshare, CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+        take_mounts_along()
 
     def start(self, words, uid=0, gid=0, cwd="/", **options):
         """subprocess.Popen on this host; its `pid` is as this machine sees it, so signals reach the command itself."""

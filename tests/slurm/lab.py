@@ -16,6 +16,7 @@ By hand:
 
 import argparse
 import atexit
+import contextlib
 import fcntl
 import json
 import os
@@ -36,7 +37,7 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 CONTROLLERS = ("freezer", "devices")
 # The daemons, on a busy machine.
 PATIENCE = 60
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "ip", "unshare")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "ip", "mount")
 DATABASE_PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db")
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
@@ -52,13 +53,12 @@ def unavailable(accounting=False):
     for program in PROGRAMS + (DATABASE_PROGRAMS if accounting else ()):
         if not shutil.which(program, path=PATH):
             return f"there is no {program}; deploy/install-deps.sh --slurm installs it"
-    trial = subprocess.run(
-        ["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "sh", "-c",
-         "mount --make-rprivate / && mount -t tmpfs trial /tmp && mknod /tmp/gpu c 195 200 && chown 61001 /tmp/gpu && "
-         "hostname trial && ip link add bridge type bridge && ip link add one type veth peer name other"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
-    if trial.returncode != 0:
-        return f"this machine refuses what hosts are made of: {trial.stdout.strip()}"
+    try:
+        with contextlib.closing(hosts.Host("trial")) as trial:
+            trial.run("mount -t tmpfs trial /tmp && mknod /tmp/gpu c 195 200 && chown 61001 /tmp/gpu && "
+                      "ip link add bridge type bridge && ip link add one type veth peer name other")
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        return f"this machine refuses what hosts are made of: {error}"
     return None
 
 
