@@ -25,15 +25,19 @@ std::optional<AllocationNote> NoteOfRecord(const Invocation& call, const std::st
 // A start in a job takes seconds.
 constexpr EpochSeconds kLongestAttachedStart = 600;
 
+// A job that runs, and that a daemon without a record was attached to.
+bool IsLeftAlone(const AllocationNote& note, const JobStatus& status) {
+  return note.attached && note.submit_time > 0 && status.phase == JobStatus::Phase::kRunning &&
+         (note.was_ready || Now().seconds() - note.submit_time > kLongestAttachedStart);
+}
+
 FoundAllocation AskFor(const Invocation& call, const AllocationNote& note) {
   FoundAllocation found{note, JobStatus{}, RecordedName(call.settings.directory, note).has_value()};
   if (note.over()) return found;
   found.status = SchedulerFor(note.scheduler, note.job.cluster, call.environment)->State(note.job);
   if (!found.status.ok()) return found;
+  found.daemon_ended = !found.has_record && IsLeftAlone(note, *found.status);
   const JobStatus::Phase phase = found.status->phase;
-  found.daemon_ended = note.attached && note.submit_time > 0 && phase == JobStatus::Phase::kRunning &&
-                       !found.has_record &&
-                       (note.was_ready || Now().seconds() - note.submit_time > kLongestAttachedStart);
   if (phase != JobStatus::Phase::kEnded && phase != JobStatus::Phase::kForgotten) return found;
   found.note.end_state = found.status->state.empty() ? "UNKNOWN" : found.status->state;
   found.note.end_reason = found.status->reason;
@@ -66,12 +70,15 @@ std::optional<FoundAllocation> LookForAllocation(const Invocation& call) {
   return found;
 }
 
-absl::Status AttachedDaemonEnded(const Invocation& call, const FoundAllocation& found) {
-  RemoveNote(call.settings.directory, found.note.name);
-  return WithNextStep(
-      absl::UnavailableError("the daemon " + found.note.name + " has ended; " +
-                             StateText(found.note.job, *found.status) + " goes on without it"),
-      "again: hotplate up --attach " + found.note.job.id + " · what it said: " + found.note.output_file);
+bool AttachedDaemonHasEnded(const std::string& directory, const AllocationNote& note, const JobStatus& status) {
+  return IsLeftAlone(note, status) && !RecordedName(directory, note);
+}
+
+absl::Status AttachedDaemonEnded(const Invocation& call, const AllocationNote& note, const JobStatus& status) {
+  RemoveNote(call.settings.directory, note.name);
+  return WithNextStep(absl::UnavailableError("the daemon " + note.name + " has ended; " + StateText(note.job, status) +
+                                             " goes on without it"),
+                      "again: hotplate up --attach " + note.job.id + " · what it said: " + note.output_file);
 }
 
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
@@ -98,7 +105,7 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
     return WithNextStep(absl::UnavailableError(note.name + " is ending: " + state),
                         note.attached ? "hotplate logs --server " + note.name
                                       : "hotplate logs --server " + note.name + " · hotplate up --again");
-  if (found->daemon_ended) return AttachedDaemonEnded(call, *found);
+  if (found->daemon_ended) return AttachedDaemonEnded(call, note, *found->status);
   if (!found->has_record)
     return WithNextStep(absl::UnavailableError(note.name + " is starting: " + state),
                         "wait for it: hotplate up --name " + note.name + " · hotplate logs --server " + note.name);

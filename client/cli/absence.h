@@ -22,8 +22,10 @@ struct FoundAllocation {
 // another that is not, unless it was asked for by name.
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call);
 
-// What is said where found.daemon_ended; the note goes.
-absl::Status AttachedDaemonEnded(const Invocation& call, const FoundAllocation& found);
+// Whether the daemon that was attached to this job, which is in that state, is no more; or never came.
+bool AttachedDaemonHasEnded(const std::string& directory, const AllocationNote& note, const JobStatus& status);
+// What is said then; the note goes.
+absl::Status AttachedDaemonEnded(const Invocation& call, const AllocationNote& note, const JobStatus& status);
 
 // `status` of a connection that failed, with what is known of the allocation in place of guesses, and what to do next.
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status);

@@ -159,13 +159,7 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
     NoteTheEnd(call.settings.directory, note, *status);
     return std::nullopt;
   }
-  if (note.attached) {
-    Settings settings = call.settings;
-    settings.server = note.name;
-    const auto found = LookForAllocation(
-        {call.command, call.words, call.arguments, settings, call.environment, call.console, call.output});
-    if (found && found->daemon_ended) return AttachedDaemonEnded(call, *found);
-  }
+  if (AttachedDaemonHasEnded(call.settings.directory, note, *status)) return AttachedDaemonEnded(call, note, *status);
   if (call.arguments.Flag("detach")) return Detached(call, note, *scheduler);
   WaitingLine line(call.console, call.output.talkative());
   return UpWait{.call = call,
@@ -179,14 +173,15 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
       .Run();
 }
 
-// Allocations that wait or run already, for one who may have forgotten: another one is submitted all the same.
-void TellOfOthers(const Invocation& call, std::stop_token stop) {
+// Allocations of this scheduler's that wait or run already, for one who may have forgotten: another one is submitted all
+// the same.
+void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& scheduler) {
   constexpr int kMost = 3;
   int told = 0;
   for (const AllocationNote& note : ReadNotes(call.settings.directory)) {
-    if (note.over() || note.attached) continue;
+    if (note.over() || note.attached || note.scheduler != kind) continue;
     if (++told > kMost) return;
-    const auto status = SchedulerFor(note.scheduler, note.job.cluster, call.environment, stop)->State(note.job);
+    const auto status = scheduler.State(note.job);
     if (!status.ok()) return;
     if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten)
       NoteTheEnd(call.settings.directory, note, *status);
@@ -241,7 +236,7 @@ class ClusterStart {
     UpInterrupts interrupts;
     WaitingLine line(call_.console, call_.output.talkative());
     const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
-    if (request->name.empty()) TellOfOthers(call_, interrupts.token());
+    if (request->name.empty()) TellOfOthers(call_, site_.scheduler, *scheduler);
     const auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
     if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);

@@ -132,17 +132,20 @@ class Slurm : public Scheduler {
   // The job with the cluster that has to be named for it: the one of this host may have another job of that number.
   absl::StatusOr<SchedulerJob> Where(SchedulerJob job, const std::stop_token& stop) {
     if (!job.cluster.empty() || job.home.empty()) return job;
-    if (own_name_.empty()) own_name_ = OwnName(stop);
-    if (own_name_.empty())
+    const std::string own = OwnName(stop);
+    if (own.empty())
       return WithExitCode(absl::UnavailableError("scontrol show config does not tell which cluster this is"),
                           kExitScheduler);
-    if (own_name_ != job.home) job.cluster = job.home;
+    if (own != job.home) job.cluster = job.home;
     return job;
   }
 
+  // Of this host's cluster; asked for until there is an answer.
   std::string OwnName(const std::stop_token& stop) {
+    if (!own_name_.empty()) return own_name_;
     const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout, .stop = stop});
-    return result.ok() && result->exit_code == 0 ? slurm::ParseClusterName(result->out) : "";
+    if (result.ok() && result->exit_code == 0) own_name_ = slurm::ParseClusterName(result->out);
+    return own_name_;
   }
 
   absl::StatusOr<JobStatus> Ask(const SchedulerJob& wanted, const std::stop_token& stop) {
@@ -187,7 +190,7 @@ class Slurm : public Scheduler {
   const ProgramRunner run_;
   const std::string cluster_;
   const std::stop_token stop_;
-  std::string own_name_;  // of this host's cluster, once it was asked for
+  std::string own_name_;  // once OwnName was answered
 };
 
 }  // namespace

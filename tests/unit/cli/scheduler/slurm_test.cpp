@@ -306,6 +306,16 @@ TEST_F(SlurmCommands, NothingStopsACancellation) {
   EXPECT_EQ(calls_.back().words.front(), "scancel");
 }
 
+TEST_F(SlurmCommands, TheClustersOwnNameIsAskedForOnce) {
+  Answer({.exit_code = 0, .out = "ClusterName = fake\n", .err = ""});
+  Answer({.exit_code = 0, .out = "12|PENDING|N/A|N/A||1001|Priority\n", .err = ""});
+  const auto slurm = Slurm();
+  EXPECT_EQ(slurm->ClusterName(), "fake");
+  EXPECT_TRUE(slurm->State({"12", "", "fake", "1001"}).ok());
+  EXPECT_EQ(slurm->ClusterName(), "fake");
+  EXPECT_EQ(calls_.size(), 2u);
+}
+
 TEST_F(SlurmCommands, ATaskOfAnArrayByItsOwnNumber) {
   Answer({.exit_code = 0, .out = "4713\n", .err = ""});
   const auto slurm = Slurm();
