@@ -7,6 +7,7 @@
 #include "client/cli/forwarding.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
+#include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
 namespace {
@@ -111,7 +112,7 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
                         "wait for it: hotplate up --name " + note.name + " · hotplate logs --server " + note.name);
   const std::string advice = ForwardingAdvice(call.settings);
   // What the library advises does not fit: there is a daemon.
-  return WithNextStep(absl::UnavailableError(original.substr(0, original.find("; start one: ")) + "\n" + state),
+  return WithNextStep(absl::UnavailableError(client::WithoutHowToStart(original) + "\n" + state),
                       "hotplate status --server " + note.name + " · hotplate logs --server " + note.name +
                           (advice.empty() ? "" : "\n" + advice));
 }

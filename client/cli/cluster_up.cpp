@@ -173,8 +173,8 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
       .Run();
 }
 
-// Allocations of this scheduler's that wait or run already, for one who may have forgotten: another one is submitted all
-// the same.
+// Allocations of this scheduler's that wait or run already, for one who may have forgotten: another one is submitted
+// all the same.
 void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& scheduler) {
   constexpr int kMost = 3;
   int told = 0;

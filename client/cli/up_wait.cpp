@@ -13,6 +13,7 @@
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
+#include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
 namespace {
@@ -188,11 +189,10 @@ absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& wh
   Settings settings = call.settings;
   settings.server = note.name;
   const std::string advice = ForwardingAdvice(settings);
-  const std::string reason(why.message());
   return WithNextStep(
       WithExitCode(absl::UnavailableError(
                        "the daemon " + note.name + " runs" + (status.nodes.empty() ? "" : " on " + status.nodes) +
-                       ", and cannot be talked to from here: " + reason.substr(0, reason.find("; start one: "))),
+                       ", and cannot be talked to from here: " + client::WithoutHowToStart(std::string(why.message()))),
                    absl::IsPermissionDenied(why) ? kExitNotAllowed : kExitNoDaemon),
       "hotplate status --server " + note.name + " · hotplate logs --server " + note.name +
           " · give it up: hotplate down --cancel " + note.name + (advice.empty() ? "" : "\n" + advice));

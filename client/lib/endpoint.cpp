@@ -350,4 +350,8 @@ absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) 
   return absl::UnavailableError(text + "; " + kHowToStart);
 }
 
+std::string WithoutHowToStart(const std::string& message) {
+  return message.substr(0, message.find(std::string("; ") + kHowToStart));
+}
+
 }  // namespace hotplate::client

@@ -70,4 +70,7 @@ bool KnownDead(const v1::EndpointRecord& record);
 // command that starts a daemon.
 absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason);
 
+// The words of an error of these functions without that command, for who knows that there is a daemon.
+std::string WithoutHowToStart(const std::string& message);
+
 }  // namespace hotplate::client

@@ -255,6 +255,13 @@ TEST(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {
   EXPECT_FALSE(KnownDead(record)) << "nothing can be said about a process elsewhere";
 }
 
+TEST(StaleRecordTest, WhoKnowsThatThereIsADaemonLeavesTheAdviceOut) {
+  const std::string said(NobodyAnswers({SomeRecord(), "/r.json"}, "Connection refused").message());
+  EXPECT_THAT(said, HasSubstr("hotplate up"));
+  EXPECT_THAT(WithoutHowToStart(said), testing::EndsWith("does not answer: Connection refused"));
+  EXPECT_EQ(WithoutHowToStart("another error"), "another error");
+}
+
 TEST(TargetTest, NumericAddressesAndSockets) {
   v1::EndpointRecord record = SomeRecord();
   EXPECT_EQ(TargetOf(record), "ipv4:127.0.0.1:1");
