@@ -109,7 +109,7 @@ std::vector<PartitionLimit> ParsePartitions(const std::string& out) {
     if (bar == std::string::npos || bar == 0) continue;
     const std::string limit = line.substr(bar + 1);
     partitions.emplace_back(Printable(line.substr(0, bar)),
-                            limit == "infinite" ? std::optional(kUnlimited) : ParseTimeLimit(limit));
+                            limit == "infinite" ? std::optional(kUnlimited) : ParseSlurmMinutes(limit));
   }
   return partitions;
 }

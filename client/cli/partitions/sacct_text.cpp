@@ -56,7 +56,7 @@ std::int64_t TasksOf(std::string_view list) {
 
 }  // namespace
 
-std::optional<std::int64_t> ParseTimeLimit(std::string_view text) {
+std::optional<std::int64_t> ParseSlurmMinutes(std::string_view text) {
   if (text == "UNLIMITED") return kUnlimited;
   if (text == "Partition_Limit") return kPartitionLimit;
   std::int64_t days = 0;
@@ -154,7 +154,7 @@ std::optional<SacctRow> ParseSacctRow(std::string_view line) {
     return row;
   }
   const auto eligible = time(4), submit = time(3);
-  const auto minutes = ParseTimeLimit(fields[7]);
+  const auto minutes = ParseSlurmMinutes(fields[7]);
   auto cpus = Count(TresOf(fields[12], "cpu"));
   if (!cpus) cpus = Count(fields[8]);
   if (!minutes || !cpus || (!eligible && !submit)) return std::nullopt;

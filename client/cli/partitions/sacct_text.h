@@ -39,7 +39,7 @@ struct JobStart {
 };
 
 // "[DD-[HH:]]MM:SS" or minutes, "UNLIMITED", "Partition_Limit". Rounded up to minutes.
-std::optional<std::int64_t> ParseTimeLimit(std::string_view text);
+std::optional<std::int64_t> ParseSlurmMinutes(std::string_view text);
 
 // MiB of "4000M", "4G", "1.5T", "100" (MiB); with "c" at the end for each of `cpus`, with "n" for each of `nodes`, as
 // Slurm before 21.08 has them. Nothing for what is no amount, and for 0, which asks for all memory of a node.

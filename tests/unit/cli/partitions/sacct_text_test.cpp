@@ -32,17 +32,17 @@ std::string Fixture(const std::string& name = "sacct_22_05") {
 }
 
 TEST(SacctText, TimeLimits) {
-  EXPECT_EQ(ParseTimeLimit("00:10:00"), 10);
-  EXPECT_EQ(ParseTimeLimit("1-00:00:00"), 24 * 60);
-  EXPECT_EQ(ParseTimeLimit("2-12"), 60 * 60);
-  EXPECT_EQ(ParseTimeLimit("1-02:30"), 26 * 60 + 30);
-  EXPECT_EQ(ParseTimeLimit("00:00:30"), 1);
-  EXPECT_EQ(ParseTimeLimit("05:30"), 6);
-  EXPECT_EQ(ParseTimeLimit("90"), 90);
-  EXPECT_EQ(ParseTimeLimit("UNLIMITED"), kUnlimited);
-  EXPECT_EQ(ParseTimeLimit("Partition_Limit"), kPartitionLimit);
+  EXPECT_EQ(ParseSlurmMinutes("00:10:00"), 10);
+  EXPECT_EQ(ParseSlurmMinutes("1-00:00:00"), 24 * 60);
+  EXPECT_EQ(ParseSlurmMinutes("2-12"), 60 * 60);
+  EXPECT_EQ(ParseSlurmMinutes("1-02:30"), 26 * 60 + 30);
+  EXPECT_EQ(ParseSlurmMinutes("00:00:30"), 1);
+  EXPECT_EQ(ParseSlurmMinutes("05:30"), 6);
+  EXPECT_EQ(ParseSlurmMinutes("90"), 90);
+  EXPECT_EQ(ParseSlurmMinutes("UNLIMITED"), kUnlimited);
+  EXPECT_EQ(ParseSlurmMinutes("Partition_Limit"), kPartitionLimit);
   for (const char* wrong : {"", "INVALID", "-", "1-", ":", "1:2:3:4", "-5", "10m", "99999999999999999999"})
-    EXPECT_FALSE(ParseTimeLimit(wrong)) << wrong;
+    EXPECT_FALSE(ParseSlurmMinutes(wrong)) << wrong;
 }
 
 TEST(SacctText, Memory) {
