@@ -258,7 +258,7 @@ TEST(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {
 TEST(StaleRecordTest, WhoKnowsThatThereIsADaemonLeavesTheAdviceOut) {
   const std::string said(NobodyAnswers({SomeRecord(), "/r.json"}, "Connection refused").message());
   EXPECT_THAT(said, HasSubstr("hotplate up"));
-  EXPECT_THAT(WithoutHowToStart(said), testing::EndsWith("does not answer: Connection refused"));
+  EXPECT_THAT(WithoutHowToStart(said), ::testing::EndsWith("does not answer: Connection refused"));
   EXPECT_EQ(WithoutHowToStart("another error"), "another error");
 }
 
