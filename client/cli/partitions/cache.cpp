@@ -43,9 +43,6 @@ std::optional<SliceName> ParseName(const std::string& name) {
   return slice;
 }
 
-// A cluster's name as a folder's.
-bool IsFolderName(const std::string& name) { return client::IsServerName(name); }
-
 bool IsPrivate(const std::string& folder) {
   struct stat info;
   return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
@@ -60,7 +57,7 @@ std::string CacheFolder(const Settings& settings, const Environment& environment
 }
 
 SliceCache::SliceCache(const std::string& folder, const std::string& cluster, EpochSeconds now, CacheLimits limits) {
-  if (!IsFolderName(cluster)) {
+  if (!client::IsServerName(cluster)) {  // it names a folder
     unusable_ = "the cluster's name is not known";
     return;
   }

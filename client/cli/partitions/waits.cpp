@@ -127,14 +127,10 @@ void WaitTable::Add(const SliceJobs& slice) {
       continue;
     }
     Partition* partition = Find(job.partition);
-    if (partition == nullptr) {
-      ++elsewhere_;
-      continue;
-    }
+    if (partition == nullptr) continue;
     const auto size = SizeOf(job, bins_.measure(), partition->minutes);
     partition->waits[size ? bins_.IndexOf(*size) : bins_.size()].push_back(
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.wait, 0, std::numeric_limits<std::uint32_t>::max())));
-    ++jobs_;
   }
   unreadable_ += slice.unreadable;
 }

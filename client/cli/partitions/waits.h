@@ -79,8 +79,6 @@ class WaitTable {
   std::vector<PartitionWaits> Waits();
 
   const Bins& bins() const { return bins_; }
-  std::size_t jobs() const { return jobs_; }            // started in the partitions to show
-  std::size_t elsewhere() const { return elsewhere_; }  // started in others
   std::int64_t unreadable() const { return unreadable_; }
 
  private:
@@ -98,7 +96,6 @@ class WaitTable {
   const EpochSeconds since_;
   std::vector<Partition> partitions_;
   std::map<std::string, std::size_t> index_;
-  std::size_t jobs_ = 0, elsewhere_ = 0;
   std::int64_t unreadable_ = 0;
 };
 

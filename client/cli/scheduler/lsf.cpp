@@ -97,11 +97,11 @@ std::optional<JobStatus> ParseBjobs(const std::string& out, const std::string& j
   for (std::string line; std::getline(lines, line);) {
     std::vector<std::string> fields;
     std::istringstream words(line);
-    for (std::string field; fields.size() < 4 && std::getline(words, field, '|');)
+    for (std::string field; fields.size() < 3 && std::getline(words, field, '|');)
       fields.push_back(field == "-" ? "" : field);
     std::string reason;
     std::getline(words, reason);
-    if (fields.size() != 4 || fields[0] != job_id) continue;
+    if (fields.size() != 3 || fields[0] != job_id) continue;
     using Phase = JobStatus::Phase;
     const std::string& word = fields[1];
     // In the words that the rest of the program uses.
@@ -115,7 +115,7 @@ std::optional<JobStatus> ParseBjobs(const std::string& out, const std::string& j
                      .state = state,
                      .reason = reason == "-" ? "" : Trimmed(reason),
                      .nodes = fields[2],
-                     .user = fields[3],
+                     .user = {},
                      .start = {},
                      .end = {}};
   }

@@ -16,8 +16,8 @@ namespace lsf {
 // "Job <123> is submitted to queue <batch>."
 std::optional<SchedulerJob> ParseSubmission(const std::string& out);
 
-// The answer of `bjobs -noheader -o "jobid stat exec_host user pend_reason delimiter='|'"`: the line of `job_id`.
-inline constexpr char kBjobsColumns[] = "jobid stat exec_host user pend_reason delimiter='|'";
+// The answer of `bjobs -noheader -o "jobid stat exec_host pend_reason delimiter='|'"`: the line of `job_id`.
+inline constexpr char kBjobsColumns[] = "jobid stat exec_host pend_reason delimiter='|'";
 std::optional<JobStatus> ParseBjobs(const std::string& out, const std::string& job_id);
 
 }  // namespace lsf

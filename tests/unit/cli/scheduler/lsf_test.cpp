@@ -21,17 +21,17 @@ TEST(LsfText, TheAnswerOfBsub) {
 }
 
 TEST(LsfText, Bjobs) {
-  const auto pending = lsf::ParseBjobs("2314|PEND|-|ada|New job is waiting for scheduling;\n", "2314");
+  const auto pending = lsf::ParseBjobs("2314|PEND|-|New job is waiting for scheduling;\n", "2314");
   ASSERT_TRUE(pending);
   EXPECT_EQ(pending->phase, Phase::kPending);
   EXPECT_EQ(pending->reason, "New job is waiting for scheduling;");
-  const auto running = lsf::ParseBjobs("2314|RUN|h49n16|ada|-\n", "2314");
+  const auto running = lsf::ParseBjobs("2314|RUN|h49n16|-\n", "2314");
   ASSERT_TRUE(running);
   EXPECT_EQ(running->phase, Phase::kRunning);
   EXPECT_EQ(running->nodes, "h49n16");
   EXPECT_EQ(running->reason, "");
-  EXPECT_EQ(lsf::ParseBjobs("2314|DONE|h49n16|ada|-\n", "2314")->state, "COMPLETED");
-  EXPECT_EQ(lsf::ParseBjobs("2314|EXIT|h49n16|ada|-\n", "2314")->state, "FAILED");
+  EXPECT_EQ(lsf::ParseBjobs("2314|DONE|h49n16|-\n", "2314")->state, "COMPLETED");
+  EXPECT_EQ(lsf::ParseBjobs("2314|EXIT|h49n16|-\n", "2314")->state, "FAILED");
   EXPECT_FALSE(lsf::ParseBjobs("Job <2314> is not found\n", "2314"));
 }
 
