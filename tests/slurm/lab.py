@@ -122,6 +122,10 @@ class Lab:
         for name, address in ADDRESSES.items():
             host = hosts.Host(name)
             self.hosts[name] = host
+            # A copy of /etc, so that a file that the machine does not have can be there.
+            copy = self.folder / "shared"
+            host.run(f"mount -t tmpfs -o mode=755 etc {copy} && cp -a /etc/. {copy} && mkdir -p {copy}/slurm && touch {copy}/hosts && "
+                     f"mount --move {copy} /etc")
             host.run(" && ".join(f"mount --bind '{source}' '{target}'" for source, target in binds))
             self.ethernet.plug_in(host, f"{address}/24")
         (self.folder / "hosts.json").write_text(json.dumps({name: host.pid for name, host in self.hosts.items()}))
