@@ -35,35 +35,6 @@ std::string PathOf(const std::string& directory, const std::string& name) {
   return FolderOf(directory) + "/" + name + ".json";
 }
 
-absl::Status CannotBeWritten(const std::string& path, int error) {
-  const std::string message = path + " cannot be written: " + std::strerror(error);
-  if (error == ENOSPC || error == EDQUOT)
-    return absl::ResourceExhaustedError(message + "; make room, or choose another place with HOTPLATE_DIR");
-  return absl::PermissionDeniedError(message + "; choose another place with HOTPLATE_DIR");
-}
-
-// Whole or not at all: a draft, then a rename.
-absl::Status WriteWhole(const std::string& path, const std::string& text) {
-  const std::string draft = path + "." + std::to_string(getpid()) + ".draft";
-  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return CannotBeWritten(path, errno);
-  int error = 0;
-  for (std::size_t at = 0; at < text.size() && error == 0;) {
-    const ssize_t written = write(file, text.data() + at, text.size() - at);
-    if (written > 0)
-      at += static_cast<std::size_t>(written);
-    else if (errno != EINTR)
-      error = errno;
-  }
-  // A network file system may tell of a full quota only now.
-  if (fsync(file) != 0 && error == 0 && errno != EINVAL) error = errno;
-  if (close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && rename(draft.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return absl::OkStatus();
-  unlink(draft.c_str());
-  return CannotBeWritten(path, error);
-}
-
 // What only this user can have written; else nothing.
 std::optional<std::string> ReadOwn(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -167,14 +138,14 @@ absl::Status PrepareNotes(const std::string& directory) {
   if (const absl::Status status = client::CheckDirectory(directory); !status.ok()) return status;
   if (const absl::Status status = MakePrivateFolder(FolderOf(directory)); !status.ok()) return status;
   const std::string probe = FolderOf(directory) + "/.probe";
-  if (const absl::Status status = WriteWhole(probe, std::string(4096, '\n')); !status.ok()) return status;
+  if (const absl::Status status = WritePrivateFile(probe, std::string(4096, '\n')); !status.ok()) return status;
   unlink(probe.c_str());
   return absl::OkStatus();
 }
 
 absl::Status WriteNote(const std::string& directory, const AllocationNote& note) {
   if (const absl::Status status = MakePrivateFolder(FolderOf(directory)); !status.ok()) return status;
-  const absl::Status status = WriteWhole(PathOf(directory, note.name), Json(note));
+  const absl::Status status = WritePrivateFile(PathOf(directory, note.name), Json(note));
   if (status.ok()) RemoveOldNotes(directory);
   return status;
 }

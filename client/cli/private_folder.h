@@ -1,4 +1,4 @@
-// Folders below HOTPLATE_DIR that this program makes: for its user alone.
+// Folders and files below HOTPLATE_DIR that this program makes: for its user alone.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace hotplate::cli {
 // With its parents, as far as they are missing; one that is there stays as it is. The error says why not, and to choose
 // another HOTPLATE_DIR.
 absl::Status MakePrivateFolder(const std::string& path);
+
+// In place of what is there; whole or not at all, also where several programs write it at once. The error says why not.
+absl::Status WritePrivateFile(const std::string& path, const std::string& text);
 
 }  // namespace hotplate::cli

@@ -1,6 +1,5 @@
 #include "client/cli/partitions/cache.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,23 +129,9 @@ void SliceCache::Keep(EpochSeconds from, EpochSeconds to, const SliceJobs& jobs)
   if (folder_.empty()) return;
   const std::string text = SliceText(from, to, jobs);
   if (text.size() > kLongestFile) return;
-  const std::string path = PathOf(from, to), draft = path + "." + std::to_string(getpid());
-  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return;
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = write(file, text.data() + written, text.size() - written);
-    if (n <= 0) break;
-    written += static_cast<std::size_t>(n);
-  }
-  const bool whole = close(file) == 0 && written == text.size();
-  std::error_code error;
-  if (whole) fs::rename(draft, path, error);
-  if (!whole || error) {
-    fs::remove(draft, error);
-    return;
-  }
+  if (!WritePrivateFile(PathOf(from, to), text).ok()) return;
   // Those that it covers are of no use any more.
+  std::error_code error;
   for (const EpochSeconds shorter : std::exchange(slices_[from], {to}))
     if (shorter < to) fs::remove(PathOf(from, shorter), error);
 }
