@@ -14,7 +14,7 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::chrono::seconds kShortest = std::chrono::minutes(1), kLongest = std::chrono::hours(24 * 366);
+constexpr std::chrono::seconds kLongest = std::chrono::hours(24 * 366);
 constexpr std::size_t kMostDirectives = 64;
 constexpr int kMostCores = 4096;
 
@@ -252,10 +252,11 @@ absl::Status CheckTime(const Site& site, AllocationPlan& plan) {
     if (!time.ok()) return UsageError("--time: " + std::string(time.status().message()));
     plan.time = *time;
   }
-  if (plan.time < kShortest) return Refused(site, "--time: " + Quoted(plan.request.time) + " is less than a minute");
+  const std::string asked = plan.request.time.empty() ? "the profile's default of " + Span(plan.time)
+                                                      : "--time: " + Quoted(plan.request.time);
+  if (plan.time < kShortestTime) return Refused(site, asked + " is less than a minute");
   if (site.longest_time && plan.time > *site.longest_time)
-    return Refused(site, "--time: " + Quoted(plan.request.time) + " is longer than " + site.name +
-                             " allows: " + Span(*site.longest_time));
+    return Refused(site, asked + " is longer than " + site.name + " allows: " + Span(*site.longest_time));
   return absl::OkStatus();
 }
 

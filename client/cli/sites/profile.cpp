@@ -299,8 +299,11 @@ absl::Status CheckWhole(const Site& site, const std::string& origin) {
   for (const std::string& account : {site.account.example, site.account.fallback})
     if (!account.empty() && !Matches(account, site.account.pattern))
       return wrong("account " + Quoted(account) + " does not match account.pattern " + Quoted(site.account.pattern));
+  if (site.default_time < kShortestTime)
+    return wrong("time.default, " + Span(site.default_time) + ", is less than a minute");
   if (site.longest_time && site.default_time > *site.longest_time)
-    return wrong("time.default is longer than time.limit");
+    return wrong("time.default, " + Span(site.default_time) + ", is longer than time.limit, " +
+                 Span(*site.longest_time));
   return absl::OkStatus();
 }
 

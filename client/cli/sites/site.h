@@ -140,6 +140,9 @@ std::string OutputFile(const Site& site, const std::string& directory, const std
 std::string Word(SchedulerKind scheduler);
 std::string Word(SiteStatus status);
 
+// Schedulers count in minutes.
+inline constexpr std::chrono::seconds kShortestTime = std::chrono::minutes(1);
+
 // "30m", "1h30m", "HH:MM:SS", "D-HH[:MM[:SS]]"; a usage error for the rest, bare numbers among it: schedulers take them
 // for minutes, Hotplate elsewhere for seconds.
 absl::StatusOr<std::chrono::seconds> ParseTimeLimit(const std::string& text);

@@ -133,7 +133,11 @@ TEST(CheckRequestTest, TimesHaveALimit) {
   request.time = "30";
   EXPECT_THAT(Refusal("hpc2n", request), HasSubstr("--time: \"30\" is no time limit without a unit: say 30m"));
   request.time = "30s";
-  EXPECT_THAT(Refusal("hpc2n", request), HasSubstr("less than a minute"));
+  EXPECT_THAT(Refusal("hpc2n", request), HasSubstr("--time: \"30s\" is less than a minute"));
+  Site site = BuiltIn("hpc2n");
+  site.longest_time = minutes(45);
+  EXPECT_THAT(CheckRequest(site, At("a40")).status().ToString(),
+              HasSubstr("the profile's default of 1 h is longer than hpc2n allows: 45 m"));
 }
 
 TEST(CheckRequestTest, WhatTheSiteHasNoDirectiveForIsNotLeftOutSilently) {

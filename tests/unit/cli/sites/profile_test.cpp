@@ -119,6 +119,13 @@ TEST(ProfileTest, GpusMustMakeSense) {
   EXPECT_EQ(with("[[gpu]]\ntype = \"mi100\"\nrefused = \"no CUDA\"\n"), "(accepted)");
 }
 
+TEST(ProfileTest, TheDefaultTimeIsOneThatCanBeAskedFor) {
+  EXPECT_THAT(Wrong("time = {default = \"30s\"}\n" + std::string(kGood)),
+              HasSubstr("time.default, 30.0 s, is less than a minute"));
+  EXPECT_THAT(Wrong("time = {default = \"90m\", limit = \"45m\"}\n" + std::string(kGood)),
+              HasSubstr("time.default, 1 h 30 m, is longer than time.limit, 45 m"));
+}
+
 TEST(ProfileTest, AccountsMatchTheirOwnPattern) {
   EXPECT_THAT(Wrong(std::string(kGood) + "[account]\npattern = \"[a-z]+\"\nexample = \"A1\"\n"),
               HasSubstr("account \"A1\" does not match account.pattern"));
