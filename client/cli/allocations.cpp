@@ -51,8 +51,6 @@ std::optional<std::string> ReadOwn(const std::string& path) {
 }
 
 std::string Json(const AllocationNote& note) {
-  std::vector<std::string> words;
-  for (const std::string& word : note.request) words.push_back(JsonText(word));
   JsonObject object;
   object.Raw("schema_version", "1")
       .Text("name", note.name)
@@ -62,7 +60,7 @@ std::string Json(const AllocationNote& note) {
       .Text("cluster_name", note.job.home)
       .Text("job_id", note.job.id)
       .Text("output_file", note.output_file)
-      .Raw("request", JsonArray(words))
+      .Raw("request", JsonTexts(note.request))
       .Raw("gpus", std::to_string(note.gpus))
       .Raw("submit_time", std::to_string(note.submit_time))
       .Raw("attached", note.attached ? "true" : "false")

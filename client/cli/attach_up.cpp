@@ -72,12 +72,7 @@ absl::Status AttachUp(const Invocation& call) {
   if (!step.ok()) return step.status();
   if (call.arguments.Flag("dry-run")) {
     call.output.Answer([&] { return Join(*step, " "); },
-                       [&] {
-                         std::vector<std::string> json;
-                         for (const std::string& word : *step) json.push_back(JsonText(word));
-                         return JsonObject().Raw("command", JsonArray(json)).Json();
-                       },
-                       Join(*step, " "));
+                       [&] { return JsonObject().Raw("command", JsonTexts(*step)).Json(); }, Join(*step, " "));
     return absl::OkStatus();
   }
 
@@ -89,8 +84,7 @@ absl::Status AttachUp(const Invocation& call) {
     return WithExitCode(absl::NotFoundError("no " + step->front() + " in PATH: is this a login node of the cluster?"),
                         kExitScheduler);
   const std::string log = LogPath(call.settings, *name);
-  for (const std::string& folder : {call.settings.directory, call.settings.directory + "/logs"})
-    if (const absl::Status made = MakePrivateFolder(folder); !made.ok()) return made;
+  if (const absl::Status made = MakePrivateFolder(call.settings.directory + "/logs"); !made.ok()) return made;
   if (const absl::Status prepared = PrepareNotes(call.settings.directory); !prepared.ok()) return prepared;
 
   WaitingLine line(call.console, call.output.talkative());

@@ -254,8 +254,7 @@ class ClusterStart {
   absl::StatusOr<AllocationNote> Submit(const AllocationRequest& request, const std::string& script,
                                         Scheduler& scheduler, WaitingLine& line, UpInterrupts& interrupts) const {
     // Slurm opens the output file on the node before anything runs there, and makes no folder for it.
-    for (const std::string& folder : {call_.settings.directory, call_.settings.directory + "/logs"})
-      if (const absl::Status status = MakePrivateFolder(folder); !status.ok()) return status;
+    if (const absl::Status made = MakePrivateFolder(call_.settings.directory + "/logs"); !made.ok()) return made;
     if (const absl::Status status = PrepareNotes(call_.settings.directory); !status.ok()) return status;
     const std::string cluster = scheduler.ClusterName();
     const std::string by = scheduler.CheckedBy();

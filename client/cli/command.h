@@ -27,6 +27,11 @@ struct Invocation {
   Console& console;
   Output& output;
 
+  // The same with other settings, which must live as long.
+  Invocation With(const Settings& others) const {
+    return {command, words, arguments, others, environment, console, output};
+  }
+
   // The daemon that the settings lead to. Where there is none, the error says what became of its allocation.
   absl::StatusOr<client::Client> Connect() const;
   // The same, with no more in the error than the connection itself tells.

@@ -75,4 +75,10 @@ std::string JsonArray(const std::vector<std::string>& elements) {
   return json + "]";
 }
 
+std::string JsonTexts(const std::vector<std::string>& texts) {
+  std::vector<std::string> elements;
+  for (const std::string& text : texts) elements.push_back(JsonText(text));
+  return JsonArray(elements);
+}
+
 }  // namespace hotplate::cli

@@ -24,6 +24,7 @@ class JsonObject {
   std::string members_;
 };
 
-std::string JsonArray(const std::vector<std::string>& elements);
+std::string JsonArray(const std::vector<std::string>& elements);  // of JSON
+std::string JsonTexts(const std::vector<std::string>& texts);     // an array of them
 
 }  // namespace hotplate::cli

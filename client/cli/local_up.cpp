@@ -31,8 +31,7 @@ class LocalStart {
       return info.status();  // an unsafe record: a new daemon would not make it safe
     const auto program = FindDaemonProgram(call_.environment);
     if (!program.ok()) return program.status();
-    for (const std::string& folder : {call_.settings.directory, call_.settings.directory + "/logs"})
-      if (const absl::Status status = MakePrivateFolder(folder); !status.ok()) return status;
+    if (const absl::Status made = MakePrivateFolder(call_.settings.directory + "/logs"); !made.ok()) return made;
     for (;;) {
       auto again = StartOnce(*program);
       if (!again.ok()) return again.status();

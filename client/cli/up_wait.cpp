@@ -154,10 +154,10 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
       },
       [&] {
         std::vector<std::string> devices;
-        for (const v1::Device& device : info.devices()) devices.push_back(JsonText(device.name()));
+        for (const v1::Device& device : info.devices()) devices.push_back(device.name());
         return AllocationJson(note, "READY")
             .Text("node", info.node())
-            .Raw("devices", JsonArray(devices))
+            .Raw("devices", JsonTexts(devices))
             .Raw("started", submitted ? "true" : "false")
             .Json();
       },

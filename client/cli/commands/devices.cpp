@@ -32,7 +32,7 @@ absl::Status Devices(const Invocation& call) {
   Table table({"ID", "BACK-END", "NAME", "MEMORY", "LANES", "THREADS", "DETAILS"});
   table.AlignRight(3).AlignRight(4).AlignRight(5);
   std::string ids;
-  std::vector<std::string> json, notes;
+  std::vector<std::string> json;
   for (const v1::Device& device : info->devices()) {
     ids += device.id() + "\n";
     json.push_back(ToJson(device));
@@ -42,15 +42,12 @@ absl::Status Devices(const Invocation& call) {
                Details(device, newest)});
   }
   std::string text = table.Text();
-  for (const std::string& note : info->device_notes()) {
-    notes.push_back(JsonText(note));
-    text += "  " + Printable(note) + "\n";
-  }
+  for (const std::string& note : info->device_notes()) text += "  " + Printable(note) + "\n";
   call.output.Answer([&] { return text; },
                      [&] {
                        return JsonObject()
                            .Raw("devices", JsonArray(json))
-                           .Raw("notes", JsonArray(notes))
+                           .Raw("notes", JsonTexts({info->device_notes().begin(), info->device_notes().end()}))
                            .Raw("sample", ToJson(newest))
                            .Json();
                      },

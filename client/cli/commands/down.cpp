@@ -229,7 +229,7 @@ absl::Status DownOne(const Invocation& call) {
 absl::Status DownAs(const Invocation& call, const std::string& name) {
   Settings settings = call.settings;
   settings.server = name;
-  return DownOne({call.command, call.words, call.arguments, settings, call.environment, call.console, call.output});
+  return DownOne(call.With(settings));
 }
 
 absl::Status Down(const Invocation& call) {

@@ -46,12 +46,6 @@ std::vector<std::string> DirectiveTexts(const std::vector<DirectiveTemplate>& di
   return texts;
 }
 
-std::string JsonTexts(const std::vector<std::string>& texts) {
-  std::vector<std::string> json;
-  for (const std::string& text : texts) json.push_back(JsonText(text));
-  return JsonArray(json);
-}
-
 std::string Truth(bool flag) { return flag ? "true" : "false"; }
 
 std::string OfferJson(const GpuOffer& offer) {

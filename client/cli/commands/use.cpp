@@ -15,18 +15,14 @@ absl::Status Use(const Invocation& call) {
     const std::vector<std::string> names = ServerNames(call.settings);
     const std::string current = ServerName(call.settings).value_or("");
     std::string text;
-    std::vector<std::string> json;
-    for (const std::string& name : names) {
-      text += (name == current ? "* " : "  ") + name + "\n";
-      json.push_back(JsonText(name));
-    }
+    for (const std::string& name : names) text += (name == current ? "* " : "  ") + name + "\n";
     for (const AllocationNote& note : ReadNotes(call.settings.directory))
       if (!note.over() && std::find(names.begin(), names.end(), note.name) == names.end())
         text +=
             "  " + note.name + "   (job " + note.job.id + ", no daemon: hotplate status --server " + note.name + ")\n";
     if (text.empty()) text = "no daemon is known in " + call.settings.directory + "; start one: hotplate up\n";
     call.output.Answer([&] { return text; },
-                       [&] { return JsonObject().Text("current", current).Raw("servers", JsonArray(json)).Json(); },
+                       [&] { return JsonObject().Text("current", current).Raw("servers", JsonTexts(names)).Json(); },
                        Join(names, "\n"));
     return absl::OkStatus();
   }
