@@ -40,9 +40,7 @@ FoundAllocation AskFor(const Invocation& call, const AllocationNote& note) {
   found.daemon_ended = !found.has_record && IsLeftAlone(note, *found.status);
   const JobStatus::Phase phase = found.status->phase;
   if (phase != JobStatus::Phase::kEnded && phase != JobStatus::Phase::kForgotten) return found;
-  found.note.end_state = found.status->state.empty() ? "UNKNOWN" : found.status->state;
-  found.note.end_reason = found.status->reason;
-  found.note.end_time = found.status->end;
+  found.note = WithEnd(note, *found.status);
   if (note.submit_time > 0) NoteTheEnd(call.settings.directory, note, *found.status);
   return found;
 }

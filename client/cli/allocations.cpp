@@ -220,17 +220,21 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
 
 std::string UserNumber() { return std::to_string(geteuid()); }
 
-void NoteTheEnd(const std::string& directory, AllocationNote note, const JobStatus& status) {
+AllocationNote WithEnd(AllocationNote note, const JobStatus& status) {
+  note.end_state = status.state.empty() ? "UNKNOWN" : status.state;
+  note.end_reason = status.reason;
+  note.end_time = status.end;
+  return note;
+}
+
+void NoteTheEnd(const std::string& directory, const AllocationNote& note, const JobStatus& status) {
   // A daemon that did not live to withdraw its record would stay the current one for good.
   const Settings settings{.directory = directory};
   if (ServerName(settings) == note.name)
     if (const auto record = RecordOf(settings, note.name); !record || record->slurm_job_id() == note.job.id)
       unlink((directory + "/current").c_str());
-  note.end_state = status.state.empty() ? "UNKNOWN" : status.state;
-  note.end_reason = status.reason;
-  note.end_time = status.end;
   // Only a convenience: where it cannot be written, the scheduler is asked again.
-  WriteNote(directory, note).IgnoreError();
+  WriteNote(directory, WithEnd(note, status)).IgnoreError();
 }
 
 std::unique_ptr<Scheduler> SchedulerFor(SchedulerKind kind, const std::string& cluster, const Environment& environment,

@@ -60,8 +60,10 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
 // This user, as Slurm's commands are told to print one.
 std::string UserNumber();
 
-// Writes into the note how the job ended, for later. Where its daemon is the current one, none is.
-void NoteTheEnd(const std::string& directory, AllocationNote note, const JobStatus& status);
+// The note with how its job ended.
+AllocationNote WithEnd(AllocationNote note, const JobStatus& status);
+// Writes that down, for later. Where its daemon is the current one, none is.
+void NoteTheEnd(const std::string& directory, const AllocationNote& note, const JobStatus& status);
 
 // The scheduler's commands as found in PATH. `stop` ends a question to it, never a submission or a cancellation.
 std::unique_ptr<Scheduler> SchedulerFor(SchedulerKind kind, const std::string& cluster, const Environment& environment,

@@ -22,6 +22,19 @@ Console StandardConsole() {
   return console;
 }
 
+std::optional<std::string> Asked(const Console& console, const std::string& question) {
+  constexpr std::size_t kLongest = 100;
+  if (!console.err_terminal || isatty(STDIN_FILENO) != 1) return std::nullopt;
+  console.err << question << " " << std::flush;
+  // Byte by byte: what comes behind the line is for who reads next.
+  std::string line;
+  for (char c = 0; read(STDIN_FILENO, &c, 1) == 1;) {
+    if (c == '\n') return line;
+    if (line.size() < kLongest) line += c;
+  }
+  return std::nullopt;
+}
+
 TerminalSize SizeOfTerminal() {
   winsize size{};
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO})

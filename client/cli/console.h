@@ -1,6 +1,7 @@
 // Where a command's words go: two streams, and what is known about the terminal behind each.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -19,6 +20,9 @@ struct Console {
 
 // The process's own streams.
 Console StandardConsole();
+
+// What is answered to `question` at the terminal; nothing where there is nobody to ask, or no answer.
+std::optional<std::string> Asked(const Console& console, const std::string& question);
 
 struct TerminalSize {
   int columns = 80;

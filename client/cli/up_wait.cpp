@@ -1,7 +1,6 @@
 #include "client/cli/up_wait.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <cctype>
 #include <string_view>
@@ -23,17 +22,6 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t kTailLines = 12;
 // A node's last words may take that long to be seen through a network file system.
 constexpr std::chrono::milliseconds kLastWords(3000);
-
-// One line from the terminal; nothing at its end.
-std::optional<std::string> ReadLine() {
-  std::string line;
-  for (char c = 0;;) {
-    const ssize_t got = read(STDIN_FILENO, &c, 1);
-    if (got <= 0) return std::nullopt;
-    if (c == '\n') return line;
-    if (line.size() < 100) line += c;
-  }
-}
 
 // The words of a job that failed, once they are there.
 std::string LastWords(const std::string& path, std::size_t start) {
@@ -201,12 +189,10 @@ absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& wh
 absl::Status UpWait::BrokenOff() {
   std::string choice = on_interrupt;
   const std::string job = "job " + note.job.id + " (" + note.name + ")";
-  if (choice.empty() && call.console.err_terminal && isatty(STDIN_FILENO) == 1) {
-    call.console.err << "\n  keep " << job << ", or cancel it? [Keep/cancel] " << std::flush;
-    const auto answer = ReadLine();
-    if (answer && !answer->empty() && std::tolower(static_cast<unsigned char>(answer->front())) == 'c')
+  if (choice.empty())
+    if (const auto answer = Asked(call.console, "\n  keep " + job + ", or cancel it? [Keep/cancel]");
+        answer && !answer->empty() && std::tolower(static_cast<unsigned char>(answer->front())) == 'c')
       choice = "cancel";
-  }
   if (choice != "cancel") return WithNextStep(Interrupted(job + " stays as it is"), WhatNext());
   if (starter) {
     starter->end();

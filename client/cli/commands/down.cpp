@@ -1,10 +1,8 @@
 // hotplate down: drain the daemon, wait until its process has ended, and see its allocation off.
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <iterator>
 
 #include "client/cli/absence.h"
@@ -77,10 +75,8 @@ absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoRespon
 
 // Whether to go on where it costs something; nobody to ask: no.
 bool Agreed(const Invocation& call, const std::string& question) {
-  if (!call.console.err_terminal || isatty(STDIN_FILENO) != 1) return false;
-  call.console.err << question << " [y/N] " << std::flush;
-  std::string answer;
-  return std::getline(std::cin, answer) && !answer.empty() && (answer[0] == 'y' || answer[0] == 'Y');
+  const auto answer = Asked(call.console, question + " [y/N]");
+  return answer && !answer->empty() && (answer->front() == 'y' || answer->front() == 'Y');
 }
 
 // Until the job has left the queue; cancelled where it does not go by itself soon after its daemon.

@@ -254,13 +254,7 @@ TEST_F(ClusterUpTest, OneThatWaitsIsNotSubmittedTwice) {
 TEST_F(ClusterUpTest, ADaemonThatDoesNotAnswerIsNotCancelledWithoutBeingAsked) {
   ASSERT_EQ(Hotplate({"up", "--name", "mine", "--detach"}).exit, kExitOk);
   Squeue("RUNNING|1795292533|1795293133|gpu1|ada|None");
-  // Nobody listens there.
-  folder_.Write("hotplate/servers/mine.json",
-                R"({"schema_version":1,"name":"mine","slurm_job_id":"41","pid":1,"endpoints":[{"node":"gpu1",)"
-                R"("address":"127.0.0.1","port":1}],"token":")" +
-                    std::string(64, 'a') + "\"}");
-  ASSERT_EQ(chmod(folder_.File("hotplate/servers").c_str(), 0700), 0);
-  ASSERT_EQ(chmod(folder_.File("hotplate/servers/mine.json").c_str(), 0600), 0);
+  Publish("mine");
   const Ran asked = Hotplate({"down", "mine"});
   EXPECT_EQ(asked.exit, kExitNoDaemon);
   EXPECT_THAT(asked.err, AllOf(HasSubstr("job 41  RUNNING  on gpu1"), HasSubstr("hotplate down --cancel mine")));
