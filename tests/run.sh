@@ -50,7 +50,7 @@ run_ctest() {
 
 # The tests on a real Slurm mostly wait: they go on while the next build has the processors.
 begin_on_slurm() {
-  run_ctest release slurm -L slurm >"$TMPDIR/slurm.log" 2>&1 &
+  run_ctest release slurm -L slurm --parallel 3 >"$TMPDIR/slurm.log" 2>&1 &
   on_slurm=$!
 }
 finish_on_slurm() {

@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import harness
-from harness import INTERRUPTED, NO_DAEMON, OK, PATIENCE, REFUSED_BY_SLURM, TRY_LATER, wait_until
+from harness import NO_DAEMON, REFUSED_BY_SLURM, TRY_LATER, wait_until
 
 ON_CPU = ("--", "--device", "cpu")
 
@@ -41,8 +41,7 @@ class Attach(harness.SlurmCase):
         self.assertIn("serving", self.hotplate("logs").lower())
         self.assertIn("left to itself", self.hotplate("down"))
         self.assertEqual(self.state(), "RUNNING", "the allocation is the user's own")
-        wait_until(lambda: not self.lab.lines("squeue", "-h", "-s", "-j", self.job, "-o", "%i %j") or
-                   "hotplated" not in "".join(self.lab.lines("squeue", "-h", "-s", "-j", self.job, "-o", "%j")), "the step is gone")
+        wait_until(lambda: "hotplated" not in "".join(self.lab.lines("squeue", "-h", "-s", "-j", self.job, "-o", "%j")), "the step is gone")
         self.assertIn("ready", self.attach())
         self.hotplate("down")
 

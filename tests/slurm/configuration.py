@@ -38,7 +38,8 @@ SlurmdParameters=config_overrides
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 MailProg=/bin/true
-ReturnToService=2
+# A node that was set down stays down until it is resumed, whatever it says meanwhile.
+ReturnToService=1
 SchedulerType=sched/backfill
 SchedulerParameters=sched_min_interval=0,bf_interval=1,batch_sched_delay=0
 SelectType=select/cons_tres

@@ -1,30 +1,15 @@
 #!/usr/bin/python3
 """What the daemon makes of its allocation: its end, which it follows and drains for; its share of the node; addresses and ports;
-what it saves when it ends; a record that cannot be written."""
+what it saves when it ends. What befalls it at the end itself is in limits_test.py."""
 
-import base64
-import datetime
-import json
-import shlex
 import stat
-import struct
 
 import harness
-from harness import CANCELLED, LONG_JOB, TRY_LATER, wait_until
+from harness import LONG_JOB, TRY_LATER, npy, wait_until
 
 RUN = ("run", "integrate2d", "--n", "1000")
-CANNOT_START, NOT_WRITABLE = 4, 6
+CANNOT_START = 4
 MIB = 1 << 20
-
-
-def npy(values):
-    """A file's bytes, float64."""
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({len(values)},), }}".ljust(117) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}d", *values)
-
-
-def seconds(timestamp):
-    return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
 
 
 class Daemon(harness.SlurmCase):
@@ -32,31 +17,6 @@ class Daemon(harness.SlurmCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.put_file("a.npy", npy([1.5, 2.5, 3.5]))
-        # A limit is a minute or more: this one uses the time of the other tests.
-        cls.short = cls.submit("--drain-timeout", "5s", "--squeue-interval", "1s", sbatch=["-w", "gpu2", "--time=1"])
-        cls.wait_for_records(cls.short)
-        work = cls.lab.run("login", ["hotplate", "submit", *LONG_JOB, "--json", "--server", f"lab-{cls.short}"], env=cls.environment, check=True)
-        cls.short_work = json.loads(work.stdout)["jobId"]
-        cls.lab.run("login", ["hotplate", "put", "a.npy", "--name", "kept", "--lease", "1h", "--server", f"lab-{cls.short}"],
-                    env=cls.environment, check=True)
-        cls.short_watch = cls.lab.start("login", ["hotplate", "watch", cls.short_work, "--server", f"lab-{cls.short}"], env=cls.environment)
-        cls.processes.append(cls.short_watch)
-        # In a step, and asking Slurm nothing: it is ended by Slurm alone.
-        cls.step = cls.sbatch("-w", "gpu2", "--time=1", "-o", "%j.out", input="#!/bin/bash\n"
-                              "srun hotplated --device cpu --drain-timeout 1s --squeue-interval 0 --log-file $PWD/step.log\n")
-        cls.wait_for_records(cls.step)
-        cls.lab.run("login", ["hotplate", "put", "a.npy", "--name", "kept", "--lease", "1h", "--server", f"lab-{cls.step}"],
-                    env=cls.environment, check=True)
-        cls.lab.run("login", ["hotplate", "submit", *LONG_JOB, "--server", f"lab-{cls.step}"], env=cls.environment, check=True)
-
-    @classmethod
-    def put_file(cls, name, content):
-        cls.lab.run("login", ["sh", "-c", f"base64 -d >{shlex.quote(name)}"], input=base64.b64encode(content).decode(), check=True)
-
-    @classmethod
-    def submit(cls, *daemon, sbatch=(), script="", **options):
-        """A job that is a daemon and nothing else; its output is in JOB.out."""
-        return cls.sbatch("-o", "%j.out", *sbatch, input=f"#!/bin/bash\n{script}\nexec hotplated --device cpu {shlex.join(daemon)}\n", **options)
 
     def serving(self, *daemon, **options):
         job = self.submit(*daemon, **options)
@@ -64,27 +24,11 @@ class Daemon(harness.SlurmCase):
         [record] = self.wait_for_records(job)
         return job, record
 
-    def output(self, job):
-        return self.read(f"{job}.out")
-
     def failed(self, job, status, *says):
         fields = self.wait_for_job(job, "FAILED")
         self.assertEqual(fields["ExitCode"], f"{status}:0", self.output(job))
         for text in says:
             self.assertIn(text, self.output(job))
-
-    def slurms_end(self, job):
-        [end] = self.lab.run("login", ["squeue", "-h", "-j", str(job), "-o", "%e"], env={"SLURM_TIME_FORMAT": "%s"}, check=True).stdout.split()
-        return int(end)
-
-    def set_limit(self, job, minutes):
-        self.lab.lines("scontrol", "update", f"JobId={job}", f"TimeLimit={minutes}")
-        return self.slurms_end(job)
-
-    def wait_for_end(self, job, end):
-        wait_until(lambda: seconds(self.records(job)[0].get("allocation_end_time", "1970-01-01T00:00:00Z")) == end, "the record had the new end")
-        status = self.answer("status", "--server", f"lab-{job}")
-        self.assertEqual(seconds(status["allocation"]["endTime"]), end)
 
     # The end.
 
@@ -106,57 +50,6 @@ class Daemon(harness.SlurmCase):
         out, err = watch.communicate(timeout=harness.PATIENCE)
         self.assertIn("the allocation ends at", out + err)
         self.assertEqual(self.records(job)[0]["generation"], record["generation"])
-
-    def test_drains_in_time_without_a_signal(self):
-        fields = self.wait_for_job(self.short, "COMPLETED", "TIMEOUT", "CANCELLED")
-        said = self.output(self.short)
-        self.assertEqual((fields["JobState"], fields["ExitCode"]), ("COMPLETED", "0:0"), said)
-        self.assertNotIn("SIGTERM", said)
-        self.assertIn("draining: the allocation ends at", said)
-        out, err = self.short_watch.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(self.short_watch.returncode, CANCELLED, out + err)
-        self.assertIn("the allocation ends at", out + err)
-        self.assertTrue((self.directory / "saved" / f"lab-{self.short}" / "kept.npy").exists(), said)
-        self.assertEqual(self.records(self.short), [])
-
-    def test_slurms_two_signals_to_a_step_at_the_limit_are_one(self):
-        self.wait_for_job(self.step, "TIMEOUT", "COMPLETED", "FAILED")
-        # srun has its signal too, and leaves its output behind.
-        wait_until(lambda: not self.records(self.step), "the daemon withdrew its record")
-        wait_until(lambda: "stopped" in self.read("step.log"), "the daemon left in order")
-        said = self.read("step.log")
-        self.assertIn("draining: SIGTERM", said)
-        self.assertNotIn("leaving at once", said)
-        self.assertIn("drained: jobs were cancelled", said)
-        self.assertTrue((self.directory / "saved" / f"lab-{self.step}" / "kept.npy").exists(), said)
-
-    def test_a_drain_is_not_longer_than_the_allocation(self):
-        job, record = self.serving("--squeue-interval", "1s", sbatch=["--time=1"])
-        server = ("--server", record["name"])
-        self.wait_for_end(job, self.slurms_end(job))
-        work = self.answer("submit", *LONG_JOB, *server)["jobId"]
-        self.hotplate("put", "a.npy", "--name", "leased", "--lease", "1h", *server)
-        watch = self.start("watch", work, *server)
-        self.start("down", "--drain-timeout", "10m", *server)
-        out, err = watch.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(watch.returncode, CANCELLED, out + err)
-        self.assertEqual(self.wait_for_job(job, "COMPLETED")["ExitCode"], "0:0")
-        said = self.output(job)
-        self.assertNotIn("SIGTERM", said)
-        self.assertNotIn("10m", said.split("draining: ")[1])
-        self.assertTrue((self.directory / "saved" / record["name"] / "leased.npy").exists(), said)
-
-    def test_an_end_that_comes_nearer_shortens_a_drain(self):
-        job, record = self.serving("--squeue-interval", "1s", "--drain-timeout", "1m", sbatch=["--time=30"])
-        server = ("--server", record["name"])
-        self.wait_for_end(job, self.slurms_end(job))
-        self.hotplate("submit", *LONG_JOB, *server)
-        self.start("down", "--drain-timeout", "10m", *server)
-        wait_until(lambda: "draining: asked for" in self.output(job), "the daemon drained")
-        self.set_limit(job, 1)
-        self.assertEqual(self.wait_for_job(job, "COMPLETED")["ExitCode"], "0:0")
-        self.assertIn("draining: the allocation ends at", self.output(job))
-        self.assertNotIn("SIGTERM", self.output(job))
 
     def test_a_squeue_that_fails_is_said_once(self):
         job, record = self.serving("--squeue-interval", "1s", script="mkdir -p bad; printf '#!/bin/sh\\necho >>asked; echo no controller >&2; exit 1\\n'"
@@ -188,14 +81,12 @@ class Daemon(harness.SlurmCase):
         self.assertIn("array leased (a1) is not saved: the folder /proc/nowhere", self.output(job))
 
     def test_a_requeued_job_takes_its_name_back_from_a_node_that_is_cut_off(self):
-        # Exclusive: not on the node of the daemon with the short time, whose end this waits for.
-        job, first = self.serving(sbatch=["--requeue", "--exclusive"])
+        job, first = self.serving(sbatch=["--requeue"])
         node = first["endpoints"][0]["node"]
-        self.addCleanup(self.lab.wait_for_nodes, [node], "idle")
-        self.addCleanup(self.lab.run, "login", ["scontrol", "update", f"NodeName={node}", "State=RESUME"], user="root")
+        self.addCleanup(self.lab.resume, node)
         self.addCleanup(self.lab.mend, node)
         self.lab.cut(node)
-        self.lab.lines("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+        self.lab.set_down(node)
         fields = self.wait_for_job(job, "PENDING")
         self.assertEqual(fields["Restarts"], "1")
 
@@ -264,22 +155,6 @@ class Daemon(harness.SlurmCase):
         job, record = self.serving()
         self.assertEqual(record["log_file"], str(self.folder / f"{job}.out"))
         self.assertIn("serving", self.hotplate("logs", "--server", record["name"]))
-
-    # The record.
-
-    def test_a_folder_that_cannot_be_written(self):
-        for options, status, says in (("ro", NOT_WRITABLE, "Read-only file system"), ("size=4k", CANNOT_START, "No space left on device")):
-            with self.subTest(options=options):
-                place = self.lab.folder / "shared" / "place"
-                host = self.lab.hosts["gpu1"]
-                host.run(f"mkdir -p {place} && mount -t tmpfs -o mode=1777,{options} place {place}")
-                self.addCleanup(host.run, f"umount {place}")
-                self.failed(self.submit(sbatch=["-w", "gpu1"], env={"HOTPLATE_DIR": f"{place}/mine"}), status, str(place), says, "HOTPLATE_DIR")
-        # Told of another place, it goes there.
-        job = self.submit(sbatch=["-w", "gpu1"], env={"HOTPLATE_DIR": str(self.folder / "elsewhere")})
-        wait_until(lambda: (self.folder / "elsewhere" / "servers" / f"lab-{job}.json").exists(), "the record was elsewhere")
-        self.hotplate(*RUN, env={"HOTPLATE_DIR": str(self.folder / "elsewhere")})
-        self.lab.lines("scancel", str(job))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,15 @@ Everything of tests/e2e/harness.py works here too: self.hotplate(...), self.answ
 user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ctest sets it), else from build/release/bin.
 """
 
+import base64
+import datetime
 import importlib.util
 import json
 import os
 import pathlib
+import shlex
 import signal
+import struct
 import sys
 import unittest
 
@@ -35,6 +39,17 @@ REFUSED_BY_SLURM = 9
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 # What ctest takes for "skipped".
 SKIPPED = 77
+
+
+def npy(values):
+    """A file's bytes, float64."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({len(values)},), }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}d", *values)
+
+
+def seconds(timestamp):
+    """Since 1970, of a time in JSON."""
+    return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
 
 
 class SlurmCase(e2e.Case):
@@ -94,6 +109,27 @@ class SlurmCase(e2e.Case):
                                  f"expected {states}")
         return fields
 
+    # The end of an allocation.
+
+    @classmethod
+    def slurms_end(cls, job):
+        """When Slurm will end it, in seconds since 1970."""
+        [end] = cls.lab.run("login", ["squeue", "-h", "-j", str(job), "-o", "%e"], env={"SLURM_TIME_FORMAT": "%s"}, check=True).stdout.split()
+        return int(end)
+
+    @classmethod
+    def set_limit(cls, job, minutes):
+        cls.lab.lines("scontrol", "update", f"JobId={job}", f"TimeLimit={minutes}")
+        return cls.slurms_end(job)
+
+    def wait_for_end(self, job, end):
+        """Until the daemon knows that end, and says so."""
+        def known():
+            return seconds(self.records(job)[0].get("allocation_end_time", "1970-01-01T00:00:00Z")) == end
+        e2e.wait_until(known, "the record had the new end")
+        status = self.answer("status", "--server", f"lab-{job}")
+        self.assertEqual(seconds(status["allocation"]["endTime"]), end)
+
     # Daemons.
 
     @classmethod
@@ -102,6 +138,15 @@ class SlurmCase(e2e.Case):
         path = cls.lab.folder / "deploy" / "slurm" / script
         job = cls.sbatch(*words, path, "--device", "cpu", *daemon, user=user, **options)
         return job, cls.wait_for_records(job, daemons, user=user)
+
+    @classmethod
+    def submit(cls, *daemon, sbatch=(), script="", **options):
+        """A job that is a daemon and nothing else, after those lines of shell; its output is in JOB.out (`output`)."""
+        return cls.sbatch("-o", "%j.out", *sbatch, input=f"#!/bin/bash\n{script}\nexec hotplated --device cpu {shlex.join(daemon)}\n", **options)
+
+    @classmethod
+    def output(cls, job):
+        return cls.read(f"{job}.out")
 
     @classmethod
     def records(cls, job, user=None):
@@ -134,6 +179,13 @@ class SlurmCase(e2e.Case):
     def strays(cls, node):
         """What runs on the node besides Slurm's own daemon."""
         return {pid: words for pid, words in cls.lab.hosts[node].processes().items() if not words.startswith("slurmd ")}
+
+    # Files in homes.
+
+    @classmethod
+    def put_file(cls, name, content):
+        """bytes, as the user's own file."""
+        cls.lab.run("login", ["sh", "-c", f"base64 -d >{shlex.quote(name)}"], input=base64.b64encode(content).decode(), check=True)
 
     @classmethod
     def read(cls, name, user=None):

@@ -201,13 +201,27 @@ class Lab:
         self._daemon(f"slurmd-{node}", node, "slurmd", "-D", "-N", node)
 
     def wait_for_nodes(self, nodes=NODES, state="idle"):
-        self._until(lambda: set(self.lines("sinfo", "-h", "-N", "-n", ",".join(nodes), "-o", "%t")) == {state}, f"{nodes} are {state}")
+        # Of all nodes: `sinfo -n NODE` of Slurm 22.05 says that it is in use when another one is.
+        def reached():
+            states = dict(line.split() for line in self.lines("sinfo", "-h", "-N", "-o", "%n %t"))
+            return all(states[node] == state for node in nodes)
+        self._until(reached, f"{nodes} are {state}")
 
     def stop(self, daemon, number=signal.SIGTERM):
         """Ends one of lab.daemons: slurmctld, slurmd-gpu1, slurmd-gpu2, ..."""
         process = self.daemons.pop(daemon)
         process.send_signal(number)
         process.wait(PATIENCE)
+
+    def set_down(self, node):
+        self.lines("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+
+    def resume(self, node):
+        """After `set_down`. Its slurmd is started again, so that it says at once that it is there: slurmctld asks every 40 s."""
+        self.lines("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        self.stop(f"slurmd-{node}")
+        self.start_node(node)
+        self.wait_for_nodes([node])
 
     def restart_controller(self):
         self.stop("slurmctld")
@@ -304,10 +318,8 @@ class Lab:
         """Ends the job, which starts again at once: Slurm by itself would wait until its credentials have expired, and longer."""
         self.lines("scontrol", "requeue", str(job))
         self._until(lambda: self.state(job) == "PENDING", f"job {job} waits again")
-        # Within the same second a node would take the new start for the one that it has just been told to forget.
-        ended = time.time()
-        self._until(lambda: time.time() > ended + 1.5, "the second is over")
-        self.lines("scontrol", "update", f"JobId={job}", "StartTime=now")
+        # Not in this second: a node would take the new start for the one that it has just been told to forget.
+        self.lines("scontrol", "update", f"JobId={job}", "StartTime=now+1")
 
 
 def _thaw(name):

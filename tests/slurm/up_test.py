@@ -259,16 +259,15 @@ class Up(UpCase):
     # A figure, not a bound.
 
     def test_how_long_after_the_start_of_the_job_it_is_ready(self):
-        took = []
         for _ in range(3):
             begin = time.time()
             ready = self.up()
             end = time.time()
             started = self.lab.job(ready["jobId"])["StartTime"]  # whole seconds
-            took.append(end - time.mktime(time.strptime(started, "%Y-%m-%dT%H:%M:%S")))
-            print(f"up took {end - begin:.2f} s; READY was told at most {took[-1]:.2f} s after the job's start (whole seconds)")
+            took = end - time.mktime(time.strptime(started, "%Y-%m-%dT%H:%M:%S"))
+            print(f"up took {end - begin:.2f} s; READY was told at most {took:.2f} s after the job's start (whole seconds)")
+            self.assertEqual(ready["state"], "READY")
             self.hotplate("down")
-        self.assertEqual(len(took), 3)
 
 
 class Accounts(UpCase):
