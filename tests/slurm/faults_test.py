@@ -50,6 +50,18 @@ class Faults(harness.SlurmCase):
         self.ended(job, name, "CANCELLED")
         self.assertIn("stopped", self.read(f"hotplated-{job}.out"))
 
+    def test_scancel_of_all_that_a_user_has(self):
+        job, name = self.on_gpu1()
+        queued = self.sbatch("--begin=now+1hour", "-o", "/dev/null", "--wrap", "true")
+        bobs = self.lab.sbatch("-w", "gpu2", "-o", "/dev/null", "--wrap", "sleep 1000", user="bob")
+        self.addCleanup(self.lab.lines, "scancel", bobs)
+        self.wait_for_job(bobs, "RUNNING")
+        self.lab.run("login", ["scancel", "-u", "alice"], check=True)
+        self.ended(job, name, "CANCELLED")
+        self.assertIn("stopped", self.read(f"hotplated-{job}.out"))
+        self.assertEqual(self.lab.state(queued), "CANCELLED")
+        self.assertEqual(self.lab.state(bobs), "RUNNING")
+
     def test_scancel_while_a_job_runs(self):
         job, name = self.on_gpu1(daemon=["--drain-timeout", "1s"])
         work = self.answer("submit", *LONG_JOB, "--server", name)["jobId"]
