@@ -13,7 +13,7 @@
 namespace hotplate::server {
 namespace {
 
-constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 // What jobs may use of the machine: what the system allows, and of that what Slurm gave.
 struct Share {
@@ -55,7 +55,7 @@ void AddCpuNotes(const Config& config, const Allocation& allocation, const Share
   }
   if (share.bytes < share.allowed_bytes) {
     notes.push_back("memory: " + FormatBytes(share.bytes) + " of the " +
-                    FormatBytes(share.allowed_bytes / kMebibyte * kMebibyte) +
+                    FormatBytes(share.allowed_bytes / kMiB * kMiB) +
                     " that could be used here: so much Slurm gave (" + allocation.memory_source + ")");
   }
 }

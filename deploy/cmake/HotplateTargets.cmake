@@ -23,6 +23,10 @@ target_compile_options(hotplate_settings INTERFACE
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(hotplate_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # Said of every class whose Impl holds what its own file keeps to itself.
+  target_compile_options(hotplate_settings INTERFACE -Wno-subobject-linkage)
+endif()
 if(HOTPLATE_SANITIZER)
   add_compile_options(-fsanitize=${HOTPLATE_SANITIZER} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HOTPLATE_SANITIZER})

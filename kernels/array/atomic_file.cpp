@@ -16,12 +16,8 @@
 namespace hotplate {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{64} << 20;
+constexpr std::size_t kWritePiece = std::size_t{64} << 20;
 constexpr int kMostLinks = 40;
-
-NpyError SystemError(std::string_view what, int error) {
-  return {.message = std::string(what) + ": " + std::generic_category().message(error), .system_error = error};
-}
 
 // "out" for "out", "a" for "a/out", "/" for "/out".
 std::string FolderOf(const std::string& path) {
@@ -117,7 +113,7 @@ AtomicFile::~AtomicFile() {
 std::optional<NpyError> AtomicFile::Write(std::span<const std::byte> bytes) {
   if (descriptor_ < 0) return SystemError("cannot write it, it is complete already", EBADF);
   while (!bytes.empty()) {
-    const ssize_t count = write(descriptor_, bytes.data(), std::min(bytes.size(), kPiece));
+    const ssize_t count = write(descriptor_, bytes.data(), std::min(bytes.size(), kWritePiece));
     if (count < 0) {
       if (errno == EINTR) continue;
       return SystemError("cannot write it", errno);

@@ -17,19 +17,15 @@ namespace hotplate {
 namespace {
 
 // One pread asks for at most this much: large enough for a parallel file system, small enough to be interrupted.
-constexpr std::size_t kPiece = std::size_t{16} << 20;
+constexpr std::size_t kReadPiece = std::size_t{16} << 20;
 // What a transposition works in.
 constexpr std::size_t kStage = std::size_t{4} << 20;
-
-NpyError SystemError(std::string_view what, int error) {
-  return {.message = std::string(what) + ": " + std::generic_category().message(error), .system_error = error};
-}
 
 // Fills `destination` from `offset` on, or as much as the file has. The number of bytes read, or an error.
 std::variant<std::size_t, NpyError> ReadUpTo(int descriptor, std::span<std::byte> destination, std::size_t offset) {
   std::size_t done = 0;
   while (done < destination.size()) {
-    const ssize_t count = pread(descriptor, destination.data() + done, std::min(destination.size() - done, kPiece),
+    const ssize_t count = pread(descriptor, destination.data() + done, std::min(destination.size() - done, kReadPiece),
                                 static_cast<off_t>(offset + done));
     if (count < 0) {
       if (errno == EINTR) continue;
@@ -203,6 +199,10 @@ std::optional<NpyError> NotAFile(const struct stat& status) {
 }
 
 }  // namespace
+
+NpyError SystemError(std::string_view what, int error) {
+  return {.message = std::string(what) + ": " + std::generic_category().message(error), .system_error = error};
+}
 
 std::variant<NpyFile, NpyError> NpyFile::Open(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. It has no effect on files.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -21,6 +22,9 @@ struct NpyError {
   // The file could not be opened or read (as opposed to: its content is not acceptable).
   int system_error = 0;
 };
+
+// "WHAT: No such file or directory" and the like, for an errno.
+NpyError SystemError(std::string_view what, int error);
 
 struct NpyHeader {
   Signature signature;

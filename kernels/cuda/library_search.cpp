@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // Bounds for what is looked at and what is said of it.
 constexpr int kMostEntries = 4096;
-constexpr std::size_t kMostNamed = 12;
+constexpr std::size_t kMostPlacesNamed = 12;
 constexpr int kDeepest = 4;
 
 // Of CUDA's libraries, which are not the system's and not the driver's.
@@ -141,7 +141,7 @@ absl::Status LibrarySearch::Look(const std::string& name,
   std::vector<std::string> named;
   for (const std::string& folder : folders) {
     named.push_back(folder.empty() ? "the dynamic linker's folders" : folder);
-    if (named.size() == kMostNamed) break;
+    if (named.size() == kMostPlacesNamed) break;
   }
   if (named.size() < folders.size()) named.push_back(absl::StrCat(folders.size() - named.size(), " more"));
   return absl::FailedPreconditionError(absl::StrCat(

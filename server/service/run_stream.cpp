@@ -18,15 +18,15 @@ constexpr int kStartsTogether = 64;
 constexpr int kRunHereAtMost = 256;
 constexpr auto kRunHereFor = std::chrono::milliseconds(1);
 
-using Reactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
+using RunReactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
 
 }  // namespace
 
-Reactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
+RunReactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
-  if (!who.ok()) return new Refusal<Reactor>(who.status());
+  if (!who.ok()) return new Refusal<RunReactor>(who.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
-  if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
+  if (!ticket.ok()) return new Refusal<RunReactor>(ticket.status());
   const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
   stream->StartRead(stream->request_.Lend());

@@ -13,14 +13,14 @@
 namespace hotplate::server {
 namespace {
 
-using Reactor = grpc::ServerWriteReactor<v1::WatchTelemetryResponse>;
+using TelemetryReactor = grpc::ServerWriteReactor<v1::WatchTelemetryResponse>;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortest{100}, kLongest{60'000}, kDefault{1'000};
 
 // Writes a sample at each alarm, unless the last one is still on its way. Deletes itself when gRPC is done with it;
 // Finish is called when neither an alarm nor a write is out.
-class TelemetryStream final : public Reactor {
+class TelemetryStream final : public TelemetryReactor {
  public:
   TelemetryStream(const ServiceContext& context, StreamTicket ticket, core::nanoseconds interval)
       : context_(context), ticket_(std::move(ticket)), interval_(interval) {
@@ -83,7 +83,7 @@ class TelemetryStream final : public Reactor {
   bool alarm_set_ = false, writing_ = false, stopped_ = false, finished_ = false;
 };
 
-absl::StatusOr<Reactor*> Open(const ServiceContext& context, grpc::CallbackServerContext* call,
+absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::CallbackServerContext* call,
                               const v1::WatchTelemetryRequest& request) {
   const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
   if (!who.ok()) return who.status();
@@ -123,8 +123,8 @@ grpc::ServerUnaryReactor* TelemetryService::Snapshot(grpc::CallbackServerContext
 
 grpc::ServerWriteReactor<v1::WatchTelemetryResponse>* TelemetryService::Watch(
     grpc::CallbackServerContext* call, const v1::WatchTelemetryRequest* request) {
-  const absl::StatusOr<Reactor*> stream = Open(context_, call, *request);
-  if (!stream.ok()) return new Refusal<Reactor>(stream.status());
+  const absl::StatusOr<TelemetryReactor*> stream = Open(context_, call, *request);
+  if (!stream.ok()) return new Refusal<TelemetryReactor>(stream.status());
   return *stream;
 }
 

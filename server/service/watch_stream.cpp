@@ -5,19 +5,19 @@
 namespace hotplate::server {
 namespace {
 
-using Reactor = grpc::ServerWriteReactor<v1::WatchJobResponse>;
+using WatchReactor = grpc::ServerWriteReactor<v1::WatchJobResponse>;
 
 }  // namespace
 
-Reactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
+WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
                             const v1::WatchJobRequest& request) {
   const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
-  if (!who.ok()) return new Refusal<Reactor>(who.status());
+  if (!who.ok()) return new Refusal<WatchReactor>(who.status());
   const core::JobId id(request.job_id().substr(0, 128));
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(*who, id);
-  if (!job.ok()) return new Refusal<Reactor>(job.status());
+  if (!job.ok()) return new Refusal<WatchReactor>(job.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
-  if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
+  if (!ticket.ok()) return new Refusal<WatchReactor>(ticket.status());
 
   const auto stream = std::make_shared<WatchStream>(context, *std::move(ticket), job->kernel);
   stream->Begin();

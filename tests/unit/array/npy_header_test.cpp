@@ -29,7 +29,7 @@ NpyHeader Accepted(const std::string& file) {
   return std::get<NpyHeader>(parsed);
 }
 
-std::string Refusal(const std::string& file) {
+std::string HeaderRefusal(const std::string& file) {
   const auto parsed = ParseNpyHeader(BytesOf(file));
   if (std::holds_alternative<NpyHeader>(parsed)) return "accepted";
   EXPECT_EQ(std::get<NpyError>(parsed).system_error, 0);
@@ -108,7 +108,7 @@ struct RefusalCase {
 class NpyHeaderRefusalTest : public ::testing::TestWithParam<RefusalCase> {};
 
 TEST_P(NpyHeaderRefusalTest, SaysWhatWasFound) {
-  const std::string refusal = Refusal(GetParam().file);
+  const std::string refusal = HeaderRefusal(GetParam().file);
   for (const std::string& part : GetParam().says) EXPECT_THAT(refusal, HasSubstr(part));
 }
 

@@ -166,13 +166,13 @@ TEST_F(Notes, AFolderThatCannotBeWrittenIsSaidBeforeAnythingIsSubmitted) {
 }
 
 TEST(AllocationText, StatesAndEnds) {
-  using Phase = JobStatus::Phase;
-  EXPECT_EQ(StateText({"7", ""}, {.phase = Phase::kPending, .state = "PENDING", .reason = "Priority"}),
+  EXPECT_EQ(StateText({"7", ""}, {.phase = JobStatus::Phase::kPending, .state = "PENDING", .reason = "Priority"}),
             "job 7  PENDING  (Priority)");
-  EXPECT_THAT(StateText({"7", ""}, {.phase = Phase::kPending, .state = "PENDING", .start = 1'000}),
+  EXPECT_THAT(StateText({"7", ""}, {.phase = JobStatus::Phase::kPending, .state = "PENDING", .start = 1'000}),
               HasSubstr("estimated start "));
-  EXPECT_EQ(StateText({"7", ""}, {.phase = Phase::kRunning, .state = "RUNNING", .nodes = "gpu1", .start = 1'000}),
-            "job 7  RUNNING  on gpu1");
+  EXPECT_EQ(
+      StateText({"7", ""}, {.phase = JobStatus::Phase::kRunning, .state = "RUNNING", .nodes = "gpu1", .start = 1'000}),
+      "job 7  RUNNING  on gpu1");
   AllocationNote note = Note("hpc2n-7", "7", 1);
   note.end_state = "TIMEOUT";
   note.end_time = std::time(nullptr);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "client/lib/client.h"
 #include "tests/unit/client/fake_daemon.h"
@@ -12,6 +11,7 @@ namespace hotplate::client {
 namespace {
 
 using testing::FakeDaemon;
+using testing::Ramp;
 using ::testing::HasSubstr;
 
 ConnectOptions To(const FakeDaemon& daemon) {
@@ -19,12 +19,6 @@ ConnectOptions To(const FakeDaemon& daemon) {
   options.directory = daemon.directory();
   options.server = "fake";
   return options;
-}
-
-std::vector<float> Ramp(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 1.0f);
-  return values;
 }
 
 class ArraysTest : public ::testing::TestWithParam<bool> {

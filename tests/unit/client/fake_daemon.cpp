@@ -31,6 +31,12 @@ grpc::Status Broken() { return {grpc::StatusCode::UNAVAILABLE, "the fake daemon 
 
 }  // namespace
 
+std::vector<float> Ramp(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
 Certificate MakeCertificate() {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();

@@ -36,6 +36,9 @@ std::string WriteRecord(const std::string& directory, const v1::EndpointRecord& 
 // A record that passes every check, of a daemon that is not there.
 v1::EndpointRecord SomeRecord();
 
+// 1, 2, 3, …: what tests send to be echoed.
+std::vector<float> Ramp(std::size_t count);
+
 // Inputs with array data bigger than this come back as arrays.
 inline constexpr std::size_t kFakeInlineBytes = 64 * 1024;
 

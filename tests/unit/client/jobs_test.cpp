@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 #include <thread>
 
 #include "client/lib/client.h"
@@ -16,13 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using testing::Eventually;
 using testing::FakeDaemon;
+using testing::Ramp;
 using ::testing::HasSubstr;
-
-std::vector<float> Ramp(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 1.0f);
-  return values;
-}
 
 class JobsTest : public ::testing::Test {
  protected:

@@ -13,7 +13,7 @@ namespace hotplate::server {
 namespace {
 
 using Kind = Control::Wish::Kind;
-constexpr std::chrono::seconds kLong{60};
+constexpr std::chrono::seconds kPatience{60};
 
 TEST(ControlTest, NothingHappensWhileNobodyWishesAnything) {
   const auto control = Control::Create().value();
@@ -24,7 +24,7 @@ TEST(ControlTest, NothingHappensWhileNobodyWishesAnything) {
 TEST(ControlTest, ARequestWakesWhoeverWaitsAndCarriesItsTimeout) {
   const auto control = Control::Create().value();
   std::thread client([&] { control->RequestDrain(std::chrono::seconds(3), "owner"); });
-  const Control::Wish wish = control->Wait(kLong);
+  const Control::Wish wish = control->Wait(kPatience);
   client.join();
   EXPECT_EQ(wish.kind, Kind::kDrain);
   EXPECT_EQ(wish.timeout, std::chrono::seconds(3));
@@ -36,15 +36,15 @@ TEST(ControlTest, AShutdownIsNotLostWhenTheDrainEndsAtTheSameMoment) {
   const auto control = Control::Create().value();
   control->RequestShutdown(std::nullopt, "owner");
   control->Finished();
-  EXPECT_EQ(control->Wait(kLong).kind, Kind::kShutdown);
-  EXPECT_EQ(control->Wait(kLong).kind, Kind::kFinished);
+  EXPECT_EQ(control->Wait(kPatience).kind, Kind::kShutdown);
+  EXPECT_EQ(control->Wait(kPatience).kind, Kind::kFinished);
   EXPECT_EQ(control->Wait(std::chrono::milliseconds(1)).kind, Kind::kNone);
 }
 
 TEST(ControlTest, ManyRequestsAreOneWish) {
   const auto control = Control::Create().value();
   for (int i = 1000; i >= 1; --i) control->RequestDrain(std::chrono::seconds(i), "owner");
-  EXPECT_EQ(control->Wait(kLong).timeout, std::chrono::seconds(1));
+  EXPECT_EQ(control->Wait(kPatience).timeout, std::chrono::seconds(1));
   EXPECT_EQ(control->Wait(std::chrono::milliseconds(1)).kind, Kind::kNone);
 }
 
@@ -53,8 +53,8 @@ TEST(ControlTest, TheLeastTimeIsKeptAndTheConfiguredOneBesideIt) {
   control->RequestDrain(std::chrono::seconds(0), "owner");
   control->RequestDrain(std::chrono::hours(2), "owner");
   control->RequestDrain(std::nullopt, "owner");
-  EXPECT_EQ(control->Wait(kLong).timeout, std::nullopt);
-  EXPECT_EQ(control->Wait(kLong).timeout, std::chrono::seconds(0));
+  EXPECT_EQ(control->Wait(kPatience).timeout, std::nullopt);
+  EXPECT_EQ(control->Wait(kPatience).timeout, std::chrono::seconds(0));
   EXPECT_EQ(control->Wait(std::chrono::milliseconds(1)).kind, Kind::kNone);
 }
 

@@ -3,6 +3,7 @@
 
 #include "client/cli/ending.h"
 #include "client/cli/sites/site.h"
+#include "tests/unit/cli/sites/built_in.h"
 
 namespace hotplate::cli {
 namespace {
@@ -15,12 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-Site BuiltIn(const std::string& name) {
-  auto site = FindSite(name, [](const std::string&) { return std::nullopt; });
-  if (!site.ok()) throw std::runtime_error(site.status().ToString());
-  return *std::move(site);
-}
 
 std::string Refusal(const std::string& site, const AllocationRequest& request) {
   const auto plan = CheckRequest(BuiltIn(site), request);

@@ -11,6 +11,7 @@
 
 #include "client/cli/sites/site.h"
 #include "tests/temporary_folder.h"
+#include "tests/unit/cli/sites/built_in.h"
 
 namespace hotplate::cli {
 namespace {
@@ -23,12 +24,6 @@ using testing::Not;
 
 const Environment kNoEnvironment = [](const std::string&) { return std::nullopt; };
 const std::string kGolden = std::string(HOTPLATE_SOURCE_DIR) + "/tests/unit/cli/sites/golden";
-
-Site BuiltIn(const std::string& name) {
-  auto site = FindSite(name, kNoEnvironment);
-  if (!site.ok()) throw std::runtime_error(site.status().ToString());
-  return *std::move(site);
-}
 
 Launch LaunchAt(const Site& site) {
   const std::string directory = site.home_writable ? "/home/ada/.hotplate" : "/gpfs/wolf/ada/hotplate";
