@@ -33,7 +33,7 @@ std::string ToString(const ShapeRule& rule);
 
 struct TypeRule {
   std::optional<DType> fixed;
-  std::string variable;   // where there is no fixed one
+  std::string variable;   // where there is no fixed one; of an output also a choice parameter that names the dtype
   bool to_float = false;  // the variable's dtype where that is a float, else float64
 };
 

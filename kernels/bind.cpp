@@ -112,7 +112,7 @@ class Binder {
   void BindOutputTypes() {
     for (const ArgumentRules& output : spec_.output_rules()) {
       const TypeRule& rule = output.type;
-      DType dtype = rule.fixed ? *rule.fixed : Find(types_, rule.variable)->dtype;
+      DType dtype = rule.fixed ? *rule.fixed : Determined(rule.variable);
       if (rule.to_float && !IsFloating(dtype)) dtype = DType::kFloat64;
       call_.outputs.push_back({.dtype = dtype, .shape = {}});
     }
@@ -170,6 +170,12 @@ class Binder {
   static const Bound* Find(const std::vector<Bound>& all, const std::string& name) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const Bound& one) { return one.name == name; });
     return found == all.end() ? nullptr : &*found;
+  }
+
+  // By an input, or by a choice; one that names no dtype leaves it to the spec's own rule.
+  DType Determined(const std::string& variable) const {
+    const BoundType* const bound = Find(types_, variable);
+    return bound != nullptr ? bound->dtype : ParseDType(call_.Choice(variable)).value_or(DType::kFloat64);
   }
 
   const std::string& InputName(std::size_t input) const { return spec_.inputs()[input].name; }

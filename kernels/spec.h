@@ -43,7 +43,8 @@ struct TypeVariable {
 
 struct ArgumentSpec {
   std::string name;
-  // A type variable ("T"), "float(T)" (T where T is a float, else float64), or a dtype's name ("int32").
+  // A type variable ("T"), "float(T)" (T where T is a float, else float64), or a dtype's name ("int32"). An output's
+  // also a choice parameter's name ("dtype") that an input's type variable is not called: the dtype that is chosen.
   std::string type;
   // Comma-separated symbols, numbers, at most one "..."; "" is a scalar. A symbol is bound by an input's size
   // or by an int parameter of that name.
@@ -154,7 +155,8 @@ class KernelSpecBuilder {
   // The kernel honours --precision; without this any but the default is refused.
   KernelSpecBuilder& TakesPrecision();
   // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
-  // call.outputs. The symbolic shapes then only document.
+  // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
+  // only document.
   KernelSpecBuilder& Shapes(std::function<absl::Status(BoundCall&)> shapes);
 
   KernelSpec Build();

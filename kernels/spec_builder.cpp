@@ -162,12 +162,19 @@ KernelSpec KernelSpecBuilder::Build() {
     for (const Dimension& dimension : shape->dimensions) symbols.insert(dimension.symbol);
     spec_.input_rules_.push_back({*type, *shape});
   }
+  const auto chosen = [&](const std::string& variable) {
+    const auto param = std::find_if(spec_.params_.begin(), spec_.params_.end(),
+                                    [&](const ParamSpec& one) { return one.name == variable; });
+    return param != spec_.params_.end() && param->type == ParamType::kChoice &&
+           (spec_.shapes_ || std::all_of(param->choices.begin(), param->choices.end(),
+                                         [](const std::string& choice) { return ParseDType(choice).has_value(); }));
+  };
   for (const ArgumentSpec& output : spec_.outputs_) {
     const std::string it = "output \"" + output.name + "\" ";
     const std::optional<TypeRule> type = ParseTypeRule(output.type);
     const std::optional<ShapeRule> shape = ParseShapeRule(output.shape);
-    proof.Require(type && (type->fixed || bound_variables.contains(type->variable)),
-                  it + "has the type \"" + output.type + "\", which no input determines");
+    proof.Require(type && (type->fixed || bound_variables.contains(type->variable) || chosen(type->variable)),
+                  it + "has the type \"" + output.type + "\", which no input and no choice of dtypes determines");
     proof.Require(shape.has_value(), it + "has the unreadable shape \"" + output.shape + "\"");
     spec_.output_rules_.push_back({*type, *shape});
     if (spec_.shapes_) continue;  // the symbols then only document

@@ -51,6 +51,29 @@ absl::StatusOr<BoundCall> Bind(std::map<std::string, ParamValue> params) {
   return Spec().Bind(params, {}, HOTPLATE_PRECISION_DEFAULT);
 }
 
+TEST(BindParamsTest, AChoiceDeterminesAnOutputsType) {
+  ParamSpec dtype = Param("dtype", ParamType::kChoice, std::string("int64"), {}, {});
+  dtype.choices = {"float32", "int64"};
+  const auto builder = [&] { return KernelSpecBuilder("made", "").Param(dtype).Output("o", "dtype", "3"); };
+  const auto output = [](const KernelSpec& spec, std::map<std::string, ParamValue> params) {
+    const auto call = spec.Bind(params, {}, HOTPLATE_PRECISION_DEFAULT);
+    EXPECT_TRUE(call.ok()) << call.status();
+    return call.ok() ? call->outputs.at(0) : Signature();
+  };
+  const KernelSpec spec = builder().Build();
+  EXPECT_EQ(output(spec, {}), (Signature{DType::kInt64, {3}}));
+  EXPECT_EQ(output(spec, {{"dtype", std::string("float32")}}), (Signature{DType::kFloat32, {3}}));
+  dtype.choices.push_back("auto");
+  const KernelSpec own = builder()
+                             .Shapes([](BoundCall& call) {
+                               if (call.Choice("dtype") == "auto") call.outputs[0].dtype = DType::kInt8;
+                               return absl::OkStatus();
+                             })
+                             .Build();
+  EXPECT_EQ(output(own, {{"dtype", std::string("auto")}}).dtype, DType::kInt8);
+  EXPECT_EQ(output(own, {{"dtype", std::string("float32")}}).dtype, DType::kFloat32);
+}
+
 TEST(BindParamsTest, DefaultsFillWhatIsNotGiven) {
   const auto call = Bind({});
   ASSERT_TRUE(call.ok()) << call.status();

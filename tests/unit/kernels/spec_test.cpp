@@ -132,6 +132,12 @@ TEST_F(SpecDeathTest, ASpecThatContradictsItselfEndsTheProcess) {
 TEST_F(SpecDeathTest, NamesThatNothingDeterminesEndTheProcess) {
   EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "int8", "n").Build(), "size \"n\", which no input");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "T", "").Build(), "type \"T\", which no input");
+  ParamSpec choice;
+  choice.name = "dtype";
+  choice.type = ParamType::kChoice;
+  choice.choices = {"float32", "auto"};
+  EXPECT_DEATH(KernelSpecBuilder("k", "").Param(choice).Output("o", "dtype", "").Build(), "no choice of dtypes");
+  EXPECT_DEATH(KernelSpecBuilder("k", "").Param(Int("n")).Output("o", "n", "").Build(), "no choice of dtypes");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "int8", "...").Build(), "\"...\" that no input has");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Input("x", "T", "").Output("o", "int8", "").Build(), "unknown type \"T\"");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Input("x", "int8", "m,").Output("o", "int8", "").Build(), "unreadable shape");
