@@ -13,7 +13,7 @@ namespace hotplate::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr EpochSeconds kDay = 86'400, kNow = 20'000 * kDay;
+constexpr EpochSeconds kOneDay = 86'400, kMidnight = 20'000 * kOneDay;
 
 SliceJobs Jobs(EpochSeconds from, std::size_t count = 3) {
   SliceJobs jobs;
@@ -31,7 +31,7 @@ SliceJobs Jobs(EpochSeconds from, std::size_t count = 3) {
 
 class CacheTest : public testing::Test {
  protected:
-  SliceCache Cache(CacheLimits limits = {}) { return SliceCache(folder(), "lab", kNow, limits); }
+  SliceCache Cache(CacheLimits limits = {}) { return SliceCache(folder(), "lab", kMidnight, limits); }
   std::string folder() const { return folder_.path() + "/cache"; }
   std::string PathOf(EpochSeconds from, EpochSeconds to) const {
     return folder() + "/waits/lab/" + std::to_string(from) + "-" + std::to_string(to) + ".waits";
@@ -41,12 +41,12 @@ class CacheTest : public testing::Test {
 };
 
 TEST_F(CacheTest, WhatWasKeptIsFound) {
-  const EpochSeconds from = kNow - 2 * kDay;
-  Cache().Keep(from, from + kDay, Jobs(from));
+  const EpochSeconds from = kMidnight - 2 * kOneDay;
+  Cache().Keep(from, from + kOneDay, Jobs(from));
   SliceCache cache = Cache();
-  const auto found = cache.Find(from, kNow);
+  const auto found = cache.Find(from, kMidnight);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->to, from + kDay);
+  EXPECT_EQ(found->to, from + kOneDay);
   ASSERT_EQ(found->jobs.starts.size(), 3u);
   EXPECT_EQ(found->jobs.starts[1].partition, "medium,gpu");
   EXPECT_EQ(found->jobs.starts[1].wait, kNeverStarted);
@@ -55,14 +55,14 @@ TEST_F(CacheTest, WhatWasKeptIsFound) {
   EXPECT_EQ(found->jobs.starts[2].memory_mib, kUnknownMemory);
   EXPECT_EQ(found->jobs.starts[2].gpus, 2);
   EXPECT_EQ(found->jobs.unreadable, 5);
-  EXPECT_FALSE(cache.Find(from + 1, kNow));
-  EXPECT_FALSE(cache.Find(from, from + kDay - 1)) << "longer than wanted";
-  EXPECT_FALSE(SliceCache(folder(), "other", kNow).Find(from, kNow)) << "of another cluster";
+  EXPECT_FALSE(cache.Find(from + 1, kMidnight));
+  EXPECT_FALSE(cache.Find(from, from + kOneDay - 1)) << "longer than wanted";
+  EXPECT_FALSE(SliceCache(folder(), "other", kMidnight).Find(from, kMidnight)) << "of another cluster";
 }
 
 TEST_F(CacheTest, ItIsForThisUserAlone) {
-  Cache().Keep(kNow - kDay, kNow, Jobs(kNow - kDay));
-  for (const fs::path path : {folder(), folder() + "/waits/lab", PathOf(kNow - kDay, kNow)}) {
+  Cache().Keep(kMidnight - kOneDay, kMidnight, Jobs(kMidnight - kOneDay));
+  for (const fs::path path : {folder(), folder() + "/waits/lab", PathOf(kMidnight - kOneDay, kMidnight)}) {
     struct stat info;
     ASSERT_EQ(stat(path.c_str(), &info), 0) << path;
     EXPECT_EQ(info.st_mode & 077, 0u) << path;
@@ -70,61 +70,61 @@ TEST_F(CacheTest, ItIsForThisUserAlone) {
   ASSERT_EQ(chmod((folder() + "/waits/lab").c_str(), 0770), 0);
   SliceCache open = Cache();
   EXPECT_NE(open.unusable(), "");
-  EXPECT_FALSE(open.Find(kNow - kDay, kNow)) << "others could have written it";
+  EXPECT_FALSE(open.Find(kMidnight - kOneDay, kMidnight)) << "others could have written it";
 }
 
 TEST_F(CacheTest, NamesThatAreNoFolders) {
   for (const char* name : {"", "..", "a/b", ".hidden", "a b"}) {
-    SliceCache cache(folder(), name, kNow);
+    SliceCache cache(folder(), name, kMidnight);
     EXPECT_NE(cache.unusable(), "") << name;
-    cache.Keep(kNow - kDay, kNow, Jobs(kNow - kDay));
+    cache.Keep(kMidnight - kOneDay, kMidnight, Jobs(kMidnight - kOneDay));
   }
   EXPECT_FALSE(fs::exists(folder()));
   std::ofstream(folder_.path() + "/file") << "in the way";
-  EXPECT_NE(SliceCache(folder_.path() + "/file", "lab", kNow).unusable(), "");
+  EXPECT_NE(SliceCache(folder_.path() + "/file", "lab", kMidnight).unusable(), "");
 }
 
 TEST_F(CacheTest, TheLongestSliceCounts) {
-  const EpochSeconds from = kNow - kDay;
+  const EpochSeconds from = kMidnight - kOneDay;
   Cache().Keep(from, from + 100, Jobs(from));
   SliceCache cache = Cache();
   cache.Keep(from, from + 500, Jobs(from));
-  EXPECT_EQ(cache.Find(from, kNow)->to, from + 500);
+  EXPECT_EQ(cache.Find(from, kMidnight)->to, from + 500);
   EXPECT_FALSE(fs::exists(PathOf(from, from + 100))) << "covered by the longer one";
 }
 
 TEST_F(CacheTest, DamagedFilesCountAsNone) {
-  const EpochSeconds from = kNow - kDay;
-  const std::string whole = SliceText(from, kNow, Jobs(from));
-  ASSERT_TRUE(ParseSlice(whole, from, kNow));
-  EXPECT_FALSE(ParseSlice(whole, from, kNow + 1));
-  EXPECT_FALSE(ParseSlice(whole + "more\n", from, kNow));
+  const EpochSeconds from = kMidnight - kOneDay;
+  const std::string whole = SliceText(from, kMidnight, Jobs(from));
+  ASSERT_TRUE(ParseSlice(whole, from, kMidnight));
+  EXPECT_FALSE(ParseSlice(whole, from, kMidnight + 1));
+  EXPECT_FALSE(ParseSlice(whole + "more\n", from, kMidnight));
   for (std::size_t length = 0; length < whole.size(); ++length)
-    ASSERT_FALSE(ParseSlice(whole.substr(0, length), from, kNow)) << length;
+    ASSERT_FALSE(ParseSlice(whole.substr(0, length), from, kMidnight)) << length;
   std::string huge = whole;
   huge.replace(huge.find(" 3 "), 3, " 99999999999999 ");
-  EXPECT_FALSE(ParseSlice(huge, from, kNow));
+  EXPECT_FALSE(ParseSlice(huge, from, kMidnight));
 
-  Cache().Keep(from, kNow, Jobs(from));
-  std::ofstream(PathOf(from, kNow)) << whole.substr(0, 40);
+  Cache().Keep(from, kMidnight, Jobs(from));
+  std::ofstream(PathOf(from, kMidnight)) << whole.substr(0, 40);
   SliceCache cache = Cache();
-  EXPECT_FALSE(cache.Find(from, kNow));
-  EXPECT_FALSE(fs::exists(PathOf(from, kNow)));
+  EXPECT_FALSE(cache.Find(from, kMidnight));
+  EXPECT_FALSE(fs::exists(PathOf(from, kMidnight)));
 }
 
 TEST_F(CacheTest, ItsSizeAndAgeAreBounded) {
   for (int day = 1; day <= 5; ++day) {
-    const EpochSeconds from = kNow - day * kDay;
-    Cache().Keep(from, from + kDay, Jobs(from, 100));
+    const EpochSeconds from = kMidnight - day * kOneDay;
+    Cache().Keep(from, from + kOneDay, Jobs(from, 100));
   }
-  const std::uint64_t bytes = fs::file_size(PathOf(kNow - kDay, kNow));
+  const std::uint64_t bytes = fs::file_size(PathOf(kMidnight - kOneDay, kMidnight));
   Cache({.bytes = 2 * bytes + bytes / 2});
-  EXPECT_TRUE(fs::exists(PathOf(kNow - kDay, kNow)));
-  EXPECT_TRUE(fs::exists(PathOf(kNow - 2 * kDay, kNow - kDay)));
-  EXPECT_FALSE(fs::exists(PathOf(kNow - 3 * kDay, kNow - 2 * kDay)));
-  Cache({.seconds = kDay / 2});
-  EXPECT_TRUE(fs::exists(PathOf(kNow - kDay, kNow)));
-  EXPECT_FALSE(fs::exists(PathOf(kNow - 2 * kDay, kNow - kDay)));
+  EXPECT_TRUE(fs::exists(PathOf(kMidnight - kOneDay, kMidnight)));
+  EXPECT_TRUE(fs::exists(PathOf(kMidnight - 2 * kOneDay, kMidnight - kOneDay)));
+  EXPECT_FALSE(fs::exists(PathOf(kMidnight - 3 * kOneDay, kMidnight - 2 * kOneDay)));
+  Cache({.seconds = kOneDay / 2});
+  EXPECT_TRUE(fs::exists(PathOf(kMidnight - kOneDay, kMidnight)));
+  EXPECT_FALSE(fs::exists(PathOf(kMidnight - 2 * kOneDay, kMidnight - kOneDay)));
 }
 
 TEST_F(CacheTest, DraftsOfProgramsThatWereKilledGo) {
