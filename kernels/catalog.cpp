@@ -1,4 +1,5 @@
 // The table of specs: one line a kernel.
+#include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
@@ -11,6 +12,7 @@ namespace hotplate {
 
 const Catalog& BuiltinCatalog() {
   static const Catalog& catalog = *new Catalog({
+      batched_matvec::Spec(),
       integrate2d::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),

@@ -1,3 +1,4 @@
+#include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cpu/launchers.h"
 
 #include "kernels/integrate2d/integrate2d.h"
@@ -11,6 +12,7 @@ namespace hotplate::cpu {
 
 std::span<const Launcher> Launchers() {
   static constexpr Launcher kLaunchers[] = {
+      {"batched_matvec", batched_matvec::RunCpu},
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},

@@ -1,3 +1,4 @@
+#include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cuda/launchers.h"
 
 #include "kernels/cuda/libraries.h"
@@ -15,6 +16,7 @@ namespace hotplate {
 
 std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
+      {"batched_matvec", batched_matvec::RunCuda},
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},

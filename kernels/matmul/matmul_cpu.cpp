@@ -1,12 +1,9 @@
 #include <cblas.h>
-#include <omp.h>
 
 #include <cstdint>
 #include <cstring>
-#include <mutex>
-#include <optional>
 
-#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/openblas_turn.h"
 #include "kernels/matmul/matmul.h"
 
 namespace hotplate::matmul {
@@ -94,15 +91,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     std::memset(c.data, 0, c.bytes);
     return Outcome::Ok();
   }
-  // OpenBLAS keeps one thread count and one set of buffers for the whole process: a lane that wants threads waits its
-  // turn here, asleep, instead of spinning inside the library.
-  static std::mutex threaded_openblas;
-  std::optional<std::lock_guard<std::mutex>> turn;
-  if (static_cast<double>(p.m) * p.n * p.k < kSerialBelow) {
-    omp_set_num_threads(1);
-  } else if (context.LibraryThreads() > 1) {
-    turn.emplace(threaded_openblas);
-  }
+  const OpenBlasTurn turn(context, static_cast<double>(p.m) * p.n * p.k < kSerialBelow);
   Multiply(p, call, context);
   return Outcome::Ok();
 }

@@ -4,6 +4,7 @@ namespace hotplate::conformance {
 
 std::span<const KernelSuite> KernelSuites() {
   static constexpr KernelSuite kSuites[] = {
+      {"batched_matvec", BatchedMatvecCases, VerifyBatchedMatvec},
       {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},

@@ -5,6 +5,9 @@
 
 namespace hotplate::conformance {
 
+std::vector<Case> BatchedMatvecCases();
+Verdict VerifyBatchedMatvec(const Executed& executed);
+
 std::vector<Case> Integrate2dCases();
 Verdict VerifyIntegrate2d(const Executed& executed);
 

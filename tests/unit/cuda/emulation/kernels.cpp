@@ -1,5 +1,6 @@
 // The device code of the kernels, as the host's compiler understands it with the launch.h beside this file. matmul's
 // is cuBLASLt's and is not here.
+#include "kernels/batched_matvec/batched_matvec_cuda.cu"
 #include "kernels/integrate2d/integrate2d_cuda.cu"
 #include "kernels/mandelbrot/mandelbrot_cuda.cu"
 #include "kernels/selu/selu_cuda.cu"

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/launchers.h"
 #include "kernels/integrate2d/integrate2d.h"
@@ -28,6 +29,7 @@ using conformance::Launch;
 using emulation::Order;
 
 constexpr CudaLauncher kLaunchers[] = {
+    {"batched_matvec", batched_matvec::RunCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
     {"selu", selu::RunCuda},

@@ -1,0 +1,65 @@
+#include "kernels/batched_matvec/batched_matvec.h"
+#include "kernels/cuda/launch.h"
+
+namespace hotplate::batched_matvec {
+namespace {
+
+constexpr unsigned kAll = 0xffffffff, kWarp = 32;
+
+// Vectors that a warp multiplies by a row of the matrix while it reads it once.
+constexpr int kTogether = 8;
+
+struct Sizes {
+  std::uint64_t batch, m, k;
+  std::uint64_t step;  // elements from one vector's matrix to the next one's; 0: they share it
+};
+
+// A warp to each row and each `kVectors` vectors, in strides of the grid. With more than one the matrix is shared.
+template <typename T, int kVectors>
+__global__ void __launch_bounds__(kBlockSize) Products(const T* a, const T* x, T* y, Sizes sizes) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (kBlockSize / kWarp);
+  const std::uint64_t groups = (sizes.batch + kVectors - 1) / kVectors;
+  for (std::uint64_t task = std::uint64_t{blockIdx.x} * (kBlockSize / kWarp) + threadIdx.x / kWarp;
+       task < sizes.m * groups; task += warps) {
+    const std::uint64_t first = task / sizes.m * kVectors, row = task % sizes.m;
+    const T* const matrix = a + first * sizes.step + row * sizes.k;
+    T sums[kVectors] = {};
+    for (std::uint64_t i = lane; i < sizes.k; i += kWarp) {
+      const T element = matrix[i];
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        // Past the last one there are sums that nobody reads.
+        const std::uint64_t vector = first + v < sizes.batch ? first + v : first;
+        sums[v] += element * x[vector * sizes.k + i];
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      for (unsigned offset = kWarp / 2; offset > 0; offset /= 2) sums[v] += __shfl_down_sync(kAll, sums[v], offset);
+      if (lane == 0 && first + v < sizes.batch) y[(first + v) * sizes.m + row] = sums[v];
+    }
+  }
+}
+
+template <typename T>
+Outcome Run(const Call& call, CudaContext& context) {
+  const hotplate_array &a = call.InputArray("a"), &y = call.OutputArray("y");
+  const auto size = [](std::int64_t side) { return static_cast<std::uint64_t>(side); };
+  Sizes sizes{.batch = size(y.shape[0]), .m = size(y.shape[1]), .k = size(call.InputArray("x").shape[1]), .step = 0};
+  if (y.bytes == 0) return Outcome::Ok();
+  const bool shared = a.rank == 2;
+  if (!shared) sizes.step = sizes.m * sizes.k;
+  const std::uint64_t together = shared && sizes.batch > 1 ? kTogether : 1;
+  const std::uint64_t tasks = sizes.m * CeilDiv(sizes.batch, together);
+  return Launch(context, together == 1 ? Products<T, 1> : Products<T, kTogether>, GridFor(tasks, 1, kBlockSize / kWarp),
+                kBlockSize, call.Input<T>("a").data(), call.Input<T>("x").data(), call.Output<T>("y").data(), sizes);
+}
+
+}  // namespace
+
+Outcome RunCuda(const Call& call, CudaContext& context) {
+  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+}
+
+}  // namespace hotplate::batched_matvec

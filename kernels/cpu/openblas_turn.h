@@ -1,0 +1,21 @@
+// OpenBLAS keeps one thread count and one set of buffers for the whole process: a call that wants threads waits for its
+// turn, asleep, instead of spinning inside the library.
+#pragma once
+
+#include <mutex>
+
+#include "kernels/cpu/cpu_context.h"
+
+namespace hotplate {
+
+// Held while OpenBLAS is called, LAPACK's functions included. With `serial`, or where this call has no more than one
+// thread, OpenBLAS keeps to this thread, and there is nothing to wait for.
+class OpenBlasTurn {
+ public:
+  OpenBlasTurn(CpuContext& context, bool serial);
+
+ private:
+  std::unique_lock<std::mutex> turn_;
+};
+
+}  // namespace hotplate
