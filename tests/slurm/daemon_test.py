@@ -5,7 +5,7 @@ what it saves when it ends. What befalls it at the end itself is in limits_test.
 import stat
 
 import harness
-from harness import LONG_JOB, TRY_LATER, npy, wait_until
+from harness import LONG_JOB, NO_END_TIME, TRY_LATER, npy, wait_until
 
 RUN = ("run", "integrate2d", "--n", "1000")
 CANNOT_START = 4
@@ -52,8 +52,9 @@ class Daemon(harness.SlurmCase):
         self.assertEqual(self.records(job)[0]["generation"], record["generation"])
 
     def test_a_squeue_that_fails_is_said_once(self):
-        job, record = self.serving("--squeue-interval", "1s", script="mkdir -p bad; printf '#!/bin/sh\\necho >>asked; echo no controller >&2; exit 1\\n'"
-                                   " >bad/squeue; chmod +x bad/squeue; PATH=$PWD/bad:$PATH")
+        bad = "#!/bin/sh\\necho >>asked; echo no controller >&2; exit 1\\n"
+        job, record = self.serving("--squeue-interval", "1s", script=f"{NO_END_TIME}; mkdir -p bad; printf '{bad}' >bad/squeue; "
+                                   "chmod +x bad/squeue; PATH=$PWD/bad:$PATH")
         wait_until(lambda: len(self.read("asked")) >= 3, "squeue was asked again and again")
         self.assertEqual(self.output(job).count("no controller"), 1, self.output(job))
         self.assertIn("when the allocation ends is not known", self.output(job))

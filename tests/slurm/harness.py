@@ -35,6 +35,8 @@ from_e2e = ("BIN", "PATIENCE", "OK", "FAILED", "USAGE", "NO_DAEMON", "INVALID", 
             "INTERRUPTED", "ENDED", "LONG_JOB", "wait_until", "alive")
 globals().update({name: getattr(e2e, name) for name in from_e2e})
 REFUSED_BY_SLURM = 9
+# In a job's script: then squeue alone can tell the daemon when the allocation ends. Slurm 22.05 has no such variable.
+NO_END_TIME = "unset SLURM_JOB_END_TIME"
 # A job in one of these stays in it.
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 # What ctest takes for "skipped".

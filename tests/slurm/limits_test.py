@@ -3,7 +3,7 @@
 all of these daemons are started together, and each test waits for the end of its own."""
 
 import harness
-from harness import CANCELLED, LONG_JOB, NO_DAEMON, npy, wait_until
+from harness import CANCELLED, LONG_JOB, NO_DAEMON, NO_END_TIME, npy, wait_until
 
 
 class Limits(harness.SlurmCase):
@@ -14,10 +14,11 @@ class Limits(harness.SlurmCase):
         # Slurm's signals are all that these have, and nothing else is on their node.
         script = cls.lab.folder / "deploy" / "slurm" / "hotplated.sbatch"
         cls.warned = cls.sbatch("-w", "gpu1", "--time=2", "--signal=B:TERM@90", script, "--device", "cpu")
-        cls.unwarned = cls.submit("--squeue-interval", "0", sbatch=["-w", "gpu1", "--gpus=1", "--time=1"])
+        cls.unwarned = cls.submit("--squeue-interval", "0", sbatch=["-w", "gpu1", "--gpus=1", "--time=1"], script=NO_END_TIME)
         # In a step: it is ended by Slurm alone, which tells srun as well.
         cls.step = cls.sbatch("-w", "gpu2", "--time=1", "-o", "%j.out", input="#!/bin/bash\n"
-                              "srun hotplated --device cpu --drain-timeout 1s --squeue-interval 0 --log-file $PWD/step.log\n")
+                              "srun env -u SLURM_JOB_END_TIME hotplated --device cpu --drain-timeout 1s --squeue-interval 0 "
+                              "--log-file $PWD/step.log\n")
         # These look at the time by themselves.
         watchful = ("--squeue-interval", "1s")
         cls.idle = cls.submit(*watchful, "--drain-timeout", "5s", sbatch=["-w", "gpu2", "--time=1"])
