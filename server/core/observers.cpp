@@ -50,7 +50,9 @@ std::shared_ptr<Subscriber> Observers::Close(const std::shared_ptr<JobObserver>&
       owner |= one->owner;
       return true;
     });
-    lost(*job, owner);
+    const bool back = std::any_of(job->subscriptions.begin(), job->subscriptions.end(),
+                                  [](const std::shared_ptr<Subscription>& one) { return one->owner; });
+    lost(*job, owner && !back);
   }
   known_.notify_all();
   return subscriber;

@@ -51,7 +51,8 @@ class Observers {
   void Stay(std::shared_ptr<JobObserver> observer);
   void Add(Job& job, std::shared_ptr<JobObserver> observer, std::uint64_t tag, unsigned next, bool owner);
   // No call begins from now on. `lost` is called for each job that loses a subscription, with whether that was the
-  // owner's. Null if the observer is not known; else to be waited for, and dropped without the mutex.
+  // last one of an owner: a client that has come back on another stream owns the job by both. Null if the observer is
+  // not known; else to be waited for, and dropped without the mutex.
   std::shared_ptr<Subscriber> Close(const std::shared_ptr<JobObserver>& observer,
                                     absl::FunctionRef<void(Job& job, bool owner)> lost);
   // Until no other thread is in a call to it, but those that wait here themselves.

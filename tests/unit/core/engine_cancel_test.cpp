@@ -176,6 +176,21 @@ TEST_F(EngineCancelTest, AClientThatComesBackInTimeKeepsItsJob) {
   EXPECT_THAT(again->complaints(), IsEmpty());
 }
 
+// Where a network was cut the client is back before its old stream is known to be gone.
+TEST_F(EngineCancelTest, AClientThatIsBackBeforeItIsMissedKeepsItsJob) {
+  Start();
+  JobRequest request = Attached("loop");
+  request.request_id = "r1";
+  const JobId id = Submit(request, 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  const auto again = std::make_shared<Recorder>();
+  ASSERT_EQ(*engine_->Submit(kAlice, request, again, 7), id);
+  engine_->Unsubscribe(recorder_, OnDisconnect::kCancelNow);
+  EXPECT_EQ(StateOf(id), JobState::kRunning);
+  engine_->Unsubscribe(again, OnDisconnect::kCancelNow);
+  EXPECT_TRUE(Eventually([&] { return StateOf(id) == JobState::kCancelled; })) << "now nobody is there";
+}
+
 TEST_F(EngineCancelTest, WatchersThatGoAwayCancelNothing) {
   Start();
   const JobId id = Submit(Attached("loop"), 1);
