@@ -80,6 +80,20 @@ absl::Status AttachedDaemonEnded(const Invocation& call, const AllocationNote& n
                       "again: hotplate up --attach " + note.job.id + " · what it said: " + note.output_file);
 }
 
+absl::Status CannotBeReached(Settings settings, const AllocationNote& note, const JobStatus& status,
+                             const absl::Status& why) {
+  settings.server = note.name;
+  settings.endpoint.clear();
+  const std::string advice = ForwardingAdvice(settings);
+  return WithNextStep(
+      WithExitCode(absl::UnavailableError(
+                       note.name + " has started" + (status.nodes.empty() ? "" : " on " + status.nodes) +
+                       ", but this machine cannot reach it: " + client::WithoutHowToStart(std::string(why.message()))),
+                   absl::IsPermissionDenied(why) ? kExitNotAllowed : kExitNoDaemon),
+      (advice.empty() ? "" : advice + "\n") + "hotplate status --server " + note.name + " · hotplate logs --server " +
+          note.name + " · give it up: hotplate down --cancel " + note.name);
+}
+
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
   const auto found = LookForAllocation(call);

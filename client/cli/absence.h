@@ -27,6 +27,11 @@ bool AttachedDaemonHasEnded(const std::string& directory, const AllocationNote& 
 // What is said then; the note goes.
 absl::Status AttachedDaemonEnded(const Invocation& call, const AllocationNote& note, const JobStatus& status);
 
+// Of a daemon that has published itself in a job that is in this state, and does not answer here: `why`. With how to
+// get to it all the same.
+absl::Status CannotBeReached(Settings settings, const AllocationNote& note, const JobStatus& status,
+                             const absl::Status& why);
+
 // `status` of a connection that failed, with what is known of the allocation in place of guesses, and what to do next.
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status);
 

@@ -1,5 +1,6 @@
 #include "client/cli/allocation_text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -82,6 +83,32 @@ std::string DevicesText(const v1::GetServerInfoResponse& info) {
   for (const std::string& kind : kinds)
     parts.push_back(kind.rfind("cpu", 0) == 0 ? kind : std::to_string(count[kind]) + " × " + kind);
   return Join(parts, ", ");
+}
+
+int UsableGpus(const v1::GetServerInfoResponse& info) {
+  return static_cast<int>(std::count_if(info.devices().begin(), info.devices().end(), [](const v1::Device& device) {
+    return device.backend() != "cpu" && device.lost().empty();
+  }));
+}
+
+std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info) {
+  const int usable = UsableGpus(info);
+  if (usable >= asked) return "";
+  std::string text = std::to_string(asked) + (asked == 1 ? " GPU was" : " GPUs were") + " asked for, and " +
+                     (usable == 0 ? "none" : std::to_string(usable)) + " can be used";
+  std::vector<std::string> reasons;
+  for (const v1::Device& device : info.devices())
+    if (!device.lost().empty()) reasons.push_back(device.id() + " is lost: " + device.lost());
+  reasons.insert(reasons.end(), info.device_notes().begin(), info.device_notes().end());
+  if (reasons.empty()) return text + "; why: hotplate logs";
+  return text + ":\n  " + Join(reasons, "\n  ");
+}
+
+std::string EndsText(const v1::GetServerInfoResponse& info) {
+  const nanoseconds left = Between(NowOf(info), info.allocation().end_time());
+  const google::protobuf::Timestamp now = Now();
+  const nanoseconds end = std::chrono::seconds(now.seconds()) + nanoseconds(now.nanos()) + left;
+  return "ends " + TimeText(std::chrono::floor<std::chrono::seconds>(end).count()) + " (in " + Span(left) + ")";
 }
 
 std::string UsageText(const v1::Allocation& allocation) {

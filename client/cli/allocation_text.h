@@ -24,6 +24,15 @@ std::string EndText(const AllocationNote& note);
 // "2 × NVIDIA L40S 48.0 GB"; a CPU by its name.
 std::string DevicesText(const v1::GetServerInfoResponse& info);
 
+// What is wrong with a daemon that was to have `asked` GPUs: "2 GPUs were asked for, and 1 can be used:" and why, a line
+// each, as the daemon says it. Empty where it has them all.
+std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info);
+// GPUs that take jobs.
+int UsableGpus(const v1::GetServerInfoResponse& info);
+
+// "ends 10:12 (in 30 m)", whatever this machine's clock says; for an allocation whose end is known.
+std::string EndsText(const v1::GetServerInfoResponse& info);
+
 // "20.7 GPU-minutes, 4.2 idle"; empty where no GPU was given.
 std::string UsageText(const v1::Allocation& allocation);
 

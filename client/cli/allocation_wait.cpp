@@ -4,6 +4,7 @@
 
 #include "client/cli/allocation_text.h"
 #include "client/cli/records.h"
+#include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
 namespace {
@@ -13,8 +14,8 @@ using std::chrono::seconds;
 
 // Often enough that a daemon that is ready is seen at once, and one request to the file system each.
 constexpr milliseconds kLook(100);
-// A daemon that has published and cannot be reached for so long will not be.
-constexpr seconds kReachPatience(20);
+// A daemon that has published and cannot be reached for so long will not be; before that it is said what is tried.
+constexpr seconds kReachPatience(20), kReachSilence(4);
 // Right after a submission the scheduler may not know the job yet.
 constexpr seconds kForgottenPatience(5);
 // A daemon that starts publishes sooner; modules that are loaded first take a while.
@@ -40,6 +41,7 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
   constexpr Steady::time_point kNever = Steady::time_point::max();
   Steady::time_point seen = kNever;
   Steady::time_point running_since = kNever;
+  bool reach_told = false;
   std::string advised;
   std::set<std::string> others;
   for (bool told = false;;) {
@@ -63,6 +65,11 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
         (absl::IsPermissionDenied(result.why) || now() - seen > kReachPatience)) {
       result.end = End::kUnreachable;
       return result;
+    }
+    if (seen != kNever && running && !result.why.ok() && !reach_told && now() - seen > kReachSilence) {
+      line.Say("  ! its daemon has started, and cannot be reached from here so far: " +
+               Printable(client::WithoutHowToStart(std::string(result.why.message()))));
+      reach_told = true;
     }
     running_since = running ? std::min(running_since, now()) : kNever;
     if (running && !told && seen == kNever && now() - running_since > kRecordPatience) {

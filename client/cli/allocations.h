@@ -25,7 +25,7 @@ struct AllocationNote {
   SchedulerJob job;
   std::string output_file = {};           // where the scheduler puts what the job prints; absolute
   std::vector<std::string> request = {};  // the words of `up` that ask for the same again
-  int gpus = 0;
+  int gpus = 0;                           // that were asked for
   EpochSeconds submit_time = 0;
   bool attached = false;   // the job is the user's own: never cancelled from here
   bool was_ready = false;  // of an attached one: its daemon has been there

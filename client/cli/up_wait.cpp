@@ -5,14 +5,13 @@
 #include <cctype>
 #include <string_view>
 
+#include "client/cli/absence.h"
 #include "client/cli/allocation_text.h"
 #include "client/cli/allocation_wait.h"
 #include "client/cli/daemon_start.h"
-#include "client/cli/forwarding.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
-#include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
 namespace {
@@ -111,6 +110,7 @@ absl::Status UpWait::Run() {
     case AllocationWait::End::kInterrupted:
       return BrokenOff();
     case AllocationWait::End::kTimeout:
+      if (!result.name.empty() && !result.why.ok()) return Unreachable(result.status, result.why);
       break;
   }
   return WithNextStep(absl::DeadlineExceededError(
@@ -129,13 +129,16 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
     WriteNote(call.settings.directory, *written).IgnoreError();
   }
   if (const absl::Status status = SetCurrent(call.settings, note.name); !status.ok()) return status;
+  // Of a job that was attached to, what Slurm gave it counts.
+  const int asked = note.attached ? static_cast<int>(info.allocation().gpus_on_node()) : note.gpus;
+  if (const std::string missing = MissingGpusText(asked, info); !missing.empty())
+    call.console.err << "! " << Printable(missing) << std::endl;
   const std::string usable = note.name + "   " + DevicesText(info);
   call.output.Answer(
       [&] {
         std::string text = Done(call.console, (submitted ? "ready  " : "already running  ") + usable);
         if (info.allocation().has_end_time())
-          text += "   ends " + TimeText(info.allocation().end_time().seconds()) + " (in " +
-                  Span(Between(Now(), info.allocation().end_time())) + ")";
+          text += "   " + EndsText(info);
         if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
           text += "   idle release after " + Span(std::chrono::seconds(info.idle_timeout().seconds()));
         return text + FromHere();
@@ -146,6 +149,9 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
         return AllocationJson(note, "READY")
             .Text("node", info.node())
             .Raw("devices", JsonTexts(devices))
+            .Raw("gpusAsked", std::to_string(asked))
+            .Raw("gpusUsable", std::to_string(UsableGpus(info)))
+            .Raw("notes", JsonTexts({info.device_notes().begin(), info.device_notes().end()}))
             .Raw("started", submitted ? "true" : "false")
             .Json();
       },
@@ -174,16 +180,9 @@ absl::Status UpWait::Over(const JobStatus& status) {
 }
 
 absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& why) {
-  Settings settings = call.settings;
-  settings.server = note.name;
-  const std::string advice = ForwardingAdvice(settings);
-  return WithNextStep(
-      WithExitCode(absl::UnavailableError(
-                       "the daemon " + note.name + " runs" + (status.nodes.empty() ? "" : " on " + status.nodes) +
-                       ", and cannot be talked to from here: " + client::WithoutHowToStart(std::string(why.message()))),
-                   absl::IsPermissionDenied(why) ? kExitNotAllowed : kExitNoDaemon),
-      "hotplate status --server " + note.name + " · hotplate logs --server " + note.name +
-          " · give it up: hotplate down --cancel " + note.name + (advice.empty() ? "" : "\n" + advice));
+  // It is there, and what is said next is for it.
+  SetCurrent(call.settings, note.name).IgnoreError();
+  return CannotBeReached(call.settings, note, status, why);
 }
 
 absl::Status UpWait::BrokenOff() {

@@ -48,7 +48,9 @@ Command UpCommand() {
           "(hotplated --help). One in an allocation that you have ends with it, and at a logout where the login node\n"
           "ends all that its users leave behind (KillUserProcesses).\n"
           "Ctrl-C while it waits asks whether to keep the job or to cancel it; where nobody can be asked it is kept.\n"
-          "Exit code 9: the scheduler refused, or ended the job before it ran; 3: the daemon did not get ready.",
+          "Exit code 9: the scheduler refused, or ended the job before it ran; 3: the daemon did not get ready, or it\n"
+          "did and this machine cannot reach it: then how to forward its port (hotplate status --forward) is said.\n"
+          "With --detach nothing is waited for, and 0 means that the job is submitted.",
       .example = "hotplate up --site hpc2n --account hpc2n2024-142 --gpus 1 --gpu-type l40s --time 30m",
       .options = {{.names = "--local", .value = "", .help = "on this machine; inside an allocation: on its node"},
                   {.names = "--site",

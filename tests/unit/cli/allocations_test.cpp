@@ -198,5 +198,22 @@ TEST(AllocationText, DevicesByKind) {
   EXPECT_EQ(DevicesText(info), "2 × NVIDIA L40S 48.0 GB, cpu0 Xeon");
 }
 
+TEST(AllocationText, GpusThatAreMissing) {
+  v1::GetServerInfoResponse info;
+  EXPECT_EQ(MissingGpusText(0, info), "");
+  EXPECT_EQ(MissingGpusText(1, info), "1 GPU was asked for, and none can be used; why: hotplate logs");
+  info.add_devices()->set_backend("cpu");
+  info.add_device_notes("gpu1 is not used: it is in use by another process");
+  v1::Device& gpu = *info.add_devices();
+  gpu.set_backend("cuda");
+  gpu.set_id("gpu0");
+  EXPECT_EQ(UsableGpus(info), 1);
+  EXPECT_EQ(MissingGpusText(1, info), "");
+  EXPECT_EQ(MissingGpusText(2, info),
+            "2 GPUs were asked for, and 1 can be used:\n  gpu1 is not used: it is in use by another process");
+  gpu.set_lost("an illegal address");
+  EXPECT_THAT(MissingGpusText(2, info), HasSubstr("and none can be used:\n  gpu0 is lost: an illegal address\n  gpu1"));
+}
+
 }  // namespace
 }  // namespace hotplate::cli

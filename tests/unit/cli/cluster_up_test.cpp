@@ -362,6 +362,17 @@ TEST_F(ClusterUpTest, AClustersNameWithADot) {
   EXPECT_EQ(Field(Hotplate({"up", "--detach", "--json"}).out, "name"), "lab-example-41") << "as the daemon has it";
 }
 
+TEST_F(ClusterUpTest, ADaemonThatCannotBeReachedIsToldWithTheWayToIt) {
+  Squeue("RUNNING|1795292533|1795293133|gpu1|ada|None");
+  Publish("mine");
+  const Ran ran = Hotplate({"up", "--name", "mine", "--timeout", "1s"});
+  EXPECT_EQ(ran.exit, kExitNoDaemon);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("mine has started on gpu1, but this machine cannot reach it: daemon \"mine\""),
+                             HasSubstr("ssh -N -L 1:127.0.0.1:1 gpu1"), HasSubstr("hotplate --endpoint localhost:1"),
+                             HasSubstr("hotplate down --cancel mine"), Not(HasSubstr("start one"))));
+  EXPECT_EQ(Hotplate({"use", "--json"}).out.substr(0, 17), R"({"current":"mine")");
+}
+
 using ClusterUpDeathTest = ClusterUpTest;
 
 TEST_F(ClusterUpDeathTest, WhatIsSubmittedIsNotedWhateverIsTyped) {
