@@ -4,6 +4,7 @@ import array
 import concurrent.futures
 import pathlib
 
+from . import npy
 from .daemon import Daemon, wait_until
 from .device_memory import hold, let_go
 from .results import Failed, NotRun
@@ -28,10 +29,7 @@ def pattern(count, factor=1):
 
 def write(kit, name, count, factor=1):
     path = pathlib.Path(kit.folder) / f"{name}.npy"
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count},), }}".encode().ljust(117) + b"\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-        file.write(pattern(count, factor))
+    npy.write(path, (count,), pattern(count, factor))
     return path
 
 
@@ -51,7 +49,7 @@ class Arrays:
 
     def is_there(self, name, count, factor):
         """The daemon's copy is the host's: that of a job's output came back when the job ran."""
-        path = pathlib.Path(self.kit.folder) / "there.npy"
+        path = pathlib.Path(self.kit.folder) / f"{name}-there.npy"
         self.daemon.hotplate("get", name, "-o", path, timeout=120)
         there = path.read_bytes()[-4 * count:]
         path.unlink()

@@ -9,7 +9,8 @@ import shutil
 import threading
 import time
 
-from .arrays import NUMBERS, pattern, write
+from . import npy
+from .arrays import NUMBERS, Arrays, write
 from .daemon import Daemon, wait_until
 from .device_memory import hold, let_go
 from .results import NOT_RUN, Failed, NotRun
@@ -158,10 +159,8 @@ def memory(kit):
 
 
 def write_column(path, shape, element=bytes(4)):
-    """A .npy file of one float32 everywhere, without NumPy."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + element * max(shape))
-    return str(path)
+    """A .npy file of one float32 everywhere."""
+    return npy.write(path, shape, element * max(shape))
 
 
 def larger_than_the_device(kit, daemon, facts):
@@ -227,17 +226,12 @@ def resources(daemon):
 
 def kept_arrays(kit, daemon, path, number):
     """An upload, a job on it whose output stays, one on that, the result, and no more of them."""
-    names = [f"kept-{number}-{name}" for name in "abc"]
-    daemon.hotplate("put", path, "--name", names[0])
+    arrays, names = Arrays(kit, daemon), [f"kept-{number}-{name}" for name in "abc"]
+    arrays.put(path, names[0])
     for last, name in zip(names, names[1:]):
-        daemon.hotplate("run", "vector_add", f"array:{last}", f"array:{names[0]}", "-o", f"array:{name}")
-    there = pathlib.Path(kit.folder) / f"{names[2]}.npy"
-    daemon.hotplate("get", names[2], "-o", there)
-    data = there.read_bytes()[-4 * NUMBERS:]
-    there.unlink()
-    if data != pattern(NUMBERS, 3):
-        raise Failed(f"{names[2]} is not three times what was put")
-    daemon.hotplate("free", *names)
+        arrays.add(last, names[0], name)
+    arrays.is_there(names[2], NUMBERS, 3)
+    arrays.free(*names)
 
 
 def long_calls(kit):

@@ -4,8 +4,8 @@ import datetime
 import json
 import pathlib
 import statistics
-import time
 
+from . import npy
 from .daemon import Daemon
 from .endurance import LONG
 from .results import Failed, NotRun
@@ -42,13 +42,7 @@ def calls_for(daemon, nanoseconds_wanted, start=1024):
 
 def small_call(kit):
     """The words of a call whose kernel takes a few microseconds at most."""
-    paths = []
-    for name in "ab":
-        path = pathlib.Path(kit.folder) / f"small-{name}.npy"
-        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }".ljust(117) + b"\n"
-        path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
-        paths.append(str(path))
-    return ["vector_add", *paths]
+    return ["vector_add", *(npy.write(pathlib.Path(kit.folder) / f"small-{name}.npy", (4,), bytes(16)) for name in "ab")]
 
 
 def behind_a_long_job(daemon, words):
@@ -57,7 +51,7 @@ def behind_a_long_job(daemon, words):
     daemon.wait_for_state(long, "RUNNING")
     ids = [daemon.answer("submit", *words)["jobId"] for _ in range(JOBS)]
     daemon.hotplate("cancel", long)
-    time.sleep(0.3)  # nobody asks or listens while they run
+    daemon.hotplate("wait", ids[-1], timeout=120)  # nobody asks, or listens to the others, while they run
     daemon.hotplate("wait", *ids, timeout=120)
     if daemon.answer("show", long)["state"] != "CANCELLED":
         raise NotRun("the long job was over before it was cancelled")
