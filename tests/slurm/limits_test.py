@@ -47,7 +47,7 @@ class Limits(harness.SlurmCase):
         fields = self.wait_for_job(job, "COMPLETED", "TIMEOUT", "CANCELLED")
         said = self.output(job)
         self.assertEqual((fields["JobState"], fields["ExitCode"]), ("COMPLETED", "0:0"), said)
-        self.assertNotIn("SIGTERM", said)
+        self.assertNotIn("draining: SIGTERM", said)
         self.withdrawn(job)
         return said
 
@@ -102,7 +102,7 @@ class Limits(harness.SlurmCase):
         self.wait_for_job(self.warned, "COMPLETED")
         self.withdrawn(self.warned)
         self.hotplate("status", "--server", f"lab-{self.warned}", code=NO_DAEMON)
-        self.assertIn("SIGTERM", self.read(f"hotplated-{self.warned}.out"))
+        self.assertIn("draining: SIGTERM", self.read(f"hotplated-{self.warned}.out"))
 
     def test_nothing_is_left_on_the_nodes(self):
         for job in (self.warned, self.unwarned, self.step, self.idle, self.draining, self.shortened):

@@ -20,6 +20,9 @@ MIB = 1 << 20
 
 
 class Storage(harness.SlurmCase):
+    # Slurm's own default: there is time for a daemon whose files are slow.
+    OPTIONS = {"extra": "KillWait=30"}
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -195,7 +195,7 @@ class Up(UpCase):
         # As behind a firewall: it listens where only its own node is.
         code, out, err = self.run_command("up", "--name", "hidden", "--time", "10m", *ON_CPU, "--listen", "127.0.0.1")
         self.assertEqual(code, NO_DAEMON, out + err)
-        self.assertIn("cannot be talked to from here", err)
+        self.assertIn("this machine cannot reach it", err)
         job = self.lab.squeue("%i")[0]
         self.hotplate("down", "hidden", code=NO_DAEMON, says=["RUNNING  on gpu", "hotplate down --cancel"])
         self.assertEqual(self.state(job), "RUNNING")
