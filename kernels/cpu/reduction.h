@@ -1,0 +1,143 @@
+// Reductions of an array along its middle axis, by the folds of kernels/folds.h. The array is cut into blocks that fit
+// the second-level cache; within one, as many elements as a few vectors hold are folded side by side, whether they
+// belong to one output or to several. Cuts depend on sizes only: the result is the same with any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include "kernels/axis.h"
+#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/multiversion.h"
+#include "kernels/folds.h"
+
+namespace hotplate::reduction {
+
+// Elements folded side by side within a block of few columns; columns of a block of many.
+inline constexpr std::size_t kLanes = 128, kTile = 512;
+// Elements of a block, about; and of what a thread takes at once.
+inline constexpr std::size_t kBlock = 131'072;
+
+struct Cut {
+  std::size_t rows = 0;      // of a block
+  std::size_t segments = 0;  // blocks above each other: each has a state for each output
+  std::size_t tiles = 0;     // blocks beside each other
+};
+
+inline Cut CutOf(const Extent& extent) {
+  const std::size_t inner = extent.inner, wide = std::min(inner, kTile);
+  Cut cut;
+  cut.rows = std::max<std::size_t>(1, kBlock / std::max<std::size_t>(1, wide));
+  cut.segments = (extent.count + cut.rows - 1) / cut.rows;
+  cut.tiles = (inner + kTile - 1) / kTile;
+  return cut;
+}
+
+// Scratch that Reduce finds: states, unless one block has all rows of its outputs.
+template <typename State>
+std::uint64_t StateBytes(const Extent& extent) {
+  const Cut cut = CutOf(extent);
+  return cut.segments <= 1 ? 0 : extent.outputs() * cut.segments * sizeof(State);
+}
+
+// Rows [0, rows) of columns [0, columns), `stride` elements apart, into a and b.
+template <typename Fold>
+HOTPLATE_INLINE void FoldLoop(const Fold& fold, const typename Fold::Element* __restrict x, std::size_t rows,
+                              std::size_t stride, std::size_t columns, const double* __restrict about,
+                              typename Fold::First* __restrict a, typename Fold::Second* __restrict b) {
+  using Row = folds::RowOf<typename Fold::Element>;
+  const Fold own = fold;  // which no store can change
+#pragma omp simd
+  for (std::size_t j = 0; j < columns; ++j) own.Begin(a[j], b[j], x[j], Fold::kAbout ? about[j] : 0.0);
+  std::size_t i = 1;
+  for (; i + 4 <= rows; i += 4) {
+    const typename Fold::Element* __restrict row = x + i * stride;
+#pragma omp simd
+    for (std::size_t j = 0; j < columns; ++j) {
+      own.Add(a[j], b[j], row[j], static_cast<Row>(i), Fold::kAbout ? about[j] : 0.0);
+      own.Add(a[j], b[j], row[stride + j], static_cast<Row>(i + 1), Fold::kAbout ? about[j] : 0.0);
+      own.Add(a[j], b[j], row[2 * stride + j], static_cast<Row>(i + 2), Fold::kAbout ? about[j] : 0.0);
+      own.Add(a[j], b[j], row[3 * stride + j], static_cast<Row>(i + 3), Fold::kAbout ? about[j] : 0.0);
+    }
+  }
+  for (; i < rows; ++i) {
+    const typename Fold::Element* __restrict row = x + i * stride;
+#pragma omp simd
+    for (std::size_t j = 0; j < columns; ++j)
+      own.Add(a[j], b[j], row[j], static_cast<Row>(i), Fold::kAbout ? about[j] : 0.0);
+  }
+}
+
+// Writes the states of `columns` outputs, of rows [first, first + rows) that begin at x. `vector`: FoldLoop compiled
+// for this processor. `about` has a number for each of these columns, where the fold needs them.
+template <typename Fold, typename Vector>
+void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Element* x, std::size_t first,
+               std::size_t rows, std::size_t stride, std::size_t columns, const double* about,
+               typename Fold::State* states) {
+  alignas(64) typename Fold::First a[kTile];
+  alignas(64) typename Fold::Second b[kTile];
+  if (stride != columns || columns > kLanes / 2) {
+    vector(fold, x, rows, stride, columns, about, a, b);
+    for (std::size_t j = 0; j < columns; ++j) states[j] = fold.Lift(a[j], b[j], first, 1);
+    return;
+  }
+  // Several rows side by side, each group a long one.
+  const std::size_t together = std::clamp<std::size_t>(rows / 16, 1, kLanes / columns);
+  const std::size_t width = together * columns, groups = rows / together;
+  const std::size_t left = rows % together * columns;
+  alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
+  for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
+  vector(fold, x, groups, width, width, repeated, a, b);
+  for (std::size_t j = 0; j < left; ++j) {
+    fold.Add(a[j], b[j], x[groups * width + j], static_cast<folds::RowOf<typename Fold::Element>>(groups),
+             Fold::kAbout ? about[j % columns] : 0.0);
+  }
+  for (std::size_t j = 0; j < columns; ++j) {
+    states[j] = fold.Lift(a[j], b[j], first, together);
+    for (std::size_t row = 1; row < together; ++row) {
+      const std::size_t lane = row * columns + j;
+      fold.Merge(states[j], fold.Lift(a[lane], b[lane], first + row, together));
+    }
+  }
+}
+
+// Calls finish(output, state) for each output. No axis is empty. False if it was cancelled.
+template <typename Fold, typename Vector, typename Finish>
+bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const typename Fold::Element* x,
+            const Extent& extent, const double* about, void* scratch, const Finish& finish) {
+  using State = typename Fold::State;
+  const Cut cut = CutOf(extent);
+  const std::size_t inner = extent.inner, count = extent.count;
+  State* const kept = static_cast<State*>(scratch);
+  const std::size_t units = extent.outer * cut.segments * cut.tiles;
+  const std::size_t unit_elements = std::min(count, cut.rows) * std::min(inner, kTile);
+  const std::size_t at_once = std::max<std::size_t>(1, kBlock / unit_elements);
+  const bool folded = context.ParallelChunks(units, at_once, [=](std::size_t begin, std::size_t end) {
+    State here[kTile];
+    for (std::size_t unit = begin; unit < end; ++unit) {
+      const std::size_t tile = unit % cut.tiles, segment = unit / cut.tiles % cut.segments;
+      const std::size_t outer = unit / cut.tiles / cut.segments;
+      const std::size_t row = segment * cut.rows, rows = std::min(cut.rows, count - row);
+      const std::size_t column = tile * kTile, columns = std::min(kTile, inner - column);
+      State* const states = cut.segments == 1 ? here : kept + (outer * cut.segments + segment) * inner + column;
+      const std::size_t output = outer * inner + column;
+      FoldBlock(fold, vector, x + (outer * count + row) * inner + column, row, rows, inner, columns,
+                Fold::kAbout ? about + output : nullptr, states);
+      for (std::size_t j = 0; cut.segments == 1 && j < columns; ++j) finish(output + j, here[j]);
+    }
+  });
+  if (!folded || cut.segments == 1) return folded;
+  const std::size_t outputs_at_once = std::max<std::size_t>(1, kBlock / cut.segments);
+  return context.ParallelChunks(extent.outputs(), outputs_at_once, [=](std::size_t begin, std::size_t end) {
+    for (std::size_t output = begin; output < end; ++output) {
+      const State* const first = kept + output / inner * cut.segments * inner + output % inner;
+      State state = first[0];
+      for (std::size_t segment = 1; segment < cut.segments; ++segment) fold.Merge(state, first[segment * inner]);
+      finish(output, state);
+    }
+  });
+}
+
+}  // namespace hotplate::reduction
