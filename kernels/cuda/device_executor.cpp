@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 
 #include "kernels/cuda/executor.h"
 
@@ -35,15 +34,6 @@ void FormatUuid(const DriverUuid& uuid, bool mig, char (&text)[64]) {
   std::snprintf(text, sizeof text, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
                 mig ? "MIG" : "GPU", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
                 b[13], b[14], b[15]);
-}
-
-// "2026-11-21T13:20:05Z"
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char text[32];
-  if (gmtime_r(&now, &parts) == nullptr || std::strftime(text, sizeof text, "%FT%TZ", &parts) == 0) return "just now";
-  return text;
 }
 
 }  // namespace
@@ -403,8 +393,8 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, 
   {
     const std::lock_guard lock(mutex_);
     if (!why_lost_.empty()) return Outcome::DeviceLost(why_lost_);
-    std::snprintf(text, sizeof text, "gpu%d is lost since %s: kernel %.40s failed: %.120s%.30s; restart hotplated",
-                  index(), UtcNow().c_str(), kernel, std::string(failure.message()).c_str(), Neighbours(lane).c_str());
+    std::snprintf(text, sizeof text, "gpu%d is lost: kernel %.40s failed: %.120s%.30s; restart hotplated", index(),
+                  kernel, std::string(failure.message()).c_str(), Neighbours(lane).c_str());
     why_lost_ = text;
     lost_.store(true, std::memory_order_release);
   }

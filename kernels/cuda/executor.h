@@ -56,7 +56,7 @@ class DeviceExecutor {
 
   // Makes the device's context this thread's.
   Outcome Enter() const;
-  // OK, or DEVICE_LOST, why and since when.
+  // OK, or DEVICE_LOST and why.
   Outcome Usable() const;
   // OK, or INVALID: the compute capability has not this precision.
   Outcome CheckPrecision(int precision) const;

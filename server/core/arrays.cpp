@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
 #include "server/core/counted_memory.h"
-#include "server/core/duration_text.h"
+#include "server/core/time_text.h"
 
 namespace hotplate::core {
 namespace {

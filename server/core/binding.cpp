@@ -5,16 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "kernels/status.h"
-#include "server/core/duration_text.h"
+#include "server/core/time_text.h"
 
 namespace hotplate::core {
 namespace {
-
-std::string WallText(WallTime time) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromChrono(time), absl::UTCTimeZone());
-}
 
 // A refusal of another part of the daemon, as one about this field.
 absl::Status About(const std::string& field, const absl::Status& status) {
@@ -248,7 +243,7 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
   const nanoseconds left = *allocation_end - now;
   const nanoseconds usable = std::max(left - end_margin, nanoseconds::zero());
   if (*request.time_limit <= usable) return absl::OkStatus();
-  const std::string end = WallText(*allocation_end);
+  const std::string end = UtcText(*allocation_end);
   return Refused(
       absl::StatusCode::kFailedPrecondition,
       {{"time_limit", left <= nanoseconds::zero()

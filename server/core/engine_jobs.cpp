@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
-#include "server/core/duration_text.h"
 #include "server/core/engine_impl.h"
+#include "server/core/time_text.h"
 
 namespace hotplate::core {
 

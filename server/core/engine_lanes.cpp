@@ -3,12 +3,10 @@
 #include <cassert>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "kernels/status.h"
-#include "server/core/duration_text.h"
 #include "server/core/engine_impl.h"
+#include "server/core/time_text.h"
 
 namespace hotplate::core {
 namespace {
@@ -16,11 +14,6 @@ namespace {
 std::optional<nanoseconds> Duration(std::optional<std::uint64_t> ns) {
   if (!ns) return std::nullopt;
   return nanoseconds(static_cast<nanoseconds::rep>(*ns));
-}
-
-// "2026-11-21T13:20:05Z"
-std::string Text(WallTime time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromChrono(time), absl::UTCTimeZone());
 }
 
 void Pause() {
@@ -245,9 +238,7 @@ absl::Status Engine::Impl::PlaceOutputs(Job& job, std::vector<JobOutputValue>& o
 
 void Engine::Impl::LoseDevice(DeviceState& device, const std::string& why, Aftermath& after) {
   if (!device.lost.empty()) return;
-  // An executor that noticed it says since when, which is a little earlier than now.
-  const std::string reason =
-      absl::StrContains(why, "since ") ? why : absl::StrCat(why, " (since ", Text(clock_.WallNow()), ")");
+  const std::string reason = absl::StrCat(why, " (since ", UtcText(clock_.WallNow()), ")");
   device.lost = reason;
   any_lost_.store(true);
   const std::string& id = device.device->info().id;

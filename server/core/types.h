@@ -196,6 +196,9 @@ struct ArraySnapshot {
   WallTime create_time;
   std::optional<WallTime> lease_end;  // none: the session's
   Principal owner;
+
+  // For messages: its name, or its id.
+  const std::string& label() const { return name.empty() ? id.value() : name; }
 };
 
 }  // namespace hotplate::core

@@ -176,7 +176,7 @@ TEST_F(CudaDeviceTest, IsLostAfterAStickyError) {
   const Report broken = Run("selu", 100);
   EXPECT_EQ(broken.outcome.code(), HOTPLATE_DEVICE_LOST);
   const std::string why(broken.outcome.message());
-  EXPECT_THAT(why, AllOf(HasSubstr("gpu0 is lost since 20"), HasSubstr("kernel selu failed")));
+  EXPECT_THAT(why, HasSubstr("gpu0 is lost: kernel selu failed"));
   EXPECT_THAT(lines_, ElementsAre(why));
   EXPECT_EQ(Run("vector_add", 100).outcome.message(), why);
   const auto sum = Bound("vector_add", {{"a", {DType::kFloat32, {4}}}, {"b", {DType::kFloat32, {4}}}});

@@ -46,7 +46,7 @@ TEST_F(ExecutorTest, AStickyErrorLosesTheDevice) {
   const Outcome outcome = breaking.RunOn(lane());
   EXPECT_EQ(outcome.code(), HOTPLATE_DEVICE_LOST);
   const std::string why(outcome.message());
-  EXPECT_THAT(why, ContainsRegex("gpu0 is lost since 20[0-9-]+T[0-9:]+Z: kernel selu failed: .*illegal memory access"));
+  EXPECT_THAT(why, ContainsRegex("^gpu0 is lost: kernel selu failed: .*illegal memory access"));
   EXPECT_THAT(lines_, ElementsAre(why));
   // Every later task is refused in the same words, and nothing is asked of the device for it.
   fake_.ForgetCalls();

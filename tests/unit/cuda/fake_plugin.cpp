@@ -94,7 +94,7 @@ void Plan(hotplate_cuda_device*, const char* kernel, const hotplate_call* call, 
   }
   if (std::strcmp(kernel, "vector_add") != 0) {
     lane->device->log(lane->device->user, "gpu0 is lost");
-    return Say(&report->outcome, HOTPLATE_DEVICE_LOST, "gpu0 is lost since kernel selu failed");
+    return Say(&report->outcome, HOTPLATE_DEVICE_LOST, "gpu0 is lost: kernel selu failed");
   }
   if (control->cancel != 0) return Say(&report->outcome, HOTPLATE_CANCELLED, "cancelled");
   const auto* a = static_cast<const float*>(call->inputs[0].data);
