@@ -160,6 +160,8 @@ struct CudaOptions {
   std::string driver_library;
   // Indices of the driver's devices; empty: all. A note for each that is not there.
   std::vector<int> indices;
+  // Slurm's own numbers of the GPUs that it gave; empty: not known. A note for each device that is none of them.
+  std::vector<int> given;
   // Threads that help the lanes of a device to copy, and host memory that may be pinned for them; of each device. A
   // lane needs 8 MiB of it, and so do uploads that run ahead of tasks.
   int copy_threads = 0;

@@ -93,12 +93,25 @@ std::vector<int> Wanted(const CudaOptions& options, int devices, std::vector<std
   return wanted;
 }
 
+// What the environment and NVML say of the node's GPUs, asked once.
+struct Node {
+  GivenGpus given;
+  std::optional<std::vector<NvmlGpu>> gpus;  // nothing without an NVML
+};
+
+Node AskNode(const Nvml* nvml, const CudaOptions& options) {
+  Node node;
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) node.given.visible = visible;
+  node.given.bus_order = Variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID";
+  node.given.slurm = options.given;
+  if (nvml != nullptr) node.gpus = nvml->Gpus();
+  return node;
+}
+
 // What CUDA_VISIBLE_DEVICES hides, and that nothing is left.
-void NoteHiddenDevices(const Nvml* nvml, const InstalledDriver& installed, std::vector<std::string>& notes) {
+void NoteHiddenDevices(const Node& node, const InstalledDriver& installed, std::vector<std::string>& notes) {
   std::optional<std::string> wrong;
-  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
-    wrong = WhatIsWrongWithVisibleDevices(visible, nvml != nullptr ? std::optional(nvml->Gpus()) : std::nullopt);
-  }
+  if (node.given.visible) wrong = WhatIsWrongWithVisibleDevices(*node.given.visible, node.gpus);
   if (installed.devices == 0) {
     notes.push_back(absl::StrCat("no CUDA devices: the driver (for CUDA ", CudaVersionText(installed.version),
                                  ") has none for this process", wrong ? "; " + *wrong : ""));
@@ -107,14 +120,16 @@ void NoteHiddenDevices(const Nvml* nvml, const InstalledDriver& installed, std::
   }
 }
 
-// What CUDA does not show because of MIG. Who chose devices knows what else there is.
-void NoteMig(const Nvml* nvml, const CudaOptions& options, DeviceSet& set) {
-  if (nvml == nullptr || (!options.indices.empty() && !set.devices.empty())) return;
-  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+// Devices that are not those that were meant, and what CUDA does not show because of MIG. Who chose devices knows what
+// else there is.
+void NoteOpenDevices(const Node& node, const CudaOptions& options, const std::vector<OpenGpu>& open, DeviceSet& set) {
+  if (!node.gpus) return;
+  const std::vector<std::string> others = WhatIsOpenInstead(node.given, *node.gpus, open);
+  set.notes.insert(set.notes.end(), others.begin(), others.end());
+  if (!options.indices.empty() && !open.empty()) return;
   std::vector<std::string> shown;
-  for (const std::unique_ptr<Device>& device : set.devices) shown.push_back(device->info().uuid);
-  const std::vector<std::string> hidden =
-      WhatMigHides(visible != nullptr ? std::optional<std::string>(visible) : std::nullopt, nvml->Gpus(), shown);
+  for (const OpenGpu& one : open) shown.push_back(one.uuid);
+  const std::vector<std::string> hidden = WhatMigHides(node.given.visible, *node.gpus, shown);
   set.notes.insert(set.notes.end(), hidden.begin(), hidden.end());
 }
 
@@ -123,6 +138,8 @@ class Loader {
   Loader(const CudaOptions& options, const Catalog& catalog, const InstalledDriver& installed, Nvml* nvml,
          DeviceSet& set)
       : options_(options), catalog_(catalog), installed_(installed), nvml_(nvml), set_(set) {}
+
+  const std::vector<OpenGpu>& open() const { return open_; }
 
   // True if the plug-in gave at least one device.
   bool TakeDevicesOf(const PluginFile& file, const std::string& folder, const std::vector<int>& wanted) {
@@ -147,6 +164,7 @@ class Loader {
     for (const int index : wanted) {
       auto device = OpenPluginDevice(library, installed_.library, index, options_, nvml_);
       if (device.ok()) {
+        open_.push_back({index, (*device)->info().uuid});
         devices.push_back(*std::move(device));
       } else {
         set_.notes.emplace_back(absl::StrCat(std::string(device.status().message()), " (", file.name, ")"));
@@ -167,6 +185,7 @@ class Loader {
   const InstalledDriver& installed_;
   Nvml* const nvml_;  // may be null
   DeviceSet& set_;
+  std::vector<OpenGpu> open_;
 };
 
 }  // namespace
@@ -181,11 +200,13 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
   // After the driver: where that is missing there is nothing to manage.
   const auto nvml = Nvml::Open();
   if (!nvml.ok() && installed->devices > 0) set.notes.emplace_back(nvml.status().message());
-  NoteHiddenDevices(nvml.ok() ? nvml->get() : nullptr, *installed, set.notes);
+  Nvml* const manager = nvml.ok() ? nvml->get() : nullptr;
+  const Node node = AskNode(manager, options);
+  NoteHiddenDevices(node, *installed, set.notes);
   const std::vector<int> wanted =
       installed->devices > 0 ? Wanted(options, installed->devices, set.notes) : std::vector<int>();
   if (wanted.empty()) {
-    NoteMig(nvml.ok() ? nvml->get() : nullptr, options, set);
+    NoteOpenDevices(node, options, {}, set);
     return set;
   }
   const std::string folder = PluginFolder(options);
@@ -194,11 +215,11 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
     set.notes.push_back(absl::StrCat("no CUDA devices: there is no plug-in (libhotplate_cuda<major>.so) in ", folder));
     return set;
   }
-  Loader loader(options, catalog, *installed, nvml.ok() ? nvml->get() : nullptr, set);
+  Loader loader(options, catalog, *installed, manager, set);
   for (const PluginFile& plugin : plugins) {
     if (loader.TakeDevicesOf(plugin, folder, wanted)) break;
   }
-  NoteMig(nvml.ok() ? nvml->get() : nullptr, options, set);
+  NoteOpenDevices(node, options, loader.open(), set);
   return set;
 }
 

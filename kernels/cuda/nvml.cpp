@@ -39,6 +39,7 @@ nvml::Api ResolveAll(void* library) {
   resolve(api.by_uuid, {"nvmlDeviceGetHandleByUUID"});
   resolve(api.by_bus_id, {"nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"});
   resolve(api.uuid, {"nvmlDeviceGetUUID"});
+  resolve(api.minor, {"nvmlDeviceGetMinorNumber"});
   resolve(api.compute_mode, {"nvmlDeviceGetComputeMode"});
   resolve(api.mig_mode, {"nvmlDeviceGetMigMode"});
   resolve(api.is_mig, {"nvmlDeviceIsMigDeviceHandle"});
@@ -92,7 +93,7 @@ class OpenNvml final : public Nvml {
       // A GPU that this process may not use (its cgroup) is counted and gives no handle.
       if (api_.by_index(i, &gpu) != nvml::kSuccess) continue;
       if (std::string uuid = UuidOf(gpu); !uuid.empty())
-        gpus.push_back({std::move(uuid), InstancesOf(gpu), IsMig(gpu)});
+        gpus.push_back({std::move(uuid), InstancesOf(gpu), IsMig(gpu), MinorOf(gpu)});
     }
     return gpus;
   }
@@ -118,6 +119,12 @@ class OpenNvml final : public Nvml {
     char text[nvml::kUuidBytes] = {};
     if (api_.uuid == nullptr || api_.uuid(handle, text, sizeof text - 1) != nvml::kSuccess) return "";
     return text;
+  }
+
+  int MinorOf(nvml::Handle gpu) const {
+    unsigned minor = 0;
+    const bool told = api_.minor != nullptr && api_.minor(gpu, &minor) == nvml::kSuccess && minor < kMostGpus;
+    return told ? static_cast<int>(minor) : -1;
   }
 
   bool IsMig(nvml::Handle gpu) const {

@@ -29,6 +29,7 @@ struct NvmlGpu {
   std::string uuid;
   std::vector<std::string> instances;
   bool mig = false;
+  int minor = -1;  // of /dev/nvidia<minor>; -1: not told
 };
 
 class Nvml {

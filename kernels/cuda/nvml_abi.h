@@ -75,6 +75,7 @@ struct Api {
   int (*by_uuid)(const char*, Handle*);
   int (*by_bus_id)(const char*, Handle*);
   int (*uuid)(Handle, char*, unsigned bytes);
+  int (*minor)(Handle, unsigned*);
   int (*compute_mode)(Handle, unsigned*);
   int (*mig_mode)(Handle, unsigned* current, unsigned* pending);
   int (*is_mig)(Handle, unsigned*);

@@ -57,6 +57,59 @@ std::string Fault(const std::string& entry, const std::optional<std::vector<Nvml
   return absl::StrCat(mig ? "no MIG instance" : "no GPU", " has that UUID: ", There(*gpus));
 }
 
+bool IsMigThere(const std::vector<NvmlGpu>& gpus) {
+  return std::ranges::any_of(gpus, [](const NvmlGpu& gpu) { return gpu.mig; });
+}
+
+// The UUIDs that the device of this entry may have; none if NVML cannot tell. Some drivers give a MIG instance the
+// number of its GPU.
+std::vector<std::string> NamedBy(const std::string& entry, bool bus_order, const std::vector<NvmlGpu>& gpus) {
+  if (!Fault(entry, gpus).empty() || entry.starts_with("MIG-GPU-")) return {};
+  if (IsNumber(entry)) {
+    if (!bus_order || IsMigThere(gpus)) return {};
+    return {gpus[std::stoul(entry)].uuid};
+  }
+  for (const NvmlGpu& gpu : gpus) {
+    if (gpu.uuid.starts_with(entry) && !gpu.mig) return {gpu.uuid};
+    for (const std::string& instance : gpu.instances) {
+      if (instance.starts_with(entry)) return {instance, gpu.uuid};
+    }
+  }
+  return {};
+}
+
+// Whatever stands for "GPU-" or "MIG-" before it.
+bool IsAmong(const std::string& uuid, const std::vector<std::string>& uuids) {
+  const auto digits = [](const std::string& one) { return one.substr(std::min<std::size_t>(4, one.size())); };
+  return std::ranges::any_of(uuids, [&](const std::string& one) { return digits(one) == digits(uuid); });
+}
+
+// The UUIDs of Slurm's numbers, taken as indices or as minor numbers; empty: they are none.
+std::vector<std::string> Numbered(const std::vector<int>& numbers, bool minor, const std::vector<NvmlGpu>& gpus) {
+  std::vector<std::string> uuids;
+  for (const int number : numbers) {
+    const auto is_it = [number](const NvmlGpu& gpu) { return gpu.minor == number; };
+    const auto found = minor                                            ? std::ranges::find_if(gpus, is_it)
+                       : static_cast<std::size_t>(number) < gpus.size() ? gpus.begin() + number
+                                                                        : gpus.end();
+    if (found == gpus.end()) return {};
+    uuids.push_back(found->uuid);
+  }
+  return uuids;
+}
+
+// Those that Slurm gave, by the reading of its numbers that fits more of what is open; empty if neither can be. A job
+// that sees its own GPUs alone sees as many as it was given.
+std::vector<std::string> GivenBySlurm(const std::vector<int>& numbers, const std::vector<NvmlGpu>& gpus,
+                                      const std::vector<OpenGpu>& open) {
+  if (numbers.empty() || numbers.size() == gpus.size() || IsMigThere(gpus)) return {};
+  const std::vector<std::string> by_index = Numbered(numbers, false, gpus), by_minor = Numbered(numbers, true, gpus);
+  const auto fits = [&](const std::vector<std::string>& uuids) {
+    return std::ranges::count_if(open, [&](const OpenGpu& one) { return IsAmong(one.uuid, uuids); });
+  };
+  return by_index.empty() || (!by_minor.empty() && fits(by_minor) > fits(by_index)) ? by_minor : by_index;
+}
+
 }  // namespace
 
 std::optional<std::string> WhatIsWrongWithVisibleDevices(const std::string& text,
@@ -112,6 +165,29 @@ std::vector<std::string> WhatMigHides(const std::optional<std::string>& text, co
     }
   }
   return hidden;
+}
+
+std::vector<std::string> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
+                                           const std::vector<OpenGpu>& open) {
+  std::vector<std::string> entries;
+  if (given.visible) entries = absl::StrSplit(*given.visible, ',');
+  const std::vector<std::string> slurm = GivenBySlurm(given.slurm, gpus, open);
+  std::vector<std::string> wrong;
+  for (const OpenGpu& one : open) {
+    const auto place = static_cast<std::size_t>(one.index);
+    const std::string entry = place < entries.size() ? std::string(absl::StripAsciiWhitespace(entries[place])) : "";
+    const std::vector<std::string> named = NamedBy(entry, given.bus_order, gpus);
+    if (!named.empty() && !IsAmong(one.uuid, named)) {
+      wrong.push_back(absl::StrCat("gpu", one.index, " is ", one.uuid, ", and CUDA_VISIBLE_DEVICES has ", Quoted(entry),
+                                   " in its place, which is ", named[0],
+                                   " by NVML: it may be another job's; stop the daemon, and tell the site of it"));
+    } else if (!slurm.empty() && !IsAmong(one.uuid, slurm)) {
+      wrong.push_back(absl::StrCat("gpu", one.index, " is ", one.uuid, ", and Slurm gave ", absl::StrJoin(slurm, ", "),
+                                   " (its numbers: ", absl::StrJoin(given.slurm, ","),
+                                   "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets it"));
+    }
+  }
+  return wrong;
 }
 
 }  // namespace hotplate

@@ -10,8 +10,8 @@
 //   lost_after 5                       this many calls are answered, all others with "GPU is lost"
 //   slow 20                            each call takes this many milliseconds
 // NAMEs: utilisation memory_total memory_used power power_limit energy temperature sm_clock memory_clock reasons
-// power_violation thermal_violation ecc processes mps_processes compute_mode mig_mode xid ("-": no event) pcie_tx
-// pcie_rx. Units are NVML's. With FAKE_OLD_NVML it exports what a library of long ago did.
+// power_violation thermal_violation ecc processes mps_processes compute_mode mig_mode minor xid ("-": no event)
+// pcie_tx pcie_rx. Units are NVML's. With FAKE_OLD_NVML it exports what a library of long ago did.
 #include <unistd.h>
 
 #include <algorithm>
@@ -240,6 +240,7 @@ EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(Handle gpu, unsigned index, Handl
   *instance = gpu->instances[index].get();
   return kSuccess;
 }
+EXPORT int nvmlDeviceGetMinorNumber(Handle device, unsigned* minor) { return Answer(device, "minor", minor); }
 EXPORT int nvmlDeviceGetComputeMode(Handle device, unsigned* mode) { return Answer(device, "compute_mode", mode); }
 EXPORT int nvmlDeviceGetMigMode(Handle device, unsigned* current, unsigned* pending) {
   *pending = 0;

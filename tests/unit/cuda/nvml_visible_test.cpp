@@ -85,5 +85,60 @@ TEST(VisibleDevices, AGpuInMigModeWithoutInstances) {
   EXPECT_THAT(WhatMigHides("GPU-2222", gpus, {"GPU-2222"}), IsEmpty());
 }
 
+// Four GPUs, whose minor numbers run the other way.
+const std::vector<NvmlGpu> kFour = {{"GPU-aaaa0000", {}, false, 3},
+                                    {"GPU-bbbb1111", {}, false, 2},
+                                    {"GPU-cccc2222", {}, false, 1},
+                                    {"GPU-dddd3333", {}, false, 0}};
+
+std::vector<std::string> Instead(const GivenGpus& given, const std::vector<OpenGpu>& open,
+                                 const std::vector<NvmlGpu>& gpus = kFour) {
+  return WhatIsOpenInstead(given, gpus, open);
+}
+
+TEST(OpenDevices, ThoseThatWereMeantAreFine) {
+  EXPECT_THAT(Instead({}, {{0, "GPU-aaaa0000"}, {1, "GPU-bbbb1111"}}), IsEmpty());
+  EXPECT_THAT(Instead({"2,0", true, {}}, {{0, "GPU-cccc2222"}, {1, "GPU-aaaa0000"}}), IsEmpty());
+  EXPECT_THAT(Instead({"GPU-cc, GPU-a", false, {}}, {{0, "GPU-cccc2222"}, {1, "GPU-aaaa0000"}}), IsEmpty());
+  EXPECT_THAT(Instead({"2,0", true, {}}, {{1, "GPU-aaaa0000"}}), IsEmpty()) << "only the second is used";
+  EXPECT_THAT(Instead({"0,1", true, {0, 1}}, {{0, "GPU-aaaa0000"}, {1, "GPU-bbbb1111"}}), IsEmpty());
+}
+
+TEST(OpenDevices, OneThatIsNotTheNamedOneIsSaidWithBothUuids) {
+  EXPECT_THAT(Instead({"2", true, {}}, {{0, "GPU-aaaa0000"}}),
+              ElementsAre(AllOf(HasSubstr("gpu0 is GPU-aaaa0000"), HasSubstr("has \"2\" in its place"),
+                                HasSubstr("GPU-cccc2222 by NVML"))));
+  EXPECT_THAT(Instead({"GPU-a,GPU-b", false, {}}, {{0, "GPU-aaaa0000"}, {1, "GPU-ffff9999"}}),
+              ElementsAre(AllOf(HasSubstr("gpu1 is GPU-ffff9999"), HasSubstr("GPU-bbbb1111"))));
+}
+
+TEST(OpenDevices, WhatSlurmDidNotGiveIsSaidWithBothUuids) {
+  EXPECT_THAT(Instead({"1", true, {0}}, {{0, "GPU-bbbb1111"}}),
+              ElementsAre(AllOf(HasSubstr("gpu0 is GPU-bbbb1111"), HasSubstr("Slurm gave GPU-aaaa0000"),
+                                HasSubstr("its numbers: 0"), HasSubstr("CUDA_VISIBLE_DEVICES"))));
+  EXPECT_THAT(Instead({std::nullopt, true, {0, 1}}, {{0, "GPU-aaaa0000"}, {1, "GPU-cccc2222"}}),
+              ElementsAre(HasSubstr("gpu1 is GPU-cccc2222")));
+}
+
+TEST(OpenDevices, WhatNvmlCannotTellIsLeftAlone) {
+  EXPECT_THAT(Instead({"2", false, {}}, {{0, "GPU-aaaa0000"}}), IsEmpty()) << "the fastest first";
+  EXPECT_THAT(Instead({"GPU-9", true, {}}, {{0, "GPU-aaaa0000"}}), IsEmpty()) << "said already";
+  EXPECT_THAT(Instead({"nonsense", true, {}}, {{0, "GPU-aaaa0000"}}), IsEmpty());
+  EXPECT_THAT(Instead({"0", true, {3}}, {{0, "GPU-aaaa0000"}}), IsEmpty()) << "its minor number";
+  EXPECT_THAT(Instead({std::nullopt, true, {7}}, {{0, "GPU-aaaa0000"}}), IsEmpty()) << "neither index nor minor number";
+  EXPECT_THAT(Instead({"0", true, {3}}, {{0, "GPU-bbbb1111"}}, {{"GPU-bbbb1111", {}, false, 5}}), IsEmpty())
+      << "a job that sees its own GPU alone";
+  EXPECT_THAT(Instead({"0", true, {}}, {{0, "GPU-aaaa0000"}}, {}), IsEmpty());
+}
+
+TEST(OpenDevices, MigInstancesGoByTheirUuid) {
+  EXPECT_THAT(Instead({"MIG-aaaa", true, {}}, {{0, "MIG-aaaa"}}, kTwo), IsEmpty());
+  EXPECT_THAT(Instead({"MIG-aaaa", true, {}}, {{0, "MIG-11113333-0000-0000-0000-000000000002"}}, kTwo), IsEmpty())
+      << "some drivers give its GPU's number";
+  EXPECT_THAT(Instead({"MIG-aaaa", true, {}}, {{0, "MIG-abbb"}}, kTwo),
+              ElementsAre(AllOf(HasSubstr("MIG-abbb"), HasSubstr("MIG-aaaa"))));
+  EXPECT_THAT(Instead({"0", true, {0}}, {{0, "MIG-aaaa"}}, kTwo), IsEmpty()) << "CUDA counts instances then";
+}
+
 }  // namespace
 }  // namespace hotplate
