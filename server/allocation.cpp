@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <set>
+#include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace hotplate::server {
 namespace {
 
 // A daemon's name has at most 64 bytes.
 constexpr std::size_t kLongestPart = 24;
+// GPUs of a node: more are not believed.
+constexpr int kMostGpus = 1024;
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 std::optional<std::int64_t> Number(std::string_view text) {
@@ -35,10 +40,9 @@ class Reader {
   const Surroundings& surroundings_;
 };
 
-// How many numbers "0,2-3" names.
-std::uint32_t CountIds(std::string_view list) {
-  constexpr std::int64_t kMost = 1024;
-  std::int64_t count = 0;
+// "0,2-3"; empty if it is no such list.
+std::vector<int> Numbers(std::string_view list) {
+  std::vector<int> numbers;
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view part = list.substr(0, comma);
@@ -46,18 +50,19 @@ std::uint32_t CountIds(std::string_view list) {
     const std::size_t dash = part.find('-');
     const std::optional<std::int64_t> first = Number(part.substr(0, dash));
     const std::optional<std::int64_t> last = dash == part.npos ? first : Number(part.substr(dash + 1));
-    if (!first || !last || *last < *first || *last > kMost) return 0;
-    count += *last - *first + 1;
+    if (!first || !last || *last < *first || *last >= kMostGpus || numbers.size() > kMostGpus) return {};
+    for (std::int64_t number = *first; number <= *last; ++number) numbers.push_back(static_cast<int>(number));
   }
-  return static_cast<std::uint32_t>(std::min(count, kMost));
+  return numbers;
 }
 
 void ReadGpus(const Reader& reader, Allocation& allocation) {
-  constexpr std::int64_t kMost = 1024;
   allocation.gpu_ids = reader.Text("SLURM_STEP_GPUS");
   if (allocation.gpu_ids.empty()) allocation.gpu_ids = reader.Text("SLURM_JOB_GPUS");
-  const auto count = reader.Count("SLURM_GPUS_ON_NODE", kMost);
-  allocation.gpus = count ? static_cast<std::uint32_t>(*count) : CountIds(allocation.gpu_ids);
+  allocation.gpu_numbers = Numbers(allocation.gpu_ids);
+  const auto count = reader.Count("SLURM_GPUS_ON_NODE", kMostGpus);
+  allocation.gpus =
+      static_cast<std::uint32_t>(count ? static_cast<std::size_t>(*count) : allocation.gpu_numbers.size());
 }
 
 // Slurm gives one of three, in MiB.
@@ -86,15 +91,56 @@ std::string NamePart(const std::string& text) {
   return part;
 }
 
-}  // namespace
+std::string ShortName(const std::string& host) { return host.substr(0, host.find('.')); }
 
-Allocation ReadAllocation(const Surroundings& surroundings) {
-  const Reader reader(surroundings);
+// The hosts of an LSF job, "a b b": each as often as the job has slots there, in this or in the other list with counts
+// ("a 1 b 2"), which has no bound on its length.
+std::vector<std::string> LsfHosts(const Reader& reader) {
+  const std::string counted = reader.Text("LSB_MCPU_HOSTS");
+  std::istringstream words(counted.empty() ? reader.Text("LSB_HOSTS") : counted);
+  std::vector<std::string> hosts;
+  std::set<std::string> seen;
+  bool is_host = true;
+  for (std::string word; words >> word;) {
+    if (is_host && seen.insert(word).second) hosts.push_back(word);
+    if (!counted.empty()) is_host = !is_host;
+  }
+  return hosts;
+}
+
+// "17", or "17[3]" for an element of a job array.
+std::string LsfJob(const Reader& reader) {
+  const std::string job = reader.Text("LSB_JOBID");
+  const std::int64_t index = reader.Count("LSB_JOBINDEX", 1'000'000'000).value_or(0);
+  return job.empty() || index == 0 ? job : job + "[" + std::to_string(index) + "]";
+}
+
+// By IBM's documentation; never run on an LSF.
+Allocation ReadLsf(const Reader& reader, const std::string& node) {
+  Allocation allocation;
+  const std::vector<std::string> hosts = LsfHosts(reader);
+  for (const std::string& host : hosts) {
+    if (ShortName(host) == ShortName(node)) allocation.node = host;
+  }
+  if (hosts.empty()) allocation.node = node;
+  allocation.job_id = LsfJob(reader);
+  if (allocation.job_id.empty() || allocation.node.empty()) return Allocation();
+  allocation.system = BatchSystem::kLsf;
+  allocation.cluster = reader.Text("LSF_CLUSTER");
+  if (allocation.cluster.empty()) allocation.cluster = "lsf";
+  allocation.partition = reader.Text("LSB_QUEUE");
+  allocation.submit_host = reader.Text("LSB_SUB_HOST");
+  for (const std::string& host : hosts) allocation.node_list += (allocation.node_list.empty() ? "" : ",") + host;
+  return allocation;
+}
+
+Allocation ReadSlurm(const Reader& reader) {
   Allocation allocation;
   allocation.node = reader.Text("SLURMD_NODENAME");
   if (allocation.node.empty()) return allocation;
   allocation.job_id = reader.Text("SLURM_JOB_ID");
   if (allocation.job_id.empty()) return Allocation();
+  allocation.system = BatchSystem::kSlurm;
   allocation.cluster = reader.Text("SLURM_CLUSTER_NAME");
   if (allocation.cluster.empty()) {
     // A step that was started from the login node (srun --jobid) has this alone: "lab:10.77.0.1:6817:9728:109".
@@ -117,9 +163,19 @@ Allocation ReadAllocation(const Surroundings& surroundings) {
   return allocation;
 }
 
+}  // namespace
+
+Allocation ReadAllocation(const Surroundings& surroundings) {
+  const Reader reader(surroundings);
+  const bool slurm = !reader.Text("SLURM_JOB_ID").empty();
+  return slurm ? ReadSlurm(reader) : ReadLsf(reader, surroundings.node);
+}
+
 std::string AllocationElsewhere(const Surroundings& surroundings) {
   const Reader reader(surroundings);
-  return reader.Text("SLURMD_NODENAME").empty() ? reader.Text("SLURM_JOB_ID") : "";
+  if (!ReadAllocation(surroundings).empty()) return "";
+  const std::string job = reader.Text("SLURM_JOB_ID");
+  return job.empty() ? LsfJob(reader) : job;
 }
 
 std::string DefaultName(const Allocation& allocation) {
@@ -127,7 +183,7 @@ std::string DefaultName(const Allocation& allocation) {
   const std::string name =
       NamePart(allocation.cluster.empty() ? "slurm" : allocation.cluster) + "-" + NamePart(allocation.job_id);
   if (!allocation.one_of_several) return name;
-  return name + "-" + NamePart(allocation.node.substr(0, allocation.node.find('.')));
+  return name + "-" + NamePart(ShortName(allocation.node));
 }
 
 }  // namespace hotplate::server

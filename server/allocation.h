@@ -1,20 +1,25 @@
-// What Slurm says of the allocation that a daemon runs in, by the environment of its batch script or step.
+// What the batch system (Slurm, or LSF) says of the allocation that a daemon runs in, by the environment of its script
+// or step.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/config.h"
 
 namespace hotplate::server {
 
-// All empty for a daemon started by hand.
+enum class BatchSystem { kNone, kSlurm, kLsf };
+
+// All empty for a daemon started by hand. What is not told of identity is Slurm's alone.
 struct Allocation {
+  BatchSystem system = BatchSystem::kNone;
   std::string cluster, job_id;  // together its identity
   std::string partition, node_list;
-  std::string node;         // the daemon's, by the name that Slurm has for it
+  std::string node;         // the daemon's, by the name that the batch system has for it
   std::string submit_host;  // where the user asked for it: most likely where clients are
   std::uint32_t restart_count = 0;
   // The daemon is one of several: it runs in a step of an allocation of more than one node.
@@ -24,13 +29,15 @@ struct Allocation {
   // Of this node; 0: Slurm does not say. Memory is limited by neither where it is 0.
   std::uint32_t gpus = 0, cpus = 0;
   std::uint64_t memory_bytes = 0;
-  std::string gpu_ids;        // Slurm's own numbers of the GPUs, "0,1"
-  std::string memory_source;  // which variable said so
+  std::string gpu_ids;           // Slurm's own numbers of the GPUs, "0,1"
+  std::vector<int> gpu_numbers;  // the same; empty too where they are not to be understood
+  std::string memory_source;     // which variable said so
 
   bool empty() const { return job_id.empty(); }
 };
 
-// A shell that salloc started on the login node has an allocation, but is not in it: that one is empty here.
+// A shell that salloc started on the login node has an allocation, but is not in it: that one is empty here. Slurm's
+// where there are both.
 Allocation ReadAllocation(const Surroundings& surroundings);
 
 // The job id of an allocation that this process has and is not in; empty: there is none.

@@ -1,39 +1,17 @@
 #include "server/allocation_end.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <utility>
-#include <vector>
 
-#include "absl/time/time.h"
-#include "kernels/array/quoted.h"
 #include "kernels/status.h"
-#include "server/run_program.h"
+#include "server/slurm_command.h"
 
 namespace hotplate::server {
 namespace {
 
 constexpr std::chrono::nanoseconds kWarnings[] = {std::chrono::minutes(10), std::chrono::minutes(2)};
-constexpr std::size_t kLongestAnswer = 1 << 20;  // of a job array: a line for each task
-constexpr std::size_t kLongestQuote = 200;
-
-// This process's environment for squeue: seconds since 1970, and nothing that turns it to another cluster or format.
-std::vector<std::string> SqueueEnvironment() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (text.starts_with("SQUEUE_") || text.starts_with("SLURM_CLUSTERS=") || text.starts_with("SLURM_TIME_FORMAT=")) {
-      continue;
-    }
-    environment.emplace_back(text);
-  }
-  environment.emplace_back("SLURM_TIME_FORMAT=%s");
-  environment.emplace_back("SQUEUE_LOCAL=1");  // not the siblings of a federation
-  return environment;
-}
 
 std::string_view NextWord(std::string_view& text) {
   const std::size_t start = std::min(text.find_first_not_of(" \t"), text.size());
@@ -43,20 +21,13 @@ std::string_view NextWord(std::string_view& text) {
   return word;
 }
 
-std::optional<WallTime> Seconds(std::string_view text) {
+std::optional<core::WallTime> Seconds(std::string_view text) {
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc() || end != text.data() + text.size() || seconds <= 0 || seconds >= std::int64_t{1} << 33) {
     return std::nullopt;
   }
-  return WallTime(std::chrono::seconds(seconds));
-}
-
-std::string Start(const std::string& text) { return Quoted(text.substr(0, kLongestQuote)); }
-
-std::string WithoutEnd(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
+  return core::WallTime(std::chrono::seconds(seconds));
 }
 
 }  // namespace
@@ -65,10 +36,10 @@ AllocationEnd::AllocationEnd(Options options) : options_(std::move(options)), en
   if (options_.known) end_ = std::chrono::nanoseconds(options_.known->time_since_epoch()).count();
 }
 
-std::optional<WallTime> AllocationEnd::Get() const {
+std::optional<core::WallTime> AllocationEnd::Get() const {
   const std::int64_t end = end_.load(std::memory_order_relaxed);
   if (end == 0) return std::nullopt;
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(end)));
+  return core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(std::chrono::nanoseconds(end)));
 }
 
 void AllocationEnd::Start() {
@@ -78,7 +49,7 @@ void AllocationEnd::Start() {
 void AllocationEnd::Stop() {
   {
     const std::scoped_lock lock(mutex_);
-    stop_ = true;
+    stop_.request_stop();
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -97,47 +68,38 @@ bool AllocationEnd::Refresh() {
 void AllocationEnd::Run() {
   bool told = false;
   std::unique_lock lock(mutex_);
-  while (!stop_) {
+  while (!stop_.stop_requested()) {
     refresh_ = false;
     lock.unlock();
-    const absl::StatusOr<WallTime> now = options_.ask([this] { return stop_.load(); });
+    const absl::StatusOr<core::WallTime> now = options_.ask(stop_.get_token());
     if (now.ok()) {
-      const std::optional<WallTime> before = Get();
+      const std::optional<core::WallTime> before = Get();
       end_ = std::chrono::nanoseconds(now->time_since_epoch()).count();
       if (before != *now) options_.changed(before, *now);
-    } else if (!told && !stop_) {
+    } else if (!told && !stop_.stop_requested()) {
       options_.failed(now.status());
     }
     told = !now.ok();
     ++answers_;
     lock.lock();
-    wake_.wait_for(lock, options_.interval, [this] { return stop_ || refresh_; });
+    wake_.wait_for(lock, options_.interval, [this] { return stop_.stop_requested() || refresh_; });
   }
 }
 
-absl::StatusOr<WallTime> AskSqueue(const std::string& job_id, const std::function<bool()>& give_up) {
-  ProgramLimits limits;
-  limits.output_bytes = kLongestAnswer;
-  const absl::StatusOr<ProgramEnd> end =
-      RunProgram({"squeue", "-h", "-j", job_id, "-o", "%A %e"}, SqueueEnvironment(), limits, give_up);
-  if (!end.ok()) return end.status();
-  if (end->exit_status != 0) {
-    return absl::UnavailableError(ToAbsl("squeue ended with status " + std::to_string(end->exit_status) + " and said " +
-                                         Start(WithoutEnd(end->errors))));
-  }
-  return ParseSqueue(end->output, job_id);
+absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop) {
+  const absl::StatusOr<std::string> answer = RunSlurm({"squeue", "-h", "-j", job_id, "-o", "%A %e"}, stop);
+  return answer.ok() ? ParseSqueue(*answer, job_id) : answer.status();
 }
 
-absl::StatusOr<WallTime> ParseSqueue(std::string_view output, const std::string& job_id) {
+absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::string& job_id) {
   for (std::string_view rest = output; !rest.empty();) {
     const std::size_t line_end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, line_end);
     rest.remove_prefix(std::min(line_end + 1, rest.size()));
     if (NextWord(line) != job_id) continue;
-    if (const std::optional<WallTime> end = Seconds(NextWord(line))) return *end;
+    if (const std::optional<core::WallTime> end = Seconds(NextWord(line))) return *end;
   }
-  return absl::NotFoundError(
-      ToAbsl("squeue gave no end of job " + job_id + "; it said " + Start(WithoutEnd(std::string(output)))));
+  return absl::NotFoundError(ToAbsl("squeue gave no end of job " + job_id + "; it said " + QuotedStart(output)));
 }
 
 bool EndWarnings::Due(std::chrono::nanoseconds left) {
@@ -148,10 +110,6 @@ bool EndWarnings::Due(std::chrono::nanoseconds left) {
     said_[i] = near;
   }
   return due;
-}
-
-std::string UtcText(WallTime time) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromChrono(time), absl::UTCTimeZone());
 }
 
 }  // namespace hotplate::server

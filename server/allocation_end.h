@@ -7,26 +7,26 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "server/core/types.h"
 
 namespace hotplate::server {
-
-using WallTime = std::chrono::system_clock::time_point;
 
 // Asks again and again, on a thread of its own. Thread-safe.
 class AllocationEnd {
  public:
   struct Options {
-    std::optional<WallTime> known;  // to begin with
-    // May take seconds; is to return soon when `give_up` says so.
-    std::function<absl::StatusOr<WallTime>(const std::function<bool()>& give_up)> ask;
+    std::optional<core::WallTime> known;  // to begin with
+    // May take seconds; is to return soon when it is asked to stop.
+    std::function<absl::StatusOr<core::WallTime>(const std::stop_token& stop)> ask;
     std::chrono::nanoseconds interval{};  // zero: never ask
     // Both on the asking thread. An answer that is another than before; why there is none, once until there is one.
-    std::function<void(std::optional<WallTime> before, WallTime now)> changed;
+    std::function<void(std::optional<core::WallTime> before, core::WallTime now)> changed;
     std::function<void(const absl::Status& why)> failed;
   };
   explicit AllocationEnd(Options options);
@@ -34,7 +34,7 @@ class AllocationEnd {
   AllocationEnd(const AllocationEnd&) = delete;
   AllocationEnd& operator=(const AllocationEnd&) = delete;
 
-  std::optional<WallTime> Get() const;
+  std::optional<core::WallTime> Get() const;
   // How often Slurm was asked and has answered, with or without an end.
   std::uint64_t answers() const { return answers_.load(); }
   // Asks at once. False: nobody asks here.
@@ -50,7 +50,7 @@ class AllocationEnd {
   const Options options_;
   std::atomic<std::int64_t> end_;  // nanoseconds since 1970; 0: not known
   std::atomic<std::uint64_t> answers_{0};
-  std::atomic<bool> stop_{false};
+  std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool refresh_ = false;  // guarded by mutex_
@@ -58,11 +58,11 @@ class AllocationEnd {
 };
 
 // Asks squeue about one job of this node's own cluster, whatever other cluster the user's shell may prefer.
-absl::StatusOr<WallTime> AskSqueue(const std::string& job_id, const std::function<bool()>& give_up);
+absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop);
 
 // The end of the job in what `squeue -o "%A %e"` printed with SLURM_TIME_FORMAT=%s: for a job array there are lines of
 // other jobs too. NOT_FOUND quotes what is there instead.
-absl::StatusOr<WallTime> ParseSqueue(std::string_view output, const std::string& job_id);
+absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::string& job_id);
 
 // When those who watch are told that the end is near: ten and two minutes before it. Told once each, again only after
 // the end was put off.
@@ -74,8 +74,5 @@ class EndWarnings {
  private:
   bool said_[2] = {false, false};
 };
-
-// "2026-11-21 20:40:00 UTC"
-std::string UtcText(WallTime time);
 
 }  // namespace hotplate::server

@@ -14,6 +14,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/spec.h"
 #include "kernels/status.h"
+#include "server/addresses.h"
 #include "server/allocation.h"
 #include "server/manual.h"
 #include "server/settings.h"
@@ -142,13 +143,10 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
   for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
 
-  if (config.insecure && !config.interface.empty() && config.unix_socket.empty()) {
-    return Invalid("insecure with interface \"" + config.interface +
-                   "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
-  }
   const bool loopback = config.listen.starts_with("127.") || config.listen == "::1";
-  if (config.insecure && config.unix_socket.empty() && !config.listen.empty() && !loopback) {
-    return Invalid("insecure with listen \"" + config.listen +
+  if (config.insecure && config.unix_socket.empty() && !loopback) {
+    return Invalid("insecure with " +
+                   (config.listen.empty() ? "interface \"" + config.interface : "listen \"" + config.listen) +
                    "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
   }
   if (config.require_cuda && config.device == DeviceChoice::kCpu) {
@@ -256,6 +254,7 @@ Surroundings Surroundings::OfThisProcess() {
   surroundings.home = home != nullptr && *home != '\0' ? home : "/";
   std::error_code error;
   surroundings.current_folder = std::filesystem::current_path(error).string();
+  surroundings.node = NodeName();
   return surroundings;
 }
 

@@ -54,7 +54,10 @@ struct Config {
 
   std::chrono::nanoseconds squeue_interval = std::chrono::minutes(1);  // 0: never
 
-  std::string scratch;                  // where arrays under a lease are saved at the end
+  std::string scratch;  // where arrays under a lease are saved at the end
+  // Of what older daemons saved there; 0: any.
+  std::chrono::nanoseconds saved_age = std::chrono::hours(30 * 24);
+  std::uint64_t saved_bytes = std::uint64_t{64} << 30;
   std::vector<std::string> path_roots;  // inputs by path must lie below one of these
   std::string log_file;                 // empty: standard error
   std::string log_level = "info";
@@ -65,6 +68,7 @@ struct Surroundings {
   std::function<std::optional<std::string>(const std::string& variable)> environment;
   std::string home;
   std::string current_folder;
+  std::string node;  // this machine's host name
 
   static Surroundings OfThisProcess();
 };

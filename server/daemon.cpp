@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <future>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -21,9 +21,12 @@
 #include "server/allocation.h"
 #include "server/allocation_end.h"
 #include "server/control.h"
+#include "server/core/time_text.h"
 #include "server/description.h"
 #include "server/devices.h"
 #include "server/endpoint.h"
+#include "server/kill_wait.h"
+#include "server/last_words.h"
 #include "server/log.h"
 #include "server/quantity.h"
 #include "server/saved_arrays.h"
@@ -39,26 +42,17 @@ using core::nanoseconds;
 using std::chrono::seconds;
 
 constexpr nanoseconds kTick = seconds(1);
-// After a drain: for last messages to reach clients that read them.
-constexpr std::chrono::milliseconds kGoodbye{500};
-// On top of the drain timeout, for jobs to see that they are cancelled.
-constexpr nanoseconds kLastResort = seconds(2);
-// After the jobs' time is over, for arrays that the last of them made.
-constexpr nanoseconds kSavingAfterJobs = seconds(2);
 // For arrays when nothing else goes on.
 constexpr nanoseconds kLongestSaving = std::chrono::minutes(5);
-// Before the allocation's end the drain has to be over: for all of the above, and clocks that differ.
+// Before the allocation's end the drain has to be over: for what comes after the jobs, and clocks that differ.
 constexpr nanoseconds kEndMargin = seconds(15);
 constexpr nanoseconds kLongestLastDrain = std::chrono::minutes(2);
-// After Slurm's own signal at the end. It kills what is left after KillWait, half a minute unless the site says so.
-constexpr nanoseconds kAfterTheEnd = seconds(20);
 // At a time limit and at scancel Slurm sends SIGTERM twice, milliseconds apart: such a pair is one signal.
 constexpr nanoseconds kOneSignal = seconds(3);
 // How long the last look at the allocation's end may hold the drain up.
 constexpr nanoseconds kLastLook = seconds(5);
 // For record and log, which may lie on a file system that hangs.
 constexpr seconds kLastMoment{2};
-constexpr std::size_t kMostNames = 20;
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "hotplated: %s\n", std::string(status.message()).c_str());
@@ -70,26 +64,6 @@ int Fail(const absl::Status& status) {
     default:
       return kExitCannotStart;
   }
-}
-
-spdlog::level::level_enum LevelOf(core::LogLevel level) {
-  switch (level) {
-    case core::LogLevel::kDebug:
-      return spdlog::level::debug;
-    case core::LogLevel::kInfo:
-      return spdlog::level::info;
-    case core::LogLevel::kWarning:
-      return spdlog::level::warn;
-    case core::LogLevel::kError:
-      break;
-  }
-  return spdlog::level::err;
-}
-
-core::LogLevel LevelOf(spdlog::level::level_enum level) {
-  if (level <= spdlog::level::debug) return core::LogLevel::kDebug;
-  if (level == spdlog::level::info) return core::LogLevel::kInfo;
-  return level == spdlog::level::warn ? core::LogLevel::kWarning : core::LogLevel::kError;
 }
 
 class Daemon {
@@ -108,7 +82,12 @@ class Daemon {
   SelfFacts Facts() const { return {config_, allocation_, generation_, start_time_}; }
   void FollowAllocation();
   void EndChanged(std::optional<core::WallTime> before, core::WallTime now);
+  void AskWhenItIsKilled(const std::stop_token& stop);
+  LastMoments Moments() const;
+  // Until the allocation's end, less the margin; negative too. Nothing: no end is known.
+  std::optional<nanoseconds> Left() const;
   bool EndIsNear(nanoseconds& left);
+  std::string WhenItEnds() const { return "the allocation ends at " + core::UtcText(*end_->Get()); }
   nanoseconds TimeToSaveWhenIdle() const;
   nanoseconds TimeoutOf(const Control::Wish& wish) const;
   // Does not return if the daemon leaves. `saving`: how long arrays may be saved, if that is longer than the drain.
@@ -116,7 +95,6 @@ class Daemon {
   void TellWhatWasSaved();
   void SayGoodbye();
   Control::Wish ListenUntil(core::SteadyTime last);
-  void TellWhatIsDropped();
   [[noreturn]] void Leave();
 
   const Config& config_;
@@ -139,7 +117,9 @@ class Daemon {
   std::unique_ptr<ArraySaver> saver_;
   SavedArrays saved_;
 
-  std::optional<core::SteadyTime> signalled_;  // first told to stop
+  std::optional<core::SteadyTime> signalled_;                        // first told to stop
+  std::atomic<nanoseconds> kill_wait_{nanoseconds(kSlurmKillWait)};  // from a signal of the batch system's to its KILL
+  bool kill_wait_known_ = false, kill_wait_missed_ = false;          // of the thread that asks Slurm
   // Of the main thread: the warnings, and what Slurm had answered, and when it was asked once more before the end.
   EndWarnings warnings_;
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
@@ -153,7 +133,7 @@ absl::Status Daemon::Start() {
   allocation_ = ReadAllocation(surroundings_);
   // Slurm numbers GPUs as the bus does; CUDA by itself begins with the fastest, which on a node of several kinds would
   // be another's. There are no threads yet.
-  if (!allocation_.empty()) setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*replace=*/0);
+  if (allocation_.system == BatchSystem::kSlurm) setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*replace=*/0);
   Tenancy tenancy;
   if (!allocation_.empty()) tenancy = {allocation_.cluster + "/" + allocation_.job_id, allocation_.restart_count};
   absl::StatusOr<EndpointSlot> slot = EndpointSlot::Claim(config_.directory, config_.name, tenancy);
@@ -167,7 +147,8 @@ absl::Status Daemon::Start() {
   if (!control.ok()) return control.status();
   control_ = *std::move(control);
   if (const std::string job = AllocationElsewhere(surroundings_); !job.empty()) {
-    log_->warn("SLURM_JOB_ID is {}, but this is none of that job's nodes: a daemon by hand; srun starts it there", job);
+    log_->warn("this is a shell of job {}, but none of its nodes: a daemon by hand; srun or jsrun starts it there",
+               job);
   }
   FollowAllocation();
 
@@ -219,14 +200,18 @@ absl::Status Daemon::OpenDevices() {
   options.end_margin = kEndMargin;
   engine_ = std::make_unique<core::Engine>(std::move(options), BuiltinCatalog(), *std::move(devices), *arrays_, clock_);
   telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
-  saver_ = std::make_unique<ArraySaver>(
-      *arrays_, SavedArraysFolder(config_), generation_, [log = log_](const SavedArrays::One& one) {
-        if (one.file.empty()) {
-          log->warn("array {} ({}) is not saved: {}", one.name, one.id.value(), one.why_not);
-        } else {
-          log->info("array {} ({}) is saved: {}", one.name, one.id.value(), one.file);
-        }
-      });
+  ArraySaver::Options saving{SavedArraysFolder(config_), generation_, {config_.saved_age, config_.saved_bytes}};
+  saving.log = [log = log_](const SavedArrays::One& one) {
+    if (one.file.empty()) {
+      log->warn("array {} ({}) is not saved: {}", one.name, one.id.value(), one.why_not);
+    } else {
+      log->info("array {} ({}) is saved: {}", one.name, one.id.value(), one.file);
+    }
+  };
+  saving.dropped = [log = log_](const std::string& file, const std::string& why) {
+    log->info("saved array dropped: {}, {}", file, why);
+  };
+  saver_ = std::make_unique<ArraySaver>(*arrays_, std::move(saving));
   return absl::OkStatus();
 }
 
@@ -319,10 +304,15 @@ absl::Status Daemon::Publish(const std::string& listen, std::uint16_t port) {
 void Daemon::FollowAllocation() {
   AllocationEnd::Options options;
   options.known = allocation_.end_time;
-  if (!allocation_.empty() && config_.squeue_interval.count() > 0) {
+  if (allocation_.system == BatchSystem::kLsf) kill_wait_ = nanoseconds(kLsfKillWait);
+  if (allocation_.system == BatchSystem::kSlurm && config_.squeue_interval.count() > 0) {
     options.interval = std::max<nanoseconds>(config_.squeue_interval, seconds(1));
   }
-  options.ask = [id = allocation_.job_id](const std::function<bool()>& give_up) { return AskSqueue(id, give_up); };
+  options.ask = [this](const std::stop_token& stop) {
+    absl::StatusOr<core::WallTime> end = AskSqueue(allocation_.job_id, stop);
+    AskWhenItIsKilled(stop);
+    return end;
+  };
   options.changed = [this](std::optional<core::WallTime> before, core::WallTime now) { EndChanged(before, now); };
   options.failed = [this](const absl::Status& why) {
     log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
@@ -330,14 +320,42 @@ void Daemon::FollowAllocation() {
                FormatDuration(config_.squeue_interval));
   };
   end_ = std::make_unique<AllocationEnd>(std::move(options));
-  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, UtcText(*end));
+  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, core::UtcText(*end));
   end_->Start();
+}
+
+// On the thread that asks Slurm, which need not answer at once: until it has, it is asked again.
+void Daemon::AskWhenItIsKilled(const std::stop_token& stop) {
+  if (kill_wait_known_) return;
+  const absl::StatusOr<nanoseconds> wait = AskKillWait(stop);
+  if (!wait.ok()) {
+    if (std::exchange(kill_wait_missed_, true)) return;
+    log_->info("{}; Slurm's KillWait is taken for {}", std::string(wait.status().message()),
+               FormatDuration(kill_wait_.load()));
+    return;
+  }
+  kill_wait_known_ = true;
+  kill_wait_ = *wait;
+  const auto jobs = std::chrono::floor<std::chrono::milliseconds>(Divide(*wait).jobs);
+  if (jobs >= config_.drain_timeout) return;
+  log_->warn("Slurm kills {} after SIGTERM (its KillWait): jobs have {} then, not the drain timeout of {}",
+             FormatDuration(*wait), FormatDuration(jobs), FormatDuration(config_.drain_timeout));
+}
+
+LastMoments Daemon::Moments() const {
+  return Divide(signalled_ && !allocation_.empty() ? kill_wait_.load() : nanoseconds(kSlurmKillWait));
+}
+
+std::optional<nanoseconds> Daemon::Left() const {
+  const std::optional<core::WallTime> end = end_->Get();
+  if (!end) return std::nullopt;
+  return *end - clock_.WallNow() - kEndMargin;
 }
 
 // On the thread that asks Slurm. Whoever reads the record later is to see the new end too.
 void Daemon::EndChanged(std::optional<core::WallTime> before, core::WallTime now) {
-  log_->info("allocation {} ends at {}{}", allocation_.job_id, UtcText(now),
-             before ? ", no longer at " + UtcText(*before) : "");
+  log_->info("allocation {} ends at {}{}", allocation_.job_id, core::UtcText(now),
+             before ? ", no longer at " + core::UtcText(*before) : "");
   const std::scoped_lock lock(record_mutex_);
   if (!record_) return;  // not published yet
   wire::ToProto(now, *record_->mutable_allocation_end_time());
@@ -348,11 +366,11 @@ void Daemon::EndChanged(std::optional<core::WallTime> before, core::WallTime now
 
 // True: it is time to drain, and `left` what there is for it.
 bool Daemon::EndIsNear(nanoseconds& left) {
-  const std::optional<core::WallTime> end = end_->Get();
-  if (!end) return false;
-  left = *end - clock_.WallNow();
+  const std::optional<nanoseconds> until_margin = Left();
+  if (!until_margin) return false;
+  left = *until_margin + kEndMargin;
   if (warnings_.Due(left)) {
-    const std::string text = "the allocation ends at " + UtcText(*end) + ": what runs then is cancelled";
+    const std::string text = WhenItEnds() + ": what runs then is cancelled";
     log_->warn("{}; {} are left", text, FormatDuration(std::chrono::ceil<seconds>(std::max(left, nanoseconds(0)))));
     engine_->Announce(text, std::max(0.0, std::chrono::duration<double>(left).count()));
   }
@@ -390,7 +408,7 @@ void Daemon::Serve() {
     }
     server_->RefreshHealth();
     if (nanoseconds left{}; EndIsNear(left)) {
-      return Drain(left, "the allocation ends at " + UtcText(*end_->Get()), true);
+      return Drain(left, WhenItEnds(), true);
     }
     if (config_.idle_timeout.count() > 0 && engine_->DrainIfIdle(config_.idle_timeout, idle)) {
       // Nobody waits, and the arrays' owner is not here to be asked: what takes long to save may take long.
@@ -401,18 +419,17 @@ void Daemon::Serve() {
 
 // Nothing is granted that the allocation does not last for.
 nanoseconds Daemon::TimeoutOf(const Control::Wish& wish) const {
-  const nanoseconds timeout = wish.timeout.value_or(config_.drain_timeout);
-  const std::optional<core::WallTime> end = end_->Get();
-  if (!end) return timeout;
-  const nanoseconds left = *end - clock_.WallNow() - kEndMargin;
-  if (left > nanoseconds(0)) return std::min(timeout, left);
-  return wish.kind == Control::Wish::Kind::kSignal ? std::min(timeout, kAfterTheEnd) : nanoseconds(0);
+  const bool signal = wish.kind == Control::Wish::Kind::kSignal;
+  nanoseconds timeout = wish.timeout.value_or(config_.drain_timeout);
+  if (signal && !allocation_.empty()) timeout = std::min(timeout, Divide(kill_wait_).jobs);
+  const std::optional<nanoseconds> left = Left();
+  if (!left) return timeout;
+  if (*left > nanoseconds(0)) return std::min(timeout, *left);
+  return signal ? timeout : nanoseconds(0);
 }
 
 nanoseconds Daemon::TimeToSaveWhenIdle() const {
-  const std::optional<core::WallTime> end = end_->Get();
-  if (!end) return kLongestSaving;
-  return std::clamp<nanoseconds>(*end - clock_.WallNow() - kEndMargin, nanoseconds(0), kLongestSaving);
+  return std::clamp(Left().value_or(kLongestSaving), nanoseconds(0), kLongestSaving);
 }
 
 // On other threads while this one listens: a second signal, or the very last moment, ends the process. Arrays are saved
@@ -427,7 +444,7 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
   };
   announce(timeout, reason);
   core::SteadyTime end = clock_.Now() + timeout;
-  core::SteadyTime saving_end = std::max(end + kSavingAfterJobs, clock_.Now() + saving);
+  core::SteadyTime saving_end = std::max(end + Moments().after, clock_.Now() + saving);
   // Here, so that whatever shortens it comes after it.
   engine_->BeginDrain(timeout, reason);
   if (leave) saver_->Start(saving_end);
@@ -439,14 +456,14 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
   });
   // What else is wished for while `last` has not passed; true when what goes on is done.
   const auto finished = [&](core::SteadyTime last) {
-    Control::Wish wish = ListenUntil(last + kLastResort);
+    Control::Wish wish = ListenUntil(last + Moments().resort);
     if (wish.kind == Control::Wish::Kind::kFinished) return true;
     nanoseconds given = TimeoutOf(wish), slack{};
     if (wish.kind == Control::Wish::Kind::kNone) {
       // The allocation's end is looked at here too: it may come nearer. What Slurm's signal at the end was granted
       // stays.
       if (!EndIsNear(given) || (signalled_ && given == nanoseconds(0))) return false;
-      wish = {Control::Wish::Kind::kShutdown, std::nullopt, "the allocation ends at " + UtcText(*end_->Get())};
+      wish = {Control::Wish::Kind::kShutdown, std::nullopt, WhenItEnds()};
       slack = kTick;  // the same end, seen once more, is no news
     }
     // Somebody has less time than the drain was given, or more, which is not granted.
@@ -457,7 +474,7 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
       announce(given, wish.reason);
       engine_->ShortenDrain(given);
     }
-    saving_end = std::min(saving_end, std::max(wished, end) + kSavingAfterJobs);
+    saving_end = std::min(saving_end, std::max(wished, end) + Moments().after);
     if (!leave) return false;
     if (!saver_->started()) saver_->Start(saving_end);
     saver_->Shorten(saving_end);
@@ -480,28 +497,26 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
 }
 
 void Daemon::TellWhatWasSaved() {
-  std::string saved, dropped;
-  std::size_t saved_count = 0, dropped_count = 0;
-  for (const SavedArrays::One& one : saved_.all) {
-    std::string& list = one.file.empty() ? dropped : saved;
-    std::size_t& count = one.file.empty() ? dropped_count : saved_count;
-    if (count < kMostNames) list += (list.empty() ? "" : ", ") + one.name;
-    if (count++ == kMostNames) list += ", ...";
-  }
-  if (!saved.empty()) engine_->Announce("saved in " + SavedArraysFolder(config_) + ": " + saved, std::nullopt);
-  if (!dropped.empty()) engine_->Announce("could not be saved, and go with the daemon: " + dropped, std::nullopt);
+  std::vector<std::string> saved, dropped;
+  for (const SavedArrays::One& one : saved_.all) (one.file.empty() ? dropped : saved).push_back(one.name);
+  if (!saved.empty()) engine_->Announce("saved in " + SavedArraysFolder(config_) + ": " + Listed(saved), std::nullopt);
+  if (!dropped.empty())
+    engine_->Announce("could not be saved, and go with the daemon: " + Listed(dropped), std::nullopt);
 }
 
 void Daemon::SayGoodbye() {
-  std::thread goodbye([this] {
-    server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+  const nanoseconds time = Moments().goodbye;
+  std::thread goodbye([this, time] {
+    server_->Shutdown(clock_.WallNow() + std::chrono::duration_cast<core::WallTime::duration>(time));
     end_->Stop();
     control_->Finished();
   });
-  while (ListenUntil(clock_.Now() + kGoodbye + kLastResort).kind != Control::Wish::Kind::kFinished) {
+  while (ListenUntil(clock_.Now() + time + Moments().resort).kind != Control::Wish::Kind::kFinished) {
   }
   goodbye.join();
-  TellWhatIsDropped();
+  if (const std::string what = WhatIsDropped(*engine_, saved_); !what.empty()) {
+    log_->info("dropped with this daemon: {}", what);
+  }
   Leave();
 }
 
@@ -527,36 +542,6 @@ Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
   return wish;
 }
 
-// One line for whoever looks for an array or a result later. Takes locks, so it is no part of leaving at once.
-void Daemon::TellWhatIsDropped() {
-  const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
-  std::uint64_t bytes = 0;
-  std::vector<std::string> names;
-  const std::vector<core::ArraySnapshot> arrays = arrays_->List(all);
-  for (const core::ArraySnapshot& array : arrays) {
-    if (saved_.Has(array.id)) continue;
-    bytes += array.bytes;
-    names.push_back(array.name.empty() ? array.id.value() : array.name);
-  }
-  const std::size_t array_count = names.size();
-  core::JobFilter filter;
-  filter.limit = std::numeric_limits<std::size_t>::max();
-  for (const core::JobSnapshot& job : engine_->List(all, filter)) {
-    if (job.detached && job.end && !job.end->outputs_dropped && !job.end->outputs.empty()) {
-      names.push_back("job " + job.id.value());
-    }
-  }
-  if (names.empty()) return;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) list += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > kMostNames) list += ", ...";
-  const std::size_t job_count = names.size() - array_count;
-  std::string what;
-  if (array_count > 0) what = fmt::format("{} arrays of {} together", array_count, FormatBytes(bytes));
-  if (job_count > 0) what += fmt::format("{}the kept results of {} jobs", what.empty() ? "" : ", ", job_count);
-  log_->info("dropped with this daemon: {} ({})", what, list);
-}
-
 // The record goes first, then the process, without waiting for a lane that may sit in a call which cannot be
 // interrupted, for anybody's lock but the log's, or for long for a file system.
 void Daemon::Leave() {
@@ -564,9 +549,9 @@ void Daemon::Leave() {
   std::thread([this, done] {
     slot_->Withdraw();
     if (!config_.unix_socket.empty()) unlink(config_.unix_socket.c_str());
-    std::string names;
-    for (const std::string& name : saver_->Abandon()) names += (names.empty() ? "" : ", ") + name;
-    if (!names.empty()) log_->warn("not saved: {}", names);
+    if (const std::vector<std::string> names = saver_->Abandon(); !names.empty()) {
+      log_->warn("not saved: {}", Listed(names));
+    }
     log_->info("stopped");
     log_->flush();
     done->set_value();

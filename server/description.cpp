@@ -11,6 +11,22 @@
 namespace hotplate::server {
 namespace {
 
+// The file that `descriptor` writes to, if that is a regular one; else empty.
+std::string FileOf(int descriptor) {
+  char path[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t length = readlink(link.c_str(), path, sizeof path);
+  if (length <= 0 || static_cast<std::size_t>(length) >= sizeof path) return "";
+  const std::string file(path, static_cast<std::size_t>(length));
+  // It may have been removed, or another be there by now.
+  struct stat open_file {
+  }, named{};
+  if (fstat(descriptor, &open_file) != 0 || !S_ISREG(open_file.st_mode)) return "";
+  if (stat(file.c_str(), &named) != 0 || named.st_dev != open_file.st_dev || named.st_ino != open_file.st_ino)
+    return "";
+  return file;
+}
+
 void DescribeAllocation(const Allocation& allocation, v1::Allocation& out) {
   out.set_cluster(allocation.cluster);
   out.set_job_id(allocation.job_id);
@@ -81,20 +97,5 @@ v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<st
 }
 
 std::string SavedArraysFolder(const Config& config) { return config.scratch + "/" + config.name; }
-
-std::string FileOf(int descriptor) {
-  char path[4096];
-  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  const ssize_t length = readlink(link.c_str(), path, sizeof path);
-  if (length <= 0 || static_cast<std::size_t>(length) >= sizeof path) return "";
-  const std::string file(path, static_cast<std::size_t>(length));
-  // It may have been removed, or another be there by now.
-  struct stat open_file {
-  }, named{};
-  if (fstat(descriptor, &open_file) != 0 || !S_ISREG(open_file.st_mode)) return "";
-  if (stat(file.c_str(), &named) != 0 || named.st_dev != open_file.st_dev || named.st_ino != open_file.st_ino)
-    return "";
-  return file;
-}
 
 }  // namespace hotplate::server

@@ -29,7 +29,4 @@ v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<st
 // Where this daemon's arrays are saved.
 std::string SavedArraysFolder(const Config& config);
 
-// The file that `descriptor` (standard error) writes to, if that is a regular one; else empty.
-std::string FileOf(int descriptor);
-
 }  // namespace hotplate::server

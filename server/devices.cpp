@@ -62,7 +62,7 @@ void AddCpuNotes(const Config& config, const Allocation& allocation, const Share
 
 // CUDA goes by CUDA_VISIBLE_DEVICES, which scripts change, and by the site's cgroups, which not every site has.
 std::optional<std::string> WrongGpuCount(const Config& config, const Allocation& allocation, std::size_t open) {
-  if (allocation.empty() || !config.gpus.empty() || open == allocation.gpus) return std::nullopt;
+  if (allocation.system != BatchSystem::kSlurm || !config.gpus.empty() || open == allocation.gpus) return std::nullopt;
   const auto gpus = [](std::size_t count) { return std::to_string(count) + (count == 1 ? " GPU" : " GPUs"); };
   if (allocation.gpus == 0) {
     return "Slurm names no GPU of this node for job " + allocation.job_id + ", and " + gpus(open) +
@@ -100,6 +100,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
     CudaOptions options;
     options.lanes = config.lanes;
     options.indices = config.gpus;
+    options.given = allocation.gpu_numbers;
     const HostShare host = HostShareFor(config.lanes, host_bytes, share.threads);
     options.copy_threads = host.copy_threads;
     options.pinned_bytes = host.pinned_bytes;

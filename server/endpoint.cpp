@@ -26,6 +26,8 @@ constexpr std::size_t kLongestRecord = 64 << 10;
 
 // A file system that hangs may hold an Update this long before the daemon leaves without it.
 constexpr std::chrono::seconds kPatience{1};
+// By how much the clocks of two nodes may differ.
+constexpr std::chrono::seconds kClocksApart{600};
 
 absl::Status SystemError(const std::string& what) {
   const int error = errno;
@@ -130,7 +132,8 @@ std::string ReadLink(const std::string& link) {
 bool IsGone(const std::string& directory, const std::string& record_file) {
   const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
   if (!record.ok()) return true;
-  if (record->has_allocation_end_time() && record->allocation_end_time().seconds() < std::time(nullptr)) return true;
+  const std::int64_t end = record->has_allocation_end_time() ? record->allocation_end_time().seconds() : 0;
+  if (end > 0 && end + kClocksApart.count() < std::time(nullptr)) return true;
   // Its lock ends with it, on whatever node.
   const std::string path = directory + "/" + std::filesystem::path(record_file).replace_extension(".lock").string();
   const int lock = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

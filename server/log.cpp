@@ -27,6 +27,26 @@ void TakeGrpcLine(gpr_log_func_args* line) {
 
 }  // namespace
 
+spdlog::level::level_enum LevelOf(core::LogLevel level) {
+  switch (level) {
+    case core::LogLevel::kDebug:
+      return spdlog::level::debug;
+    case core::LogLevel::kInfo:
+      return spdlog::level::info;
+    case core::LogLevel::kWarning:
+      return spdlog::level::warn;
+    case core::LogLevel::kError:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+core::LogLevel LevelOf(spdlog::level::level_enum level) {
+  if (level <= spdlog::level::debug) return core::LogLevel::kDebug;
+  if (level == spdlog::level::info) return core::LogLevel::kInfo;
+  return level == spdlog::level::warn ? core::LogLevel::kWarning : core::LogLevel::kError;
+}
+
 absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file, const std::string& level) {
   spdlog::sink_ptr sink;
   try {

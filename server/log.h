@@ -8,8 +8,13 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "server/core/engine.h"
 
 namespace hotplate::server {
+
+// The core's levels, which are fewer.
+spdlog::level::level_enum LevelOf(core::LogLevel level);
+core::LogLevel LevelOf(spdlog::level::level_enum level);
 
 // PERMISSION_DENIED or NOT_FOUND, naming the file, if it cannot be written.
 absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file, const std::string& level);

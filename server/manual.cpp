@@ -48,7 +48,7 @@ std::string ManualPage() {
           "Started by a batch script (exec hotplated as its last line) or a step, the daemon is named "
           "CLUSTER-JOBID (with -NODE where srun starts one on each of several nodes) and listens on all "
           "of the node's addresses; TLS and token are on as ever. It uses the GPUs that "
-          "CUDA_VISIBLE_DEVICES shows, and says where that is not as many as Slurm gave; it keeps to "
+          "CUDA_VISIBLE_DEVICES shows, and says where these are not as many as Slurm gave, or are others; it keeps to "
           "SLURM_CPUS_ON_NODE and Slurm's memory limit even where no cgroup does.\n") +
       ".PP\n" +
       Roff(
@@ -56,6 +56,8 @@ std::string ManualPage() {
           "--squeue-interval: limits change), refuses a job whose time limit goes beyond that or "
           "into the last 15 seconds, which are the daemon's own, warns "
           "those who watch 10 and 2 minutes before it, and drains in time, with or without a signal. "
+          "On a signal it is gone within Slurm's KillWait (scontrol show config, asked when it starts; 30 seconds "
+          "where there is no answer), after which Slurm kills: of 30 seconds jobs have 20. "
           "An idle daemon ends itself, and with it the job. However it ends, arrays under a lease that "
           "is not over are saved as .npy files (--scratch), within the drain timeout, or 5 minutes when "
           "it ends because it was idle; the log names them, and those that were dropped.\n") +
@@ -63,6 +65,10 @@ std::string ManualPage() {
       Roff(
           "Without --log-file it logs to standard error, which is Slurm's output file; if that is a "
           "regular file, the endpoint record names it, for hotplate logs.\n") +
+      ".PP\n" +
+      Roff(
+          "In a job of LSF the daemon takes the job's identity from LSB_JOBID, LSB_MCPU_HOSTS or LSB_HOSTS, LSB_QUEUE "
+          "and LSF_CLUSTER. It does not know when such a job ends. Nothing of this was ever run on an LSF.\n") +
       ".SH OPTIONS\n";
   for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting));
   page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");
@@ -88,7 +94,8 @@ std::string ManualPage() {
          ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named; in "
          "$XDG_CONFIG_HOME where that is set.\n"
          ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificate and token. Mode 0600.\n"
-         ".TP\n.I ~/.hotplate/saved/NAME/\nArrays that were under a lease when the daemon of that name ended.\n"
+         ".TP\n.I ~/.hotplate/saved/NAME/\nArrays that were under a lease when the daemon of that name ended. Later "
+         "daemons drop them (--saved-age, --saved-bytes).\n"
          ".SH EXAMPLE\n.nf\n" +
          Roff("  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n") +
          ".fi\n.SH SEE ALSO\n.BR hotplate (1)\n";

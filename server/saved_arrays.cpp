@@ -1,12 +1,9 @@
 #include "server/saved_arrays.h"
 
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -20,49 +17,8 @@ namespace {
 constexpr std::size_t kPiece = std::size_t{4} << 20;
 // What the kernel may hold of a file: what it still has at the end is waited for, whatever the clock says then.
 constexpr std::size_t kUnwritten = std::size_t{64} << 20;
-// Nobody writes to a partial file any more that has not changed for so long.
-constexpr std::chrono::hours kAbandoned{1};
-
-std::string NameOf(const core::ArraySnapshot& array) { return array.name.empty() ? array.id.value() : array.name; }
 
 constexpr char kElsewhere[] = " (--scratch names another place)";
-
-// With those above it that are missing, for the user alone. Empty, or why not.
-std::string MakeFolders(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return "";
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  if (!parent.empty() && parent != path) {
-    if (std::string why = MakeFolders(parent); !why.empty()) return why;
-  }
-  if (mkdir(path.c_str(), 0700) == 0) return "";
-  const int why = errno;
-  // Another daemon may have made it at the same moment.
-  if (why == EEXIST && std::filesystem::is_directory(path, error)) return "";
-  return "the folder " + path + " cannot be made: " + std::strerror(why) + kElsewhere;
-}
-
-// Partial files of daemons that were killed.
-void RemoveAbandoned(const std::string& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with('.') || !name.ends_with(".part") || name.find(".npy.") == std::string::npos) continue;
-    std::error_code gone;
-    const auto changed = std::filesystem::last_write_time(at->path(), gone);
-    if (gone || std::filesystem::file_time_type::clock::now() - changed < kAbandoned) continue;
-    std::filesystem::remove(at->path(), gone);
-  }
-}
-
-// A folder that is there, and that nobody else writes to: who could, could have the data written elsewhere.
-std::string MakeOwnFolder(const std::string& path) {
-  if (std::string why = MakeFolders(path); !why.empty()) return why;
-  struct stat facts {};
-  if (stat(path.c_str(), &facts) != 0) return "the folder " + path + ": " + std::strerror(errno) + kElsewhere;
-  if (facts.st_uid == geteuid() && (facts.st_mode & 022) == 0) return "";
-  return "the folder " + path + " is another user's, or others may write to it" + kElsewhere;
-}
 
 // A disk that is known to be too full need not be filled first. Quotas are not seen here, but when they are hit.
 std::string LookForRoom(const std::string& folder, std::uint64_t bytes) {
@@ -78,9 +34,6 @@ std::string LookForRoom(const std::string& folder, std::uint64_t bytes) {
 bool SavedArrays::Has(const core::ArrayId& id) const {
   return std::any_of(all.begin(), all.end(), [&](const One& one) { return one.id == id && !one.file.empty(); });
 }
-
-ArraySaver::ArraySaver(const core::ArrayStore& arrays, std::string folder, std::string generation, Log log)
-    : arrays_(arrays), folder_(std::move(folder)), generation_(std::move(generation)), log_(std::move(log)) {}
 
 ArraySaver::~ArraySaver() {
   if (!thread_.joinable()) return;
@@ -114,6 +67,16 @@ void ArraySaver::Run() {
     finish_called_.wait(lock, [this] { return finish_; });
   }
   SaveNew();
+  DropOld();
+}
+
+// In what time is left: saving goes first.
+void ArraySaver::DropOld() {
+  const auto dropped = [this](const std::string& file, const std::string& why) {
+    if (options_.dropped) options_.dropped(file, why);
+  };
+  const std::string root = std::filesystem::path(options_.folder).parent_path().string();
+  DropOldSaved(root, options_.bounds, files_, dropped, [this] { return TimeIsOver(); });
 }
 
 bool ArraySaver::TimeIsOver() const {
@@ -129,7 +92,7 @@ void ArraySaver::SaveNew() {
                    [](const core::ArraySnapshot& a, const core::ArraySnapshot& b) { return a.bytes < b.bytes; });
   {
     const std::scoped_lock lock(plan_mutex_);
-    for (const core::ArraySnapshot& array : arrays) plan_.push_back(NameOf(array));
+    for (const core::ArraySnapshot& array : arrays) plan_.push_back(array.label());
   }
   for (const core::ArraySnapshot& array : arrays) Save(array);
 }
@@ -147,11 +110,11 @@ void ArraySaver::SetTemporary(const std::string& file) {
 }
 
 void ArraySaver::Save(const core::ArraySnapshot& array) {
-  SavedArrays::One one{array.id, NameOf(array), "", "", array.bytes};
+  SavedArrays::One one{array.id, array.label(), "", ""};
   const std::string file = FileFor(array);
-  one.why_not = TimeIsOver() ? "there was no time left" : MakeOwnFolder(folder_);
-  if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(folder_);
-  if (one.why_not.empty()) one.why_not = LookForRoom(folder_, array.bytes);
+  one.why_not = TimeIsOver() ? "there was no time left" : MakeSavedFolder(options_.folder);
+  if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(options_.folder);
+  if (one.why_not.empty()) one.why_not = LookForRoom(options_.folder, array.bytes);
   if (one.why_not.empty()) one.why_not = Write(array, file);
   if (one.why_not.empty()) {
     one.file = file;
@@ -162,17 +125,17 @@ void ArraySaver::Save(const core::ArraySnapshot& array) {
     temporary_.clear();
     plan_.erase(plan_.begin());
   }
-  if (log_) log_(one);
+  if (options_.log) options_.log(one);
   saved_.all.push_back(std::move(one));
 }
 
 std::string ArraySaver::FileFor(const core::ArraySnapshot& array) {
-  const std::string stem = folder_ + "/" + NameOf(array);
+  const std::string stem = options_.folder + "/" + array.label();
   std::string file = stem + ".npy";
   std::error_code error;
   const bool taken = array.name.empty() ? std::filesystem::exists(file, error) : files_.contains(file);
   // Two arrays of one name belong to two tokens.
-  if (taken) file = stem + "." + (array.name.empty() ? generation_ : array.id.value()) + ".npy";
+  if (taken) file = stem + "." + (array.name.empty() ? options_.generation : array.id.value()) + ".npy";
   return file;
 }
 

@@ -10,9 +10,11 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/core/arrays.h"
+#include "server/saved_folders.h"
 
 namespace hotplate::server {
 
@@ -22,7 +24,6 @@ struct SavedArrays {
     std::string name;  // or the id
     std::string file;  // empty: not saved
     std::string why_not;
-    std::uint64_t bytes = 0;
   };
   std::vector<One> all;
 
@@ -32,12 +33,18 @@ struct SavedArrays {
 // Works on a thread of its own from Start on; the other calls are of one thread.
 class ArraySaver {
  public:
-  using Log = std::function<void(const SavedArrays::One&)>;
-
   // Files are `folder`/<array's name, or its id>.npy, of mode 0600 below folders of 0700. That of a name replaces an
   // older one; ids mean nothing to another daemon, so that one that is taken goes to <id>.<generation>.npy instead.
-  // `log` hears of every array when its fate is known, on the saver's thread. `arrays` must outlive the thread.
-  ArraySaver(const core::ArrayStore& arrays, std::string folder, std::string generation, Log log);
+  struct Options {
+    std::string folder;
+    std::string generation;
+    SavedBounds bounds = {};  // of what is saved beside `folder` and in it; what this run saves stays
+    // Both on the saver's thread. Every array, when its fate is known; a file of an older run that is gone, and why.
+    std::function<void(const SavedArrays::One&)> log = {};
+    std::function<void(const std::string& file, const std::string& why)> dropped = {};
+  };
+  // `arrays` must outlive the thread.
+  ArraySaver(const core::ArrayStore& arrays, Options options) : arrays_(arrays), options_(std::move(options)) {}
   ~ArraySaver();
 
   // Saves what there is. No array is begun, or gone on with, after `until`.
@@ -54,6 +61,7 @@ class ArraySaver {
 
  private:
   void Run();
+  void DropOld();
   void SaveNew();
   bool TimeIsOver() const;
   void Save(const core::ArraySnapshot& array);
@@ -62,8 +70,7 @@ class ArraySaver {
   std::string FileFor(const core::ArraySnapshot& array);
 
   const core::ArrayStore& arrays_;
-  const std::string folder_, generation_;
-  const Log log_;
+  const Options options_;
   std::atomic<std::int64_t> until_{0};  // of the steady clock
 
   std::mutex mutex_;

@@ -326,14 +326,22 @@ std::vector<Setting> MakeSettings() {
                &Config::keepalive, hours(24), std::chrono::milliseconds(100)),
       Duration("squeue-interval",
                "how often squeue is asked when the allocation ends; 0: never, and then only the batch system's "
-               "SLURM_JOB_END_TIME is known",
+               "SLURM_JOB_END_TIME is known, and a KillWait of 30s assumed",
                &Config::squeue_interval, hours(24)),
       PathRoots(),
       Text("scratch", "DIR",
            "arrays under a lease that is not over are saved below DIR when the daemon ends, as NAME.npy in a folder of "
-           "the daemon's name (default: saved in the folder of the records, that is in your home; nothing there is "
-           "ever removed)",
+           "the daemon's name (default: saved in the folder of the records, that is in your home)",
            &Config::scratch, CheckPath),
+      Duration(
+          "saved-age",
+          "when a daemon ends, arrays that older ones saved longer ago are dropped from the scratch folder; 0: never",
+          &Config::saved_age, hours(24 * 3650)),
+      Bytes(
+          "saved-bytes",
+          "when a daemon ends, the oldest arrays that older ones saved are dropped from the scratch folder until all "
+          "together have no more than this; 0: never",
+          &Config::saved_bytes, 0, kAny),
       Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),
   };

@@ -15,7 +15,7 @@ namespace {
 std::string QueuedFor(const v1::Job& job) {
   if (job.has_start_time()) return Span(Between(job.submit_time(), job.start_time()));
   if (job.has_end_time()) return Span(Between(job.submit_time(), job.end_time()));
-  return Span(Between(job.submit_time(), Now()));
+  return Span(Between(job.submit_time(), NowOf(job)));
 }
 
 std::string KernelTime(const v1::Job& job) {

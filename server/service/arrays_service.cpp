@@ -70,6 +70,7 @@ grpc::ServerUnaryReactor* ArraysService::List(grpc::CallbackServerContext* call,
     response->set_bytes_held(context_.arrays().bytes_held());
     response->set_bytes_limit(context_.arrays().limits().total_bytes);
     response->set_generation(context_.generation());
+    wire::ToProto(std::chrono::system_clock::now(), *response->mutable_now());
     return absl::OkStatus();
   });
 }

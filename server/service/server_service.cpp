@@ -21,23 +21,23 @@ absl::StatusOr<std::optional<core::nanoseconds>> Timeout(bool given, const googl
   return std::optional(std::min(*timeout, kLongestDrain));
 }
 
-// What of the allocation changes: its end, and what it has cost. GPUs that Slurm gave and nobody opened are paid for
-// all the same.
-void RefreshAllocation(const ServiceContext& context, const core::EngineStatus& status,
-                       v1::GetServerInfoResponse& info) {
-  v1::Allocation& allocation = *info.mutable_allocation();
-  if (allocation.job_id().empty()) return;
-  if (const auto end = context.allocation_end()) wire::ToProto(*end, *allocation.mutable_end_time());
+// What changes of the devices and of the allocation: its end, and what it has cost. GPUs that Slurm gave and nobody
+// opened are paid for all the same.
+void Refresh(const ServiceContext& context, const core::EngineStatus& status, v1::GetServerInfoResponse& info) {
   using Minutes = std::chrono::duration<double, std::ratio<60>>;
   Minutes busy{};
   std::uint32_t open = 0;
-  for (const v1::Device& device : info.devices()) {
+  for (v1::Device& device : *info.mutable_devices()) {
+    const auto now = std::ranges::find(status.devices, device.id(), &core::EngineStatus::DeviceStatus::id);
+    if (now == status.devices.end()) continue;
+    device.set_lost(now->lost);
     if (device.backend() != "cuda") continue;
     ++open;
-    for (const core::EngineStatus::DeviceStatus& now : status.devices) {
-      if (now.id == device.id()) busy += now.occupied;
-    }
+    busy += now->occupied;
   }
+  v1::Allocation& allocation = *info.mutable_allocation();
+  if (allocation.job_id().empty()) return;
+  if (const auto end = context.allocation_end()) wire::ToProto(*end, *allocation.mutable_end_time());
   const Minutes used = Minutes(context.age()) * std::max(open, allocation.gpus_on_node());
   allocation.set_gpu_minutes_used(used.count());
   allocation.set_gpu_minutes_idle(std::max(used - busy, Minutes::zero()).count());
@@ -52,12 +52,8 @@ grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* ca
     const core::EngineStatus status = context_.engine().Status();
     response->set_state(status.draining || context_.control().draining() ? v1::DRAINING : v1::SERVING);
     response->set_idle_seconds(static_cast<double>(status.idle.count()) * 1e-9);
-    RefreshAllocation(context_, status, *response);
-    for (v1::Device& device : *response->mutable_devices()) {
-      for (const core::EngineStatus::DeviceStatus& now : status.devices) {
-        if (now.id == device.id()) device.set_lost(now.lost);
-      }
-    }
+    wire::ToProto(std::chrono::system_clock::now(), *response->mutable_now());
+    Refresh(context_, status, *response);
     return absl::OkStatus();
   });
 }

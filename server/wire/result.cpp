@@ -117,6 +117,7 @@ void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& o
   out.set_device(job.device);
   out.set_session(job.owner.session.value());
   ToProto(job.submit_time, *out.mutable_submit_time());
+  ToProto(std::chrono::system_clock::now(), *out.mutable_now());
   if (job.start_time) ToProto(*job.start_time, *out.mutable_start_time());
   if (job.end_time) ToProto(*job.end_time, *out.mutable_end_time());
   out.set_progress(job.progress);

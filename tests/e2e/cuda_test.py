@@ -146,11 +146,11 @@ class Cuda(harness.Case):
 
     def test_a_lost_device_takes_no_more_jobs_and_says_why_and_since_when(self):
         self.serve(fake="breaking_kernel=selu")
-        why = "gpu0 is lost since 20"
+        why, since = "gpu0 is lost: kernel selu failed", "(since 20"
         self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED,
-                      says=[why, "kernel selu failed", "illegal memory access"])
-        self.add("--device", "gpu0", code=TRY_LATER, says=[why, "kernel selu failed"])
-        self.hotplate("devices", says=[why])
+                      says=[why, "illegal memory access"])
+        self.add("--device", "gpu0", code=TRY_LATER, says=[why, since])
+        self.hotplate("devices", says=[why, since])
         self.add("--device", "cpu0")
 
     def nvml(self, text):
@@ -166,7 +166,7 @@ class Cuda(harness.Case):
         def lost():
             return next(one for one in self.answer("devices")["devices"] if one["id"] == "gpu0").get("lost", "")
         why = harness.wait_until(lost, "the driver said that the GPU is lost")
-        self.assertRegex(why, r"GPU is lost.*\(since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\)")
+        self.assertRegex(why, r"GPU is lost.*\(since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\)")
         self.add("--device", "gpu0", code=TRY_LATER, says=["gpu0 is lost", "GPU is lost", "(since 20"])
         self.add("--device", "gpu1")
 
@@ -246,6 +246,20 @@ class Cuda(harness.Case):
                 self.stop_daemon(daemon)
         self.serve("--device", "cuda", fake="devices=2", env=self.allocated(SLURM_GPUS_ON_NODE="2"))
         self.assertNotIn("Slurm", " ".join(self.answer("status")["deviceNotes"]))
+
+    def test_a_gpu_that_slurm_did_not_give_is_named_with_those_that_it_gave(self):
+        told = self.nvml("".join(f"device {UUID}{i} 00000000:{i}:00.0\nminor {i - 10}\n" for i in (10, 11, 12)))
+        for visible, given, says in (("2", "2", None), (UUID + "12", "2", None),
+                                     ("1", "2", f"gpu0 is {UUID}11, and Slurm gave {UUID}12 (its numbers: 2)")):
+            with self.subTest(visible=visible):
+                env = self.allocated(SLURM_GPUS_ON_NODE="1", SLURM_JOB_GPUS=given, CUDA_VISIBLE_DEVICES=visible)
+                daemon = self.serve("--device", "cuda", fake="devices=3", env=told | env)
+                if says:
+                    self.assertIn(says, self.notes())
+                    self.hotplate("devices", says=[says])
+                else:
+                    self.assertNotIn("Slurm gave", self.notes())
+                self.stop_daemon(daemon)
 
     def test_gpu_minutes(self):
         self.serve("--device", "cuda", fake="devices=2", env=self.allocated(SLURM_GPUS_ON_NODE="2"))

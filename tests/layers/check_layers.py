@@ -5,11 +5,12 @@ usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits 
 
 Who may include whom, innermost first:
   kernels/array   the standard library and POSIX
+  process         absl
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
-  server          the core, kernels, absl, protobuf, gRPC, any library
+  server          the core, kernels, process, absl, protobuf, gRPC, any library
   client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
-  client/cli      client/lib, kernels/array, absl, protobuf, any library
+  client/cli      client/lib, kernels/array, process, absl, protobuf, any library
 Tests may include anything. Preprocessor questions about CUDA are asked in kernels/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
@@ -18,7 +19,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("kernels", "server", "client")
+FOLDERS = ("kernels", "process", "server", "client")
 SUFFIXES = {".h", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
@@ -27,7 +28,7 @@ CUDA_COMPILER = re.compile(r"\b__CUDA_?(?:CC|_ARCH)_*\w*\b|\b__CUDA_ARCH__\b|\b_
 
 POSIX = re.compile(r"(?:sys|linux|netinet|arpa|net|bits)/[\w/]+\.h|(?:assert|cpuid|ctype|dirent|dlfcn|errno|fcntl|fenv|float"
                    r"|limits|link|locale|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|stdarg|stddef|stdint"
-                   r"|stdio|stdlib|string|strings|termios|time|unistd|wchar)\.h")
+                   r"|spawn|stdio|stdlib|string|strings|termios|time|unistd|wchar)\.h")
 NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|arm_neon)\.h|openblas/.*|Random123/.*|hwy/.*"
                      r"|Eigen/.*|pocketfft.*|(?:cuda|cublas|cusolver|cufft|cusparse|curand|nvrtc|nvml|driver_types|vector_"
                      r"|math_constants)\w*\.h|(?:cub|thrust|cuda|nvtx3|cooperative_groups)(?:/.*|\.h)|png\.h|zlib\.h")
@@ -35,7 +36,7 @@ NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|
 
 def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
-    for folder in ("kernels/array", "kernels", "server/core", "server", "client/lib", "client/cli", "client", "tests"):
+    for folder in ("kernels/array", "kernels", "process", "server/core", "server", "client/lib", "client/cli", "client", "tests"):
         if path.startswith(folder + "/"):
             return folder
     if path.startswith(("grpc/", "grpcpp/", "grpc++/")) or path.endswith(".grpc.pb.h"):
@@ -60,12 +61,13 @@ KERNELS = {"kernels", "kernels/array"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
+    ("process", EVERYBODY | {"process", "absl"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
-    ("server", EVERYBODY | KERNELS | {"server", "server/core", "absl", "protobuf", "gRPC", "libcrypto",
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "process", "absl", "protobuf", "gRPC", "libcrypto",
                                       "other library", "numeric library"}),
     ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
-    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "absl", "protobuf", "libcrypto",
-                                "other library", "numeric library"}),
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "process", "absl", "protobuf",
+                                "libcrypto", "other library", "numeric library"}),
 )
 
 

@@ -7,8 +7,8 @@ namespace hotplate::cli {
 namespace {
 
 // What an array is held for: a lease runs out, a session ends, a job's result is forgotten.
-std::string KeptFor(const v1::Array& array) {
-  if (array.has_lease_expire_time()) return Span(Between(Now(), array.lease_expire_time()));
+std::string KeptFor(const v1::Array& array, const google::protobuf::Timestamp& now) {
+  if (array.has_lease_expire_time()) return Span(Between(now, array.lease_expire_time()));
   return array.owner_session().empty() ? "its job's result" : "its session";
 }
 
@@ -27,7 +27,7 @@ absl::Status Arrays(const Invocation& call) {
         array.bytes() > 0 ? static_cast<double>(array.bytes_written()) / static_cast<double>(array.bytes()) : 1;
     table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
                Bytes(static_cast<double>(array.bytes())), ready ? "READY" : "WRITING " + Percent(share),
-               array.location(), KeptFor(array)});
+               array.location(), KeptFor(array, NowOf(*list))});
   }
   call.output.Answer(
       [&] {

@@ -161,7 +161,7 @@ void Tell(const Invocation& call, const Ended& ended) {
   const std::string job = info.allocation().job_id();
   call.output.Answer(
       [&] {
-        const std::string after = "after " + Span(Between(info.start_time(), Now()));
+        const std::string after = "after " + Span(Between(info.start_time(), NowOf(info)) + ended.took);
         if (job.empty())
           return Done(call.console, info.name() + " (pid " + std::to_string(info.pid()) + ") drained and ended in " +
                                         Span(ended.took) + ", " + after);

@@ -19,13 +19,12 @@ std::string StateWord(v1::DaemonState state) { return state == v1::SERVING ? "RE
 std::string SecondsText(double seconds) { return Span(nanoseconds(static_cast<std::int64_t>(seconds * 1e9))); }
 
 // "fake 12 on gpu1, partition gpu, ends 10:12 (in 30 m)"
-std::string AllocationWords(const v1::Allocation& allocation) {
+std::string AllocationWords(const v1::GetServerInfoResponse& info) {
+  const v1::Allocation& allocation = info.allocation();
   std::string text = (allocation.cluster().empty() ? "job" : allocation.cluster()) + " " + allocation.job_id();
   if (!allocation.node_list().empty()) text += " on " + allocation.node_list();
   if (!allocation.partition().empty()) text += ", partition " + allocation.partition();
-  if (allocation.has_end_time())
-    text += ", ends " + TimeText(allocation.end_time().seconds()) + " (in " +
-            Span(Between(Now(), allocation.end_time())) + ")";
+  if (allocation.has_end_time()) text += ", " + EndsText(info);
   if (allocation.restart_count() > 0) text += ", requeued " + std::to_string(allocation.restart_count()) + " ×";
   return text;
 }
@@ -34,7 +33,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
                  std::size_t active_jobs) {
   std::string page = Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " + StateWord(info.state()) +
                      "  pid " + std::to_string(info.pid()) + " on " + info.node() + "  up " +
-                     Span(Between(info.start_time(), Now())) + "\n";
+                     Span(Between(info.start_time(), NowOf(info))) + "\n";
   Table table;
   table.Indent(2);
   table.Row({"version", "hotplated " + info.versions().hotplate() +
@@ -42,7 +41,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
                                  ? ""
                                  : ", CUDA " + info.versions().cuda() + ", driver " + info.versions().driver())});
   if (!info.allocation().job_id().empty()) {
-    table.Row({"allocation", AllocationWords(info.allocation())});
+    table.Row({"allocation", AllocationWords(info)});
     if (const std::string usage = UsageText(info.allocation()); !usage.empty()) table.Row({"used", usage});
   }
   for (const v1::Device& device : info.devices())

@@ -84,7 +84,7 @@ std::string JobRows(const std::vector<v1::Job>& jobs) {
   for (const v1::Job& job : jobs) {
     const v1::Receipt& receipt = job.receipt();
     std::string runs = "-";
-    if (job.has_start_time()) runs = Span(Between(job.start_time(), job.has_end_time() ? job.end_time() : Now()));
+    if (job.has_start_time()) runs = Span(Between(job.start_time(), job.has_end_time() ? job.end_time() : NowOf(job)));
     table.Row({job.id(), job.kernel(), StateName(job.state()),
                job.state() == v1::RUNNING ? Bar(job.progress(), 10) + " " + Percent(job.progress()) : "-", runs,
                ns(receipt.has_host_to_device_ns(), receipt.host_to_device_ns()),
@@ -99,7 +99,8 @@ std::string Draw(const Picture& picture, bool colour) {
   const v1::TelemetrySample* newest =
       picture.telemetry.samples().empty() ? nullptr : &*picture.telemetry.samples().rbegin();
   std::string text = Paint(colour, Tone::kBold, info.name()) + "  " + info.node();
-  if (info.allocation().has_end_time()) text += "   ends in " + Span(Between(Now(), info.allocation().end_time()));
+  if (info.allocation().has_end_time())
+    text += "   ends in " + Span(Between(NowOf(info), info.allocation().end_time()));
   if (newest) {
     const v1::DaemonSample& daemon = newest->daemon();
     text += "   " + std::to_string(daemon.jobs_running()) + " running, " + std::to_string(daemon.jobs_pending()) +

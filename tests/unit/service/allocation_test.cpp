@@ -1,17 +1,19 @@
-// What Slurm's variables mean.
+// What Slurm's and LSF's variables mean.
 #include "server/allocation.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 namespace hotplate::server {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-Surroundings With(Variables variables) {
+Surroundings With(Variables variables, const std::string& node = "gpu1") {
   Surroundings surroundings;
+  surroundings.node = node;
   surroundings.environment = [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;
@@ -35,6 +37,7 @@ Variables Plus(Variables variables, const Variables& more) {
 
 TEST(AllocationTest, ABatchScript) {
   const Allocation allocation = ReadAllocation(With(kBatch));
+  EXPECT_EQ(allocation.system, BatchSystem::kSlurm);
   EXPECT_EQ(allocation.cluster, "fake");
   EXPECT_EQ(allocation.job_id, "17");
   EXPECT_EQ(allocation.partition, "gpu");
@@ -131,6 +134,62 @@ TEST(AllocationTest, MemoryPerNodeAndPerGpu) {
   EXPECT_EQ(bytes({{"SLURM_MEM_PER_NODE", "1000"}}), std::uint64_t{1000} << 20);
   EXPECT_EQ(bytes({{"SLURM_MEM_PER_NODE", "0"}}), 0u) << "all of the node's";
   EXPECT_EQ(bytes({{"SLURM_MEM_PER_GPU", "1000"}}), std::uint64_t{2000} << 20);
+}
+
+TEST(AllocationTest, TheNumbersOfTheGpus) {
+  const auto numbers = [&](const std::string& list) {
+    return ReadAllocation(With(Plus(kBatch, {{"SLURM_JOB_GPUS", list}}))).gpu_numbers;
+  };
+  EXPECT_EQ(numbers("0,2"), (std::vector<int>{0, 2}));
+  EXPECT_EQ(numbers("4-6,1"), (std::vector<int>{4, 5, 6, 1}));
+  for (const char* wrong : {"", "x", "3-1", "0-9999"}) EXPECT_TRUE(numbers(wrong).empty()) << wrong;
+  EXPECT_EQ(ReadAllocation(With(Plus(kBatch, {{"SLURM_STEP_GPUS", "1"}}))).gpu_numbers, std::vector<int>{1});
+}
+
+// By IBM's documentation of the variables.
+const Variables kLsf = {{"LSB_JOBID", "17"},
+                        {"LSB_QUEUE", "batch"},
+                        {"LSB_SUB_HOST", "login1"},
+                        {"LSB_HOSTS", "batch1 h41n01 h41n01 h41n02"},
+                        {"LSB_MCPU_HOSTS", "batch1 1 h41n01 42 h41n02 42"}};
+
+TEST(AllocationTest, AnLsfJob) {
+  const Allocation allocation = ReadAllocation(With(kLsf, "h41n01.ascent.olcf.ornl.gov"));
+  EXPECT_EQ(allocation.system, BatchSystem::kLsf);
+  EXPECT_EQ(allocation.cluster, "lsf");
+  EXPECT_EQ(allocation.job_id, "17");
+  EXPECT_EQ(allocation.partition, "batch");
+  EXPECT_EQ(allocation.submit_host, "login1");
+  EXPECT_EQ(allocation.node, "h41n01");
+  EXPECT_EQ(allocation.node_list, "batch1,h41n01,h41n02");
+  EXPECT_EQ(allocation.gpus, 0u);
+  EXPECT_FALSE(allocation.end_time);
+  EXPECT_EQ(DefaultName(allocation), "lsf-17");
+}
+
+TEST(AllocationTest, AnLsfJobsOtherForms) {
+  EXPECT_EQ(ReadAllocation(With(Plus(kLsf, {{"LSF_CLUSTER", "ascent"}}), "h41n01")).cluster, "ascent");
+  const Allocation element = ReadAllocation(With(Plus(kLsf, {{"LSB_JOBINDEX", "3"}}), "h41n01"));
+  EXPECT_EQ(element.job_id, "17[3]");
+  EXPECT_EQ(DefaultName(element), "lsf-17-3-");
+  EXPECT_EQ(ReadAllocation(With(Plus(kLsf, {{"LSB_JOBINDEX", "0"}}), "h41n01")).job_id, "17") << "no array";
+  // The list is absent where it would be too long.
+  EXPECT_EQ(ReadAllocation(With(Plus(kLsf, {{"LSB_HOSTS", ""}}), "h41n02")).node, "h41n02");
+  EXPECT_EQ(ReadAllocation(With(Plus(kLsf, {{"LSB_MCPU_HOSTS", ""}}), "h41n02")).node_list, "batch1,h41n01,h41n02");
+  EXPECT_EQ(ReadAllocation(With({{"LSB_JOBID", "17"}}, "h41n02")).node, "h41n02");
+}
+
+TEST(AllocationTest, AnotherNodeThanTheLsfJobs) {
+  EXPECT_TRUE(ReadAllocation(With(kLsf, "login1")).empty());
+  EXPECT_EQ(AllocationElsewhere(With(kLsf, "login1")), "17");
+  EXPECT_EQ(AllocationElsewhere(With(kLsf, "h41n01")), "");
+}
+
+TEST(AllocationTest, SlurmsGoesFirst) {
+  EXPECT_EQ(ReadAllocation(With(Plus(kBatch, kLsf), "h41n01")).system, BatchSystem::kSlurm);
+  Variables shell = Plus(kBatch, kLsf);
+  shell.erase("SLURMD_NODENAME");
+  EXPECT_TRUE(ReadAllocation(With(shell, "h41n01")).empty());
 }
 
 TEST(AllocationTest, NamesAreWhatADaemonMayHave) {

@@ -30,7 +30,7 @@ class ConfigTest : public testing::Test {
               if (found == variables_.end()) return std::nullopt;
               return found->second;
             },
-            folder_.path(), "/current"};
+            folder_.path(), "/current", "node"};
   }
   absl::StatusOr<std::variant<Config, Answer>> Read(const std::vector<std::string>& arguments) {
     return ReadConfig(arguments, Here());

@@ -60,6 +60,7 @@ TEST(DevicesTest, WhatIsAllowedIsGivenWithoutAWord) {
 
 Allocation Given(std::uint32_t cpus, std::uint64_t mebibytes) {
   Allocation allocation;
+  allocation.system = BatchSystem::kSlurm;
   allocation.job_id = "17";
   allocation.cpus = cpus;
   allocation.memory_bytes = mebibytes << 20;

@@ -41,7 +41,15 @@ class SavedArraysTest : public testing::Test {
     return array->id;
   }
   ArraySaver Saver(const std::string& generation = "g1") {
-    return {store_, scratch_, generation, [this](const SavedArrays::One& one) { told_.push_back(one.name); }};
+    return {store_,
+            {.folder = scratch_,
+             .generation = generation,
+             .bounds = bounds_,
+             .log = [this](const SavedArrays::One& one) { told_.push_back(one.name); },
+             .dropped =
+                 [this](const std::string& file, const std::string& why) {
+                   dropped_.push_back(std::filesystem::path(file).filename().string() + ": " + why);
+                 }}};
   }
   SavedArrays SaveAll(const std::string& generation = "g1") {
     ArraySaver saver = Saver(generation);
@@ -61,7 +69,8 @@ class SavedArraysTest : public testing::Test {
   const std::string scratch_ = folder_.path() + "/deep/saved/fake-17";
   const core::Clock clock_;
   ArrayStore store_{{}, clock_};
-  std::vector<std::string> told_;
+  SavedBounds bounds_;
+  std::vector<std::string> told_, dropped_;
 };
 
 TEST_F(SavedArraysTest, ThoseUnderALeaseInFilesThatOnlyTheUserReads) {
@@ -78,7 +87,7 @@ TEST_F(SavedArraysTest, ThoseUnderALeaseInFilesThatOnlyTheUserReads) {
   EXPECT_THAT(told_, ElementsAre(unnamed.value(), "A")) << "the smallest first";
   EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1.5);
   EXPECT_EQ(FirstOf(scratch_ + "/" + unnamed.value() + ".npy"), 2.5);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_), {}), 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_), {}), 3) << "both, and the mark";
   struct stat facts {};
   ASSERT_EQ(stat((scratch_ + "/A.npy").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 07777, 0600u);
@@ -168,7 +177,8 @@ TEST_F(SavedArraysTest, DaemonsThatEndTogetherMakeTheFoldersTogether) {
     const std::string deep = folder_.path() + "/" + std::to_string(round) + "/b/c/d/";
     std::vector<std::unique_ptr<ArraySaver>> savers;
     for (int i = 0; i < 6; ++i) {
-      savers.push_back(std::make_unique<ArraySaver>(store_, deep + std::to_string(i), "g", nullptr));
+      savers.push_back(std::make_unique<ArraySaver>(
+          store_, ArraySaver::Options{.folder = deep + std::to_string(i), .generation = "g"}));
     }
     for (const auto& saver : savers) saver->Start(In(kLong));
     for (const auto& saver : savers) EXPECT_EQ(saver->Finish().all.at(0).why_not, "");
@@ -181,7 +191,9 @@ TEST_F(SavedArraysTest, WhoLeavesAtOnceHearsWhatIsNotSavedYet) {
   Put("C", 30, 1, hours(1));
   ArraySaver* self = nullptr;
   std::vector<std::vector<std::string>> left;
-  ArraySaver saver(store_, scratch_, "g1", [&](const SavedArrays::One&) { left.push_back(self->Abandon()); });
+  ArraySaver saver(store_, {.folder = scratch_, .generation = "g1", .log = [&](const SavedArrays::One&) {
+                              left.push_back(self->Abandon());
+                            }});
   self = &saver;
   saver.Start(In(kLong));
   EXPECT_EQ(saver.Finish().all.size(), 3u);
@@ -200,6 +212,83 @@ TEST_F(SavedArraysTest, PartialFilesOfTheDeadAreRemoved) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/.Y.npy.0123456789abcdef.part")) << "may be written just now";
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/Z.npy"));
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/.other"));
+}
+
+// What other daemons saved: name, age in hours, bytes.
+class OldSavedTest : public SavedArraysTest {
+ protected:
+  std::string Old(const std::string& file, int age, std::size_t bytes = 100, bool marked = true) {
+    const std::string path = folder_.Write("deep/saved/" + file, std::string(bytes, 'x'));
+    if (marked) folder_.Write("deep/saved/" + file.substr(0, file.find('/')) + "/" + kSavedMark, "");
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - hours(age));
+    return path;
+  }
+  static bool Exists(const std::string& path) { return std::filesystem::exists(path); }
+};
+
+TEST_F(OldSavedTest, ThoseThatAreTooOldGo) {
+  bounds_.age = hours(48);
+  const std::string old = Old("fake-1/a.npy", 49), young = Old("fake-1/b.npy", 47), mine = Old("fake-17/A.npy", 50);
+  const std::string text = Old("fake-1/notes.txt", 49), others = Old("not-ours/c.npy", 49, 100, /*marked=*/false);
+  const std::string target = folder_.Write("target.npy", "data");
+  std::filesystem::create_symlink(target, scratch_ + "/../fake-1/link.npy");
+  SaveAll();
+  EXPECT_THAT(dropped_, ElementsAre("A.npy: older than 2d (--saved-age)", "a.npy: older than 2d (--saved-age)"));
+  EXPECT_FALSE(Exists(old));
+  EXPECT_FALSE(Exists(mine));
+  for (const std::string& path : {young, text, others, target}) EXPECT_TRUE(Exists(path)) << path;
+}
+
+TEST_F(OldSavedTest, TheOldestGoUntilAllThatStaysAndComesIsWithinTheBound) {
+  bounds_.bytes = 1000;
+  const std::string oldest = Old("fake-1/a.npy", 3, 300), middle = Old("fake-2/b.npy", 2, 300);
+  const std::string youngest = Old("fake-1/c.npy", 1, 300);
+  SaveAll();
+  EXPECT_THAT(dropped_, IsEmpty());
+  Put("A", 20, 1, hours(1));  // 160 bytes and a header of 128
+  SaveAll();
+  EXPECT_THAT(dropped_, ElementsAre("a.npy: the oldest of more than 1KB (--saved-bytes)"));
+  EXPECT_FALSE(Exists(oldest));
+  EXPECT_TRUE(Exists(middle));
+  EXPECT_TRUE(Exists(youngest));
+}
+
+TEST_F(OldSavedTest, WhatThisRunSavesStaysHoweverMuchItIs) {
+  bounds_ = {std::chrono::nanoseconds(1), 10};
+  Old("fake-1/a.npy", 1);
+  Put("A", 50, 1, hours(1));
+  ArraySaver saver = Saver();
+  saver.Start(In(kLong));
+  Put("late", 50, 2, hours(1));
+  EXPECT_EQ(saver.Finish().all.size(), 2u);
+  EXPECT_EQ(dropped_.size(), 1u);
+  EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1);
+  EXPECT_EQ(FirstOf(scratch_ + "/late.npy"), 2);
+}
+
+TEST_F(OldSavedTest, WithoutTimeAndWithoutBoundsNothingGoes) {
+  const std::string old = Old("fake-1/a.npy", 10'000);
+  SaveAll();
+  EXPECT_TRUE(Exists(old));
+  bounds_ = {hours(1), 1};
+  ArraySaver saver = Saver();
+  saver.Start(In(core::nanoseconds(0)));
+  saver.Finish();
+  EXPECT_TRUE(Exists(old));
+}
+
+TEST_F(OldSavedTest, AFolderThatIsEmptyForLongGoes) {
+  Old("fake-1/" + std::string(kSavedMark), 2);
+  Old("fake-2/a.npy", 2);
+  Old("fake-3/" + std::string(kSavedMark), 2);
+  const std::string saved = folder_.path() + "/deep/saved/";
+  for (const char* name : {"fake-1", "fake-2"}) {
+    std::filesystem::last_write_time(saved + name, std::filesystem::file_time_type::clock::now() - hours(2));
+  }
+  SaveAll();
+  EXPECT_FALSE(Exists(saved + "fake-1"));
+  EXPECT_TRUE(Exists(saved + "fake-2"));
+  EXPECT_TRUE(Exists(saved + "fake-3")) << "may be somebody's who is about to save";
 }
 
 TEST_F(SavedArraysTest, AnEmptyArrayIsAnArrayToo) {

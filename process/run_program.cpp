@@ -1,4 +1,4 @@
-#include "client/cli/scheduler/subprocess.h"
+#include "process/run_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,12 +13,11 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-
-#include "client/cli/format.h"
+#include <thread>
 
 extern char** environ;
 
-namespace hotplate::cli {
+namespace hotplate {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -28,6 +27,8 @@ constexpr std::chrono::seconds kGrace(2);
 // How long a program that has ended may leave its output to a child of its own before it is not waited for.
 constexpr std::chrono::milliseconds kLeftOpen(200);
 constexpr std::chrono::milliseconds kPoll(20);
+// For a killed program to be gone; one that hangs in the kernel is left to it.
+constexpr std::chrono::seconds kLastWait(1);
 
 class Descriptor {
  public:
@@ -92,22 +93,26 @@ std::unique_ptr<std::FILE, CloseFile> InputFile(const std::string& text) {
 class Variables {
  public:
   explicit Variables(const ProgramCall& call) {
-    for (const std::string& name : call.without) replaced_.push_back(name + "=");
-    for (const auto& variable : call.environment) replaced_.push_back(variable.first + "=");
     for (const auto& [name, value] : call.environment) own_.push_back(name + "=" + value);
     for (char** variable = environ; *variable != nullptr; ++variable)
-      if (!IsReplaced(*variable)) pointers_.push_back(*variable);
+      if (!IsReplaced(*variable, call)) pointers_.push_back(*variable);
     for (std::string& variable : own_) pointers_.push_back(variable.data());
     pointers_.push_back(nullptr);
   }
   char** data() { return pointers_.data(); }
 
  private:
-  bool IsReplaced(const std::string& variable) const {
-    return std::find(replaced_.begin(), replaced_.end(), variable.substr(0, variable.find('=') + 1)) != replaced_.end();
+  static bool IsReplaced(std::string_view variable, const ProgramCall& call) {
+    const std::string_view name = variable.substr(0, variable.find('='));
+    const auto is_without = [name](std::string_view one) {
+      return one.ends_with('*') ? name.starts_with(one.substr(0, one.size() - 1)) : name == one;
+    };
+    return std::any_of(call.without.begin(), call.without.end(), is_without) ||
+           std::any_of(call.environment.begin(), call.environment.end(),
+                       [name](const auto& one) { return name == one.first; });
   }
 
-  std::vector<std::string> own_, replaced_;  // NAME=value; NAME=
+  std::vector<std::string> own_;  // NAME=value
   std::vector<char*> pointers_;
 };
 
@@ -142,12 +147,20 @@ absl::StatusOr<pid_t> Spawn(const ProgramCall& call, const std::string& path, in
   return pid;
 }
 
+// Whether the program is over; it is not reaped, so that its number stays its group's. Where a parent of ours had
+// SIGCHLD ignored, the system reaps it, and how it ended is not known.
+bool IsOver(pid_t pid) {
+  siginfo_t facts{};
+  if (waitid(P_PID, static_cast<id_t>(pid), &facts, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
+  return facts.si_pid == pid;
+}
+
 // Reads both streams until `deadline`, until it is given up, or until the program has ended; true if it has.
 bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::time_point deadline,
-            const std::function<bool()>& given_up, int& status) {
+            const std::function<bool()>& given_up) {
   bool ended = false;
   for (Steady::time_point until = deadline;;) {
-    if (!ended && waitpid(pid, &status, WNOHANG) == pid) {
+    if (!ended && IsOver(pid)) {
       ended = true;
       until = std::min(deadline, Steady::now() + kLeftOpen);
     }
@@ -160,11 +173,27 @@ bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::ti
   }
 }
 
+// What waitpid says of a program that is over, or has just been killed.
+int Reap(pid_t pid) {
+  int status = 0;
+  for (const Steady::time_point end = Steady::now() + kLastWait;;) {
+    const pid_t got = waitpid(pid, &status, WNOHANG);
+    if (got == pid || (got < 0 && errno == ECHILD) || Steady::now() >= end) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return status;
+}
+
 absl::Status Stopped(const ProgramCall& call) { return absl::CancelledError(call.words.front() + " was stopped"); }
+
+std::string Text(std::chrono::milliseconds time) {
+  const bool whole = time.count() % 1000 == 0;
+  return std::to_string(whole ? time.count() / 1000 : time.count()) + (whole ? " s" : " ms");
+}
 
 }  // namespace
 
-std::optional<std::string> FindProgram(const std::string& program, const Environment& environment) {
+std::optional<std::string> FindProgram(const std::string& program, const VariableReader& environment) {
   if (program.find('/') != std::string::npos)
     return access(program.c_str(), X_OK) == 0 ? std::optional(program) : std::nullopt;
   const std::string path = environment("PATH").value_or("");
@@ -177,7 +206,7 @@ std::optional<std::string> FindProgram(const std::string& program, const Environ
   return std::nullopt;
 }
 
-absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Environment& environment) {
+absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const VariableReader& environment) {
   const std::optional<std::string> path = FindProgram(call.words.front(), environment);
   if (!path) return absl::NotFoundError("no " + call.words.front() + " in PATH");
   Stream out, err;
@@ -193,25 +222,23 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Environm
   err.writer.Close();
 
   out.taker = call.on_output;
-  int status = 0;
   const auto given_up = [&] { return out.enough || call.stop.stop_requested(); };
-  const bool ended = Follow(*pid, out, err, call.longest_output, Steady::now() + call.timeout, given_up, status);
+  const bool ended = Follow(*pid, out, err, call.longest_output, Steady::now() + call.timeout, given_up);
+  const bool stopped = out.enough || (!ended && given_up());
   if (!ended) {
-    const bool stopped = given_up();
     kill(-*pid, SIGTERM);
-    if (!Follow(
-            *pid, out, err, call.longest_output, Steady::now() + kGrace, [] { return false; }, status)) {
-      kill(-*pid, SIGKILL);
-      waitpid(*pid, &status, 0);
-    }
-    if (stopped) return Stopped(call);
+    Follow(*pid, out, err, call.longest_output, Steady::now() + kGrace, [] { return false; });
+    kill(-*pid, SIGKILL);  // a child of its own may not have listened
+  }
+  const int status = Reap(*pid);
+  if (stopped) return Stopped(call);
+  if (!ended) {
     const std::string said = err.text.empty() ? out.text : err.text;
-    return absl::DeadlineExceededError(call.words.front() + " had no answer within " + Span(call.timeout) +
+    return absl::DeadlineExceededError(call.words.front() + " had no answer within " + Text(call.timeout) +
                                        (said.empty() ? "" : "; it said: " + said));
   }
-  if (out.enough) return Stopped(call);
   return ProgramResult{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), std::move(out.text),
                        std::move(err.text)};
 }
 
-}  // namespace hotplate::cli
+}  // namespace hotplate

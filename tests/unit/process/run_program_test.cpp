@@ -1,17 +1,17 @@
 // Programs of a site's: whatever they do, the caller gets an answer in time.
-#include "client/cli/scheduler/subprocess.h"
+#include "process/run_program.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
-#include "client/lib/endpoint.h"
-
-namespace hotplate::cli {
+namespace hotplate {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,19 +19,27 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-absl::StatusOr<ProgramResult> Ran(const ProgramCall& call) { return RunProgram(call, ProcessEnvironment()); }
+absl::StatusOr<ProgramResult> Ran(const ProgramCall& call) {
+  return RunProgram(call, [](const std::string& name) -> std::optional<std::string> {
+    const char* const value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+}
 
 Words Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
 bool Gone(int pid) {
   for (int i = 0; i < 3000; ++i) {
-    if (!client::ProcessExists(pid)) return true;
+    // A zombie has no parent here that would fetch it.
+    std::ifstream state("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    if (!std::getline(state, text) || text.find(") Z ") != std::string::npos) return true;
     std::this_thread::sleep_for(milliseconds(10));
   }
   return false;
 }
 
-TEST(Subprocess, OutputErrorsAndExitCode) {
+TEST(RunProgram, OutputErrorsAndExitCode) {
   const auto end = Ran({.words = Shell("echo out; echo err >&2; exit 3")});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->out, "out\n");
@@ -39,19 +47,19 @@ TEST(Subprocess, OutputErrorsAndExitCode) {
   EXPECT_EQ(end->exit_code, 3);
 }
 
-TEST(Subprocess, ASignalIsAnExitCodeToo) {
+TEST(RunProgram, ASignalIsAnExitCodeToo) {
   const auto end = Ran({.words = Shell("kill -KILL $$")});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->exit_code, 128 + SIGKILL);
 }
 
-TEST(Subprocess, WordsAreNotReadByAShell) {
+TEST(RunProgram, WordsAreNotReadByAShell) {
   const auto end = Ran({.words = {"printf", "%s|", "a b", "$HOME", "`id`; exit 7", ""}});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->out, "a b|$HOME|`id`; exit 7||");
 }
 
-TEST(Subprocess, AProgramThatIsNotThere) {
+TEST(RunProgram, AProgramThatIsNotThere) {
   const auto end = Ran({.words = {"no-such-program-17"}});
   EXPECT_EQ(end.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(end.status().message()), HasSubstr("no-such-program-17"));
@@ -59,7 +67,7 @@ TEST(Subprocess, AProgramThatIsNotThere) {
   EXPECT_FALSE(Ran({.words = {"/etc/passwd"}}).ok());
 }
 
-TEST(Subprocess, InputOfAnySize) {
+TEST(RunProgram, InputOfAnySize) {
   const std::string text(300'000, 'x');
   const auto counted = Ran({.words = {"wc", "-c"}, .input = text});
   ASSERT_TRUE(counted.ok()) << counted.status();
@@ -70,7 +78,7 @@ TEST(Subprocess, InputOfAnySize) {
   EXPECT_EQ(Ran({.words = {"cat"}})->out, "") << "without input there is none, not this process's own";
 }
 
-TEST(Subprocess, TheEnvironmentIsThisOnesWithChanges) {
+TEST(RunProgram, TheEnvironmentIsThisOnesWithChanges) {
   setenv("SUBPROCESS_TEST_KEPT", "kept", 1);
   setenv("SUBPROCESS_TEST_CHANGED", "old", 1);
   const auto end = Ran({.words = Shell("echo $SUBPROCESS_TEST_KEPT $SUBPROCESS_TEST_CHANGED $SUBPROCESS_TEST_NEW"),
@@ -79,7 +87,28 @@ TEST(Subprocess, TheEnvironmentIsThisOnesWithChanges) {
   EXPECT_EQ(end->out, "kept changed new\n");
 }
 
-TEST(Subprocess, OutputAsItComes) {
+TEST(RunProgram, VariablesThatItDoesNotGet) {
+  setenv("SUBPROCESS_TEST_ONE", "1", 1);
+  setenv("SUBPROCESS_TEST_OTHER", "2", 1);
+  const Words all = Shell("echo $SUBPROCESS_TEST_ONE:$SUBPROCESS_TEST_OTHER");
+  EXPECT_EQ(Ran({.words = all, .without = {"SUBPROCESS_TEST_ONE", "SUBPROCESS_TEST_OTH"}})->out, ":2\n");
+  EXPECT_EQ(Ran({.words = all, .without = {"SUBPROCESS_TEST_*"}})->out, ":\n");
+  EXPECT_EQ(Ran({.words = all, .environment = {{"SUBPROCESS_TEST_ONE", "3"}}, .without = {"SUBPROCESS_TEST_*"}})->out,
+            "3:\n");
+}
+
+TEST(RunProgram, BlockedSignalsAreNotInherited) {
+  sigset_t block, old;
+  sigemptyset(&block);
+  sigaddset(&block, SIGTERM);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &block, &old), 0);
+  const auto end = Ran({.words = Shell("kill -TERM $$; echo survived")});
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->exit_code, 128 + SIGTERM);
+}
+
+TEST(RunProgram, OutputAsItComes) {
   std::size_t bytes = 0;
   const auto take = [&bytes](std::string_view block) { return bytes += block.size(), true; };
   const auto end = Ran({.words = Shell("head -c 3000000 /dev/zero; echo end >&2"), .on_output = take});
@@ -89,21 +118,21 @@ TEST(Subprocess, OutputAsItComes) {
   EXPECT_EQ(end->err, "end\n");
 }
 
-TEST(Subprocess, BothOutputsAtOnceDoNotWaitForEachOther) {
+TEST(RunProgram, BothOutputsAtOnceDoNotWaitForEachOther) {
   const auto end = Ran({.words = Shell("head -c 500000 /dev/zero >&2; head -c 500000 /dev/zero")});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->out.size(), 500'000u);
   EXPECT_EQ(end->err.size(), 500'000u);
 }
 
-TEST(Subprocess, WhatIsOverTheLimitIsDropped) {
+TEST(RunProgram, WhatIsOverTheLimitIsDropped) {
   const auto end = Ran({.words = Shell("head -c 500000 /dev/zero; exit 2"), .longest_output = 100'000});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->out.size(), 100'000u);
   EXPECT_EQ(end->exit_code, 2);
 }
 
-TEST(Subprocess, EnoughEndsIt) {
+TEST(RunProgram, EnoughEndsIt) {
   std::size_t bytes = 0;
   const auto take = [&bytes](std::string_view block) { return (bytes += block.size()) < 100'000; };
   const auto endless = Ran({.words = {"cat", "/dev/zero"}, .timeout = seconds(600), .on_output = take});
@@ -114,7 +143,7 @@ TEST(Subprocess, EnoughEndsIt) {
 }
 
 // The program, and a child of it that holds its output open and does not listen to TERM.
-TEST(Subprocess, TheTimeoutEndsItAndWhatItStarted) {
+TEST(RunProgram, TheTimeoutEndsItAndWhatItStarted) {
   const auto end = Ran(
       {.words = Shell("trap '' TERM; (trap '' TERM; sleep 1000) & echo $$ $!; wait"), .timeout = milliseconds(300)});
   EXPECT_EQ(end.status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -126,7 +155,19 @@ TEST(Subprocess, TheTimeoutEndsItAndWhatItStarted) {
   EXPECT_TRUE(Gone(second));
 }
 
-TEST(Subprocess, ItsEndIsNoticedThoughAChildHoldsItsOutput) {
+// The program goes at TERM, and leaves a child that does not.
+TEST(RunProgram, TheTimeoutEndsWhatOutlivesIt) {
+  const auto end =
+      Ran({.words = Shell("(trap '' TERM; echo $(exec sh -c 'echo $PPID'); while :; do sleep 1; done) & wait"),
+           .timeout = seconds(1)});
+  EXPECT_EQ(end.status().code(), absl::StatusCode::kDeadlineExceeded);
+  int child = 0;
+  const std::string message(end.status().message());
+  ASSERT_EQ(std::sscanf(message.c_str(), "/bin/sh had no answer within 1 s; it said: %d", &child), 1) << message;
+  EXPECT_TRUE(Gone(child));
+}
+
+TEST(RunProgram, ItsEndIsNoticedThoughAChildHoldsItsOutput) {
   const auto end = Ran({.words = Shell("sleep 1000 & echo $!"), .timeout = seconds(600)});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->exit_code, 0);
@@ -135,13 +176,13 @@ TEST(Subprocess, ItsEndIsNoticedThoughAChildHoldsItsOutput) {
   kill(child, SIGKILL);
 }
 
-TEST(Subprocess, AProgramThatClosesItsOutputIsWaitedFor) {
+TEST(RunProgram, AProgramThatClosesItsOutputIsWaitedFor) {
   const auto end = Ran({.words = Shell("exec >&- 2>&-; sleep 0.2; exit 4")});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->exit_code, 4);
 }
 
-TEST(Subprocess, AStopEndsIt) {
+TEST(RunProgram, AStopEndsIt) {
   std::stop_source stop;
   const auto take = [&stop](std::string_view) { return stop.request_stop(), true; };
   const auto end = Ran(
@@ -150,7 +191,18 @@ TEST(Subprocess, AStopEndsIt) {
   EXPECT_THAT(std::string(end.status().message()), HasSubstr("/bin/sh was stopped"));
 }
 
-TEST(Subprocess, ItHasAProcessGroupOfItsOwn) {
+// Its output is closed, so that nothing but its end could be waited for.
+TEST(RunProgram, AStopEndsOneThatHasClosedItsOutput) {
+  std::stop_source stop;
+  const auto take = [&stop](std::string_view) { return stop.request_stop(), true; };
+  const auto end = Ran({.words = Shell("echo ready; exec >&- 2>&-; sleep 1000"),
+                        .timeout = seconds(600),
+                        .on_output = take,
+                        .stop = stop.get_token()});
+  EXPECT_EQ(end.status().code(), absl::StatusCode::kCancelled) << end.status();
+}
+
+TEST(RunProgram, ItHasAProcessGroupOfItsOwn) {
   const auto end = Ran({.words = Shell("cat /proc/$$/stat")});
   ASSERT_TRUE(end.ok()) << end.status();
   int pid = 0, parent = 0, group = 0;
@@ -160,4 +212,4 @@ TEST(Subprocess, ItHasAProcessGroupOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace hotplate::cli
+}  // namespace hotplate

@@ -13,15 +13,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cli/settings.h"
 
-namespace hotplate::cli {
+namespace hotplate {
+
+// A process's variables, or what a test has in their place.
+using VariableReader = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct ProgramCall {
   std::vector<std::string> words;  // the program, as in PATH or with a slash, and its arguments
   std::string input = {};          // its standard input
   std::vector<std::pair<std::string, std::string>> environment = {};  // set on top of this process's own
-  std::vector<std::string> without = {};                              // variables of this process that it does not get
+  // Variables of this process that it does not get; "SQUEUE_*": all that begin so.
+  std::vector<std::string> without = {};
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   std::size_t longest_output = std::size_t{1} << 20;  // of each stream; what comes after it is dropped
   // Takes standard output as it comes, all of it, in place of ProgramResult::out. False: no more is wanted.
@@ -36,15 +39,16 @@ struct ProgramResult {
 };
 
 // Where `program` is in PATH; itself if it has a slash and can be run; nothing if it is nowhere.
-std::optional<std::string> FindProgram(const std::string& program, const Environment& environment);
+std::optional<std::string> FindProgram(const std::string& program, const VariableReader& environment);
 
-// NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: it was ended because it took longer than its timeout; what it
-// had said is in the message. CANCELLED: it was ended because of `on_output` or `stop`. Any exit code is a result. The
-// program leads a process group of its own: a Ctrl-C at the terminal does not reach it, so that a submission under way
-// is not torn in half.
-absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Environment& environment);
+// Waits on the calling thread. NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: it was ended because it took
+// longer than its timeout; what it had said is in the message. CANCELLED: it was ended because of `on_output` or
+// `stop`. Any exit code is a result. A child of its own that outlives it and holds its output is not waited for. The
+// program leads a process group of its own, which is ended whole: a Ctrl-C at the terminal does not reach it, so that
+// a submission under way is not torn in half.
+absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const VariableReader& environment);
 
-// The seam of the schedulers for tests: what would have been run, to what came of it.
+// The seam for tests of those who run programs: what would have been run, to what came of it.
 using ProgramRunner = std::function<absl::StatusOr<ProgramResult>(const ProgramCall&)>;
 
-}  // namespace hotplate::cli
+}  // namespace hotplate

@@ -1,0 +1,20 @@
+// Slurm's own commands, asked about the cluster of this node, whatever other cluster or format the user's shell
+// prefers.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace hotplate::server {
+
+// What it prints, with times as seconds since 1970. UNAVAILABLE: it failed, in its own words; else as RunProgram says.
+absl::StatusOr<std::string> RunSlurm(const std::vector<std::string>& words, const std::stop_token& stop);
+
+// The beginning of what a command said, in quotes.
+std::string QuotedStart(std::string_view said);
+
+}  // namespace hotplate::server

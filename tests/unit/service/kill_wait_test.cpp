@@ -1,0 +1,76 @@
+// What Slurm leaves between TERM and KILL, and how the daemon divides it.
+#include "server/kill_wait.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "tests/temporary_folder.h"
+
+namespace hotplate::server {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+TEST(KillWaitTest, OneLineOfTheConfiguration) {
+  EXPECT_EQ(ParseKillWait("KillOnBadExit           = 0\nKillWait                = 30 sec\nLaunch = x\n").value(),
+            seconds(30));
+  EXPECT_EQ(ParseKillWait("KillWait = 0 sec").value(), seconds(0));
+  EXPECT_EQ(ParseKillWait("\tKillWait=5 sec\r\n").value(), seconds(5));
+}
+
+TEST(KillWaitTest, WhatIsNoKillWaitIsQuoted) {
+  for (const char* text : {"", "UnkillableStepTimeout = 60 sec\n", "KillWaits = 30 sec\n"}) {
+    EXPECT_EQ(ParseKillWait(text).status().code(), absl::StatusCode::kNotFound) << text;
+  }
+  for (const char* text : {"KillWait = INFINITE", "KillWait = 30", "KillWait = -1 sec", "KillWait = 99999999 sec",
+                           "KillWait = 99999999999999999999 sec", "KillWait = "}) {
+    EXPECT_THAT(std::string(ParseKillWait(text).status().message()), HasSubstr(text)) << text;
+  }
+}
+
+class AskKillWaitTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::getenv("PATH");
+    setenv("PATH", (folder_.path() + ":" + path_).c_str(), 1);
+  }
+  void TearDown() override { setenv("PATH", path_.c_str(), 1); }
+  void Scontrol(const std::string& script) { chmod(folder_.Write("scontrol", "#!/bin/sh\n" + script).c_str(), 0700); }
+
+  TemporaryFolder folder_;
+  std::string path_;
+};
+
+TEST_F(AskKillWaitTest, AsksThisNodesCluster) {
+  setenv("SLURM_CLUSTERS", "another", 1);
+  Scontrol("echo \"$* $SLURM_CLUSTERS\" >" + folder_.File("words") + "; echo 'KillWait = 7 sec'\n");
+  const auto wait = AskKillWait({});
+  unsetenv("SLURM_CLUSTERS");
+  ASSERT_TRUE(wait.ok()) << wait.status();
+  EXPECT_EQ(*wait, seconds(7));
+  EXPECT_EQ(ReadText(folder_.File("words")), "show config \n");
+}
+
+TEST_F(AskKillWaitTest, ItsOwnWordsWhenItFails) {
+  Scontrol("echo 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2; exit 1\n");
+  EXPECT_THAT(std::string(AskKillWait({}).status().message()), HasSubstr("Unable to contact"));
+}
+
+TEST(LastMomentsTest, AllOfThemAreWithinTheKillWait) {
+  for (const int wait : {1, 5, 10, 30, 60, 600}) {
+    const LastMoments moments = Divide(seconds(wait));
+    // Jobs, arrays and the goodbye, each to its last resort.
+    EXPECT_LT(moments.jobs + moments.after + moments.goodbye + 3 * moments.resort, seconds(wait)) << wait;
+    EXPECT_GT(moments.jobs, seconds(wait) / 2) << wait;
+  }
+  EXPECT_EQ(Divide(seconds(30)).jobs, seconds(20));
+  EXPECT_EQ(Divide(seconds(30)).after, seconds(2));
+  EXPECT_EQ(Divide(seconds(0)).jobs, seconds(0));
+}
+
+}  // namespace
+}  // namespace hotplate::server
