@@ -3,6 +3,7 @@
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/spec.h"
 #include "kernels/trig_identity/trig_identity.h"
@@ -16,6 +17,7 @@ const Catalog& BuiltinCatalog() {
       integrate2d::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),
+      reduce::Spec(),
       selu::Spec(),
       trig_identity::Spec(),
       vector_add::Spec(),

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/host_device.h"
@@ -166,11 +165,12 @@ template <typename E>
 HOTPLATE_HOST_DEVICE inline RowOf<E> Rank(E x) {
   if constexpr (std::is_floating_point_v<E>) {
     using Bits = RowOf<E>;
-    constexpr Bits kNaN = std::numeric_limits<Bits>::min(), kAllButSign = ~kNaN;
+    constexpr int kSign = 8 * sizeof(Bits) - 1;
+    constexpr Bits kNaN = static_cast<Bits>(Bits(1) << kSign), kAllButSign = ~kNaN;
     const E one_zero = x + E(0);
     Bits bits;
     memcpy(&bits, &one_zero, sizeof bits);
-    bits ^= (bits >> (8 * sizeof bits - 1)) & kAllButSign;
+    bits ^= (bits >> kSign) & kAllButSign;
     return x == x ? bits : kNaN;
   } else {
     return x;

@@ -14,8 +14,9 @@ ParamSpec AxisParam(const std::string& docs) {
                   .maximum = {},
                   .choices = {"all"},
                   .docs = docs};
-  for (std::size_t i = 0; i < kMaxRank; ++i) param.choices.push_back(std::to_string(i));
-  for (std::size_t i = 1; i <= kMaxRank; ++i) param.choices.push_back("-" + std::to_string(i));
+  constexpr int kMost = static_cast<int>(kMaxRank);
+  for (int i = 0; i < kMost; ++i) param.choices.push_back(std::to_string(i));
+  for (int i = -1; i >= -kMost; --i) param.choices.push_back(std::to_string(i));
   return param;
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -16,6 +17,7 @@ std::span<const Launcher> Launchers() {
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
+      {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"selu", selu::RunCpu},
       {"trig_identity", trig_identity::RunCpu},
       {"vector_add", vector_add::RunCpu},

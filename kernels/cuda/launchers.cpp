@@ -8,6 +8,7 @@
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/matmul_cuda.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -20,6 +21,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
+      {"reduce", reduce::RunCuda, reduce::ScratchCuda},
       {"selu", selu::RunCuda},
       {"trig_identity", trig_identity::RunCuda},
       {"vector_add", vector_add::RunCuda},

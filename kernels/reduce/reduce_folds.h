@@ -92,9 +92,10 @@ auto WithFold(DType dtype, std::string_view operation, double count, std::int64_
 // The result of no elements.
 template <typename Out>
 Out OfNothing(std::string_view operation) {
-  if (operation == "sum") return 0;
-  if (operation == "prod") return 1;
-  return static_cast<Out>(std::numeric_limits<double>::quiet_NaN());
+  if constexpr (std::is_floating_point_v<Out>) {
+    if (operation == "mean" || operation == "std") return std::numeric_limits<Out>::quiet_NaN();
+  }
+  return operation == "prod" ? Out(1) : Out(0);
 }
 
 }  // namespace hotplate::reduce

@@ -8,6 +8,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},
+      {"reduce", ReduceCases, VerifyReduce},
       {"selu", SeluCases, VerifySelu},
       {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},
       {"vector_add", VectorAddCases, VerifyVectorAdd},

@@ -17,6 +17,9 @@ Verdict VerifyMandelbrot(const Executed& executed);
 std::vector<Case> MatmulCases();
 Verdict VerifyMatmul(const Executed& executed);
 
+std::vector<Case> ReduceCases();
+Verdict VerifyReduce(const Executed& executed);
+
 std::vector<Case> SeluCases();
 Verdict VerifySelu(const Executed& executed);
 

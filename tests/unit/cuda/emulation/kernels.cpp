@@ -3,6 +3,7 @@
 #include "kernels/batched_matvec/batched_matvec_cuda.cu"
 #include "kernels/integrate2d/integrate2d_cuda.cu"
 #include "kernels/mandelbrot/mandelbrot_cuda.cu"
+#include "kernels/reduce/reduce_cuda.cu"
 #include "kernels/selu/selu_cuda.cu"
 #include "kernels/trig_identity/trig_identity_cuda.cu"
 #include "kernels/vector_add/vector_add_cuda.cu"

@@ -14,6 +14,7 @@
 #include "kernels/integrate2d/integrate2d_cuda.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -32,6 +33,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"batched_matvec", batched_matvec::RunCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
+    {"reduce", reduce::RunCuda, reduce::ScratchCuda},
     {"selu", selu::RunCuda},
     {"trig_identity", trig_identity::RunCuda},
     {"vector_add", vector_add::RunCuda},
