@@ -328,6 +328,9 @@ bool KnownDead(const v1::EndpointRecord& record) {
   return !ProcessExists(static_cast<int>(record.pid()));
 }
 
+// Seconds by which the clocks of two nodes may differ.
+constexpr std::int64_t kClocksDiffer = 600;
+
 absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) {
   const v1::EndpointRecord& record = found.record;
   const v1::Endpoint& endpoint = record.endpoints(0);
@@ -336,8 +339,10 @@ absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) 
   std::string text = "daemon \"" + record.name() + "\" (pid " + std::to_string(record.pid());
   if (!endpoint.node().empty()) text += " on " + endpoint.node();
   text += ", " + where + ") does not answer";
-  if (record.has_allocation_end_time() && record.allocation_end_time().seconds() < std::time(nullptr)) {
+  const std::int64_t overdue = std::time(nullptr) - record.allocation_end_time().seconds();
+  if (record.has_allocation_end_time() && overdue > 0) {
     text += ": its allocation has ended";
+    if (overdue < kClocksDiffer) text += ", if the clocks of its node and of this one agree";
   } else if (KnownDead(record)) {
     text += ": that process is gone and left its record " + found.path + " behind";
   } else if (!reason.empty()) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 
 #include "client/lib/channel.h"
@@ -260,6 +261,17 @@ TEST(StaleRecordTest, WhoKnowsThatThereIsADaemonLeavesTheAdviceOut) {
   EXPECT_THAT(said, HasSubstr("hotplate up"));
   EXPECT_THAT(WithoutHowToStart(said), ::testing::EndsWith("does not answer: Connection refused"));
   EXPECT_EQ(WithoutHowToStart("another error"), "another error");
+}
+
+TEST(StaleRecordTest, AnEndThatThisClockHasPassedIsOnlySureWhenItIsLongAgo) {
+  v1::EndpointRecord record = SomeRecord();
+  const auto said = [&](std::int64_t ago) {
+    record.mutable_allocation_end_time()->set_seconds(std::time(nullptr) - ago);
+    return std::string(NobodyAnswers({record, "/r.json"}, "Connection refused").message());
+  };
+  EXPECT_THAT(said(-100), HasSubstr("Connection refused"));
+  EXPECT_THAT(said(300), HasSubstr("its allocation has ended, if the clocks"));
+  EXPECT_THAT(said(3600), HasSubstr("its allocation has ended;"));
 }
 
 TEST(TargetTest, NumericAddressesAndSockets) {
