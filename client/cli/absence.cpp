@@ -38,8 +38,7 @@ FoundAllocation AskFor(const Invocation& call, const AllocationNote& note) {
   found.status = SchedulerFor(note.scheduler, note.job.cluster, call.environment)->State(note.job);
   if (!found.status.ok()) return found;
   found.daemon_ended = !found.has_record && IsLeftAlone(note, *found.status);
-  const JobStatus::Phase phase = found.status->phase;
-  if (phase != JobStatus::Phase::kEnded && phase != JobStatus::Phase::kForgotten) return found;
+  if (!found.status->over()) return found;
   found.note = WithEnd(note, *found.status);
   if (note.submit_time > 0) NoteTheEnd(call.settings.directory, note, *found.status);
   return found;

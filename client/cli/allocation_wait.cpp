@@ -86,7 +86,7 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
                       " does not answer: " + std::string(status.status().message()));
       } else if (status->phase != JobStatus::Phase::kForgotten || now() - begin > kForgottenPatience) {
         result.status = *status;
-        if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded) {
+        if (status->over()) {
           result.end = End::kOver;
           return result;
         }

@@ -155,7 +155,7 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
   if (interrupts.interrupted()) return Interrupted("job " + note.job.id + " (" + note.name + ") stays as it is");
   if (!status.ok()) return status.status();
   if (status->phase == JobStatus::Phase::kEnding) return std::nullopt;  // nothing to wait for
-  if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten) {
+  if (status->over()) {
     NoteTheEnd(call.settings.directory, note, *status);
     return std::nullopt;
   }
@@ -183,7 +183,7 @@ void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& schedul
     if (++told > kMost) return;
     const auto status = scheduler.State(note.job);
     if (!status.ok()) return;
-    if (status->phase == JobStatus::Phase::kEnded || status->phase == JobStatus::Phase::kForgotten)
+    if (status->over())
       NoteTheEnd(call.settings.directory, note, *status);
     else if (status->phase != JobStatus::Phase::kEnding)
       call.console.err << "! " << note.name << " (job " << note.job.id << ", " << Printable(status->state)

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+
+#include "process/run_program.h"
 
 extern char** environ;
 
@@ -24,13 +27,7 @@ absl::StatusOr<std::string> FindDaemonProgram(const Environment& environment) {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string beside = error ? "" : (self.parent_path() / "hotplated").string();
   if (!beside.empty() && access(beside.c_str(), X_OK) == 0) return beside;
-  const std::string path = environment("PATH").value_or("");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string candidate = path.substr(begin, end - begin) + "/hotplated";
-    if (end > begin && access(candidate.c_str(), X_OK) == 0) return candidate;
-    begin = end + 1;
-  }
+  if (const auto found = FindProgram("hotplated", environment)) return *found;
   return absl::NotFoundError("no hotplated to start: looked for " + (beside.empty() ? "hotplated" : beside) +
                              " and in PATH");
 }

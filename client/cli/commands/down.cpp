@@ -90,7 +90,7 @@ absl::Status Release(const Invocation& call, const AllocationNote& note) {
     using Phase = JobStatus::Phase;
     // Slurm may take its time to tidy up the node. Nothing of the job's runs there any more.
     const bool gone = status.ok() && status->phase == Phase::kEnding && Steady::now() - start > kLeavesByItself;
-    if (gone || (status.ok() && (status->phase == Phase::kEnded || status->phase == Phase::kForgotten))) {
+    if (gone || (status.ok() && status->over())) {
       status->reason = kEndedByDown;
       NoteTheEnd(call.settings.directory, note, *status);
       return absl::OkStatus();

@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::chrono::seconds kSubmitTimeout(120), kAskTimeout(20), kCancelTimeout(60);
 
-std::string Trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
-absl::Status NoAnswer(const absl::Status& status) {
-  return WithExitCode(absl::UnavailableError(std::string(status.message())), kExitScheduler);
-}
-
 absl::Status Refused(const std::string& what, const ProgramResult& result) {
   const std::string words = Trimmed(result.err.empty() ? result.out : result.err);
   return WithExitCode(absl::FailedPreconditionError("LSF refuses (" + what + "):\n" + words), kExitScheduler);

@@ -51,6 +51,9 @@ struct JobStatus {
   std::string user = {};    // for Slurm the user's number
   std::optional<EpochSeconds> start = {};  // estimated while it waits
   std::optional<EpochSeconds> end = {};    // the limit while it runs
+
+  // Ended, or forgotten: there is nothing to wait for or to cancel.
+  bool over() const { return phase == Phase::kEnded || phase == Phase::kForgotten; }
 };
 
 class Scheduler {
@@ -77,5 +80,10 @@ class Scheduler {
 
 // What a reason for waiting means, where the job will wait forever or for a person; empty for the ordinary ones.
 std::string WhatToDoAboutReason(const std::string& reason);
+
+// For the schedulers themselves: what a command said, without the blanks and line ends behind it; and the error where
+// it said nothing, because it is not there or had no answer in time.
+std::string Trimmed(std::string text);
+absl::Status NoAnswer(const absl::Status& status);
 
 }  // namespace hotplate::cli

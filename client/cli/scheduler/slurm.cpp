@@ -10,11 +10,6 @@ namespace {
 // A busy slurmctld takes its time, and sbatch repeats by itself for a while.
 constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kAskTimeout(20), kCancelTimeout(60);
 
-std::string Trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
 // Slurm's words as they are, and what to do about them.
 absl::Status Refused(const std::string& what, const ProgramResult& result) {
   std::string words = Trimmed(result.err);
@@ -24,15 +19,6 @@ absl::Status Refused(const std::string& what, const ProgramResult& result) {
       WithExitCode(absl::FailedPreconditionError("Slurm refuses (" + what + "):\n" + words), kExitScheduler);
   const std::string advice = slurm::WhatToDo(words);
   return advice.empty() ? status : WithNextStep(status, advice);
-}
-
-// A command that is not there, or had no answer in time.
-absl::Status NoAnswer(const absl::Status& status) {
-  if (absl::IsNotFound(status))
-    return WithExitCode(
-        absl::UnavailableError(std::string(status.message()) + ": is this a login node of the cluster?"),
-        kExitScheduler);
-  return WithExitCode(absl::UnavailableError(std::string(status.message())), kExitScheduler);
 }
 
 class Slurm : public Scheduler {
@@ -85,8 +71,7 @@ class Slurm : public Scheduler {
     if (!job.user.empty()) {  // an operator may cancel anybody's
       const auto status = Ask(job, to_the_end);
       if (!status.ok()) return status.status();
-      if (status->phase == JobStatus::Phase::kForgotten || status->phase == JobStatus::Phase::kEnded)
-        return absl::OkStatus();
+      if (status->over()) return absl::OkStatus();
     }
     const auto result = run_({.words = Command("scancel", job.cluster, {job.id}), .timeout = kCancelTimeout});
     if (!result.ok()) return NoAnswer(result.status());
