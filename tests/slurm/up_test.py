@@ -73,7 +73,9 @@ class Up(UpCase):
         self.assertEqual(code, OK, out + err)
         self.assertIn("request checked against site profile generic-slurm and by sbatch --test-only", err)
         self.assertRegex(err, r"job \d+  RUNNING  on gpu[12]")
-        self.assertRegex(out, r"✓ ready  lab-\d+ .*ends \d\d:\d\d \(in .*idle release after 15 m")
+        self.assertRegex(out, r"✓ ready  lab-\d+ .*idle release after 15 m")
+        # With READY, unless Slurm takes its time to tell the daemon.
+        wait_until(lambda: re.search(r"ends \d\d:\d\d \(in ", self.hotplate("status")), "the end was known")
         self.assertIn("from here:", out)
         job = re.search(r"lab-(\d+)", out).group(1)
         self.assertEqual(self.state(job), "RUNNING")
