@@ -121,8 +121,8 @@ absl::Status Client::WatchTelemetry(nanoseconds interval,
     return enough ? WatchStep::kDone : WatchStep::kProgress;
   };
   return WatchStream<v1::WatchTelemetryResponse>(
-      c, [&](grpc::ClientContext& context) { return c.telemetry().Watch(&context, request); }, on_message,
-      Impl::TokenOf(cancellation));
+      c, [&](grpc::ClientContext& context, bool /*after_outage*/) { return c.telemetry().Watch(&context, request); },
+      on_message, Impl::TokenOf(cancellation));
 }
 
 absl::StatusOr<v1::GetServerInfoResponse> Client::Info() {

@@ -116,20 +116,23 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
   const Connection& c = *impl_->connection;
   std::uint64_t last_sequence = 0;
   std::optional<v1::JobEnd> end;
-  const auto open = [&](grpc::ClientContext& context) {
+  const auto open = [&](grpc::ClientContext& context, bool after_outage) {
     v1::WatchJobRequest request;
     request.set_job_id(job_id);
-    request.set_from_sequence(last_sequence + 1);
+    // The last one once more, where there was one: it is passed over.
+    request.set_from_sequence(after_outage && last_sequence > 0 ? last_sequence : last_sequence + 1);
     return c.jobs().Watch(&context, request);
   };
   const auto on_message = [&](v1::WatchJobResponse& response) {
+    bool news = false;
     for (const v1::JobUpdate& update : response.updates()) {
       if (update.sequence() != 0 && update.sequence() <= last_sequence) continue;
+      news = true;
       last_sequence = std::max<std::uint64_t>(last_sequence, update.sequence());
       if (on_update) on_update(update);
       if (update.has_end()) end = update.end();
     }
-    return end ? WatchStep::kDone : WatchStep::kProgress;
+    return end ? WatchStep::kDone : news ? WatchStep::kProgress : WatchStep::kNothingNew;
   };
   const absl::Status status = WatchStream<v1::WatchJobResponse>(c, open, on_message, Impl::TokenOf(cancellation));
   if (!status.ok()) return status;

@@ -104,6 +104,37 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   return FromGrpc(status);
 }
 
+bool Connection::Pause(nanoseconds duration, const std::stop_token& stop) const {
+  constexpr std::chrono::milliseconds kLook(50);  // at `stop`
+  const Clock::time_point end = Clock::now() + duration;
+  while (!stop.stop_requested() && Clock::now() < end) {
+    const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);
+    if (state == GRPC_CHANNEL_READY) return SleepFor(end - Clock::now(), stop);
+    channel_->WaitForStateChange(state, OnSystemClock(std::min<Clock::time_point>(end, Clock::now() + kLook)));
+  }
+  return !stop.stop_requested();
+}
+
+bool Connection::MayComeBack(const grpc::Status& status) const {
+  const std::string& message = status.error_message();
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !CouldNotConnect(message) || IsAnotherPeer(message))
+    return false;
+  // Its host is there, and nobody listens; at the near end of a forward that says nothing of the daemon.
+  const bool nobody = Contains(message, "Connection refused") || Contains(message, "No such file or directory");
+  if (nobody && !found_.endpoint_given) return false;
+  return !KnownDead(found_.record) && !IsWithdrawn(found_);
+}
+
+bool Outage::Lasts(const grpc::Status& status) {
+  if (!until_) until_ = Clock::now() + connection_.options().reconnect;
+  return Clock::now() < *until_ && connection_.MayComeBack(status);
+}
+
+bool Outage::Over() {
+  until_.reset();
+  return std::exchange(told_, false);
+}
+
 void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) const {
   Authorize(context);
   Deadline deadline = rules.until;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "client/lib/client.h"
@@ -79,6 +80,14 @@ class Connection {
   // A status of gRPC in the library's words: who did not answer, whose certificate is wrong.
   absl::Status Translate(const grpc::Status& status) const;
 
+  // Waits before another attempt. Meanwhile the channel goes on connecting, which gRPC does only while somebody waits
+  // for it. False when it was stopped.
+  bool Pause(nanoseconds duration, const std::stop_token& stop) const;
+  grpc::Channel& channel() const { return *channel_; }
+
+  // Of a connection that could not be made: whether the daemon may be there all the same, behind a network that is not.
+  bool MayComeBack(const grpc::Status& status) const;
+
   template <typename Stub, typename Request, typename Response>
   absl::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response& response, const CallRules& rules = {}) const {
@@ -121,6 +130,24 @@ class Connection {
   const std::unique_ptr<v1::Server::Stub> server_;
   const std::unique_ptr<grpc::GenericStub> generic_;
   mutable RequestIds request_ids_;
+};
+
+// The time in which a call that outlives its connection has none.
+class Outage {
+ public:
+  explicit Outage(const Connection& connection) : connection_(connection) {}
+  // Whether to try again although another attempt has failed with this. It begins with the first one.
+  bool Lasts(const grpc::Status& status);
+  // True once: what has been lost is to be told.
+  bool ToTell() { return !std::exchange(told_, true); }
+  bool told() const { return told_; }
+  // Something has come from the daemon. True where the loss had been told.
+  bool Over();
+
+ private:
+  const Connection& connection_;
+  Deadline until_;
+  bool told_ = false;
 };
 
 }  // namespace hotplate::client

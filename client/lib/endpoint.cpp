@@ -328,6 +328,12 @@ bool KnownDead(const v1::EndpointRecord& record) {
   return !ProcessExists(static_cast<int>(record.pid()));
 }
 
+bool IsWithdrawn(const FoundRecord& found) {
+  if (access(found.path.c_str(), F_OK) != 0) return errno == ENOENT;
+  const absl::StatusOr<FoundRecord> now = ReadRecord(found.path);
+  return now.ok() && now->record.generation() != found.record.generation();
+}
+
 // Seconds by which the clocks of two nodes may differ.
 constexpr std::int64_t kClocksDiffer = 600;
 

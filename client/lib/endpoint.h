@@ -66,6 +66,10 @@ bool ProcessExists(int pid);
 // where nothing can be said.
 bool KnownDead(const v1::EndpointRecord& record);
 
+// True where the record is gone from its place, or another start of the daemon has put its own there. False where
+// nothing can be said.
+bool IsWithdrawn(const FoundRecord& found);
+
 // UNAVAILABLE: nobody answers at the record's addresses; why that may be (`reason` is the transport's word), and the
 // command that starts a daemon.
 absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason);

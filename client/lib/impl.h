@@ -35,33 +35,51 @@ class Client::Impl {
   std::unique_ptr<RunStream> stream_;
 };
 
-enum class WatchStep { kProgress, kDone };
+enum class WatchStep { kNothingNew, kProgress, kDone };
 
 // Reads a server's stream until `on_message` says kDone; a broken one is opened again by `open`, which knows where to
-// go on. OK only after kDone.
+// go on, for as long as ConnectOptions::reconnect allows. After an outage it has the daemon say something at once, so
+// that it can be told that it is over. OK only after kDone.
 template <typename Response>
-absl::Status WatchStream(const Connection& connection,
-                         const std::function<std::unique_ptr<grpc::ClientReader<Response>>(grpc::ClientContext&)>& open,
-                         const std::function<WatchStep(Response&)>& on_message, const std::stop_token& stop) {
+absl::Status WatchStream(
+    const Connection& connection,
+    const std::function<std::unique_ptr<grpc::ClientReader<Response>>(grpc::ClientContext&, bool after_outage)>& open,
+    const std::function<WatchStep(Response&)>& on_message, const std::stop_token& stop) {
   Backoff backoff;
+  Outage outage(connection);
+  const auto tell = [&](const absl::Status& news) {
+    if (connection.options().on_connection) connection.options().on_connection(news);
+  };
   for (int failures = 0;;) {
     grpc::ClientContext context;
     connection.Authorize(context);
     const CancelOnStop cancel(stop, context);
-    const std::unique_ptr<grpc::ClientReader<Response>> reader = open(context);
+    const std::unique_ptr<grpc::ClientReader<Response>> reader = open(context, outage.told());
     Response response;
     bool done = false;
     while (!done && reader->Read(&response)) {
+      if (outage.Over()) {
+        failures = 0;
+        tell(absl::OkStatus());
+      }
+      const WatchStep step = on_message(response);
+      done = step == WatchStep::kDone;
+      if (step == WatchStep::kNothingNew) continue;
       failures = 0;
       backoff.Reset();
-      done = on_message(response) == WatchStep::kDone;
     }
     if (done) context.TryCancel();
-    absl::Status status = connection.Translate(reader->Finish());
+    const grpc::Status finished = reader->Finish();
     if (done) return absl::OkStatus();
-    if (status.ok()) status = absl::UnavailableError("the daemon closed the stream");
-    if (!IsConnectionLoss(status) || ++failures > connection.options().retries) return status;
-    if (!SleepFor(backoff.Next(), stop)) return absl::CancelledError("the watch was cancelled");
+    const absl::Status status =
+        finished.ok() ? absl::UnavailableError("the daemon closed the stream") : connection.Translate(finished);
+    if (!IsConnectionLoss(status)) return status;
+    const bool lasts = outage.Lasts(finished);
+    if (++failures > connection.options().retries) {
+      if (!lasts) return status;
+      if (outage.ToTell()) tell(status);
+    }
+    if (!connection.Pause(backoff.Next(), stop)) return absl::CancelledError("the watch was cancelled");
   }
 }
 

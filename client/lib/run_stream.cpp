@@ -59,7 +59,8 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
   std::shared_ptr<Wire> self;
 };
 
-RunStream::RunStream(std::shared_ptr<const Connection> connection) : connection_(std::move(connection)) {}
+RunStream::RunStream(std::shared_ptr<const Connection> connection)
+    : connection_(std::move(connection)), outage_(*connection_) {}
 
 RunStream::~RunStream() {
   Lock lock(mutex_);
@@ -81,7 +82,7 @@ RunStream::~RunStream() {
   void* tag;
   bool ok;
   while (queue_.Next(&tag, &ok)) {
-    if (tag == nullptr) continue;
+    if (tag == nullptr || tag == &watching_channel_) continue;
     // The last operation of a call takes the call with it.
     Wire* wire = static_cast<Wire::Tag*>(tag)->wire;
     if (--wire->operations == 0) wire->self.reset();
@@ -260,6 +261,7 @@ void RunStream::Poll(Lock& lock) {
   const std::shared_ptr<Wire> wire = wire_;
   const bool read = wire && wire->begun && !wire->over && !std::exchange(wire->reading, true);
   if (read) ++wire->operations;
+  WatchChannel();
   lock.unlock();
   if (read) wire->stream->Read(&wire->response, &wire->read);
   void* tag = nullptr;
@@ -269,6 +271,8 @@ void RunStream::Poll(Lock& lock) {
   if (status == grpc::CompletionQueue::GOT_EVENT) {
     if (tag == nullptr) {
       waking_ = false;
+    } else if (tag == &watching_channel_) {
+      watching_channel_ = false;
     } else {
       Handle(lock, tag, ok);
     }
@@ -276,7 +280,26 @@ void RunStream::Poll(Lock& lock) {
   Expire();
   if (reopen_at_ && Clock::now() >= *reopen_at_) reopen_at_.reset();
   Flush(lock);
+  TellNews(lock);
   polling_ = false;
+}
+
+// While there is no stream the channel goes on connecting, which gRPC does only while somebody waits for it.
+void RunStream::WatchChannel() {
+  if (!reopen_at_ || watching_channel_) return;
+  grpc::Channel& channel = connection_->channel();
+  const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  if (state == GRPC_CHANNEL_READY) return;
+  watching_channel_ = true;
+  channel.NotifyOnStateChange(state, OnSystemClock(*reopen_at_), &queue_, &watching_channel_);
+}
+
+void RunStream::TellNews(Lock& lock) {
+  const std::optional<absl::Status> news = std::exchange(news_, std::nullopt);
+  if (!news || !connection_->options().on_connection) return;
+  lock.unlock();
+  connection_->options().on_connection(*news);
+  lock.lock();
 }
 
 void RunStream::Handle(Lock& lock, void* tag, bool ok) {
@@ -315,6 +338,10 @@ void RunStream::HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool o
     return;
   }
   wire->answered = true;
+  if (outage_.Over()) {
+    news_ = absl::OkStatus();
+    for (const auto& [tag, job] : pending_) job->breaks = 0;
+  }
   Dispatch(wire->response);
   wire->response.Clear();
 }
@@ -366,13 +393,16 @@ void RunStream::Lost(const grpc::Status& grpc_status) {
   const absl::Status status = grpc_status.ok() ? absl::UnavailableError("the daemon closed the connection")
                                                : connection_->Translate(grpc_status);
   const bool again = IsConnectionLoss(status) && !closed_;
+  const bool lasts = again && !grpc_status.ok() && outage_.Lasts(grpc_status);
   const bool at_once = backoff_.fresh();
   to_start_.clear();
   to_cancel_.clear();
   std::vector<PendingJob> jobs;
   for (const auto& [tag, job] : pending_) jobs.push_back(job);
   for (const PendingJob& job : jobs) {
-    if (again && job->breaks++ < connection_->options().retries) {
+    const bool tried_enough = job->breaks++ >= connection_->options().retries;
+    if (again && (!tried_enough || lasts)) {
+      if (tried_enough && outage_.ToTell()) news_ = status;
       to_start_.push_back(job->tag);
       if (job->stopping) to_cancel_.push_back(job->tag);
       continue;

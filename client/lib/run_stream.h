@@ -6,7 +6,8 @@
 // library, which is started with the first of them.
 //
 // When the stream breaks, the jobs on it are started again on a new one under the same request_id, so that each runs
-// once; a job that has been through `retries` breaks ends with UNAVAILABLE.
+// once; a job that has been through `retries` breaks ends with UNAVAILABLE, unless the daemon cannot be reached: then
+// it is tried again for as long as ConnectOptions::reconnect allows.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -82,7 +83,9 @@ class RunStream {
   void Expire();
   void SetDeadline(Pending& job, Clock::time_point deadline);
   Deadline NextTimer() const;
+  void WatchChannel();
   void WakePoller();
+  void TellNews(Lock& lock);
   void PassOn();
   void RunBackground();
   void DeliverInBackground(Lock& lock, const PendingJob& job);
@@ -100,10 +103,15 @@ class RunStream {
   // The stream broke and is not to be opened before this.
   Deadline reopen_at_;
   Backoff backoff_;
+  Outage outage_;
+  // For ConnectOptions::on_connection, which is not called under the lock.
+  std::optional<absl::Status> news_;
   bool polling_ = false;
   Deadline poll_until_;
   std::unique_ptr<grpc::Alarm> wake_;
   bool waking_ = false;
+  // A change of the channel's state is waited for; its event's tag is the variable's address.
+  bool watching_channel_ = false;
   // Threads that wait for another one's polling.
   std::list<std::condition_variable*> waiters_;
   // Jobs of Start: how many are in flight, and those with something to tell.
