@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "client/cli/absence.h"
+#include "client/cli/allocation/absence.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"

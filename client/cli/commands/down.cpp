@@ -5,12 +5,12 @@
 #include <chrono>
 #include <iterator>
 
-#include "client/cli/absence.h"
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/text.h"
+#include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
-#include "client/cli/up_wait.h"
 
 namespace hotplate::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"

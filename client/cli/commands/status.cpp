@@ -1,14 +1,14 @@
 // hotplate status: the daemon at a glance.
 #include <algorithm>
 
-#include "client/cli/absence.h"
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/text.h"
+#include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
 #include "client/cli/forwarding.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
 #include "client/cli/table.h"
-#include "client/cli/up_wait.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,5 +1,5 @@
 // hotplate up: have a daemon running. On this machine, in a batch job, or in an allocation that is there already.
-#include "client/cli/cluster_up.h"
+#include "client/cli/allocation/cluster_up.h"
 #include "client/cli/commands.h"
 #include "client/cli/local_up.h"
 

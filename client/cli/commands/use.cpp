@@ -1,7 +1,7 @@
 // hotplate use: which daemon the other commands talk to.
 #include <algorithm>
 
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"

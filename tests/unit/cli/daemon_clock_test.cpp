@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/text.h"
 #include "client/cli/format.h"
 #include "client/cli/job_text.h"
 

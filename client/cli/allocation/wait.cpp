@@ -1,8 +1,8 @@
-#include "client/cli/allocation_wait.h"
+#include "client/cli/allocation/wait.h"
 
 #include <algorithm>
 
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/text.h"
 #include "client/cli/records.h"
 #include "client/lib/endpoint.h"
 

@@ -1,5 +1,5 @@
 // The wait for an allocation's daemon, with a scheduler and a clock of the test's own.
-#include "client/cli/allocation_wait.h"
+#include "client/cli/allocation/wait.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

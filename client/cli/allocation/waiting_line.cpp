@@ -1,4 +1,4 @@
-#include "client/cli/waiting_line.h"
+#include "client/cli/allocation/waiting_line.h"
 
 #include <cstddef>
 #include <cstdio>

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
+#include "client/cli/allocation/waiting_line.h"
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/json.h"
-#include "client/cli/waiting_line.h"
 
 namespace hotplate::cli {
 

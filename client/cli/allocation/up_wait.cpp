@@ -1,13 +1,13 @@
-#include "client/cli/up_wait.h"
+#include "client/cli/allocation/up_wait.h"
 
 #include <poll.h>
 
 #include <cctype>
 #include <string_view>
 
-#include "client/cli/absence.h"
-#include "client/cli/allocation_text.h"
-#include "client/cli/allocation_wait.h"
+#include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/text.h"
+#include "client/cli/allocation/wait.h"
 #include "client/cli/daemon_start.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
@@ -137,8 +137,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
   call.output.Answer(
       [&] {
         std::string text = Done(call.console, (submitted ? "ready  " : "already running  ") + usable);
-        if (info.allocation().has_end_time())
-          text += "   " + EndsText(info);
+        if (info.allocation().has_end_time()) text += "   " + EndsText(info);
         if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
           text += "   idle release after " + Span(std::chrono::seconds(info.idle_timeout().seconds()));
         return text + FromHere();

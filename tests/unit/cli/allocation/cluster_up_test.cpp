@@ -9,7 +9,7 @@
 #include <map>
 #include <sstream>
 
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 #include "client/cli/app.h"
 #include "client/cli/ending.h"
 #include "google/protobuf/struct.pb.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 #include "client/cli/scheduler/scheduler.h"
 #include "hotplate/v1/server.pb.h"
 
@@ -24,8 +24,8 @@ std::string EndText(const AllocationNote& note);
 // "2 × NVIDIA L40S 48.0 GB"; a CPU by its name.
 std::string DevicesText(const v1::GetServerInfoResponse& info);
 
-// What is wrong with a daemon that was to have `asked` GPUs: "2 GPUs were asked for, and 1 can be used:" and why, a line
-// each, as the daemon says it. Empty where it has them all.
+// What is wrong with a daemon that was to have `asked` GPUs: "2 GPUs were asked for, and 1 can be used:" and why, a
+// line each, as the daemon says it. Empty where it has them all.
 std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info);
 // GPUs that take jobs.
 int UsableGpus(const v1::GetServerInfoResponse& info);

@@ -1,4 +1,4 @@
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
+#include "client/cli/allocation/waiting_line.h"
 #include "client/cli/scheduler/scheduler.h"
-#include "client/cli/waiting_line.h"
 #include "hotplate/v1/server.pb.h"
 
 namespace hotplate::cli {

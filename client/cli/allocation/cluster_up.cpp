@@ -1,18 +1,18 @@
-#include "client/cli/cluster_up.h"
+#include "client/cli/allocation/cluster_up.h"
 
 #include <algorithm>
 #include <cctype>
 #include <sstream>
 
-#include "client/cli/absence.h"
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/text.h"
+#include "client/cli/allocation/up_wait.h"
 #include "client/cli/daemon_start.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/private_folder.h"
 #include "client/cli/records.h"
 #include "client/cli/scheduler/slurm.h"
-#include "client/cli/up_wait.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

@@ -1,4 +1,4 @@
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/text.h"
 
 #include <algorithm>
 #include <cstdio>

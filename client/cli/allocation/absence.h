@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 #include "client/cli/command.h"
 
 namespace hotplate::cli {

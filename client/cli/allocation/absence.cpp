@@ -1,8 +1,8 @@
-#include "client/cli/absence.h"
+#include "client/cli/allocation/absence.h"
 
 #include <sstream>
 
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/text.h"
 #include "client/cli/ending.h"
 #include "client/cli/forwarding.h"
 #include "client/cli/local_daemon.h"

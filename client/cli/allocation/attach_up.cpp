@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <memory>
 
-#include "client/cli/allocation_text.h"
-#include "client/cli/cluster_up.h"
+#include "client/cli/allocation/cluster_up.h"
+#include "client/cli/allocation/text.h"
+#include "client/cli/allocation/up_wait.h"
 #include "client/cli/daemon_start.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/private_folder.h"
 #include "client/cli/records.h"
-#include "client/cli/up_wait.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

@@ -1,5 +1,5 @@
 // The client's notes of allocations, and what is said of an allocation that has no daemon.
-#include "client/cli/allocations.h"
+#include "client/cli/allocation/notes.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "client/cli/allocation_text.h"
+#include "client/cli/allocation/text.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
