@@ -88,6 +88,15 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   options.server = settings.server;
   options.endpoint = settings.endpoint;
   options.directory = settings.directory;
+  options.on_connection = [&console = console](const absl::Status& status) {
+    // Over the line of a progress that is drawn.
+    console.err << (console.err_terminal ? "\r\033[K! " : "! ")
+                << (status.ok()
+                        ? "connected again"
+                        : "connection lost: " + Printable(client::WithoutHowToStart(std::string(status.message()))) +
+                              "; trying again for at most " + Span(client::kReconnectBound))
+                << std::endl;
+  };
   return client::Client::Connect(options);
 }
 

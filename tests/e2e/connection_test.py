@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 
 import numpy as np
@@ -291,6 +292,77 @@ class SuddenDeath(harness.Case):
         for command in (watch, wait):
             out, err = command.communicate(timeout=harness.PATIENCE)
             self.assertEqual(command.returncode, harness.NO_DAEMON, out + err)
+
+
+class CutOff(harness.Case):
+    """The network between a command and its daemon is away for a while."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon("--disconnect-grace", "10m")
+
+    def setUp(self):
+        self.relay = relay.Relay(self.record()["endpoints"][0]["port"])
+        self.addCleanup(self.relay.close)
+
+    def follow(self, *words):
+        """Starts a command; its process, and what it has said on standard error so far."""
+        process = self.start(*words)
+        said = []
+
+        def listen():
+            said.extend(iter(process.stderr.readline, ""))
+        threading.Thread(target=listen, daemon=True).start()
+        return process, said
+
+    def wait_for_word(self, process, said, word):
+        harness.wait_until(lambda: any(word in line for line in said) or process.poll() is not None,
+                           f"it said {word!r}, or ended")
+        self.assertTrue(any(word in line for line in said), f"exit {process.returncode}: {''.join(said)}")
+
+    def expect_end(self, process, job_id):
+        self.hotplate("cancel", job_id)
+        self.assertEqual(process.wait(timeout=harness.PATIENCE), harness.CANCELLED)
+
+    def test_a_watch_goes_on_when_the_network_is_back(self):
+        address = self.record()["endpoints"][0] | {"port": self.relay.port}
+        self.write_record(self.record() | {"endpoints": [address]}, name="far")
+        job_id = self.submit_long_job()
+        watch, said = self.follow("--server", "far", "watch", job_id)
+        self.assertIn("RUNNING", watch.stdout.readline() + watch.stdout.readline())
+        for _ in range(2):
+            del said[:]
+            self.relay.cut(silent=True)
+            self.wait_for_word(watch, said, "! connection lost: daemon \"local\"")
+            self.relay.mend()
+            self.wait_for_word(watch, said, "! connected again")
+        self.expect_end(watch, job_id)
+        self.assertEqual(watch.stdout.read().count("RUNNING"), 0, "nothing is told twice")
+
+    def test_a_run_goes_on_and_its_job_runs_once(self):
+        before = {job["id"] for job in self.answer("jobs")["jobs"]}
+        run, said = self.follow("--endpoint", f"localhost:{self.relay.port}", "run", *harness.LONG_JOB)
+
+        def jobs():
+            return [job["id"] for job in self.answer("jobs")["jobs"] if job["id"] not in before and job["state"] == "RUNNING"]
+        job_id = harness.wait_until(jobs, "the job ran")[0]
+        self.relay.cut()
+        self.wait_for_word(run, said, "! connection lost")
+        self.relay.mend()
+        self.wait_for_word(run, said, "! connected again")
+        self.assertEqual(jobs(), [job_id])
+        self.expect_end(run, job_id)
+
+    def test_a_run_can_be_interrupted_meanwhile(self):
+        run, said = self.follow("--endpoint", f"localhost:{self.relay.port}", "run", *harness.LONG_JOB)
+        job_id = harness.wait_until(lambda: [job["id"] for job in self.answer("jobs")["jobs"] if job["state"] == "RUNNING"],
+                                    "the job ran")[0]
+        self.relay.cut()
+        self.wait_for_word(run, said, "! connection lost")
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=harness.PATIENCE), harness.INTERRUPTED, "".join(said))
+        self.hotplate("cancel", job_id)
 
 
 class SilentPeer(harness.Case):

@@ -1,5 +1,5 @@
-"""A relay between a command and its daemon that stops passing bytes on after so many: a transfer is held in its middle
-for as long as a test wants."""
+"""A relay between a command and its daemon: it stops passing bytes on after so many, so that a transfer is held in its
+middle for as long as a test wants, or is cut like a network."""
 
 import socket
 import threading
@@ -15,16 +15,47 @@ class Relay:
         self.held = threading.Event()  # a limit was reached
         self.released = threading.Event()
         self.sockets = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.silent = False
+        self.port = 0
+        self.listen()
 
-    def accept(self):
+    def listen(self):
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def cut(self, silent=False):
+        """Breaks what is open. What comes after it is refused, or with `silent` accepted and never answered."""
+        self.silent = silent
+        if not silent:
+            self.hang_up(self.listener)
+        for one in self.sockets:
+            self.hang_up(one)
+        self.sockets = []
+
+    def mend(self):
+        """For connections that are made from now on."""
+        if not self.silent:
+            self.listen()
+        self.silent = False
+
+    @staticmethod
+    def hang_up(one):
+        try:
+            one.shutdown(socket.SHUT_RDWR)  # who waits in it comes back
+        except OSError:
+            pass
+        one.close()
+
+    def accept(self, listener):
         while True:
             try:
-                client = self.listener.accept()[0]
+                client = listener.accept()[0]
             except OSError:
                 return
+            if self.silent:
+                self.sockets.append(client)
+                continue
             daemon = socket.create_connection(("127.0.0.1", self.port_of_daemon))
             self.sockets += [client, daemon]
             for source, sink, way in ((client, daemon, "up"), (daemon, client, "down")):

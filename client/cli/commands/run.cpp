@@ -124,18 +124,20 @@ absl::Status Run(const Invocation& call) {
 }  // namespace
 
 Command RunCommand() {
-  return {.name = "run",
-          .group = Group::kJobs,
-          .summary = "run a kernel and wait for what it gives",
-          .details =
-              "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
-              "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
-              "is printed and an array is summed up. Ctrl-C cancels the job.",
-          .example = "hotplate run matmul a.npy b.npy -o c.npy",
-          .positionals = JobPositionals(),
-          .options = JobOptionsOfRun(),
-          .takes_kernel_parameters = true,
-          .run = Run};
+  return {
+      .name = "run",
+      .group = Group::kJobs,
+      .summary = "run a kernel and wait for what it gives",
+      .details =
+          "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
+          "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
+          "is printed and an array is summed up. Ctrl-C cancels the job. Where the connection breaks the daemon is\n"
+          "tried again for 2 minutes; the job runs once.",
+      .example = "hotplate run matmul a.npy b.npy -o c.npy",
+      .positionals = JobPositionals(),
+      .options = JobOptionsOfRun(),
+      .takes_kernel_parameters = true,
+      .run = Run};
 }
 
 }  // namespace hotplate::cli

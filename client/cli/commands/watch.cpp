@@ -53,16 +53,18 @@ absl::Status Watch(const Invocation& call) {
 }  // namespace
 
 Command WatchCommand() {
-  return {.name = "watch",
-          .group = Group::kJobs,
-          .summary = "follow a job until it ends",
-          .details =
-              "Prints each state as it comes; on a terminal also the progress. With --json one update a line.\n"
-              "Ctrl-C ends the watching, not the job. The exit code tells how the job ended.",
-          .example = "hotplate watch 22",
-          .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
-          .options = {},
-          .run = Watch};
+  return {
+      .name = "watch",
+      .group = Group::kJobs,
+      .summary = "follow a job until it ends",
+      .details =
+          "Prints each state as it comes; on a terminal also the progress. With --json one update a line.\n"
+          "Ctrl-C ends the watching, not the job. The exit code tells how the job ended. Where the connection breaks\n"
+          "the daemon is tried again for 2 minutes.",
+      .example = "hotplate watch 22",
+      .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+      .options = {},
+      .run = Watch};
 }
 
 }  // namespace hotplate::cli
