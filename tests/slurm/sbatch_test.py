@@ -58,6 +58,22 @@ class Sbatch(harness.SlurmCase):
         self.wait_for_job(job, "COMPLETED")
         self.assertEqual(self.records(job), [])
 
+    def test_who_asks_for_gpus_is_not_served_by_the_cpu(self):
+        """The lab's GPUs have no driver."""
+        for script, nodes in (("hotplated.sbatch", [""]), ("hotplated-multinode.sbatch", ["-gpu1", "-gpu2"])):
+            with self.subTest(script=script):
+                path = self.lab.folder / "deploy" / "slurm" / script
+                job = self.sbatch(path, "--lanes", "1")
+                self.wait_for_job(job, "FAILED")
+                for node in nodes:
+                    self.assertIn("no usable CUDA device", self.read(f"hotplated-{job}{node}.out"))
+                self.assertEqual(self.records(job), [])
+                # Who says so is.
+                job = self.sbatch(path, "--lanes", "1", "--device=auto")
+                for record in self.wait_for_records(job, len(nodes)):
+                    self.hotplate(*RUN, "--server", record["name"])
+                self.lab.lines("scancel", job)
+
     def test_where_the_daemon_is_found(self):
         without = {"PATH": harness.labs.PATH}
         script = self.lab.folder / "deploy" / "slurm" / "hotplated.sbatch"
