@@ -12,7 +12,7 @@ packages=(
   libabsl-dev libssl-dev zlib1g-dev                                              # named by CMake beside gRPC's own use
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
   libopenblas-openmp-dev                                                         # matmul on a CPU
-  libgtest-dev libgmock-dev                                                        # tests
+  libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
   python3 python3-numpy jq                                                       # the independent side of the tests
 )
 start_services=yes

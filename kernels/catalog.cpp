@@ -1,8 +1,12 @@
 // The table of specs: one line a kernel.
+#include "kernels/arange/arange.h"
 #include "kernels/batched_matvec/batched_matvec.h"
+#include "kernels/full/full.h"
 #include "kernels/integrate2d/integrate2d.h"
+#include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/spec.h"
@@ -13,10 +17,14 @@ namespace hotplate {
 
 const Catalog& BuiltinCatalog() {
   static const Catalog& catalog = *new Catalog({
+      arange::Spec(),
       batched_matvec::Spec(),
+      full::Spec(),
       integrate2d::Spec(),
+      linspace::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),
+      random::Spec(),
       reduce::Spec(),
       selu::Spec(),
       trig_identity::Spec(),

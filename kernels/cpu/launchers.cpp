@@ -1,5 +1,9 @@
 #include "kernels/batched_matvec/batched_matvec.h"
+#include "kernels/arange/arange.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/full/full.h"
+#include "kernels/linspace/linspace.h"
+#include "kernels/random/random.h"
 
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/mandelbrot/mandelbrot.h"
@@ -13,10 +17,14 @@ namespace hotplate::cpu {
 
 std::span<const Launcher> Launchers() {
   static constexpr Launcher kLaunchers[] = {
+      {"arange", arange::RunCpu},
       {"batched_matvec", batched_matvec::RunCpu},
+      {"full", full::RunCpu},
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
+      {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
+      {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"selu", selu::RunCpu},
       {"trig_identity", trig_identity::RunCpu},

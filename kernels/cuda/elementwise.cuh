@@ -100,6 +100,29 @@ __global__ void __launch_bounds__(kBlockSize, kBlocks) Binary(F functor, const T
   if (blockIdx.x == 0 && tail < n) c[tail] = functor(a[tail], b[tail]);
 }
 
+// Elements that come from their index alone, in packs of 16 bytes. Where a functor has elements that are cheaper
+// together, it has a member
+//   template <int kWidth> void Several(std::uint64_t index, T (&y)[kWidth]) const
+// for those from index on, a multiple of kWidth.
+template <int kWidth, typename F, typename T>
+__global__ void __launch_bounds__(kBlockSize, kBlocks) Indexed(F functor, T* y, std::size_t n) {
+  const std::size_t packs = n / kWidth;
+  ForEachPack<kLoads>(
+      packs, [](int, std::size_t) {},
+      [&](int, std::size_t i) {
+        Pack<T, kWidth> out;
+        if constexpr (requires(T(&several)[kWidth]) { functor.Several(std::uint64_t{0}, several); }) {
+          functor.Several(i * kWidth, out.element);
+        } else {
+#pragma unroll
+          for (int w = 0; w < kWidth; ++w) out.element[w] = functor(i * kWidth + static_cast<std::uint64_t>(w));
+        }
+        reinterpret_cast<Pack<T, kWidth>*>(y)[i] = out;
+      });
+  const std::size_t tail = packs * kWidth + threadIdx.x;
+  if (blockIdx.x == 0 && tail < n) y[tail] = functor(tail);
+}
+
 template <typename... T>
 bool Aligned16(const T*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) | ...) % 16) == 0;
@@ -129,6 +152,18 @@ Outcome LaunchBinary(F functor, std::span<const T> a, std::span<const T> b, std:
                   b.data(), c.data(), n);
   }
   return Launch(context, Binary<1, F, T>, GridFor(n, kLoads / 2), kBlockSize, functor, a.data(), b.data(), c.data(), n);
+}
+
+// y[i] = functor(i)
+template <typename F, typename T>
+Outcome LaunchIndexed(F functor, std::span<T> y, CudaContext& context) {
+  const std::size_t n = y.size();
+  if (n == 0) return Outcome::Ok();
+  constexpr int kWidth = 16 / sizeof(T);
+  if (Aligned16(y.data())) {
+    return Launch(context, Indexed<kWidth, F, T>, GridFor(n, kWidth * kLoads), kBlockSize, functor, y.data(), n);
+  }
+  return Launch(context, Indexed<1, F, T>, GridFor(n, kLoads), kBlockSize, functor, y.data(), n);
 }
 
 }  // namespace hotplate::elementwise

@@ -1,5 +1,9 @@
 #include "kernels/batched_matvec/batched_matvec.h"
+#include "kernels/arange/arange.h"
 #include "kernels/cuda/launchers.h"
+#include "kernels/full/full.h"
+#include "kernels/linspace/linspace.h"
+#include "kernels/random/random.h"
 
 #include "kernels/cuda/libraries.h"
 #include "kernels/integrate2d/integrate2d.h"
@@ -17,10 +21,14 @@ namespace hotplate {
 
 std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
+      {"arange", arange::RunCuda},
       {"batched_matvec", batched_matvec::RunCuda},
+      {"full", full::RunCuda},
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
+      {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
+      {"random", random::RunCuda},
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},
       {"selu", selu::RunCuda},
       {"trig_identity", trig_identity::RunCuda},

@@ -4,10 +4,14 @@ namespace hotplate::conformance {
 
 std::span<const KernelSuite> KernelSuites() {
   static constexpr KernelSuite kSuites[] = {
+      {"arange", ArangeCases, VerifyArange},
       {"batched_matvec", BatchedMatvecCases, VerifyBatchedMatvec},
+      {"full", FullCases, VerifyFull},
       {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
+      {"linspace", LinspaceCases, VerifyLinspace},
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},
+      {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},
       {"selu", SeluCases, VerifySelu},
       {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},

@@ -5,17 +5,29 @@
 
 namespace hotplate::conformance {
 
+std::vector<Case> ArangeCases();
+Verdict VerifyArange(const Executed& executed);
+
 std::vector<Case> BatchedMatvecCases();
 Verdict VerifyBatchedMatvec(const Executed& executed);
 
+std::vector<Case> FullCases();
+Verdict VerifyFull(const Executed& executed);
+
 std::vector<Case> Integrate2dCases();
 Verdict VerifyIntegrate2d(const Executed& executed);
+
+std::vector<Case> LinspaceCases();
+Verdict VerifyLinspace(const Executed& executed);
 
 std::vector<Case> MandelbrotCases();
 Verdict VerifyMandelbrot(const Executed& executed);
 
 std::vector<Case> MatmulCases();
 Verdict VerifyMatmul(const Executed& executed);
+
+std::vector<Case> RandomCases();
+Verdict VerifyRandom(const Executed& executed);
 
 std::vector<Case> ReduceCases();
 Verdict VerifyReduce(const Executed& executed);

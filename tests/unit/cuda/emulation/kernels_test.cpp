@@ -7,13 +7,17 @@
 #include <span>
 #include <vector>
 
+#include "kernels/arange/arange.h"
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/launchers.h"
+#include "kernels/full/full.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
+#include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/trig_identity/trig_identity.h"
@@ -30,9 +34,13 @@ using conformance::Launch;
 using emulation::Order;
 
 constexpr CudaLauncher kLaunchers[] = {
+    {"arange", arange::RunCuda},
     {"batched_matvec", batched_matvec::RunCuda},
+    {"full", full::RunCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
+    {"linspace", linspace::RunCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
+    {"random", random::RunCuda},
     {"reduce", reduce::RunCuda, reduce::ScratchCuda},
     {"selu", selu::RunCuda},
     {"trig_identity", trig_identity::RunCuda},
