@@ -6,6 +6,8 @@
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/norm/norm.h"
+#include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
@@ -24,6 +26,8 @@ const Catalog& BuiltinCatalog() {
       linspace::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),
+      norm::Spec(),
+      power_sum::Spec(),
       random::Spec(),
       reduce::Spec(),
       selu::Spec(),

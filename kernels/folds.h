@@ -139,22 +139,22 @@ HOTPLATE_HOST_DEVICE inline T Smaller(T x, T a) {
   return x == x ? number : x;
 }
 
-// The smallest, or the largest, or NaN if there is one; turned (as `turn` does it).
-template <typename E, typename Of = Itself>
+// The smallest, or the largest, or NaN if there is one, in V; turned (as `turn` does it).
+template <typename E, typename V = E, typename Of = Itself>
 struct Extreme {
   using Element = E;
-  using First = E;
+  using First = V;
   using Second = Nothing;
-  using State = One<E>;
+  using State = One<V>;
   static constexpr bool kAbout = Of::kAbout;
-  Turn<E> turn;
+  Turn<V> turn;
   Of of = {};
 
-  HOTPLATE_HOST_DEVICE void Begin(E& a, Nothing&, E x, double about) const { a = turn(static_cast<E>(of(x, about))); }
-  HOTPLATE_HOST_DEVICE void Add(E& a, Nothing&, E x, RowOf<E>, double about) const {
-    a = Smaller(turn(static_cast<E>(of(x, about))), a);
+  HOTPLATE_HOST_DEVICE void Begin(V& a, Nothing&, E x, double about) const { a = turn(of(static_cast<V>(x), about)); }
+  HOTPLATE_HOST_DEVICE void Add(V& a, Nothing&, E x, RowOf<E>, double about) const {
+    a = Smaller(turn(of(static_cast<V>(x), about)), a);
   }
-  HOTPLATE_HOST_DEVICE State Lift(E a, Nothing, std::uint64_t, std::uint64_t) const { return {a}; }
+  HOTPLATE_HOST_DEVICE State Lift(V a, Nothing, std::uint64_t, std::uint64_t) const { return {a}; }
   HOTPLATE_HOST_DEVICE void Merge(State& state, const State& other) const {
     state.value = Smaller(other.value, state.value);
   }

@@ -3,6 +3,8 @@
 #include "kernels/cpu/launchers.h"
 #include "kernels/full/full.h"
 #include "kernels/linspace/linspace.h"
+#include "kernels/norm/norm.h"
+#include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 
 #include "kernels/integrate2d/integrate2d.h"
@@ -24,6 +26,8 @@ std::span<const Launcher> Launchers() {
       {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
+      {"norm", norm::RunCpu, norm::PlanCpu},
+      {"power_sum", power_sum::RunCpu},
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"selu", selu::RunCpu},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -17,6 +18,8 @@ namespace hotplate::reduction {
 
 // Elements folded side by side within a block of few columns; columns of a block of many.
 inline constexpr std::size_t kLanes = 128, kTile = 512;
+// With fewer of them an element after the other is as fast.
+inline constexpr std::size_t kFewLanes = 8;
 // Elements of a block, about; and of what a thread takes at once.
 inline constexpr std::size_t kBlock = 131'072;
 
@@ -35,11 +38,10 @@ inline Cut CutOf(const Extent& extent) {
   return cut;
 }
 
-// Scratch that Reduce finds: states, unless one block has all rows of its outputs.
-template <typename State>
-std::uint64_t StateBytes(const Extent& extent) {
+// Scratch that Reduce finds: states of that many bytes, unless one block has all rows of its outputs.
+inline std::uint64_t StateBytes(const Extent& extent, std::size_t state_bytes) {
   const Cut cut = CutOf(extent);
-  return cut.segments <= 1 ? 0 : extent.outputs() * cut.segments * sizeof(State);
+  return cut.segments <= 1 ? 0 : extent.outputs() * cut.segments * state_bytes;
 }
 
 // Rows [0, rows) of columns [0, columns), `stride` elements apart, into a and b.
@@ -70,6 +72,20 @@ HOTPLATE_INLINE void FoldLoop(const Fold& fold, const typename Fold::Element* __
   }
 }
 
+// The state of column j of few rows.
+template <typename Fold>
+HOTPLATE_INLINE typename Fold::State FoldOne(const Fold& fold, const typename Fold::Element* x, std::size_t first,
+                                             std::size_t rows, std::size_t stride, const double* about, std::size_t j) {
+  const double own = Fold::kAbout ? about[j] : 0.0;
+  typename Fold::First a;
+  typename Fold::Second b;
+  fold.Begin(a, b, x[0], own);
+  for (std::size_t i = 1; i < rows; ++i) {
+    fold.Add(a, b, x[i * stride], static_cast<folds::RowOf<typename Fold::Element>>(i), own);
+  }
+  return fold.Lift(a, b, first, 1);
+}
+
 // Writes the states of `columns` outputs, of rows [first, first + rows) that begin at x. `vector`: FoldLoop compiled
 // for this processor. `about` has a number for each of these columns, where the fold needs them.
 template <typename Fold, typename Vector>
@@ -83,9 +99,15 @@ void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Elem
     for (std::size_t j = 0; j < columns; ++j) states[j] = fold.Lift(a[j], b[j], first, 1);
     return;
   }
-  // Several rows side by side, each group a long one.
-  const std::size_t together = std::clamp<std::size_t>(rows / 16, 1, kLanes / columns);
+  // Several rows side by side: fewer of a shorter column, so that merging them is a small part of the work.
+  const std::size_t wanted = std::max(rows / 32, std::min<std::size_t>(rows / 8, 16));
+  std::size_t together = std::clamp<std::size_t>(wanted, 1, kLanes / columns);
+  if (columns == 1) together = std::bit_floor(together);
   const std::size_t width = together * columns, groups = rows / together;
+  if (width < kFewLanes) {
+    for (std::size_t j = 0; j < columns; ++j) states[j] = FoldOne(fold, x + j, first, rows, stride, about, j);
+    return;
+  }
   const std::size_t left = rows % together * columns;
   alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
   for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
@@ -103,7 +125,7 @@ void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Elem
   }
 }
 
-// Calls finish(output, state) for each output. No axis is empty. False if it was cancelled.
+// Calls finish(state, output) for each output. No axis is empty. False if it was cancelled.
 template <typename Fold, typename Vector, typename Finish>
 bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const typename Fold::Element* x,
             const Extent& extent, const double* about, void* scratch, const Finish& finish) {
@@ -125,7 +147,7 @@ bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const t
       const std::size_t output = outer * inner + column;
       FoldBlock(fold, vector, x + (outer * count + row) * inner + column, row, rows, inner, columns,
                 Fold::kAbout ? about + output : nullptr, states);
-      for (std::size_t j = 0; cut.segments == 1 && j < columns; ++j) finish(output + j, here[j]);
+      for (std::size_t j = 0; cut.segments == 1 && j < columns; ++j) finish(here[j], output + j);
     }
   });
   if (!folded || cut.segments == 1) return folded;
@@ -135,7 +157,7 @@ bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const t
       const State* const first = kept + output / inner * cut.segments * inner + output % inner;
       State state = first[0];
       for (std::size_t segment = 1; segment < cut.segments; ++segment) fold.Merge(state, first[segment * inner]);
-      finish(output, state);
+      finish(state, output);
     }
   });
 }

@@ -3,6 +3,8 @@
 #include "kernels/cuda/launchers.h"
 #include "kernels/full/full.h"
 #include "kernels/linspace/linspace.h"
+#include "kernels/norm/norm.h"
+#include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 
 #include "kernels/cuda/libraries.h"
@@ -28,6 +30,8 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
+      {"norm", norm::RunCuda, norm::ScratchCuda},
+      {"power_sum", power_sum::RunCuda},
       {"random", random::RunCuda},
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},
       {"selu", selu::RunCuda},

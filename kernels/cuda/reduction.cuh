@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kBlockSize)
       if (states != nullptr) {
         states[unit] = shared[0];
       } else {
-        out[output] = finish(shared[0]);
+        out[output] = finish(shared[0], output);
       }
     }
     __syncthreads();  // before the next segment's states take the place of these
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kBlockSize)
     if (states != nullptr) {
       states[unit] = state;
     } else {
-      out[output] = finish(state);
+      out[output] = finish(state, output);
     }
   }
 }
@@ -102,11 +102,11 @@ __global__ void __launch_bounds__(kBlockSize)
 #pragma unroll 4
     for (std::uint64_t segment = 1; segment < segments; ++segment)
       fold.Merge(state, states[i * start + segment * step]);
-    out[i] = finish(state);
+    out[i] = finish(state, i);
   }
 }
 
-// out[i] = finish(state of output i). No axis is empty. `scratch`: StateBytes.
+// out[i] = finish(state of output i, i). No axis is empty. `scratch`: StateBytes.
 template <typename Fold, typename Finish, typename Out>
 Outcome LaunchReduction(const Fold& fold, const Finish& finish, const typename Fold::Element* x, const Extent& extent,
                         const double* about, void* scratch, Out* out, CudaContext& context) {

@@ -28,7 +28,7 @@ MemoryPlan PlanCpu(const BoundCall& call) {
   const Extent extent = ExtentOf(x.shape, call.Choice("axis"));
   const std::string& operation = call.Choice("operation");
   const std::uint64_t states = WithFold(x.dtype, operation, 0, 0, [&](const auto& fold, const auto&) {
-    return reduction::StateBytes<typename std::decay_t<decltype(fold)>::State>(extent);
+    return reduction::StateBytes(extent, sizeof(typename std::decay_t<decltype(fold)>::State));
   });
   return {.scratch_bytes = MeanBytes(extent, operation) + states};
 }
@@ -55,12 +55,12 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
         if constexpr (Fold::kAbout) {
           const Quotient<double> mean{.divide = true, .divisor = count};
           if (!Reduce(context, SumInFloat<T>(), Vector<SumInFloat<T>>, x, extent, nullptr, states,
-                      [=](std::size_t i, const auto& state) { means[i] = mean(state); })) {
+                      [=](const auto& state, std::size_t i) { means[i] = mean(state, i); })) {
             return false;
           }
         }
         return Reduce(context, fold, Vector<Fold>, x, extent, means, states,
-                      [=](std::size_t i, const auto& state) { y[i] = finish(state); });
+                      [=](const auto& state, std::size_t i) { y[i] = finish(state, i); });
       });
   return whole ? Outcome::Ok() : Outcome::Cancelled();
 }

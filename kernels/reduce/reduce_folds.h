@@ -19,7 +19,7 @@ struct Quotient {
   HOTPLATE_HOST_DEVICE static double Value(const folds::One<double>& state) { return state.value; }
   HOTPLATE_HOST_DEVICE static double Value(const folds::TwoPart& state) { return state.value(); }
   template <typename State>
-  HOTPLATE_HOST_DEVICE T operator()(const State& state) const {
+  HOTPLATE_HOST_DEVICE T operator()(const State& state, std::uint64_t) const {
     const double value = divide ? Value(state) / divisor : Value(state);
     return static_cast<T>(root ? sqrt(value) : value);
   }
@@ -27,7 +27,7 @@ struct Quotient {
 
 struct Wrapped {
   using Out = std::int64_t;
-  HOTPLATE_HOST_DEVICE Out operator()(const folds::One<std::uint64_t>& state) const {
+  HOTPLATE_HOST_DEVICE Out operator()(const folds::One<std::uint64_t>& state, std::uint64_t) const {
     return static_cast<Out>(state.value);
   }
 };
@@ -36,13 +36,13 @@ template <typename T>
 struct TurnedBack {
   using Out = T;
   folds::Turn<T> turn;
-  HOTPLATE_HOST_DEVICE T operator()(const folds::One<T>& state) const { return turn(state.value); }
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<T>& state, std::uint64_t) const { return turn(state.value); }
 };
 
 template <typename T>
 struct Index {
   using Out = std::int64_t;
-  HOTPLATE_HOST_DEVICE Out operator()(const folds::Place<T>& state) const { return state.index; }
+  HOTPLATE_HOST_DEVICE Out operator()(const folds::Place<T>& state, std::uint64_t) const { return state.index; }
 };
 
 template <typename T>

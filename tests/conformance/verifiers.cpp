@@ -11,6 +11,8 @@ std::span<const KernelSuite> KernelSuites() {
       {"linspace", LinspaceCases, VerifyLinspace},
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},
+      {"norm", NormCases, VerifyNorm},
+      {"power_sum", PowerSumCases, VerifyPowerSum},
       {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},
       {"selu", SeluCases, VerifySelu},

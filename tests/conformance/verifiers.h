@@ -26,6 +26,12 @@ Verdict VerifyMandelbrot(const Executed& executed);
 std::vector<Case> MatmulCases();
 Verdict VerifyMatmul(const Executed& executed);
 
+std::vector<Case> NormCases();
+Verdict VerifyNorm(const Executed& executed);
+
+std::vector<Case> PowerSumCases();
+Verdict VerifyPowerSum(const Executed& executed);
+
 std::vector<Case> RandomCases();
 Verdict VerifyRandom(const Executed& executed);
 

@@ -6,6 +6,8 @@
 #include "kernels/integrate2d/integrate2d_cuda.cu"
 #include "kernels/linspace/linspace_cuda.cu"
 #include "kernels/mandelbrot/mandelbrot_cuda.cu"
+#include "kernels/norm/norm_cuda.cu"
+#include "kernels/power_sum/power_sum_cuda.cu"
 #include "kernels/random/random_cuda.cu"
 #include "kernels/reduce/reduce_cuda.cu"
 #include "kernels/selu/selu_cuda.cu"

@@ -17,6 +17,8 @@
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/norm/norm.h"
+#include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
@@ -40,6 +42,8 @@ constexpr CudaLauncher kLaunchers[] = {
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
     {"linspace", linspace::RunCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
+    {"norm", norm::RunCuda, norm::ScratchCuda},
+    {"power_sum", power_sum::RunCuda},
     {"random", random::RunCuda},
     {"reduce", reduce::RunCuda, reduce::ScratchCuda},
     {"selu", selu::RunCuda},

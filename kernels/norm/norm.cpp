@@ -1,0 +1,114 @@
+#include "kernels/norm/norm.h"
+
+#include "kernels/norm/norm_steps.h"
+#include "kernels/reduced_shape.h"
+#include "kernels/status.h"
+
+namespace hotplate::norm {
+namespace {
+
+bool IsExtreme(const std::string& order) { return order == "inf" || order == "-inf"; }
+
+absl::Status Shapes(BoundCall& call) {
+  const Signature& x = call.Input("x");
+  const std::string &order = call.Choice("ord"), &axis = call.Choice("axis");
+  const bool keepdims = call.Bool("keepdims"), matrices = axis == "matrices";
+  if (matrices && x.shape.size() < 2) {
+    return InvalidField("inputs.x", "norm: x is " + ToString(x.shape) +
+                                        ", which has no matrices; axis matrices needs at least 2 dimensions");
+  }
+  if (matrices && order != "fro" && order != "1" && order != "inf") {
+    return InvalidField("params.ord", "norm: ord is " + order + ", and of matrices there are fro, 1 and inf" +
+                                          (order == "2" ? "; the 2-norm is the largest of svd's values" : ""));
+  }
+  if (!matrices && order == "fro") {
+    return InvalidField("params.ord",
+                        "norm: ord is fro, which is a norm of matrices; set axis to matrices, or ord to 2");
+  }
+  Shape shape;
+  if (matrices) {
+    shape.assign(x.shape.begin(), x.shape.end() - 2);
+    if (keepdims) shape.insert(shape.end(), 2, 1);
+  } else {
+    absl::StatusOr<Shape> reduced = ReducedShape(*call.spec, x.shape, axis, keepdims);
+    if (!reduced.ok()) return reduced.status();
+    shape = *std::move(reduced);
+  }
+  const Steps steps = StepsOf(x.shape.data(), static_cast<int>(x.shape.size()), order, axis);
+  const bool of_nothing =
+      (matrices && steps.two ? steps.second : steps.first).count == 0 && (IsExtreme(order) || (matrices && steps.two));
+  if (of_nothing && ElementCount(shape).value_or(0) != 0) {
+    return InvalidField("inputs.x",
+                        "norm: x is " + ToString(x.shape) + ", and there is no norm " + order + " of no elements");
+  }
+  call.outputs = {{.dtype = IsFloating(x.dtype) ? x.dtype : DType::kFloat64, .shape = std::move(shape)}};
+  return absl::OkStatus();
+}
+
+double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
+
+Cost CostOf(const BoundCall& call) {
+  return {.flop = (call.Choice("ord") == "p" ? 50 : 2) * Elements(call),
+          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+}
+
+// Beside each element, what an output takes however few elements it has.
+double WorkBound(const BoundCall& call) {
+  const Signature& x = call.Input("x");
+  const Steps steps =
+      StepsOf(x.shape.data(), static_cast<int>(x.shape.size()), call.Choice("ord"), call.Choice("axis"));
+  return 150 * Elements(call) + 500 * static_cast<double>(steps.first.outputs() + steps.second.outputs());
+}
+
+ParamSpec Axis() {
+  ParamSpec axis =
+      AxisParam("the axis of the vectors; all: x flattened; matrices: of the matrices in the last two axes");
+  axis.choices.push_back("matrices");
+  return axis;
+}
+
+}  // namespace
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("norm", "norms of vectors (1, 2, inf, -inf, p) along an axis, and of matrices (fro, 1, inf)")
+      .Docs(
+          "What numpy.linalg.norm returns. ord 1: the sum of magnitudes (of matrices, the largest of a column); 2, and "
+          "fro of matrices: the root of the sum of squares; inf: the largest magnitude (of matrices, the largest sum "
+          "of "
+          "a row's); -inf: the smallest; p: the p-th root of the sum of the p-th powers. No square and no power "
+          "overflows, only the result may. Integers are computed in float64. A NaN makes the result NaN. Of no "
+          "elements "
+          "the norm is 0, where NumPy has one.")
+      .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
+      .Param({.name = "ord",
+              .type = ParamType::kChoice,
+              .default_value = std::string("2"),
+              .minimum = {},
+              .maximum = {},
+              .choices = {"1", "2", "inf", "-inf", "p", "fro"},
+              .docs = "which norm"})
+      .Param({.name = "p",
+              .type = ParamType::kFloat,
+              .default_value = 3.0,
+              .minimum = 0.01,
+              .maximum = 1000,
+              .choices = {},
+              .docs = "the power, of ord p"})
+      .Param(Axis())
+      .Param(KeepdimsParam())
+      .Input("x", "T", "...", "")
+      .Output("y", "float(T)", "...", "x without the axis or the last two, or with them of size 1")
+      .CostModel("2 * n FLOP (ord p: 50 * n), x and y moved once (ord p reads x twice): bound by memory bandwidth",
+                 CostOf)
+      .WorkBound(WorkBound)
+      .Numerics(
+          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 "
+          "(64 + n / 64) * 2^-53, with ord p that times 1 + 1/p (beside the rounding of a result too small to be "
+          "normal); inf and -inf are exact. In float64 with ord 2 and fro, elements below 1e-280 may count as 0. The "
+          "same bits whatever the number of threads; deterministic on one device")
+      .Shapes(Shapes)
+      .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy")
+      .Build();
+}
+
+}  // namespace hotplate::norm

@@ -1,0 +1,184 @@
+// The steps of a norm, for both back-ends: one or two reductions by the folds of kernels/folds.h. Between two steps lie
+// float64 numbers: the sums of a matrix's columns or rows, or each vector's largest magnitude.
+#pragma once
+
+#include <string_view>
+
+#include "kernels/axis.h"
+#include "kernels/call.h"
+#include "kernels/elementwise_math.h"
+#include "kernels/folds.h"
+
+namespace hotplate::norm {
+
+struct Steps {
+  Extent first, second;
+  bool two = false;
+  constexpr std::uint64_t between() const { return two ? first.outputs() : 0; }
+};
+
+inline Steps StepsOf(const std::int64_t* shape, int rank, std::string_view order, std::string_view axis) {
+  Steps steps;
+  if (axis != "matrices") {
+    steps.first = steps.second = ExtentOf(shape, rank, axis);
+    steps.two = order == "p";
+    return steps;
+  }
+  std::uint64_t matrices = 1;
+  for (int i = 0; i + 2 < rank; ++i) matrices *= static_cast<std::uint64_t>(shape[i]);
+  const std::uint64_t rows = static_cast<std::uint64_t>(shape[rank - 2]);
+  const std::uint64_t columns = static_cast<std::uint64_t>(shape[rank - 1]);
+  if (order == "fro") {
+    steps.first = steps.second = {matrices, rows * columns, 1};
+  } else if (order == "1") {
+    steps = {{matrices, rows, columns}, {matrices, columns, 1}, true};
+  } else {
+    steps = {{matrices * rows, columns, 1}, {matrices, rows, 1}, true};
+  }
+  return steps;
+}
+
+// Scratch of both: the numbers between the steps, then states of this many bytes at most.
+inline constexpr std::size_t kStateBytes = sizeof(folds::TwoPart);
+constexpr std::uint64_t BetweenBytes(const Steps& steps) {
+  return (steps.between() * sizeof(double) + 255) / 256 * 256;
+}
+
+struct Magnitude {
+  static constexpr bool kAbout = false;
+  HOTPLATE_HOST_DEVICE float operator()(float x, double) const { return fabsf(x); }
+  HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return fabs(x); }
+};
+struct Square {
+  static constexpr bool kAbout = false;
+  HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return x * x; }
+};
+// Of its share of the largest magnitude.
+struct Power {
+  static constexpr bool kAbout = true;
+  double p;
+  HOTPLATE_HOST_DEVICE double operator()(double x, double about) const { return math::Pow(fabs(x) / about, p); }
+};
+
+// The sum of squares of float64, none of which overflows: large numbers are made smaller and summed apart from the
+// others, which are made larger.
+struct ScaledSquares {
+  using Element = double;
+  using First = double;   // of the large
+  using Second = double;  // of the others
+  using State = folds::TwoPart;
+  static constexpr bool kAbout = false;
+  static constexpr double kLarge = 0x1p60, kDown = 0x1p-540, kUp = 0x1p420;
+
+  HOTPLATE_HOST_DEVICE void Begin(double& a, double& b, double x, double about) const {
+    a = b = 0;
+    Add(a, b, x, 0, about);
+  }
+  HOTPLATE_HOST_DEVICE void Add(double& a, double& b, double x, std::int64_t, double) const {
+    const bool large = fabs(x) >= kLarge;
+    const double down = large ? x * kDown : 0.0, up = large ? 0.0 : x * kUp;
+    a += down * down;
+    b += up * up;
+  }
+  HOTPLATE_HOST_DEVICE State Lift(double a, double b, std::uint64_t, std::uint64_t) const { return {a, b}; }
+  HOTPLATE_HOST_DEVICE void Merge(State& state, const State& other) const {
+    state.high += other.high;
+    state.low += other.low;
+  }
+  HOTPLATE_HOST_DEVICE static double Root(const State& state) {
+    constexpr double kStep = 0x1p-960;  // twice: what the others are larger than the large, squared
+    if (state.high == 0) return sqrt(state.low) / kUp;
+    return sqrt(state.high + state.low * kStep * kStep) / kDown;
+  }
+};
+
+// What is the result of a state.
+template <typename T>
+struct Total {
+  using Out = T;
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<double>& state, std::uint64_t) const {
+    return static_cast<T>(state.value);
+  }
+  HOTPLATE_HOST_DEVICE T operator()(const folds::TwoPart& state, std::uint64_t) const {
+    return static_cast<T>(state.value());
+  }
+};
+template <typename T>
+struct Root {
+  using Out = T;
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<double>& state, std::uint64_t) const {
+    return static_cast<T>(sqrt(state.value));
+  }
+  HOTPLATE_HOST_DEVICE T operator()(const folds::TwoPart& state, std::uint64_t) const {
+    return static_cast<T>(ScaledSquares::Root(state));
+  }
+};
+template <typename T, typename V>
+struct TurnedBack {
+  using Out = T;
+  folds::Turn<V> turn;
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<V>& state, std::uint64_t) const {
+    return static_cast<T>(turn(state.value));
+  }
+};
+// `largest`: of each output. It is the result itself where nothing can be divided by it.
+template <typename T>
+struct RootOfPowers {
+  using Out = T;
+  double p;
+  const double* largest;
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<double>& state, std::uint64_t output) const {
+    const double scale = largest[output];
+    return static_cast<T>(scale > 0 && scale - scale == 0 ? scale * pow(state.value, 1 / p) : scale);
+  }
+};
+
+// Calls reduce(fold, finish, x, extent, about, out), which gives an Outcome, for each step. `between`: scratch.
+template <typename T, typename Reduction>
+Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Reduction& reduce) {
+  using F = std::conditional_t<std::is_floating_point_v<T>, T, double>;
+  using SumOfMagnitudes =
+      std::conditional_t<std::is_same_v<T, float>, folds::Sum<T, double, Magnitude>, folds::TwoPartSum<T, Magnitude>>;
+  using SumOfSquares = std::conditional_t<std::is_same_v<T, double>, ScaledSquares, folds::Sum<T, double, Square>>;
+  const std::string_view order = call.Choice("ord");
+  const T* const x = call.Input<T>("x").data();
+  F* const y = call.Output<F>("y").data();
+
+  if (order == "2" || order == "fro") return reduce(SumOfSquares(), Root<F>(), x, steps.first, nullptr, y);
+  if (order == "p") {
+    const folds::Turn<F> turn(true);
+    const Outcome first = reduce(folds::Extreme<T, F, Magnitude>{.turn = turn}, TurnedBack<double, F>{turn}, x,
+                                 steps.first, nullptr, between);
+    if (!first.ok()) return first;
+    const double p = call.Float("p");
+    return reduce(folds::Sum<T, double, Power>{Power{p}}, RootOfPowers<F>{p, between}, x, steps.second, between, y);
+  }
+  if (steps.two) {
+    const Outcome first = reduce(SumOfMagnitudes(), Total<double>(), x, steps.first, nullptr, between);
+    if (!first.ok()) return first;
+    const folds::Turn<double> turn(true);
+    return reduce(folds::Extreme<double>{.turn = turn}, TurnedBack<F, double>{turn},
+                  static_cast<const double*>(between), steps.second, nullptr, y);
+  }
+  if (order == "1") return reduce(SumOfMagnitudes(), Total<F>(), x, steps.first, nullptr, y);
+  const folds::Turn<F> turn(order == "inf");
+  return reduce(folds::Extreme<T, F, Magnitude>{.turn = turn}, TurnedBack<F, F>{turn}, x, steps.first, nullptr, y);
+}
+
+template <typename Reduction>
+Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Reduction& reduce) {
+  switch (call.InputType("x")) {
+    case DType::kFloat32:
+      return RunSteps<float>(call, steps, between, reduce);
+    case DType::kFloat64:
+      return RunSteps<double>(call, steps, between, reduce);
+    case DType::kInt32:
+      return RunSteps<std::int32_t>(call, steps, between, reduce);
+    case DType::kInt64:
+      return RunSteps<std::int64_t>(call, steps, between, reduce);
+    default:
+      return Outcome::Failed("norm: no code for this dtype");
+  }
+}
+
+}  // namespace hotplate::norm
