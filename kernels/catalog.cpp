@@ -1,6 +1,8 @@
 // The table of specs: one line a kernel.
 #include "kernels/arange/arange.h"
 #include "kernels/batched_matvec/batched_matvec.h"
+#include "kernels/cholesky/cholesky.h"
+#include "kernels/eigh/eigh.h"
 #include "kernels/full/full.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/linspace/linspace.h"
@@ -12,6 +14,8 @@
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/spec.h"
+#include "kernels/solve/solve.h"
+#include "kernels/svd/svd.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 
@@ -21,6 +25,8 @@ const Catalog& BuiltinCatalog() {
   static const Catalog& catalog = *new Catalog({
       arange::Spec(),
       batched_matvec::Spec(),
+      cholesky::Spec(),
+      eigh::Spec(),
       full::Spec(),
       integrate2d::Spec(),
       linspace::Spec(),
@@ -31,6 +37,8 @@ const Catalog& BuiltinCatalog() {
       random::Spec(),
       reduce::Spec(),
       selu::Spec(),
+      solve::Spec(),
+      svd::Spec(),
       trig_identity::Spec(),
       vector_add::Spec(),
   });

@@ -1,5 +1,6 @@
 #include <cblas.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/batched_matvec/batched_matvec.h"
@@ -25,17 +26,36 @@ void Gemv(int m, int k, const double* a, const double* x, double* y) {
   cblas_dgemv(CblasRowMajor, CblasNoTrans, m, k, 1, a, k, x, 1, 0, y, 1);
 }
 
-// Rows [begin, end) of all matrices, one below the other; row i belongs to vector i / m.
+// Rows [begin, end) of all matrices, one below the other; row i belongs to vector i / m. Four of a vector's at a time:
+// one sum would wait for its own last addition.
 template <typename T>
 HOTPLATE_INLINE void Dots(const T* a, const T* x, T* y, std::size_t m, std::size_t k, std::size_t begin,
                           std::size_t end) {
-  for (std::size_t row = begin; row < end; ++row) {
-    const T* const matrix = a + row * k;
+  for (std::size_t row = begin; row < end;) {
+    const T* const r0 = a + row * k;
     const T* const vector = x + row / m * k;
+    if (std::min(end, (row / m + 1) * m) - row >= 4) {
+      const T *const r1 = r0 + k, *const r2 = r1 + k, *const r3 = r2 + k;
+      T s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+      for (std::size_t i = 0; i < k; ++i) {
+        s0 += r0[i] * vector[i];
+        s1 += r1[i] * vector[i];
+        s2 += r2[i] * vector[i];
+        s3 += r3[i] * vector[i];
+      }
+      y[row] = s0;
+      y[row + 1] = s1;
+      y[row + 2] = s2;
+      y[row + 3] = s3;
+      row += 4;
+      continue;
+    }
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::size_t i = 0; i < k; ++i) sum += matrix[i] * vector[i];
+    for (std::size_t i = 0; i < k; ++i) sum += r0[i] * vector[i];
     y[row] = sum;
+    ++row;
   }
 }
 HOTPLATE_MULTIVERSION void Rows(const float* a, const float* x, float* y, std::size_t m, std::size_t k,

@@ -1,6 +1,8 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/arange/arange.h"
+#include "kernels/cholesky/cholesky.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/eigh/eigh.h"
 #include "kernels/full/full.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/norm/norm.h"
@@ -12,6 +14,8 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
+#include "kernels/solve/solve.h"
+#include "kernels/svd/svd.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 
@@ -21,6 +25,8 @@ std::span<const Launcher> Launchers() {
   static constexpr Launcher kLaunchers[] = {
       {"arange", arange::RunCpu},
       {"batched_matvec", batched_matvec::RunCpu},
+      {"cholesky", cholesky::RunCpu},
+      {"eigh", eigh::RunCpu, eigh::PlanCpu},
       {"full", full::RunCpu},
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
       {"linspace", linspace::RunCpu},
@@ -31,6 +37,8 @@ std::span<const Launcher> Launchers() {
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"selu", selu::RunCpu},
+      {"solve", solve::RunCpu, solve::PlanCpu},
+      {"svd", svd::RunCpu, svd::PlanCpu},
       {"trig_identity", trig_identity::RunCpu},
       {"vector_add", vector_add::RunCpu},
   };

@@ -24,7 +24,7 @@ class CudaContext {
     CUstream_st* stream = nullptr;
     LaneLibraries* libraries = nullptr;
     std::array<CUevent_st*, 2> marks{};  // for Pace
-    // Two words of pinned memory, for what a paced kernel tells its host side. The device may write them.
+    // Eight words of pinned memory, for what the device tells a kernel's host side. The device may write them.
     volatile std::uint64_t* host_words = nullptr;
   };
 

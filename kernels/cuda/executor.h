@@ -177,6 +177,9 @@ class LaneExecutor {
   Outcome Initialise();
   Outcome RunTask(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
                   hotplate_cuda_report& report);
+  // That the call needs on this lane.
+  Outcome ScratchBytes(const CudaLauncher& launcher, const hotplate_call& call, CudaContext& context,
+                       std::uint64_t& bytes);
   Outcome RunInMemory(const CudaLauncher& launcher, TaskMemory& memory, CudaContext& context,
                       hotplate_cuda_report& report);
   Outcome Elapsed(int from, int to, std::uint64_t& ns) const;

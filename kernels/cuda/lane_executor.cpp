@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -80,7 +81,9 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   TaskMemory memory(device_, *this);
   // Only for want of host memory. What follows is due all the same.
   try {
-    outcome = memory.Take(launcher, call);
+    std::uint64_t scratch_bytes = 0;
+    outcome = ScratchBytes(launcher, call, context, scratch_bytes);
+    if (outcome.ok()) outcome = memory.Take(call, scratch_bytes);
     if (outcome.ok()) outcome = RunInMemory(launcher, memory, context, report);
   } catch (const std::exception& exception) {
     char text[160];
@@ -101,6 +104,21 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   device_.Returned(*this);
   staging_.Rest();
   return outcome;
+}
+
+Outcome LaneExecutor::ScratchBytes(const CudaLauncher& launcher, const hotplate_call& call, CudaContext& context,
+                                   std::uint64_t& bytes) {
+  const Call view(call);
+  if (launcher.scratch_bytes != nullptr) bytes = launcher.scratch_bytes(view, device_.traits());
+  if (launcher.lane_scratch_bytes == nullptr) return Outcome::Ok();
+  std::uint64_t wanted = 0;
+  Outcome asked = launcher.lane_scratch_bytes(view, context, wanted);
+  // The library's handle has memory of its own.
+  if (asked.code() == HOTPLATE_OUT_OF_MEMORY && device_.MakeRoom()) {
+    asked = launcher.lane_scratch_bytes(view, context, wanted);
+  }
+  bytes = std::max(bytes, wanted);
+  return asked;
 }
 
 Outcome LaneExecutor::RunInMemory(const CudaLauncher& launcher, TaskMemory& memory, CudaContext& context,
@@ -124,6 +142,9 @@ Outcome LaneExecutor::RunInMemory(const CudaLauncher& launcher, TaskMemory& memo
   if (const Outcome o = memory.CopyOut(staging_, context); !o.ok()) return o;
   if (const Outcome o = mark(3); !o.ok()) return o;
   if (const Outcome o = driver.Check(WaitFor(driver, times_[3].get()), "running the kernel"); !o.ok()) return o;
+  if (launcher.finish != nullptr) {
+    if (const Outcome o = launcher.finish(Call(memory.call()), context); !o.ok()) return o;
+  }
 
   if (const Outcome o = Elapsed(1, 2, report.kernel_ns); !o.ok()) return o;
   if (copied_in) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/cusolver.h"
 
 namespace hotplate {
 
@@ -27,6 +28,9 @@ struct LaneLibraries {
   CublasLt blas;
   OwnedByCublasLt<cublasLtHandle_t> blas_handle;
   std::map<ProductKey, cublasLtMatmulAlgo_t> algorithms;  // of products that were run
+
+  Cusolver solver;
+  OwnedCusolverHandle solver_handle;
 };
 
 }  // namespace hotplate

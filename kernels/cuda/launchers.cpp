@@ -1,6 +1,10 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/arange/arange.h"
+#include "kernels/cholesky/cholesky.h"
+#include "kernels/cholesky/cholesky_cuda.h"
 #include "kernels/cuda/launchers.h"
+#include "kernels/eigh/eigh.h"
+#include "kernels/eigh/eigh_cuda.h"
 #include "kernels/full/full.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/norm/norm.h"
@@ -16,6 +20,10 @@
 #include "kernels/matmul/matmul_cuda.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
+#include "kernels/solve/solve.h"
+#include "kernels/solve/solve_cuda.h"
+#include "kernels/svd/svd.h"
+#include "kernels/svd/svd_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 
@@ -25,6 +33,9 @@ std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
       {"arange", arange::RunCuda},
       {"batched_matvec", batched_matvec::RunCuda},
+      {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, &kCusolver, cholesky::LaneScratchCuda,
+       cholesky::FinishCuda},
+      {"eigh", eigh::RunCuda, eigh::ScratchCuda, &kCusolver, eigh::LaneScratchCuda, eigh::FinishCuda},
       {"full", full::RunCuda},
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
       {"linspace", linspace::RunCuda},
@@ -35,6 +46,8 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"random", random::RunCuda},
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},
       {"selu", selu::RunCuda},
+      {"solve", solve::RunCuda, solve::ScratchCuda, &kCusolver, solve::LaneScratchCuda, solve::FinishCuda},
+      {"svd", svd::RunCuda, svd::ScratchCuda, &kCusolver, svd::LaneScratchCuda, svd::FinishCuda},
       {"trig_identity", trig_identity::RunCuda},
       {"vector_add", vector_add::RunCuda},
   };

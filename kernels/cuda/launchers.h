@@ -28,6 +28,13 @@ struct CudaLauncher {
   // Bytes of scratch that run will find; null for none. Reads the call's signature only.
   std::uint64_t (*scratch_bytes)(const Call& call, const CudaTraits& traits) = nullptr;
   const CudaLibrary* library = nullptr;  // that run calls; null for none
+  // Where a library says only on a lane how much it wants: all of the scratch that run will find, if it is more than
+  // scratch_bytes, which then is what plans go by. Null for none.
+  Outcome (*lane_scratch_bytes)(const Call& call, CudaContext& context, std::uint64_t& bytes) = nullptr;
+  // Called when all that run enqueued is over, outputs included: what became of it, where the device alone knows (a
+  // library's info values). The call's arrays are the device's; context.host_words() are as the device left them. Null
+  // for none.
+  Outcome (*finish)(const Call& call, CudaContext& context) = nullptr;
 };
 
 std::span<const CudaLauncher> CudaLaunchers();

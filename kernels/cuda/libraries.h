@@ -6,5 +6,6 @@
 namespace hotplate {
 
 extern const CudaLibrary kCublasLt;  // cublas_lt.h
+extern const CudaLibrary kCusolver;  // cusolver.h
 
 }  // namespace hotplate

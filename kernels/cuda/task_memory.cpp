@@ -24,9 +24,9 @@ Outcome PlanBytes(const CudaLauncher& launcher, const hotplate_call& call, const
   return fits ? Outcome::Ok() : TooLarge();
 }
 
-Outcome TaskMemory::Take(const CudaLauncher& launcher, const hotplate_call& host) {
+Outcome TaskMemory::Take(const hotplate_call& host, std::uint64_t scratch_bytes) {
   call_ = host;
-  call_.scratch_bytes = launcher.scratch_bytes == nullptr ? 0 : launcher.scratch_bytes(Call(host), device_.traits());
+  call_.scratch_bytes = scratch_bytes;
   const Outcome placed = Place(host, /*keep=*/true);
   const bool keeps = !made_.empty() || !kept_outputs_.empty();
   if (placed.code() != HOTPLATE_OUT_OF_MEMORY || !keeps) return placed;

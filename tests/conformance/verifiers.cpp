@@ -6,6 +6,8 @@ std::span<const KernelSuite> KernelSuites() {
   static constexpr KernelSuite kSuites[] = {
       {"arange", ArangeCases, VerifyArange},
       {"batched_matvec", BatchedMatvecCases, VerifyBatchedMatvec},
+      {"cholesky", CholeskyCases, VerifyCholesky},
+      {"eigh", EighCases, VerifyEigh},
       {"full", FullCases, VerifyFull},
       {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
       {"linspace", LinspaceCases, VerifyLinspace},
@@ -16,6 +18,8 @@ std::span<const KernelSuite> KernelSuites() {
       {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},
       {"selu", SeluCases, VerifySelu},
+      {"solve", SolveCases, VerifySolve},
+      {"svd", SvdCases, VerifySvd},
       {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},
       {"vector_add", VectorAddCases, VerifyVectorAdd},
   };

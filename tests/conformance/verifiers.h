@@ -11,6 +11,12 @@ Verdict VerifyArange(const Executed& executed);
 std::vector<Case> BatchedMatvecCases();
 Verdict VerifyBatchedMatvec(const Executed& executed);
 
+std::vector<Case> CholeskyCases();
+Verdict VerifyCholesky(const Executed& executed);
+
+std::vector<Case> EighCases();
+Verdict VerifyEigh(const Executed& executed);
+
 std::vector<Case> FullCases();
 Verdict VerifyFull(const Executed& executed);
 
@@ -40,6 +46,12 @@ Verdict VerifyReduce(const Executed& executed);
 
 std::vector<Case> SeluCases();
 Verdict VerifySelu(const Executed& executed);
+
+std::vector<Case> SolveCases();
+Verdict VerifySolve(const Executed& executed);
+
+std::vector<Case> SvdCases();
+Verdict VerifySvd(const Executed& executed);
 
 std::vector<Case> TrigIdentityCases();
 Verdict VerifyTrigIdentity(const Executed& executed);

@@ -1,7 +1,9 @@
 // The device code of the kernels, as the host's compiler understands it with the launch.h beside this file. matmul's
-// is cuBLASLt's and is not here.
+// is cuBLASLt's and is not here; what others leave to cuSOLVER is dense_by_lapack.cpp's here.
 #include "kernels/arange/arange_cuda.cu"
 #include "kernels/batched_matvec/batched_matvec_cuda.cu"
+#include "kernels/cholesky/cholesky_cuda.cu"
+#include "kernels/eigh/eigh_cuda.cu"
 #include "kernels/full/full_cuda.cu"
 #include "kernels/integrate2d/integrate2d_cuda.cu"
 #include "kernels/linspace/linspace_cuda.cu"
@@ -11,5 +13,7 @@
 #include "kernels/random/random_cuda.cu"
 #include "kernels/reduce/reduce_cuda.cu"
 #include "kernels/selu/selu_cuda.cu"
+#include "kernels/solve/solve_cuda.cu"
+#include "kernels/svd/svd_cuda.cu"
 #include "kernels/trig_identity/trig_identity_cuda.cu"
 #include "kernels/vector_add/vector_add_cuda.cu"

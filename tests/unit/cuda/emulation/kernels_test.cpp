@@ -9,8 +9,12 @@
 
 #include "kernels/arange/arange.h"
 #include "kernels/batched_matvec/batched_matvec.h"
+#include "kernels/cholesky/cholesky.h"
+#include "kernels/cholesky/cholesky_cuda.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/launchers.h"
+#include "kernels/eigh/eigh.h"
+#include "kernels/eigh/eigh_cuda.h"
 #include "kernels/full/full.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
@@ -22,8 +26,13 @@
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
+#include "kernels/solve/solve.h"
+#include "kernels/solve/solve_cuda.h"
+#include "kernels/svd/svd.h"
+#include "kernels/svd/svd_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
+#include "tests/conformance/bad_data.h"
 #include "tests/conformance/launch.h"
 #include "tests/unit/cuda/emulation/grid.h"
 
@@ -38,6 +47,8 @@ using emulation::Order;
 constexpr CudaLauncher kLaunchers[] = {
     {"arange", arange::RunCuda},
     {"batched_matvec", batched_matvec::RunCuda},
+    {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, nullptr, cholesky::LaneScratchCuda, cholesky::FinishCuda},
+    {"eigh", eigh::RunCuda, eigh::ScratchCuda, nullptr, eigh::LaneScratchCuda, eigh::FinishCuda},
     {"full", full::RunCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
     {"linspace", linspace::RunCuda},
@@ -47,6 +58,8 @@ constexpr CudaLauncher kLaunchers[] = {
     {"random", random::RunCuda},
     {"reduce", reduce::RunCuda, reduce::ScratchCuda},
     {"selu", selu::RunCuda},
+    {"solve", solve::RunCuda, solve::ScratchCuda, nullptr, solve::LaneScratchCuda, solve::FinishCuda},
+    {"svd", svd::RunCuda, svd::ScratchCuda, nullptr, svd::LaneScratchCuda, svd::FinishCuda},
     {"trig_identity", trig_identity::RunCuda},
     {"vector_add", vector_add::RunCuda},
 };
@@ -89,16 +102,21 @@ class EmulatedLane : public Lane {
     emulation::UseOrder(order_);
     const CudaLauncher& launcher = *Find(task.kernel);
     hotplate_call plain = task.call;
+    const Driver driver = InstantDriver();
+    volatile std::uint64_t words[8] = {};
+    CudaContext context(traits_, {.driver = &driver, .host_words = words}, control.plain());
+    Report report;
     plain.scratch_bytes = launcher.scratch_bytes == nullptr ? 0 : launcher.scratch_bytes(Call(plain), traits_);
+    if (launcher.lane_scratch_bytes != nullptr) {
+      report.outcome = launcher.lane_scratch_bytes(Call(plain), context, plain.scratch_bytes);
+      if (!report.outcome.ok()) return report;
+    }
     // Scratch is what was in memory before, and what follows it is not the kernel's.
     conformance::TestArray scratch({.dtype = DType::kInt8, .shape = {static_cast<std::int64_t>(plain.scratch_bytes)}});
     scratch.Poison();
     plain.scratch = scratch.data();
-    const Driver driver = InstantDriver();
-    volatile std::uint64_t words[2] = {};
-    CudaContext context(traits_, {.driver = &driver, .host_words = words}, control.plain());
-    Report report;
     report.outcome = launcher.run(Call(plain), context);
+    if (report.outcome.ok() && launcher.finish != nullptr) report.outcome = launcher.finish(Call(plain), context);
     if (!scratch.GuardIntact()) report.outcome = Outcome::Failed("something was written behind the scratch");
     return report;
   }
@@ -245,6 +263,20 @@ TEST(EmulatedKernels, EndWhenCancelled) {
   EXPECT_EQ(RunPlain("mandelbrot", kSlow, params, {}, {&output, 1}, control).code(), HOTPLATE_CANCELLED);
 }
 
+TEST(EmulatedKernels, EndInTheSameWordsAsOnTheCpu) {
+  const EmulatedDevice device(kFast);
+  for (const conformance::BadData& bad : conformance::BadDataCases()) {
+    SCOPED_TRACE(std::string(bad.kernel) + " " + bad.test_case.name);
+    absl::StatusOr<Launch> launch = conformance::Prepare(bad.kernel, bad.test_case, device);
+    ASSERT_TRUE(launch.ok()) << launch.status();
+    EmulatedLane lane(kFast, Order::kShuffled);
+    TaskControl control;
+    const Report report = launch->Run(lane, control);
+    EXPECT_EQ(report.outcome.code(), bad.code);
+    EXPECT_EQ(std::string(report.outcome.message()), bad.message);
+  }
+}
+
 // Each case in one of the orders; of kernels that cut their work by the device's rates, on a slow one and a fast one.
 std::vector<Instance> Instances() {
   constexpr Order kOrders[] = {Order::kForward, Order::kBackward, Order::kShuffled};
@@ -254,7 +286,8 @@ std::vector<Instance> Instances() {
     if (launcher == nullptr) continue;
     for (const Case& test_case : suite.cases()) {
       instances.push_back({&suite, test_case, false, kOrders[instances.size() % 3]});
-      if (launcher->scratch_bytes != nullptr) {
+      // A library's workspace depends on no rate.
+      if (launcher->scratch_bytes != nullptr && launcher->lane_scratch_bytes == nullptr) {
         instances.push_back({&suite, test_case, true, kOrders[instances.size() % 3]});
       }
     }

@@ -1,0 +1,38 @@
+#include "kernels/cholesky/cholesky.h"
+#include "kernels/cpu/lapack.h"
+#include "kernels/cpu/matrix_copy.h"
+#include "kernels/cpu/openblas_turn.h"
+#include "kernels/matrix_stack.h"
+
+namespace hotplate::cholesky {
+namespace {
+
+// Smaller matrices run on one thread.
+constexpr std::uint64_t kSerialBelow = 96;
+
+// By columns, LAPACK sees each matrix transposed: a's lower triangle is its upper one, and so is l's.
+template <typename T>
+Outcome Run(const Call& call, CpuContext& context) {
+  const MatrixStack stack = StackOf(call.InputArray("a"));
+  const auto n = static_cast<std::size_t>(stack.rows);
+  const T* a = call.Input<T>("a").data();
+  T* l = call.Output<T>("l").data();
+  if (n == 0) return Outcome::Ok();
+  const OpenBlasTurn turn(context, n < kSerialBelow);
+  for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, l += n * n) {
+    const MatrixTrouble trouble(stack, i);
+    if (!CopyMatrix(context, a, l, n, n, Part::kLower, /*clear=*/true)) return trouble.NotFinite();
+    const int info = lapack::Potrf('U', static_cast<int>(n), l);
+    if (info < 0) return trouble.Refused(info);
+    if (info > 0) return trouble.NotPositiveDefinite(info);
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+}
+
+}  // namespace hotplate::cholesky

@@ -1,0 +1,73 @@
+// What is called of LAPACK, which OpenBLAS brings: Fortran's, so matrices lie by columns, arguments are pointers, and
+// the lengths of texts follow at the end. Each returns info. Call them with an OpenBlasTurn.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+void spotrf_(const char* uplo, const int* n, float* a, const int* lda, int* info, std::size_t);
+void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info, std::size_t);
+void sgetrf_(const int* m, const int* n, float* a, const int* lda, int* pivots, int* info);
+void dgetrf_(const int* m, const int* n, double* a, const int* lda, int* pivots, int* info);
+void ssyevd_(const char* job, const char* uplo, const int* n, float* a, const int* lda, float* w, float* work,
+             const int* lwork, int* iwork, const int* liwork, int* info, std::size_t, std::size_t);
+void dsyevd_(const char* job, const char* uplo, const int* n, double* a, const int* lda, double* w, double* work,
+             const int* lwork, int* iwork, const int* liwork, int* info, std::size_t, std::size_t);
+void sgesdd_(const char* job, const int* m, const int* n, float* a, const int* lda, float* s, float* u, const int* ldu,
+             float* vt, const int* ldvt, float* work, const int* lwork, int* iwork, int* info, std::size_t);
+void dgesdd_(const char* job, const int* m, const int* n, double* a, const int* lda, double* s, double* u,
+             const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* iwork, int* info,
+             std::size_t);
+}
+
+namespace hotplate::lapack {
+
+inline int Potrf(char uplo, int n, float* a) {
+  int info = 0;
+  spotrf_(&uplo, &n, a, &n, &info, 1);
+  return info;
+}
+inline int Potrf(char uplo, int n, double* a) {
+  int info = 0;
+  dpotrf_(&uplo, &n, a, &n, &info, 1);
+  return info;
+}
+
+inline int Getrf(int n, float* a, int* pivots) {
+  int info = 0;
+  sgetrf_(&n, &n, a, &n, pivots, &info);
+  return info;
+}
+inline int Getrf(int n, double* a, int* pivots) {
+  int info = 0;
+  dgetrf_(&n, &n, a, &n, pivots, &info);
+  return info;
+}
+
+// lwork and liwork -1: the sizes of the workspaces go to *work and *iwork, and nothing else is done.
+inline int Syevd(char job, char uplo, int n, float* a, float* w, float* work, int lwork, int* iwork, int liwork) {
+  int info = 0;
+  ssyevd_(&job, &uplo, &n, a, &n, w, work, &lwork, iwork, &liwork, &info, 1, 1);
+  return info;
+}
+inline int Syevd(char job, char uplo, int n, double* a, double* w, double* work, int lwork, int* iwork, int liwork) {
+  int info = 0;
+  dsyevd_(&job, &uplo, &n, a, &n, w, work, &lwork, iwork, &liwork, &info, 1, 1);
+  return info;
+}
+
+// lwork -1: the size of the workspace goes to *work, and nothing else is done.
+inline int Gesdd(char job, int m, int n, float* a, float* s, float* u, int ldu, float* vt, int ldvt, float* work,
+                 int lwork, int* iwork) {
+  int info = 0;
+  sgesdd_(&job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, &info, 1);
+  return info;
+}
+inline int Gesdd(char job, int m, int n, double* a, double* s, double* u, int ldu, double* vt, int ldvt, double* work,
+                 int lwork, int* iwork) {
+  int info = 0;
+  dgesdd_(&job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, &info, 1);
+  return info;
+}
+
+}  // namespace hotplate::lapack

@@ -1,0 +1,180 @@
+// dense.h by cuSOLVER.
+#include <algorithm>
+#include <cstdio>
+
+#include "kernels/cuda/dense.h"
+#include "kernels/cuda/lane_libraries.h"
+#include "kernels/cuda/runtime.h"
+
+namespace hotplate::dense {
+namespace {
+
+Outcome FromSolver(cusolverStatus_t status, const char* what) {
+  if (status == CUSOLVER_STATUS_SUCCESS) return Outcome::Ok();
+  static_cast<void>(cudaGetLastError());  // what cuSOLVER met is reported here, not by the next launch
+  char text[120];
+  std::snprintf(text, sizeof text, "cuSOLVER: %s: status %d", what, static_cast<int>(status));
+  return status == CUSOLVER_STATUS_ALLOC_FAILED ? Outcome::OutOfMemory(text) : Outcome::Failed(text);
+}
+
+// The lane's, made for the first of its calls.
+Outcome MakeHandle(CudaContext& context) {
+  LaneLibraries& libraries = context.libraries();
+  if (libraries.solver_handle != nullptr) return Outcome::Ok();
+  cusolverDnHandle_t raw = nullptr;
+  if (const Outcome o = FromSolver(libraries.solver.cusolverDnCreate(&raw), "handle"); !o.ok()) return o;
+  OwnedCusolverHandle made(raw, {libraries.solver.cusolverDnDestroy});
+  if (const Outcome o = FromSolver(libraries.solver.cusolverDnSetStream(raw, context.stream()), "stream"); !o.ok()) {
+    return o;
+  }
+  libraries.solver_handle = std::move(made);
+  return Outcome::Ok();
+}
+
+// body(routines, handle, T{}) for the dtype's T; returns a cusolverStatus_t.
+template <typename Body>
+Outcome Do(CudaContext& context, DType dtype, const char* what, const Body& body) {
+  if (const Outcome o = MakeHandle(context); !o.ok()) return o;
+  const LaneLibraries& libraries = context.libraries();
+  cusolverDnHandle_t handle = libraries.solver_handle.get();
+  return FromSolver(dtype == DType::kFloat32 ? body(libraries.solver.In<float>(), handle, float{})
+                                             : body(libraries.solver.In<double>(), handle, double{}),
+                    what);
+}
+
+// Sizes are asked for without matrices. Not null, which some functions refuse; nobody reads there.
+template <typename T>
+T* Nowhere() {
+  return reinterpret_cast<T*>(std::uintptr_t{256});
+}
+
+std::uint64_t Bytes(DType dtype, int elements) {
+  return SizeOf(dtype) * static_cast<std::uint64_t>(std::max(elements, 1));
+}
+
+int Elements(DType dtype, const Workspace& workspace) {
+  return static_cast<int>(std::min<std::uint64_t>(workspace.bytes / SizeOf(dtype), 0x7fffffff));
+}
+
+cusolverEigMode_t Mode(bool vectors) { return vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR; }
+
+}  // namespace
+
+Outcome CholeskyBytes(CudaContext& context, DType dtype, int n, std::uint64_t& bytes) {
+  int elements = 0;
+  const Outcome asked = Do(context, dtype, "size of potrf", [&](const auto& f, auto handle, auto zero) {
+    return f.potrf_size(handle, CUBLAS_FILL_MODE_UPPER, n, Nowhere<decltype(zero)>(), n, &elements);
+  });
+  bytes = Bytes(dtype, elements);
+  return asked;
+}
+
+Outcome Cholesky(CudaContext& context, DType dtype, int n, void* a, const Workspace& workspace, int* info) {
+  return Do(context, dtype, "potrf", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.potrf(handle, CUBLAS_FILL_MODE_UPPER, n, static_cast<T*>(a), n, static_cast<T*>(workspace.data),
+                   Elements(dtype, workspace), info);
+  });
+}
+
+Outcome LuBytes(CudaContext& context, DType dtype, int n, std::uint64_t& bytes) {
+  int elements = 0;
+  const Outcome asked = Do(context, dtype, "size of getrf", [&](const auto& f, auto handle, auto zero) {
+    return f.getrf_size(handle, n, n, Nowhere<decltype(zero)>(), n, &elements);
+  });
+  bytes = Bytes(dtype, elements);
+  return asked;
+}
+
+Outcome Lu(CudaContext& context, DType dtype, int n, void* a, int* pivots, const Workspace& workspace, int* info) {
+  return Do(context, dtype, "getrf", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.getrf(handle, n, n, static_cast<T*>(a), n, static_cast<T*>(workspace.data), pivots, info);
+  });
+}
+
+Outcome LuSolveTransposed(CudaContext& context, DType dtype, int n, int k, const void* lu, const int* pivots, void* b,
+                          int* info) {
+  return Do(context, dtype, "getrs", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.getrs(handle, CUBLAS_OP_T, n, k, static_cast<const T*>(lu), n, pivots, static_cast<T*>(b), n, info);
+  });
+}
+
+Outcome EighBytes(CudaContext& context, DType dtype, bool vectors, int n, std::uint64_t& bytes) {
+  int elements = 0;
+  const Outcome asked = Do(context, dtype, "size of syevd", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.syevd_size(handle, Mode(vectors), CUBLAS_FILL_MODE_UPPER, n, Nowhere<T>(), n, Nowhere<T>(), &elements);
+  });
+  bytes = Bytes(dtype, elements);
+  return asked;
+}
+
+Outcome Eigh(CudaContext& context, DType dtype, bool vectors, int n, void* a, void* w, const Workspace& workspace,
+             int* info) {
+  return Do(context, dtype, "syevd", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.syevd(handle, Mode(vectors), CUBLAS_FILL_MODE_UPPER, n, static_cast<T*>(a), n, static_cast<T*>(w),
+                   static_cast<T*>(workspace.data), Elements(dtype, workspace), info);
+  });
+}
+
+Outcome SvdBytes(CudaContext& context, DType dtype, int rows, int columns, std::uint64_t& bytes) {
+  int elements = 0;
+  const Outcome asked = Do(context, dtype, "size of gesvd", [&](const auto& f, auto handle, auto) {
+    return f.gesvd_size(handle, rows, columns, &elements);
+  });
+  bytes = Bytes(dtype, elements);
+  return asked;
+}
+
+Outcome Svd(CudaContext& context, DType dtype, Vectors vectors, int rows, int columns, void* a, void* s, void* u,
+            void* vt, const Workspace& workspace, int* info) {
+  const signed char job = vectors == Vectors::kFull ? 'A' : vectors == Vectors::kThin ? 'S' : 'N';
+  return Do(context, dtype, "gesvd", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.gesvd(handle, job, job, rows, columns, static_cast<T*>(a), rows, static_cast<T*>(s), static_cast<T*>(u),
+                   rows, static_cast<T*>(vt), columns, static_cast<T*>(workspace.data), Elements(dtype, workspace),
+                   nullptr, info);
+  });
+}
+
+Outcome QrBytes(CudaContext& context, DType dtype, int rows, int columns, int c_columns, std::uint64_t& bytes) {
+  int factor = 0, apply = 0;
+  const Outcome asked = Do(context, dtype, "size of geqrf", [&](const auto& f, auto handle, auto zero) {
+    return f.geqrf_size(handle, rows, columns, Nowhere<decltype(zero)>(), rows, &factor);
+  });
+  if (!asked.ok() || c_columns == 0) {
+    bytes = Bytes(dtype, factor);
+    return asked;
+  }
+  const Outcome again = Do(context, dtype, "size of ormqr", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.ormqr_size(handle, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, c_columns, columns, Nowhere<T>(), rows,
+                        Nowhere<T>(), Nowhere<T>(), rows, &apply);
+  });
+  bytes = Bytes(dtype, std::max(factor, apply));
+  return again;
+}
+
+Outcome Qr(CudaContext& context, DType dtype, int rows, int columns, void* a, void* tau, const Workspace& workspace,
+           int* info) {
+  return Do(context, dtype, "geqrf", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.geqrf(handle, rows, columns, static_cast<T*>(a), rows, static_cast<T*>(tau),
+                   static_cast<T*>(workspace.data), Elements(dtype, workspace), info);
+  });
+}
+
+Outcome ApplyQ(CudaContext& context, DType dtype, int rows, int columns, const void* qr, const void* tau, int c_columns,
+               void* c, const Workspace& workspace, int* info) {
+  return Do(context, dtype, "ormqr", [&](const auto& f, auto handle, auto zero) {
+    using T = decltype(zero);
+    return f.ormqr(handle, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, c_columns, columns, static_cast<const T*>(qr), rows,
+                   static_cast<const T*>(tau), static_cast<T*>(c), rows, static_cast<T*>(workspace.data),
+                   Elements(dtype, workspace), info);
+  });
+}
+
+}  // namespace hotplate::dense

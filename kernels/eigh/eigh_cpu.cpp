@@ -1,0 +1,66 @@
+#include "kernels/cpu/lapack.h"
+#include "kernels/cpu/matrix_copy.h"
+#include "kernels/cpu/openblas_turn.h"
+#include "kernels/device.h"
+#include "kernels/eigh/eigh.h"
+#include "kernels/matrix_stack.h"
+
+namespace hotplate::eigh {
+namespace {
+
+// Smaller matrices run on one thread.
+constexpr std::uint64_t kSerialBelow = 64;
+
+// What LAPACK documents as enough, and a block of columns for each row. In elements; n is bounded so that they fit.
+struct Workspace {
+  std::size_t copy, work, iwork;  // elements: of a matrix, where there is no v to work in; of T; of int
+
+  Workspace(std::size_t n, bool vectors)
+      : copy(vectors ? 0 : n * n), work(vectors ? 1 + 6 * n + 2 * n * n : 1 + 66 * n), iwork(vectors ? 3 + 5 * n : 1) {}
+
+  std::size_t IntsAt(std::size_t element) const { return ((copy + work) * element + 63) / 64 * 64; }
+  std::size_t Bytes(std::size_t element) const { return IntsAt(element) + iwork * sizeof(int); }
+};
+
+// By columns, LAPACK sees each matrix transposed: a's lower triangle is its upper one, and its eigenvectors lie in
+// rows.
+template <typename T>
+Outcome Run(const Call& call, CpuContext& context) {
+  const MatrixStack stack = StackOf(call.InputArray("a"));
+  const auto n = static_cast<std::size_t>(stack.rows);
+  const bool vectors = call.Choice("compute") == "vectors";
+  const T* a = call.Input<T>("a").data();
+  T* w = call.Output<T>("w").data();
+  T* v = call.Output<T>("v").data();
+  if (n == 0) return Outcome::Ok();
+  const Workspace sizes(n, vectors);
+  T* const copy = reinterpret_cast<T*>(call.scratch().data());
+  T* const work = copy + sizes.copy;
+  int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
+  const OpenBlasTurn turn(context, n < kSerialBelow);
+  for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, w += n) {
+    const MatrixTrouble trouble(stack, i);
+    T* const matrix = vectors ? v + i * n * n : copy;
+    if (!CopyMatrix(context, a, matrix, n, n, Part::kLower, /*clear=*/false)) return trouble.NotFinite();
+    const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w, work,
+                                   static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
+    if (info < 0) return trouble.Refused(info);
+    if (info > 0) return trouble.NoConvergence(info);
+    if (vectors) TransposeSquare(context, matrix, n);
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const Signature& a = call.Input("a");
+  const Workspace sizes(static_cast<std::size_t>(a.shape.back()), call.Choice("compute") == "vectors");
+  return {.scratch_bytes = sizes.Bytes(SizeOf(a.dtype))};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+}
+
+}  // namespace hotplate::eigh

@@ -1,0 +1,71 @@
+// Stacks of matrices, [..., rows, columns], as the kernels of linear algebra take them, and the words in which both
+// back-ends say that a matrix cannot be worked with. Standard library only.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+
+#include "kernels/call.h"
+
+namespace hotplate {
+
+struct MatrixStack {
+  std::uint64_t count = 0, rows = 0, columns = 0;
+
+  std::uint64_t elements() const { return rows * columns; }  // of one matrix
+};
+
+// Of a shape with two dimensions at least.
+inline MatrixStack StackOf(const std::int64_t* shape, std::size_t rank) {
+  MatrixStack stack{.count = 1,
+                    .rows = static_cast<std::uint64_t>(shape[rank - 2]),
+                    .columns = static_cast<std::uint64_t>(shape[rank - 1])};
+  for (std::size_t i = 0; i + 2 < rank; ++i) stack.count *= static_cast<std::uint64_t>(shape[i]);
+  return stack;
+}
+inline MatrixStack StackOf(const hotplate_array& array) {
+  return StackOf(array.shape, static_cast<std::size_t>(array.rank));
+}
+
+// What keeps a matrix from being worked with. `index`: which of the stack's.
+class MatrixTrouble {
+ public:
+  MatrixTrouble(const MatrixStack& stack, std::uint64_t index) {
+    if (stack.count == 1) {
+      std::snprintf(which_, sizeof which_, "a");
+    } else {
+      std::snprintf(which_, sizeof which_, "matrix %llu of the %llu in a (counted from 0)",
+                    static_cast<unsigned long long>(index), static_cast<unsigned long long>(stack.count));
+    }
+  }
+
+  Outcome NotFinite() const { return Say("%s holds a NaN or an infinity", 0, Outcome::Invalid); }
+  // info: LAPACK's, from 1.
+  Outcome NotPositiveDefinite(std::int64_t info) const {
+    return Say("%s is not positive definite: its leading minor of order %lld is not (info %lld)", info,
+               Outcome::Invalid);
+  }
+  Outcome Singular(std::int64_t info) const {
+    return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
+  }
+  Outcome NoConvergence(std::int64_t info) const {
+    return Say("%s: the iteration did not converge, %lld off-diagonal elements are left (info %lld)", info,
+               Outcome::Failed);
+  }
+  // An argument that the library refused: a defect of the kernel, not of the input.
+  Outcome Refused(std::int64_t info) const {
+    return Say("%s: the library refused its argument %lld (info %lld)", info, Outcome::Failed);
+  }
+
+ private:
+  Outcome Say(const char* words, std::int64_t info, Outcome (*make)(std::string_view)) const {
+    char text[220];
+    const auto shown = static_cast<long long>(info);
+    std::snprintf(text, sizeof text, words, which_, shown < 0 ? -shown : shown, shown);
+    return make(text);
+  }
+
+  char which_[96];
+};
+
+}  // namespace hotplate

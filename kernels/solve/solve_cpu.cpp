@@ -1,0 +1,90 @@
+#include <cblas.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu/lapack.h"
+#include "kernels/cpu/matrix_copy.h"
+#include "kernels/cpu/openblas_turn.h"
+#include "kernels/device.h"
+#include "kernels/matrix_stack.h"
+#include "kernels/solve/solve.h"
+
+namespace hotplate::solve {
+namespace {
+
+// Smaller matrices run on one thread.
+constexpr std::uint64_t kSerialBelow = 96;
+
+// x := x (factor)^-1, by rows; `upper`: U of the factors, else L, whose diagonal is 1.
+void DivideBy(bool upper, int rows, int n, const float* lu, float* x, int leading) {
+  cblas_strsm(CblasColMajor, CblasRight, upper ? CblasUpper : CblasLower, CblasNoTrans,
+              upper ? CblasNonUnit : CblasUnit, rows, n, 1, lu, n, x, leading);
+}
+void DivideBy(bool upper, int rows, int n, const double* lu, double* x, int leading) {
+  cblas_dtrsm(CblasColMajor, CblasRight, upper ? CblasUpper : CblasLower, CblasNoTrans,
+              upper ? CblasNonUnit : CblasUnit, rows, n, 1, lu, n, x, leading);
+}
+void DivideVectorBy(bool upper, int n, const float* lu, float* x) {
+  cblas_strsv(CblasColMajor, upper ? CblasUpper : CblasLower, CblasTrans, upper ? CblasNonUnit : CblasUnit, n, lu, n, x,
+              1);
+}
+void DivideVectorBy(bool upper, int n, const double* lu, double* x) {
+  cblas_dtrsv(CblasColMajor, upper ? CblasUpper : CblasLower, CblasTrans, upper ? CblasNonUnit : CblasUnit, n, lu, n, x,
+              1);
+}
+
+// Scratch: a copy of one matrix, which becomes its factors, and their pivots.
+std::size_t PivotsAt(std::size_t n, std::size_t element) { return (n * n * element + 63) / 64 * 64; }
+
+// By columns, LAPACK sees a^T = P L U, and x^T a^T = b^T for x and b that stay as they lie, in rows: so x^T = b^T U^-1
+// L^-1 P^T, and P^T exchanges rows of x.
+template <typename T>
+Outcome Run(const Call& call, CpuContext& context) {
+  const MatrixStack stack = StackOf(call.InputArray("a"));
+  const hotplate_array& b = call.InputArray("b");
+  const auto n = static_cast<std::size_t>(stack.rows);
+  const std::size_t k = b.rank == 1 ? 1 : static_cast<std::size_t>(b.shape[b.rank - 1]);
+  const T* a = call.Input<T>("a").data();
+  T* x = call.Output<T>("x").data();
+  T* const lu = reinterpret_cast<T*>(call.scratch().data());
+  int* const pivots = reinterpret_cast<int*>(call.scratch().data() + PivotsAt(n, sizeof(T)));
+  if (n == 0) return Outcome::Ok();
+  const OpenBlasTurn turn(context, n < kSerialBelow);
+  if (b.bytes > 0) std::memcpy(x, b.data, b.bytes);
+  const int order = static_cast<int>(n), sides = static_cast<int>(k);  // the spec has bounded them
+  for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, x += n * k) {
+    static_cast<void>(CopyMatrix(context, a, lu, n, n, Part::kWhole, /*clear=*/false));
+    const int info = lapack::Getrf(order, lu, pivots);
+    if (info < 0) return MatrixTrouble(stack, i).Refused(info);
+    if (info > 0) return MatrixTrouble(stack, i).Singular(info);
+    if (k == 0) continue;
+    for (const bool upper : {true, false}) {
+      if (k == 1) {
+        DivideVectorBy(upper, order, lu, x);
+      } else {
+        DivideBy(upper, sides, order, lu, x, sides);
+      }
+    }
+    for (std::size_t row = n; row-- > 0;) {
+      const auto other = static_cast<std::size_t>(pivots[row]) - 1;
+      if (other != row) std::swap_ranges(x + row * k, x + (row + 1) * k, x + other * k);
+    }
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const Signature& a = call.Input("a");
+  const auto n = static_cast<std::size_t>(a.shape.back());
+  return {.scratch_bytes = PivotsAt(n, SizeOf(a.dtype)) + n * sizeof(int)};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+}
+
+}  // namespace hotplate::solve

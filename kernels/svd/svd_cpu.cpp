@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "kernels/cpu/lapack.h"
+#include "kernels/cpu/matrix_copy.h"
+#include "kernels/cpu/openblas_turn.h"
+#include "kernels/device.h"
+#include "kernels/matrix_stack.h"
+#include "kernels/svd/svd.h"
+
+namespace hotplate::svd {
+namespace {
+
+// Smaller matrices run on one thread.
+constexpr std::uint64_t kSerialBelow = 64;
+
+char JobOf(std::string_view compute) { return compute == "full" ? 'A' : compute == "thin" ? 'S' : 'N'; }
+
+// LAPACK's own answer; the sizes are not 0. In float32 it may have been rounded down.
+template <typename T>
+std::size_t WorkElements(char job, int rows, int columns) {
+  T work = 0, unused = 0;
+  int iwork = 0;
+  const int k = std::min(rows, columns);
+  lapack::Gesdd(job, rows, columns, &unused, &unused, &unused, rows, &unused, job == 'A' ? columns : k, &work, -1,
+                &iwork);
+  return static_cast<std::size_t>(std::ceil(static_cast<double>(work) * (1 + 0x1p-22)));
+}
+
+// Scratch: a copy of a matrix, LAPACK's workspace, and its integers.
+struct Workspace {
+  std::size_t copy = 0, work = 0, iwork = 0;  // in elements
+
+  std::size_t IntsAt(std::size_t element) const { return ((copy + work) * element + 63) / 64 * 64; }
+  std::size_t Bytes(std::size_t element) const { return IntsAt(element) + iwork * sizeof(int); }
+};
+
+// As LAPACK sees them: the matrix transposed.
+Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view compute) {
+  if (stack.elements() == 0) return {};
+  const int rows = static_cast<int>(stack.columns), columns = static_cast<int>(stack.rows);
+  const char job = JobOf(compute);
+  return {.copy = static_cast<std::size_t>(stack.elements()),
+          .work = dtype == DType::kFloat32 ? WorkElements<float>(job, rows, columns)
+                                           : WorkElements<double>(job, rows, columns),
+          .iwork = 8 * static_cast<std::size_t>(std::min(rows, columns))};
+}
+
+template <typename T>
+void SetIdentity(T* matrix, std::size_t n) {
+  std::fill(matrix, matrix + n * n, T{0});
+  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = 1;
+}
+
+// By columns, LAPACK sees a^T = (vt)^T diag(s) u^T: its left vectors, in columns, are the rows of vt, and its right
+// ones, in rows, the columns of u. So everything is where it belongs, and nothing is transposed.
+template <typename T>
+Outcome Run(const Call& call, CpuContext& context) {
+  const MatrixStack stack = StackOf(call.InputArray("a"));
+  const auto m = static_cast<std::size_t>(stack.rows), n = static_cast<std::size_t>(stack.columns);
+  const std::size_t k = std::min(m, n);
+  const hotplate_array &left = call.OutputArray("u"), &right = call.OutputArray("vt");
+  const auto u_columns = static_cast<std::size_t>(left.shape[left.rank - 1]);
+  const auto vt_rows = static_cast<std::size_t>(right.shape[right.rank - 2]);
+  const T* a = call.Input<T>("a").data();
+  T* u = call.Output<T>("u").data();
+  T* s = call.Output<T>("s").data();
+  T* vt = call.Output<T>("vt").data();
+  const std::string_view compute = call.Choice("compute");
+  const Workspace sizes = WorkspaceOf(stack, call.InputType("a"), compute);
+  T* const copy = reinterpret_cast<T*>(call.scratch().data());
+  T* const work = copy + sizes.copy;
+  int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
+  const OpenBlasTurn turn(context, k < kSerialBelow);
+  for (std::uint64_t i = 0; i < stack.count; ++i, a += m * n, u += m * u_columns, s += k, vt += vt_rows * n) {
+    if (k == 0) {  // nothing to decompose: any orthogonal matrix will do
+      if (u_columns == m && compute == "full") SetIdentity(u, m);
+      if (vt_rows == n && compute == "full") SetIdentity(vt, n);
+      continue;
+    }
+    const MatrixTrouble trouble(stack, i);
+    if (!CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false)) return trouble.NotFinite();
+    // The spec has bounded the sides. Leading dimensions are 1 at least, also of what there is not.
+    const int info =
+        lapack::Gesdd(JobOf(compute), static_cast<int>(n), static_cast<int>(m), copy, s, vt, static_cast<int>(n), u,
+                      static_cast<int>(std::max<std::size_t>(u_columns, 1)), work, static_cast<int>(sizes.work), iwork);
+    if (info < 0) return trouble.Refused(info);
+    if (info > 0) return trouble.NoConvergence(info);
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const Signature& a = call.Input("a");
+  const MatrixStack stack = StackOf(a.shape.data(), a.shape.size());
+  return {.scratch_bytes = WorkspaceOf(stack, a.dtype, call.Choice("compute")).Bytes(SizeOf(a.dtype))};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+}
+
+}  // namespace hotplate::svd

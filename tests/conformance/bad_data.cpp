@@ -1,0 +1,68 @@
+#include "tests/conformance/bad_data.h"
+
+#include <limits>
+
+#include "kernels/abi.h"
+
+namespace hotplate::conformance {
+namespace {
+
+// A stack of identities but for one element, counted in all of the array.
+Case Spoilt(const std::string& name, DType dtype, const Shape& shape, std::size_t at, double value) {
+  return {.name = std::string(Name(dtype)) + "_" + name, .params = {}, .inputs = [=](std::mt19937_64&) {
+            TestArray a({.dtype = dtype, .shape = shape});
+            const auto n = static_cast<std::size_t>(shape.back());
+            WithType(dtype, [&](auto zero) {
+              using T = decltype(zero);
+              const auto elements = a.Elements<T>();
+              for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = i / n % n == i % n ? 1 : 0;
+              elements[at] = static_cast<T>(value);
+            });
+            return std::map<std::string, TestArray>{{"a", std::move(a)}};
+          }};
+}
+
+Case WithSides(Case spoilt, DType dtype, const Shape& shape) {
+  spoilt.inputs = [make_a = spoilt.inputs, dtype, shape](std::mt19937_64& random) {
+    std::map<std::string, TestArray> inputs = make_a(random);
+    TestArray b({.dtype = dtype, .shape = shape});
+    FillUniform(b, -1, 1, random);
+    inputs.emplace("b", std::move(b));
+    return inputs;
+  };
+  return spoilt;
+}
+
+}  // namespace
+
+std::vector<BadData> BadDataCases() {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  std::vector<BadData> all;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    all.push_back({"cholesky", Spoilt("negative", dtype, {5, 5}, 12, -1), HOTPLATE_INVALID,
+                   "a is not positive definite: its leading minor of order 3 is not (info 3)"});
+    all.push_back({"cholesky", Spoilt("large_negative", dtype, {300, 300}, 299 * 301, 0), HOTPLATE_INVALID,
+                   "a is not positive definite: its leading minor of order 300 is not (info 300)"});
+    all.push_back({"cholesky", Spoilt("stack_negative", dtype, {2, 2, 4, 4}, 2 * 16 + 5, -1), HOTPLATE_INVALID,
+                   "matrix 2 of the 4 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
+                   "not (info 2)"});
+    all.push_back({"solve", WithSides(Spoilt("zero_pivot", dtype, {4, 4}, 10, 0), dtype, {4}), HOTPLATE_INVALID,
+                   "a is singular: pivot 3 of its LU factors is exactly zero (info 3)"});
+    all.push_back(
+        {"solve", WithSides(Spoilt("stack_zero_pivot", dtype, {3, 2, 2}, 7, 0), dtype, {3, 2, 5}), HOTPLATE_INVALID,
+         "matrix 1 of the 3 in a (counted from 0) is singular: pivot 2 of its LU factors is exactly zero (info "
+         "2)"});
+    all.push_back({"svd", Spoilt("tall_nan", dtype, {2, 40, 5}, 200 + 199, kNan), HOTPLATE_INVALID,
+                   "matrix 1 of the 2 in a (counted from 0) holds a NaN or an infinity"});
+    for (const char* kernel : {"cholesky", "eigh", "svd"}) {
+      all.push_back({kernel, Spoilt("nan", dtype, {6, 6}, 13, kNan), HOTPLATE_INVALID, "a holds a NaN or an infinity"});
+      all.push_back({kernel, Spoilt("infinity", dtype, {300, 300}, 299 * 300, -kInf), HOTPLATE_INVALID,
+                     "a holds a NaN or an infinity"});
+      all.push_back({kernel, Spoilt("stack_nan", dtype, {3, 4, 4}, 16 + 8, kNan), HOTPLATE_INVALID,
+                     "matrix 1 of the 3 in a (counted from 0) holds a NaN or an infinity"});
+    }
+  }
+  return all;
+}
+
+}  // namespace hotplate::conformance

@@ -1,0 +1,98 @@
+// Residuals b - a x in long double, column by column. Where b holds a NaN, its own column does, and no other.
+#include <algorithm>
+#include <limits>
+
+#include "tests/conformance/matrices.h"
+#include "tests/conformance/verifiers.h"
+
+namespace hotplate::conformance {
+namespace {
+
+Case System(const std::string& name, DType dtype, const Shape& a_shape, const Shape& b_shape, bool needs_pivots,
+            bool nan) {
+  return {.name = std::string(Name(dtype)) + "_" + name, .params = {}, .inputs = [=](std::mt19937_64& random) {
+            TestArray a({.dtype = dtype, .shape = a_shape}), b({.dtype = dtype, .shape = b_shape});
+            FillUniform(a, -1, 1, random);
+            FillUniform(b, -1, 1, random);
+            const auto n = static_cast<std::size_t>(a_shape.back());
+            WithType(dtype, [&](auto zero) {
+              using T = decltype(zero);
+              const auto elements = a.Elements<T>();
+              // A zero in the corner, and a last row that would be the first to be taken.
+              for (std::size_t at = 0; needs_pivots && at < elements.size(); ++at) {
+                if (at % (n * n) == 0) elements[at] = 0;
+                if (at / n % n == n - 1) elements[at] *= 10;
+              }
+              if constexpr (std::is_floating_point_v<T>) {
+                if (nan) b.Elements<T>()[2] = std::numeric_limits<T>::quiet_NaN();
+              }
+            });
+            return std::map<std::string, TestArray>{{"a", std::move(a)}, {"b", std::move(b)}};
+          }};
+}
+
+template <typename T>
+Verdict Verify(const Executed& executed) {
+  const TestArray &a = executed.Input("a"), &b = executed.Input("b");
+  const Shape &a_shape = a.signature().shape, &b_shape = b.signature().shape;
+  const auto n = static_cast<std::size_t>(a_shape.back());
+  const std::size_t k = b_shape.size() == 1 ? 1 : static_cast<std::size_t>(b_shape.back());
+  Verdict verdict;
+  for (std::size_t index = 0; index < CountOf(a_shape); ++index) {
+    const Matrix matrix = Matrix::Of(a.Elements<T>(), index, n, n);
+    const Matrix right = Matrix::Of(b.Elements<T>(), index, n, k);
+    const Matrix x = Matrix::Of(executed.Output("x").Elements<T>(), index, n, k);
+    long double row_sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      long double sum = 0;
+      for (std::size_t j = 0; j < n; ++j) sum += std::fabs(matrix(i, j));
+      row_sum = std::max(row_sum, sum);
+    }
+    for (std::size_t column = 0; column < k; ++column) {
+      long double largest = 0;
+      bool nan = false, got_nan = false;
+      for (std::size_t i = 0; i < n; ++i) {
+        largest = std::max(largest, std::fabs(x(i, column)));
+        nan = nan || std::isnan(right(i, column));
+        got_nan = got_nan || std::isnan(x(i, column));
+      }
+      if (nan) {
+        verdict.Add(got_nan ? 0 : 2, [] { return std::string("a NaN of b is not in its column of x"); });
+        continue;
+      }
+      const long double bound = 8 * static_cast<long double>(n + 8) * UnitRoundoff<T>() * row_sum * largest;
+      for (std::size_t i = 0; i < n; ++i) {
+        long double residual = right(i, column);
+        for (std::size_t j = 0; j < n; ++j) residual -= matrix(i, j) * x(j, column);
+        verdict.Add(InBounds(std::fabs(residual), bound), Describe("b - a x", index, i, column, residual, bound));
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Case> SolveCases() {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    cases.push_back(System("empty", dtype, {0, 0}, {0}, false, false));
+    cases.push_back(System("no_sides", dtype, {5, 5}, {5, 0}, false, false));
+    cases.push_back(System("no_systems", dtype, {0, 5, 5}, {0, 5, 2}, false, false));
+    cases.push_back(System("one", dtype, {1, 1}, {1}, false, false));
+    cases.push_back(System("vector", dtype, {33, 33}, {33}, true, false));
+    cases.push_back(System("column", dtype, {33, 33}, {33, 1}, true, false));
+    cases.push_back(System("sides", dtype, {33, 33}, {33, 5}, true, false));
+    cases.push_back(System("large", dtype, {270, 270}, {270, 70}, true, false));
+    cases.push_back(System("large_vector", dtype, {270, 270}, {270}, true, false));
+    cases.push_back(System("stack", dtype, {2, 3, 17, 17}, {2, 3, 17, 4}, true, false));
+    cases.push_back(System("nan", dtype, {20, 20}, {20, 6}, false, true));
+  }
+  return cases;
+}
+
+Verdict VerifySolve(const Executed& executed) {
+  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+}
+
+}  // namespace hotplate::conformance

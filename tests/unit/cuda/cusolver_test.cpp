@@ -1,0 +1,56 @@
+// cuSOLVER's functions from a library that is opened at run time: the toolkit's own, and wrong ones.
+#include "kernels/cuda/cusolver.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/lane_libraries.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/library_search.h"
+
+namespace hotplate {
+namespace {
+
+Outcome TakeFakeSolver(const std::string& fake) {
+  void* const opened = dlopen((HOTPLATE_FAKES "/" + fake + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(opened, nullptr) << dlerror();
+  LaneLibraries libraries;
+  return kCusolver.take(opened, libraries);
+}
+
+TEST(CusolverTest, TakesTheToolkitsOwn) {
+  const auto environment = [](const char* name) {
+    return std::string(name) == "HOTPLATE_CUDA_LIBRARY_PATH" ? HOTPLATE_TOOLKIT_LIBRARIES : "";
+  };
+  const auto opened = LibrarySearch(environment, "/nowhere", "/nowhere").Open(kCusolver.name);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  LaneLibraries libraries;
+  const Outcome taken = kCusolver.take(opened->handle, libraries);
+  ASSERT_TRUE(taken.ok()) << taken.message();
+  // Every one of them, and none twice.
+  const Cusolver& solver = libraries.solver;
+  EXPECT_NE(solver.in_float.ormqr, nullptr);
+  EXPECT_NE(solver.in_double.ormqr, nullptr);
+  EXPECT_NE(reinterpret_cast<void*>(solver.in_float.potrf), reinterpret_cast<void*>(solver.in_double.potrf));
+  // Without a handle there is nothing to work with, and the library says so.
+  EXPECT_EQ(solver.cusolverDnSetStream(nullptr, nullptr), CUSOLVER_STATUS_NOT_INITIALIZED);
+}
+
+TEST(CusolverTest, RefusesAnotherMajorVersion) {
+  const Outcome taken = TakeFakeSolver("cusolver_99");
+  EXPECT_EQ(taken.code(), HOTPLATE_INVALID);
+  EXPECT_EQ(std::string(taken.message()),
+            "it is version 99.1.2, and this plug-in needs a version " + std::to_string(CUSOLVER_VER_MAJOR));
+}
+
+TEST(CusolverTest, NamesAFunctionThatIsMissing) {
+  EXPECT_EQ(std::string(TakeFakeSolver("no_symbol").message()), "it has no function cusolverGetProperty");
+  const Outcome taken = TakeFakeSolver("cusolver_" + std::to_string(CUSOLVER_VER_MAJOR));
+  EXPECT_EQ(taken.code(), HOTPLATE_INVALID);
+  EXPECT_EQ(std::string(taken.message()),
+            "version " + std::to_string(CUSOLVER_VER_MAJOR) + ".1.2 is too old: it has no function cusolverDnCreate");
+}
+
+}  // namespace
+}  // namespace hotplate
