@@ -51,8 +51,6 @@ constexpr nanoseconds kLongestLastDrain = std::chrono::minutes(2);
 constexpr nanoseconds kOneSignal = seconds(3);
 // How long the last look at the allocation's end may hold the drain up.
 constexpr nanoseconds kLastLook = seconds(5);
-// For record and log, which may lie on a file system that hangs.
-constexpr seconds kLastMoment{2};
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "hotplated: %s\n", std::string(status.message()).c_str());
@@ -95,6 +93,7 @@ class Daemon {
   void TellWhatWasSaved();
   void SayGoodbye();
   Control::Wish ListenUntil(core::SteadyTime last);
+  void Signalled();
   [[noreturn]] void Leave();
 
   const Config& config_;
@@ -343,7 +342,7 @@ void Daemon::AskWhenItIsKilled(const std::stop_token& stop) {
 }
 
 LastMoments Daemon::Moments() const {
-  return Divide(signalled_ && !allocation_.empty() ? kill_wait_.load() : nanoseconds(kSlurmKillWait));
+  return Divide(signalled_ && !allocation_.empty() ? kill_wait_.load() : nanoseconds(kUnhurried));
 }
 
 std::optional<nanoseconds> Daemon::Left() const {
@@ -390,12 +389,13 @@ bool Daemon::EndIsNear(nanoseconds& left) {
 }
 
 void Daemon::Serve() {
+  log_->info("{}", WhenUnused(config_));
   const std::string idle = "idle for " + FormatDuration(config_.idle_timeout) + ": no job, upload or download";
   for (;;) {
     const Control::Wish wish = control_->Wait(kTick);
     switch (wish.kind) {
       case Control::Wish::Kind::kSignal:
-        signalled_ = clock_.Now();
+        Signalled();
         [[fallthrough]];
       case Control::Wish::Kind::kShutdown:
         return Drain(TimeoutOf(wish), wish.reason, true);
@@ -527,7 +527,7 @@ Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
   const core::SteadyTime now = clock_.Now();
   if (wish.kind == Control::Wish::Kind::kSignal) {
     if (!signalled_) {
-      signalled_ = now;
+      Signalled();
     } else if (wish.reason == "SIGINT" || now - *signalled_ >= kOneSignal) {
       log_->warn("{} again while draining: leaving at once", wish.reason);
       Leave();
@@ -540,6 +540,17 @@ Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
     Leave();
   }
   return wish;
+}
+
+// The first time. Each of the last moments is bounded where it is waited for; together they are bounded here, whatever
+// this thread does then: a line of the log may go to a file system that hangs, and every lock may be held.
+void Daemon::Signalled() {
+  signalled_ = clock_.Now();
+  if (allocation_.empty()) return;
+  std::thread([end = std::chrono::steady_clock::now() + Moments().all()] {
+    std::this_thread::sleep_until(end);
+    std::_Exit(kExitOk);
+  }).detach();
 }
 
 // The record goes first, then the process, without waiting for a lane that may sit in a call which cannot be
@@ -556,7 +567,7 @@ void Daemon::Leave() {
     log_->flush();
     done->set_value();
   }).detach();
-  done->get_future().wait_for(kLastMoment);
+  done->get_future().wait_for(Moments().last);
   std::_Exit(kExitOk);
 }
 

@@ -7,6 +7,11 @@
 
 namespace hotplate::server {
 
+std::string WhenUnused(const Config& config) {
+  if (config.idle_timeout.count() == 0) return "never ends itself for want of use (--idle-timeout 0)";
+  return "ends itself after " + FormatDuration(config.idle_timeout) + " without use";
+}
+
 std::string Listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 20;
   std::string list;

@@ -1,13 +1,17 @@
-// What a daemon that ends says of what it held.
+// What a daemon says of its end: when that may come, and then of what it held.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "server/config.h"
 #include "server/core/engine.h"
 #include "server/saved_arrays.h"
 
 namespace hotplate::server {
+
+// What comes of not using it.
+std::string WhenUnused(const Config& config);
 
 // The first of them, as a list for people.
 std::string Listed(const std::vector<std::string>& names);

@@ -469,7 +469,17 @@ class Flags(harness.Case):
         daemon = self.start_daemon("--idle-timeout", "1s", name="idle")
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
         self.assertFalse(self.record_path("idle").exists())
+        self.assertIn("ends itself after 1s without use", self.log("idle"))
 
+    def test_a_daemon_says_whether_it_ends_itself(self):
+        for timeout, logged, shown in (("90m", "ends itself after 90m without use", "ends itself after "),
+                                       ("0", "never ends itself for want of use (--idle-timeout 0)", "never ends itself")):
+            name = f"idle{timeout}"
+            daemon = self.start_daemon("--idle-timeout", timeout, name=name)
+            status = self.hotplate("--server", name, "status")
+            self.assertRegex(status, f"idle .*; {shown}")
+            self.assertIn(logged, self.log(name))
+            self.stop_daemon(daemon)
 
     def test_looking_on_keeps_no_daemon_alive(self):
         daemon = self.start_daemon("--idle-timeout", "2s", name="watched")

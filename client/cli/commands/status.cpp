@@ -52,8 +52,9 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
   table.Row({"arrays", std::to_string(arrays.arrays_size()) + ", " + Bytes(static_cast<double>(arrays.bytes_held())) +
                            " of " + Bytes(static_cast<double>(arrays.bytes_limit()))});
   std::string idle = SecondsText(info.idle_seconds());
-  if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
-    idle += "; ends itself after " + SecondsText(static_cast<double>(info.idle_timeout().seconds()));
+  const double timeout =
+      static_cast<double>(info.idle_timeout().seconds()) + static_cast<double>(info.idle_timeout().nanos()) * 1e-9;
+  idle += timeout > 0 ? "; ends itself after " + SecondsText(timeout) : "; never ends itself";
   table.Row({"idle", idle});
   return page + table.Text();
 }

@@ -61,15 +61,31 @@ TEST_F(AskKillWaitTest, ItsOwnWordsWhenItFails) {
 }
 
 TEST(LastMomentsTest, AllOfThemAreWithinTheKillWait) {
-  for (const int wait : {1, 5, 10, 30, 60, 600}) {
+  for (const int wait : {1, 2, 5, 10, 30, 60, 600, 65533}) {
     const LastMoments moments = Divide(seconds(wait));
-    // Jobs, arrays and the goodbye, each to its last resort.
-    EXPECT_LT(moments.jobs + moments.after + moments.goodbye + 3 * moments.resort, seconds(wait)) << wait;
+    // Jobs, arrays and the goodbye, each to its last resort, and then the record.
+    const core::nanoseconds all = moments.jobs + moments.resort + moments.after + moments.resort + moments.goodbye +
+                                  moments.resort + moments.last;
+    EXPECT_EQ(moments.all(), all) << wait;
+    EXPECT_LE(all, core::nanoseconds(seconds(wait)) * 5 / 6) << wait;
     EXPECT_GT(moments.jobs, seconds(wait) / 2) << wait;
+    for (const core::nanoseconds part : {moments.after, moments.goodbye, moments.resort, moments.last}) {
+      EXPECT_GT(part, core::nanoseconds(0)) << wait;
+    }
   }
-  EXPECT_EQ(Divide(seconds(30)).jobs, seconds(20));
+  EXPECT_LE(Divide(seconds(30)).all(), seconds(25));
+  EXPECT_LT(Divide(seconds(5)).all(), seconds(5));
+}
+
+TEST(LastMomentsTest, AreWhatTheyAreSaidToBe) {
+  EXPECT_EQ(Divide(seconds(30)).jobs, seconds(18));
   EXPECT_EQ(Divide(seconds(30)).after, seconds(2));
-  EXPECT_EQ(Divide(seconds(0)).jobs, seconds(0));
+  EXPECT_EQ(Divide(seconds(0)).jobs, Divide(seconds(1)).jobs);
+}
+
+TEST(LastMomentsTest, UnhurriedIsLessThanTheMarginBeforeTheAllocationsEnd) {
+  const LastMoments moments = Divide(kUnhurried);
+  EXPECT_LT(moments.all() - moments.jobs, seconds(15));
 }
 
 }  // namespace
