@@ -5,15 +5,19 @@ user="bob" where somebody else types it. Programs come from HOTPLATE_BIN_DIR (ct
 """
 
 import base64
+import contextlib
 import datetime
 import importlib.util
 import json
 import os
 import pathlib
+import pty
 import shlex
 import signal
 import struct
 import sys
+import threading
+import time
 import unittest
 
 import lab as labs
@@ -47,6 +51,11 @@ def npy(values):
     """A file's bytes, float64."""
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({len(values)},), }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}d", *values)
+
+
+def end_warning(end):
+    """What the daemon says 10 and 2 minutes before an allocation's end, and at no other time."""
+    return f"the allocation ends at {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(end))}: what runs then is cancelled"
 
 
 def seconds(timestamp):
@@ -93,6 +102,32 @@ class SlurmCase(e2e.Case):
         self.processes.append(process)
         return process
 
+    @contextlib.contextmanager
+    def on_terminal(self, *words, **options):
+        """Starts it on a terminal of its own: (process, what has been seen there so far, what types there)."""
+        keyboard, terminal = pty.openpty()
+        try:
+            process = self.start(*words, stdin=terminal, stdout=terminal, stderr=terminal, **options)
+        finally:
+            os.close(terminal)
+        seen = bytearray()
+
+        def read():
+            try:
+                while block := os.read(keyboard, 4096):
+                    seen.extend(block)
+            except OSError:
+                pass  # the last writer has closed it
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        try:
+            yield process, seen, lambda text: os.write(keyboard, text)
+        finally:
+            process.kill()
+            process.wait()
+            reader.join(PATIENCE)
+            os.close(keyboard)
+
     @classmethod
     def sbatch(cls, *words, user=None, **options):
         """Submits on the login node; the job's id."""
@@ -123,6 +158,12 @@ class SlurmCase(e2e.Case):
     def set_limit(cls, job, minutes):
         cls.lab.lines("scontrol", "update", f"JobId={job}", f"TimeLimit={minutes}")
         return cls.slurms_end(job)
+
+    @classmethod
+    def leave(cls, job, minutes):
+        """As set_limit, but counted from now: that many minutes are left, or up to one less."""
+        [begin] = cls.lab.run("login", ["squeue", "-h", "-j", str(job), "-o", "%S"], env={"SLURM_TIME_FORMAT": "%s"}, check=True).stdout.split()
+        return cls.set_limit(job, int(time.time() - int(begin)) // 60 + minutes)
 
     def wait_for_end(self, job, end):
         """Until the daemon knows that end, and says so."""
@@ -181,6 +222,10 @@ class SlurmCase(e2e.Case):
     def strays(cls, node):
         """What runs on the node besides Slurm's own daemon."""
         return {pid: words for pid, words in cls.lab.hosts[node].processes().items() if not words.startswith("slurmd ")}
+
+    def no_process_left(self, *nodes):
+        """Waits until nothing runs on the nodes that a job has brought there, whatever tells Slurm which processes are a job's."""
+        wait_until(lambda: not any(self.strays(node) for node in nodes), f"no process was left on {nodes}")
 
     # Files in homes.
 
