@@ -2,7 +2,7 @@
 
 #include "kernels/array/quoted.h"
 #include "kernels/status.h"
-#include "process/run_program.h"
+#include "kernels/process/run_program.h"
 #include "server/config.h"
 
 namespace hotplate::server {

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <optional>
 
-#include "process/run_program.h"
+#include "kernels/process/run_program.h"
 
 extern char** environ;
 

@@ -5,12 +5,12 @@ usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits 
 
 Who may include whom, innermost first:
   kernels/array   the standard library and POSIX
-  process         absl
+  kernels/process absl
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
-  server          the core, kernels, process, absl, protobuf, gRPC, any library
+  server          the core, kernels, kernels/process, absl, protobuf, gRPC, any library
   client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
-  client/cli      client/lib, kernels/array, process, absl, protobuf, any library
+  client/cli      client/lib, kernels/array and /process, absl, protobuf, any library
 Tests may include anything. Preprocessor questions about CUDA are asked in kernels/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("kernels", "process", "server", "client")
+FOLDERS = ("kernels", "server", "client")
 SUFFIXES = {".h", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
@@ -36,7 +36,7 @@ NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|
 
 def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
-    for folder in ("kernels/array", "kernels", "process", "server/core", "server", "client/lib", "client/cli", "client", "tests"):
+    for folder in ("kernels/array", "kernels/process", "kernels", "server/core", "server", "client/lib", "client/cli", "client", "tests"):
         if path.startswith(folder + "/"):
             return folder
     if path.startswith(("grpc/", "grpcpp/", "grpc++/")) or path.endswith(".grpc.pb.h"):
@@ -60,13 +60,13 @@ EVERYBODY = {"the standard library"}
 KERNELS = {"kernels", "kernels/array"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
+    ("kernels/process", EVERYBODY | {"kernels/process", "absl"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
-    ("process", EVERYBODY | {"process", "absl"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
-    ("server", EVERYBODY | KERNELS | {"server", "server/core", "process", "absl", "protobuf", "gRPC", "libcrypto",
-                                      "other library", "numeric library"}),
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "kernels/process", "absl", "protobuf", "gRPC",
+                                      "libcrypto", "other library", "numeric library"}),
     ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
-    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "process", "absl", "protobuf",
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/process", "absl", "protobuf",
                                 "libcrypto", "other library", "numeric library"}),
 )
 

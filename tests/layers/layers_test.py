@@ -16,7 +16,7 @@ class TreeTest(unittest.TestCase):
 
     def test_every_folder_has_sources_to_check(self):
         found = check_layers.sources(ROOT)
-        for folder in ("kernels/array", "kernels", "process", "server/core", "client/lib"):
+        for folder in ("kernels/array", "kernels/process", "kernels", "server/core", "client/lib"):
             self.assertTrue(any(file.startswith(folder + "/") for file in found), f"no sources in {folder}")
 
 
@@ -83,13 +83,13 @@ class PlantedTest(unittest.TestCase):
         self.assert_allowed("client/cli/run.cpp", '#include <CLI/CLI.hpp>\n#include "hotplate/v1/jobs.pb.h"')
 
     def test_programs_are_run_by_the_daemon_and_the_command(self):
-        include = '#include "process/run_program.h"'
+        include = '#include "kernels/process/run_program.h"'
         for file in ("kernels/device.cpp", "server/core/engine.cpp", "client/lib/client.cpp"):
             self.assert_found(file, include)
         for file in ("server/allocation_end.cpp", "client/cli/scheduler/slurm.cpp"):
             self.assert_allowed(file, include)
-        self.assert_found("process/run_program.cpp", '#include "server/core/types.h"')
-        self.assert_found("process/run_program.cpp", '#include "hotplate/v1/jobs.pb.h"')
+        self.assert_found("kernels/process/run_program.cpp", '#include "server/core/types.h"')
+        self.assert_found("kernels/process/run_program.cpp", '#include "hotplate/v1/jobs.pb.h"')
 
     def test_a_path_beside_the_file_counts_from_the_root(self):
         self.assert_found("client/lib/a.cpp", '#include "../../server/core/types.h"',

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "process/run_program.h"
+#include "kernels/process/run_program.h"
 
 namespace hotplate::cli {
 

@@ -1,4 +1,4 @@
-#include "process/run_program.h"
+#include "kernels/process/run_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
