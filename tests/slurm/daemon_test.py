@@ -5,7 +5,7 @@ what it saves when it ends. What befalls it at the end itself is in limits_test.
 import stat
 
 import harness
-from harness import LONG_JOB, NO_END_TIME, TRY_LATER, npy, wait_until
+from harness import LONG_JOB, NO_END_TIME, TRY_LATER, end_warning, npy, wait_until
 
 RUN = ("run", "integrate2d", "--n", "1000")
 CANNOT_START = 4
@@ -36,7 +36,11 @@ class Daemon(harness.SlurmCase):
         job, record = self.serving("--squeue-interval", "1s", sbatch=["--time=30"])
         server = ("--server", record["name"])
         self.wait_for_end(job, self.slurms_end(job))
-        self.hotplate(*RUN, "--time-limit", "45m", *server, code=TRY_LATER, says=["45m", "that are left of the allocation", "ends at"])
+        # Of the 30 minutes it is some that are left, less what the daemon needs.
+        code, _, err = self.run_command(*RUN, "--time-limit", "45m", *server)
+        self.assertEqual(code, TRY_LATER, err)
+        self.assertRegex(err, r"a time limit of 45m is longer than the 2\dm[\d.]+s that are left of the allocation, which ends at "
+                              r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
         self.hotplate(*RUN, "--time-limit", "20m", *server)
         self.wait_for_end(job, self.set_limit(job, 60))
         self.hotplate(*RUN, "--time-limit", "45m", *server)
@@ -44,11 +48,17 @@ class Daemon(harness.SlurmCase):
         work = self.answer("submit", *LONG_JOB, *server)["jobId"]
         watch = self.start("watch", work, *server)
         wait_until(lambda: self.answer("show", work, *server)["state"] == "RUNNING", "the job ran")
-        self.wait_for_end(job, self.set_limit(job, 8))
-        wait_until(lambda: "the allocation ends at" in self.output(job).split("no longer")[-1], "the log warned of the end")
+        ends = [self.leave(job, 9)]
+        self.wait_for_end(job, ends[0])
+        wait_until(lambda: end_warning(ends[0]) in self.output(job), "the log warned 10 minutes before the end")
+        # The second warning is of its own: nothing was said when the first end came nearer.
+        ends.append(self.leave(job, 2))
+        self.wait_for_end(job, ends[1])
+        wait_until(lambda: end_warning(ends[1]) in self.output(job), "the log warned 2 minutes before the end")
         self.hotplate("cancel", work, *server)
         out, err = watch.communicate(timeout=harness.PATIENCE)
-        self.assertIn("the allocation ends at", out + err)
+        for end in ends:
+            self.assertEqual((out + err).count(end_warning(end)), 1, out + err)
         self.assertEqual(self.records(job)[0]["generation"], record["generation"])
 
     def test_a_squeue_that_fails_is_said_once(self):

@@ -3,7 +3,7 @@
 all of these daemons are started together, and each test waits for the end of its own."""
 
 import harness
-from harness import CANCELLED, LONG_JOB, NO_DAEMON, NO_END_TIME, npy, wait_until
+from harness import CANCELLED, LONG_JOB, NO_DAEMON, NO_END_TIME, end_warning, npy, wait_until
 
 
 class Limits(harness.SlurmCase):
@@ -21,7 +21,7 @@ class Limits(harness.SlurmCase):
                               "--log-file $PWD/step.log\n")
         # These look at the time by themselves.
         watchful = ("--squeue-interval", "1s")
-        cls.idle = cls.submit(*watchful, "--drain-timeout", "5s", sbatch=["-w", "gpu2", "--time=1"])
+        cls.idle = cls.submit(*watchful, "--drain-timeout", "5s", sbatch=["-w", "gpu2", "--time=30"])
         cls.draining = cls.submit(*watchful, sbatch=["-w", "gpu2", "--time=1"])
         cls.shortened = cls.submit(*watchful, "--drain-timeout", "1m", sbatch=["-w", "gpu2", "--time=30"])
         for job in (cls.warned, cls.unwarned, cls.step, cls.idle, cls.draining, cls.shortened):
@@ -36,6 +36,9 @@ class Limits(harness.SlurmCase):
         work = {job: self.answer("submit", *LONG_JOB, "--server", f"lab-{job}")["jobId"]
                 for job in (self.step, self.idle, self.draining, self.shortened)}
         cls.watches = {job: self.start("watch", work[job], "--server", f"lab-{job}") for job in (self.idle, self.draining)}
+        # What its watcher is told has to come when there is one.
+        wait_until(lambda: self.answer("show", work[self.idle], "--server", f"lab-{self.idle}")["state"] == "RUNNING", "the work ran")
+        cls.idles_end = self.leave(self.idle, 2)
         for job in (self.draining, self.shortened):
             self.wait_for_end(job, self.slurms_end(job))
             self.start("down", "--drain-timeout", "10m", "--server", f"lab-{job}")
@@ -66,7 +69,9 @@ class Limits(harness.SlurmCase):
     def test_drains_in_time_without_a_signal(self):
         said = self.completed(self.idle)
         self.assertIn("draining: the allocation ends at", said)
-        self.assertIn("the allocation ends at", self.watched(self.idle))
+        told = self.watched(self.idle)
+        self.assertIn(end_warning(self.idles_end), told)
+        self.assertIn("draining: the allocation ends at", told)
         self.assertTrue(self.saved(self.idle), said)
 
     def test_a_drain_is_not_longer_than_the_allocation(self):
@@ -107,8 +112,7 @@ class Limits(harness.SlurmCase):
     def test_nothing_is_left_on_the_nodes(self):
         for job in (self.warned, self.unwarned, self.step, self.idle, self.draining, self.shortened):
             self.wait_for_job(job, *harness.OVER)
-        if self.lab.cgroups:
-            wait_until(lambda: not self.strays("gpu1") and not self.strays("gpu2"), "no process was left on the nodes")
+        self.no_process_left("gpu1", "gpu2")
 
 
 if __name__ == "__main__":

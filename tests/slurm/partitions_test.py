@@ -1,5 +1,6 @@
 """Queue waits from the accounting of a real Slurm: what jobs have waited for, and what is said where there is no accounting."""
 
+import re
 import signal
 
 import harness
@@ -164,6 +165,12 @@ os.execv("/usr/bin/sacct", ["sacct", *sys.argv[1:]])
         env |= {"BEARS": "0", "XDG_CACHE_HOME": str(folder / "other")}
         self.hotplate("partitions", "--since", "1h", "--timeout", "1s", env=env, code=harness.REFUSED_BY_SLURM,
                       says=("had no answer within", "--timeout"))
+        # On a terminal there is a bar meanwhile, which leaves nothing behind.
+        with self.on_terminal("partitions", "--since", "2d", "--timeout", "10m", env=env | {"TERM": "xterm"}) as (process, seen, _):
+            harness.wait_until(lambda: re.search(rb"reading sacct  .* 0 %   from \w+ \d{4}-\d\d-\d\d \d\d:\d\d", seen), "it showed how far it is")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(harness.PATIENCE), harness.INTERRUPTED, seen.decode())
+        self.assertIn(b"\r\x1b[K", bytes(seen).rpartition(b"reading sacct")[2])
         # Interrupted, it ends at once, and so does sacct.
         process = self.start("partitions", "--since", "2d", "--timeout", "10m", env=env)
         before = len(asked.read_text().split())
