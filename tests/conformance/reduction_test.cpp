@@ -1,0 +1,93 @@
+// What the suite of cases cannot see of reduce and norm: the same bits from any number of threads, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "kernels/status.h"
+#include "tests/conformance/launch.h"
+
+namespace hotplate::conformance {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::byte> ResultWith(int threads, const std::string& kernel, const Case& test_case) {
+  const std::unique_ptr<Device> device = OpenCpuDevice({.lanes = 1, .threads = threads});
+  const std::unique_ptr<Lane> lane = device->OpenLane().value();
+  absl::StatusOr<Launch> launch = Prepare(kernel, test_case, *device);
+  EXPECT_TRUE(launch.ok()) << launch.status();
+  if (!launch.ok()) return {};
+  TaskControl control;
+  const Report report = launch->Run(*lane, control);
+  EXPECT_TRUE(report.outcome.ok()) << report.outcome.message();
+  const TestArray& y = launch->outputs.at("y");
+  std::vector<std::byte> bytes(y.bytes());
+  std::memcpy(bytes.data(), y.data(), y.bytes());
+  return bytes;
+}
+
+Case Of(DType dtype, const Shape& shape, std::map<std::string, ParamValue> params) {
+  return {.name = "threads", .params = std::move(params), .inputs = [=](std::mt19937_64& random) {
+            TestArray x({.dtype = dtype, .shape = shape});
+            FillUniform(x, -1, 1, random);
+            return std::map<std::string, TestArray>{{"x", std::move(x)}};
+          }};
+}
+
+TEST(Reduction, HasTheSameBitsFromAnyNumberOfThreads) {
+  const std::string first = "0";
+  const std::pair<std::string, Case> calls[] = {
+      {"reduce", Of(DType::kFloat32, {900'001}, {{"operation", std::string("sum")}})},
+      {"reduce", Of(DType::kFloat64, {900'001}, {{"operation", std::string("std")}})},
+      {"reduce", Of(DType::kFloat32, {1100, 701}, {{"operation", std::string("mean")}, {"axis", first}})},
+      {"norm", Of(DType::kFloat64, {900'001}, {{"ord", std::string("2")}})},
+      {"norm", Of(DType::kFloat64, {1100, 701}, {{"ord", std::string("p")}, {"axis", first}})},
+  };
+  for (const auto& [kernel, call] : calls) {
+    const std::vector<std::byte> one = ResultWith(1, kernel, call);
+    EXPECT_FALSE(one.empty());
+    for (const int threads : {2, 3, 7}) EXPECT_EQ(ResultWith(threads, kernel, call), one) << kernel << " " << threads;
+  }
+}
+
+// The sentence of a refusal, and the field that it is for.
+std::string Refusal(const std::string& kernel, const Shape& shape, const std::map<std::string, ParamValue>& params) {
+  const absl::Status status =
+      (*BuiltinCatalog().Find(kernel))
+          ->Bind(params, {{"x", {.dtype = DType::kFloat32, .shape = shape}}}, HOTPLATE_PRECISION_DEFAULT)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  const std::vector<FieldViolation> violations = Violations(status);
+  return violations.empty() ? status.ToString() : violations.front().field + ": " + violations.front().description;
+}
+
+TEST(Reduction, RefusesAnAxisThatIsNotThere) {
+  EXPECT_EQ(Refusal("reduce", {4, 5}, {{"axis", std::string("2")}}),
+            "params.axis: reduce: axis is 2, and the array [4, 5] has no such axis; it must be all or from -2 to 1");
+  EXPECT_THAT(Refusal("norm", {4, 5}, {{"axis", std::string("-3")}}), HasSubstr("axis is -3"));
+  EXPECT_THAT(Refusal("reduce", {}, {{"axis", std::string("0")}}), HasSubstr("it must be all"));
+  EXPECT_THAT(Refusal("norm", {7}, {{"axis", std::string("matrices")}, {"ord", std::string("fro")}}),
+              HasSubstr("needs at least 2 dimensions"));
+}
+
+TEST(Reduction, RefusesAnExtremeOfNothing) {
+  for (const char* operation : {"min", "max", "argmin", "argmax"}) {
+    EXPECT_THAT(Refusal("reduce", {0}, {{"operation", std::string(operation)}}),
+                HasSubstr(std::string("there is no ") + operation + " of no elements"));
+  }
+  EXPECT_THAT(Refusal("reduce", {3, 0}, {{"operation", std::string("max")}, {"axis", std::string("1")}}),
+              HasSubstr("along axis 1"));
+  EXPECT_THAT(Refusal("norm", {0}, {{"ord", std::string("inf")}}), HasSubstr("no norm inf of no elements"));
+  EXPECT_THAT(Refusal("norm", {4, 0}, {{"ord", std::string("1")}, {"axis", std::string("matrices")}}),
+              HasSubstr("no norm 1 of no elements"));
+}
+
+TEST(Reduction, RefusesANormThatVectorsOrMatricesDoNotHave) {
+  EXPECT_THAT(Refusal("norm", {4, 5}, {{"ord", std::string("2")}, {"axis", std::string("matrices")}}),
+              HasSubstr("params.ord: norm: ord is 2, and of matrices there are fro, 1 and inf"));
+  EXPECT_THAT(Refusal("norm", {4, 5}, {{"ord", std::string("fro")}}), HasSubstr("which is a norm of matrices"));
+}
+
+}  // namespace
+}  // namespace hotplate::conformance
