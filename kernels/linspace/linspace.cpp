@@ -44,7 +44,8 @@ ParamSpec Number(const char* name, std::optional<ParamValue> default_value, cons
 KernelSpec Spec() {
   return KernelSpecBuilder("linspace", "num evenly spaced numbers from start to stop")
       .Docs(
-          "numpy.linspace, made where it is used. stop is the last element unless endpoint is off. Computed in float64 "
+          "numpy.linspace, made where it is used. stop is the last element unless include_stop (NumPy's endpoint) is "
+          "off. Computed in float64 "
           "and then rounded to the dtype, down for integers, as NumPy does.")
       .Param(Number("start", 0.0, "the first element"))
       .Param(Number("stop", {}, "the last element, or where a next one would be"))
@@ -55,7 +56,7 @@ KernelSpec Spec() {
               .maximum = static_cast<double>(kMaxArrayBytes),
               .choices = {},
               .docs = "how many"})
-      .Param({.name = "endpoint",
+      .Param({.name = "include_stop",
               .type = ParamType::kBool,
               .default_value = true,
               .minimum = {},

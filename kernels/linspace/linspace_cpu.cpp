@@ -47,7 +47,7 @@ HOTPLATE_MULTIVERSION void Range(Linspace<std::int64_t> functor, std::size_t beg
 template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const Linspace<T> functor =
-      LinspaceOf<T>(call.Float("start"), call.Float("stop"), call.Int("num"), call.Bool("endpoint"));
+      LinspaceOf<T>(call.Float("start"), call.Float("stop"), call.Int("num"), call.Bool("include_stop"));
   Elementwise(context, call.Output<T>("out"), kSerialBelow,
               [=](std::size_t begin, T* to, std::size_t count) { Range(functor, begin, to, count); });
   return Outcome::Ok();

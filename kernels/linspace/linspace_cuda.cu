@@ -8,7 +8,7 @@ namespace {
 template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
   return elementwise::LaunchIndexed(
-      LinspaceOf<T>(call.Float("start"), call.Float("stop"), call.Int("num"), call.Bool("endpoint")),
+      LinspaceOf<T>(call.Float("start"), call.Float("stop"), call.Int("num"), call.Bool("include_stop")),
       call.Output<T>("out"), context);
 }
 

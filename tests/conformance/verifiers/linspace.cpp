@@ -52,7 +52,7 @@ std::vector<Case> LinspaceCases() {
                                     {"start", numbers.start},
                                     {"stop", numbers.stop},
                                     {"num", numbers.num},
-                                    {"endpoint", endpoint}},
+                                    {"include_stop", endpoint}},
                          .inputs = [](std::mt19937_64&) { return std::map<std::string, TestArray>{}; }});
       };
       for (const Numbers& numbers : {Numbers{"empty", 0, 1, 0},
@@ -83,14 +83,14 @@ Verdict VerifyLinspace(const Executed& executed) {
   const BoundCall& call = executed.call;
   const TestArray& out = executed.Output("out");
   const double start = call.Float("start"), stop = call.Float("stop");
-  const std::vector<double> expected = AsNumPy(start, stop, call.Int("num"), call.Bool("endpoint"));
+  const std::vector<double> expected = AsNumPy(start, stop, call.Int("num"), call.Bool("include_stop"));
   Verdict verdict;
   verdict.Add(out.signature().shape == Shape{call.Int("num")} ? 0 : 2,
               [&] { return "it is " + ToString(out.signature()); });
   WithType(out.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto elements = out.Elements<T>();
-    const std::int64_t parts = call.Bool("endpoint") ? call.Int("num") - 1 : call.Int("num");
+    const std::int64_t parts = call.Bool("include_stop") ? call.Int("num") - 1 : call.Int("num");
     for (std::size_t i = 0; i < elements.size(); ++i) {
       T value;
       if constexpr (std::is_integral_v<T>) {
