@@ -11,7 +11,7 @@ packages=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler         # the wire
   libabsl-dev libssl-dev zlib1g-dev                                              # named by CMake beside gRPC's own use
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
-  libopenblas-openmp-dev                                                         # matmul on a CPU
+  libopenblas-openmp-dev libhwy-dev                                              # matmul and sort on a CPU
   libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
   python3 python3-numpy jq                                                       # the independent side of the tests
 )

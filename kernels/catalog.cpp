@@ -15,6 +15,8 @@
 #include "kernels/selu/selu.h"
 #include "kernels/spec.h"
 #include "kernels/solve/solve.h"
+#include "kernels/sort/sort.h"
+#include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/svd/svd.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -38,6 +40,8 @@ const Catalog& BuiltinCatalog() {
       reduce::Spec(),
       selu::Spec(),
       solve::Spec(),
+      sort::Spec(),
+      sort_by_key::Spec(),
       svd::Spec(),
       trig_identity::Spec(),
       vector_add::Spec(),

@@ -12,6 +12,8 @@ find_package(tomlplusplus REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+find_file(HOTPLATE_VQSORT_HEADER hwy/contrib/sort/vqsort-inl.h REQUIRED)  # Highway, of which only headers are used
+mark_as_advanced(HOTPLATE_VQSORT_HEADER)
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
 if(HOTPLATE_TESTS)
   find_package(GTest REQUIRED)

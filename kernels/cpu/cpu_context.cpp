@@ -50,15 +50,16 @@ void CpuContext::Ranges(std::size_t count, const void* body, RangeBody call) {
   Share((count + range - 1) / range, [=](std::size_t i) { call(body, i * range, std::min(count, (i + 1) * range)); });
 }
 
-bool CpuContext::Chunks(std::size_t count, std::size_t chunk, const void* body, RangeBody call) {
+bool CpuContext::Chunks(std::size_t count, std::size_t chunk, Part part, const void* body, RangeBody call) {
   chunk = std::max<std::size_t>(chunk, 1);
   const std::size_t chunks = count / chunk + (count % chunk != 0);
   std::atomic<std::size_t> done{0};
   const auto one = [&](std::size_t i) {
     if (cancelled()) return;
     call(body, i * chunk, std::min(count, (i + 1) * chunk));
-    // Whoever is late may store an older figure; 1 is stored below.
-    Progress(static_cast<double>(done.fetch_add(1, std::memory_order_relaxed) + 1) / static_cast<double>(chunks));
+    // Whoever is late may store an older figure; the last is stored below.
+    const std::size_t now = done.fetch_add(1, std::memory_order_relaxed) + 1;
+    Progress(part.from + (part.to - part.from) * static_cast<double>(now) / static_cast<double>(chunks));
   };
   if (chunks <= 1) {
     for (std::size_t i = 0; i < chunks; ++i) one(i);
@@ -66,7 +67,7 @@ bool CpuContext::Chunks(std::size_t count, std::size_t chunk, const void* body, 
     Share(chunks, one);
   }
   if (done.load(std::memory_order_relaxed) != chunks) return false;
-  Progress(1);
+  Progress(part.to);
   return true;
 }
 

@@ -75,11 +75,15 @@ class CpuContext {
   }
 
   // Calls body(begin, end) for consecutive ranges of at most `chunk`, each on the next thread that is free, and polls
-  // the cancel flag before each: a chunk should take a few milliseconds. Reports progress. Waits; false if it was
-  // cancelled before everything was done. Keeps to this thread if there is only one chunk.
+  // the cancel flag before each: a chunk should take a few milliseconds. Reports progress, `part` being what these
+  // chunks are of the whole. Waits; false if it was cancelled before everything was done. Keeps to this thread if there
+  // is only one chunk.
+  struct Part {
+    double from = 0, to = 1;
+  };
   template <typename Body>
-  bool ParallelChunks(std::size_t count, std::size_t chunk, const Body& body) {
-    return Chunks(count, chunk, &body, [](const void* b, std::size_t begin, std::size_t end) {
+  bool ParallelChunks(std::size_t count, std::size_t chunk, const Body& body, Part part = {0, 1}) {
+    return Chunks(count, chunk, part, &body, [](const void* b, std::size_t begin, std::size_t end) {
       (*static_cast<const Body*>(b))(begin, end);
     });
   }
@@ -90,7 +94,7 @@ class CpuContext {
   // Calls `body` for 0 to pieces - 1, each on the next thread that is free.
   template <typename Body>
   void Share(std::size_t pieces, const Body& body);
-  bool Chunks(std::size_t count, std::size_t chunk, const void* body, RangeBody call);
+  bool Chunks(std::size_t count, std::size_t chunk, Part part, const void* body, RangeBody call);
 
   ThreadBudget& budget_;
   hotplate_control& control_;

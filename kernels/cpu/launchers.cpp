@@ -15,6 +15,8 @@
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
 #include "kernels/solve/solve.h"
+#include "kernels/sort/sort.h"
+#include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/svd/svd.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -38,6 +40,8 @@ std::span<const Launcher> Launchers() {
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"selu", selu::RunCpu},
       {"solve", solve::RunCpu, solve::PlanCpu},
+      {"sort", sort::RunCpu, sort::PlanCpu},
+      {"sort_by_key", sort_by_key::RunCpu, sort_by_key::PlanCpu},
       {"svd", svd::RunCpu, svd::PlanCpu},
       {"trig_identity", trig_identity::RunCpu},
       {"vector_add", vector_add::RunCpu},

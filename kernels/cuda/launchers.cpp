@@ -22,6 +22,10 @@
 #include "kernels/selu/selu.h"
 #include "kernels/solve/solve.h"
 #include "kernels/solve/solve_cuda.h"
+#include "kernels/sort/radix_cuda.h"
+#include "kernels/sort/sort.h"
+#include "kernels/sort_by_key/sort_by_key.h"
+#include "kernels/sort_by_key/sort_by_key_cuda.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
@@ -47,6 +51,8 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},
       {"selu", selu::RunCuda},
       {"solve", solve::RunCuda, solve::ScratchCuda, &kCusolver, solve::LaneScratchCuda, solve::FinishCuda},
+      {"sort", sort::RunCuda, sort::ScratchCuda},
+      {"sort_by_key", sort_by_key::RunCuda, sort_by_key::ScratchCuda},
       {"svd", svd::RunCuda, svd::ScratchCuda, &kCusolver, svd::LaneScratchCuda, svd::FinishCuda},
       {"trig_identity", trig_identity::RunCuda},
       {"vector_add", vector_add::RunCuda},

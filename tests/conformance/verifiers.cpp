@@ -19,6 +19,8 @@ std::span<const KernelSuite> KernelSuites() {
       {"reduce", ReduceCases, VerifyReduce},
       {"selu", SeluCases, VerifySelu},
       {"solve", SolveCases, VerifySolve},
+      {"sort", SortCases, VerifySort},
+      {"sort_by_key", SortByKeyCases, VerifySortByKey},
       {"svd", SvdCases, VerifySvd},
       {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},
       {"vector_add", VectorAddCases, VerifyVectorAdd},

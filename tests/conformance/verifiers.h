@@ -50,6 +50,12 @@ Verdict VerifySelu(const Executed& executed);
 std::vector<Case> SolveCases();
 Verdict VerifySolve(const Executed& executed);
 
+std::vector<Case> SortCases();
+Verdict VerifySort(const Executed& executed);
+
+std::vector<Case> SortByKeyCases();
+Verdict VerifySortByKey(const Executed& executed);
+
 std::vector<Case> SvdCases();
 Verdict VerifySvd(const Executed& executed);
 

@@ -13,6 +13,8 @@
 #include "kernels/random/random_cuda.cu"
 #include "kernels/reduce/reduce_cuda.cu"
 #include "kernels/selu/selu_cuda.cu"
+#include "kernels/sort/sort_cuda.cu"
+#include "kernels/sort_by_key/sort_by_key_cuda.cu"
 #include "kernels/solve/solve_cuda.cu"
 #include "kernels/svd/svd_cuda.cu"
 #include "kernels/trig_identity/trig_identity_cuda.cu"

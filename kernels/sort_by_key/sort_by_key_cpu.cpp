@@ -1,0 +1,143 @@
+// Keys are sorted with their indices, and then both keys and values are fetched by these. A key of 32 bits and its
+// index are one number for sort's own sort; keys of 64 bits go through a radix sort. Scratch: entries twice, for long
+// rows those of one row; for the radix sort its counts in front.
+#include "kernels/cpu/cpu_context.h"
+#include "kernels/device.h"
+#include "kernels/sort/merge_cpu.h"
+#include "kernels/sort/sort_order.h"
+#include "kernels/sort/sort_rows.h"
+#include "kernels/sort_by_key/radix_cpu.h"
+#include "kernels/sort_by_key/sort_by_key.h"
+
+namespace hotplate::sort_by_key {
+namespace {
+
+using sort::kSerialBelow;
+
+// Of one call, T the keys' type and W the values' type or another of its size.
+template <typename T, typename W>
+struct Columns {
+  const T* keys;
+  const W* values;
+  T* sorted_keys;
+  W* sorted_values;
+
+  Columns Row(std::size_t row, std::size_t n) const {
+    return {keys + row * n, values + row * n, sorted_keys + row * n, sorted_values + row * n};
+  }
+  void Fetch(std::size_t from, std::size_t to) const {
+    sorted_keys[to] = keys[from];
+    sorted_values[to] = values[from];
+  }
+};
+
+std::uint64_t CountBytes(std::size_t n) { return PieceCount(n) * kDigits * sizeof(std::uint64_t); }
+
+// The order's key, made signed, above the index.
+template <typename T, typename W>
+bool SortPacked(const Columns<T, W>& columns, std::size_t rows, std::size_t n, sort::Order<T> order,
+                std::span<std::byte> scratch, CpuContext& context) {
+  std::int64_t* const entries = reinterpret_cast<std::int64_t*>(scratch.data());
+  const auto loader = [=](const T* keys) {
+    return [=](std::size_t i) {
+      const std::uint64_t key = order.TieKeyOf(keys[i]) ^ sort::Order<T>::kSign;
+      return static_cast<std::int64_t>(key << 32 | i);
+    };
+  };
+  const auto storer = [](const Columns<T, W>& row) {
+    return [row](std::size_t i, std::int64_t entry) { row.Fetch(static_cast<std::uint32_t>(entry), i); };
+  };
+  if (n < kSerialBelow) {
+    const auto row_sort = [&](std::size_t i) {
+      const Columns<T, W> row = columns.Row(i, n);
+      sort::SortShortRow(n, entries + i * n, loader(row.keys), storer(row));
+    };
+    return sort::EachShortRow(rows, n, row_sort, context);
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Columns<T, W> row = columns.Row(i, n);
+    if (!sort::SortLongRow(n, entries, entries + n, loader(row.keys), storer(row), context)) return false;
+  }
+  return true;
+}
+
+template <typename T, typename W>
+bool SortWide(const Columns<T, W>& columns, std::size_t rows, std::size_t n, sort::Order<T> order,
+              std::span<std::byte> scratch, CpuContext& context) {
+  std::uint64_t* const counts = reinterpret_cast<std::uint64_t*>(scratch.data());
+  Entry* const entries = reinterpret_cast<Entry*>(scratch.data() + CountBytes(n));
+  const auto loader = [=](const T* keys) {
+    return [=](std::size_t i) { return Entry{.key = order.TieKeyOf(keys[i]), .index = i}; };
+  };
+  const auto storer = [](const Columns<T, W>& row) {
+    return [row](std::size_t i, const Entry& entry) { row.Fetch(entry.index, i); };
+  };
+  if (n < kSerialBelow) {
+    const auto row_sort = [&](std::size_t i) {
+      const Columns<T, W> row = columns.Row(i, n);
+      Entry* const a = entries + 2 * i * n;
+      SortShortRow(n, a, a + n, loader(row.keys), storer(row));
+    };
+    return sort::EachShortRow(rows, n, row_sort, context);
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Columns<T, W> row = columns.Row(i, n);
+    if (!SortLongRow(n, counts, entries, entries + n, loader(row.keys), storer(row), context)) return false;
+  }
+  return true;
+}
+
+template <typename T, typename W>
+Outcome Run(const Call& call, CpuContext& context) {
+  const auto keys = call.Input<T>("keys");
+  if (keys.empty()) return Outcome::Ok();
+  const hotplate_array& array = call.InputArray("keys");
+  const std::size_t n = static_cast<std::size_t>(array.shape[array.rank - 1]), rows = keys.size() / n;
+  const Columns<T, W> columns{.keys = keys.data(),
+                              .values = static_cast<const W*>(call.InputArray("values").data),
+                              .sorted_keys = call.Output<T>("sorted_keys").data(),
+                              .sorted_values = static_cast<W*>(call.OutputArray("sorted_values").data)};
+  const sort::Order<T> order{call.Bool("descending")};
+  bool complete = false;
+  if constexpr (sizeof(T) == 4) {
+    complete = SortPacked(columns, rows, n, order, call.scratch(), context);
+  } else {
+    complete = SortWide(columns, rows, n, order, call.scratch(), context);
+  }
+  return complete ? Outcome::Ok() : Outcome::Cancelled();
+}
+
+// Values are moved, never looked at.
+template <typename T>
+Outcome Run(const Call& call, CpuContext& context) {
+  return SizeOf(call.InputType("values")) == 4 ? Run<T, std::uint32_t>(call, context)
+                                               : Run<T, std::uint64_t>(call, context);
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const Signature& keys = call.Input("keys");
+  const std::size_t n = sort::RowLength(keys.shape), elements = *ElementCount(keys.shape);
+  if (elements == 0) return {};
+  const std::size_t at_once = n < kSerialBelow ? elements : n;
+  if (SizeOf(keys.dtype) == 8) return {.scratch_bytes = CountBytes(n) + 2 * at_once * sizeof(Entry)};
+  return {.scratch_bytes = (n < kSerialBelow ? 1 : 2) * at_once * sizeof(std::int64_t)};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  switch (call.InputType("keys")) {
+    case DType::kInt32:
+      return Run<std::int32_t>(call, context);
+    case DType::kInt64:
+      return Run<std::int64_t>(call, context);
+    case DType::kFloat32:
+      return Run<float>(call, context);
+    case DType::kFloat64:
+      return Run<double>(call, context);
+    default:
+      return Outcome::Failed("no code for this dtype");
+  }
+}
+
+}  // namespace hotplate::sort_by_key
