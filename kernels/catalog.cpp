@@ -4,6 +4,7 @@
 #include "kernels/cholesky/cholesky.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/full/full.h"
+#include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
@@ -30,6 +31,7 @@ const Catalog& BuiltinCatalog() {
       cholesky::Spec(),
       eigh::Spec(),
       full::Spec(),
+      histogram::Spec(),
       integrate2d::Spec(),
       linspace::Spec(),
       mandelbrot::Spec(),

@@ -38,7 +38,7 @@ absl::Status Shapes(BoundCall& call) {
     if (IsInteger(dtype) && (!HoldsInteger(dtype, end) || std::fabs(end) > kExactIntegers)) {
       return RefusedParam(call, name,
                           "an element would be " + ToString(ParamValue(end)) + ", more than " +
-                              (dtype == DType::kInt32 ? "int32" : "2^53 as float64 can") + " hold");
+                              (dtype == DType::kInt32 ? "int32 holds" : "2^53, up to which a parameter is exact"));
     }
     if (dtype == DType::kFloat32 && std::fabs(end) > static_cast<double>(std::numeric_limits<float>::max())) {
       return RefusedParam(call, name, "float32 does not hold it; take float64");

@@ -4,6 +4,7 @@
 #include "kernels/cpu/launchers.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/full/full.h"
+#include "kernels/histogram/histogram.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/norm/norm.h"
 #include "kernels/power_sum/power_sum.h"
@@ -30,6 +31,7 @@ std::span<const Launcher> Launchers() {
       {"cholesky", cholesky::RunCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
       {"full", full::RunCpu},
+      {"histogram", histogram::RunCpu, histogram::PlanCpu},
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
       {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},

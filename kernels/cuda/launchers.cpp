@@ -6,6 +6,7 @@
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
 #include "kernels/full/full.h"
+#include "kernels/histogram/histogram.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/norm/norm.h"
 #include "kernels/power_sum/power_sum.h"
@@ -41,6 +42,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
        cholesky::FinishCuda},
       {"eigh", eigh::RunCuda, eigh::ScratchCuda, &kCusolver, eigh::LaneScratchCuda, eigh::FinishCuda},
       {"full", full::RunCuda},
+      {"histogram", histogram::RunCuda, histogram::ScratchCuda},
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
       {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},

@@ -20,6 +20,9 @@ Verdict VerifyEigh(const Executed& executed);
 std::vector<Case> FullCases();
 Verdict VerifyFull(const Executed& executed);
 
+std::vector<Case> HistogramCases();
+Verdict VerifyHistogram(const Executed& executed);
+
 std::vector<Case> Integrate2dCases();
 Verdict VerifyIntegrate2d(const Executed& executed);
 

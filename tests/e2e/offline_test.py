@@ -5,7 +5,7 @@ import json
 import harness
 
 # Of those in the catalogue.
-KERNELS = ("arange", "full", "integrate2d", "linspace", "mandelbrot", "matmul", "random", "selu",
+KERNELS = ("arange", "full", "histogram", "integrate2d", "linspace", "mandelbrot", "matmul", "random", "selu",
            "trig_identity", "vector_add")
 COMMANDS = ("up", "down", "status", "logs", "kernels", "describe", "run", "submit", "jobs", "show", "watch", "wait",
             "cancel", "result", "put", "get", "arrays", "free", "devices", "top", "completion")

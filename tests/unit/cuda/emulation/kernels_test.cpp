@@ -16,6 +16,7 @@
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
 #include "kernels/full/full.h"
+#include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
 #include "kernels/linspace/linspace.h"
@@ -54,6 +55,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, nullptr, cholesky::LaneScratchCuda, cholesky::FinishCuda},
     {"eigh", eigh::RunCuda, eigh::ScratchCuda, nullptr, eigh::LaneScratchCuda, eigh::FinishCuda},
     {"full", full::RunCuda},
+    {"histogram", histogram::RunCuda, histogram::ScratchCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
     {"linspace", linspace::RunCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
@@ -257,6 +259,31 @@ TEST(EmulatedIntegrate2d, EvaluatesEveryPointOnce) {
       }
     }
   }
+}
+
+// As on the CPU; and nothing is counted.
+TEST(EmulatedHistogram, EndsWhereTheRangeOfTheDataIsNone) {
+  std::vector<double> x(5000, 1);
+  x[4321] = std::nan("");
+  std::vector<std::int64_t> counts(4, -1);
+  std::vector<double> edges(5);
+  const hotplate_param params[] = {Named("bins", 4, 0), Named("range", 0, 0, "data"), Named("low", 0, 0),
+                                   Named("high", 0, 0)};
+  const hotplate_array input = Plain("x", DType::kFloat64, std::span(x));
+  const hotplate_array outputs[] = {Plain("counts", DType::kInt64, std::span(counts)),
+                                    Plain("edges", DType::kFloat64, std::span(edges))};
+  const auto outcome = [&] {
+    TaskControl control;
+    return RunPlain("histogram", kFast, params, {&input, 1}, outputs, control);
+  };
+  EXPECT_EQ(outcome().code(), HOTPLATE_INVALID);
+  EXPECT_EQ(outcome().message().substr(0, 29), "x holds a NaN or an infinity,");
+  EXPECT_EQ(counts[0], 0);
+  x[4321] = -1e308, x[1] = 1e308;
+  EXPECT_NE(outcome().message().find("wider than float64 holds"), std::string_view::npos);
+  x[4321] = 1, x[1] = 2;
+  EXPECT_TRUE(outcome().ok());
+  EXPECT_EQ(counts[0], 4999);
 }
 
 TEST(EmulatedKernels, EndWhenCancelled) {

@@ -1,0 +1,118 @@
+// The data are cut into pieces, each counted in a row of its own; the rows are added up at the end.
+#include <algorithm>
+#include <array>
+
+#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/multiversion.h"
+#include "kernels/device.h"
+#include "kernels/histogram/histogram.h"
+#include "kernels/histogram/histogram_functor.h"
+#include "kernels/spec.h"
+
+namespace hotplate::histogram {
+namespace {
+
+// Pieces at most; fewer where that many rows would take more than kMostCounts together. Below kSerialBelow elements one
+// thread is as fast as waking others.
+constexpr std::size_t kMostPieces = 64, kMostCounts = std::size_t{1} << 22, kSerialBelow = 32'768;
+
+std::size_t PiecesFor(std::size_t elements, std::size_t bins) {
+  if (elements < kSerialBelow) return 1;
+  return std::clamp<std::size_t>(kMostCounts / bins, 1, kMostPieces);
+}
+
+// What is no number is seen by a sum that it spoils: x - x is 0 for every other.
+template <typename T>
+HOTPLATE_INLINE Extremes LoopExtremes(const T* __restrict x, std::size_t count) {
+  T least = x[0], greatest = x[0], zero = 0;
+#pragma omp simd reduction(min : least) reduction(max : greatest) reduction(+ : zero)
+  for (std::size_t i = 0; i < count; ++i) {
+    least = x[i] < least ? x[i] : least;
+    greatest = x[i] > greatest ? x[i] : greatest;
+    zero += x[i] - x[i];
+  }
+  Extremes found;
+  found.least = static_cast<double>(least);
+  found.greatest = static_cast<double>(greatest);
+  found.finite = zero == 0 ? 1 : 0;
+  return found;
+}
+
+HOTPLATE_MULTIVERSION Extremes ExtremesOf(const float* x, std::size_t count) { return LoopExtremes(x, count); }
+HOTPLATE_MULTIVERSION Extremes ExtremesOf(const double* x, std::size_t count) { return LoopExtremes(x, count); }
+HOTPLATE_MULTIVERSION Extremes ExtremesOf(const std::int32_t* x, std::size_t count) { return LoopExtremes(x, count); }
+HOTPLATE_MULTIVERSION Extremes ExtremesOf(const std::int64_t* x, std::size_t count) { return LoopExtremes(x, count); }
+
+template <typename T, typename F>
+void CountPiece(const Bins<F>& bins, const F* edges, const T* x, std::size_t count, std::int64_t* row) {
+  std::fill_n(row, bins.count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t bin = bins.Of(static_cast<F>(x[i]), edges);
+    if (bin >= 0) ++row[bin];
+  }
+}
+
+template <typename T, typename F>
+Outcome Run(const Call& call, CpuContext& context) {
+  const std::span<const T> x = call.Input<T>("x");
+  const std::span<std::int64_t> counts = call.Output<std::int64_t>("counts");
+  F* const edges = call.Output<F>("edges").data();
+  const std::size_t pieces = PiecesFor(x.size(), counts.size()),
+                    piece = std::max<std::size_t>(1, (x.size() + pieces - 1) / pieces);
+
+  Wanted wanted{call.Choice("range") == "given", call.Float("low"), call.Float("high"), call.Int("bins")};
+  Extremes extremes;
+  if (!wanted.given) {
+    std::array<Extremes, kMostPieces> found;
+    const bool complete = context.ParallelChunks(x.size(), piece, [&](std::size_t begin, std::size_t end) {
+      found[begin / piece] = ExtremesOf(x.data() + begin, end - begin);
+    });
+    if (!complete) return Outcome::Cancelled();
+    for (const Extremes& one : found) extremes.Add(one);
+  }
+  switch (RangeOf(extremes, x.empty(), wanted)) {
+    case kHasNotFinite:
+      return Outcome::Invalid(kNotFinite);
+    case kIsTooWide:
+      return Outcome::Invalid(kTooWide);
+    case kGood:
+      break;
+  }
+  const Bins<F> bins(wanted.low, wanted.high, wanted.bins);
+  for (std::size_t i = 0; i <= counts.size(); ++i) edges[i] = bins.edges(i);
+
+  std::int64_t* const rows = reinterpret_cast<std::int64_t*>(call.scratch().data());
+  const bool complete = context.ParallelChunks(x.size(), piece, [&](std::size_t begin, std::size_t end) {
+    CountPiece(bins, edges, x.data() + begin, end - begin, rows + begin / piece * counts.size());
+  });
+  if (!complete) return Outcome::Cancelled();
+  std::fill(counts.begin(), counts.end(), 0);
+  for (std::size_t row = 0; row * piece < x.size(); ++row) {
+    for (std::size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += rows[row * counts.size() + bin];
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const std::size_t bins = static_cast<std::size_t>(call.Int("bins"));
+  return {.scratch_bytes = PiecesFor(*ElementCount(call.Input("x").shape), bins) * bins * sizeof(std::int64_t)};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  switch (call.InputType("x")) {
+    case DType::kFloat32:
+      return Run<float, float>(call, context);
+    case DType::kFloat64:
+      return Run<double, double>(call, context);
+    case DType::kInt32:
+      return Run<std::int32_t, double>(call, context);
+    case DType::kInt64:
+      return Run<std::int64_t, double>(call, context);
+    default:
+      return Outcome::Failed("histogram: no code for this dtype");
+  }
+}
+
+}  // namespace hotplate::histogram
