@@ -51,6 +51,30 @@ bool CopyMatrix(CpuContext& context, const T* from, T* to, std::size_t rows, std
   return finite.load(std::memory_order_relaxed);
 }
 
+// to[j, i] = from[i, j], from being [rows, columns], in tiles that stay in cache. Whether all of it is finite.
+template <typename T>
+bool CopyTransposed(CpuContext& context, const T* from, T* to, std::size_t rows, std::size_t columns) {
+  constexpr std::size_t kTile = 32;
+  std::atomic<bool> finite{true};
+  const auto copy = [&](std::size_t begin, std::size_t end) {
+    T probe = 0;
+    for (std::size_t left = begin * kTile; left < std::min(end * kTile, columns); left += kTile) {
+      for (std::size_t top = 0; top < rows; top += kTile) {
+        for (std::size_t j = left; j < std::min(left + kTile, columns); ++j) {
+          for (std::size_t i = top; i < std::min(top + kTile, rows); ++i) {
+            const T element = from[i * columns + j];
+            probe += element * T{0};
+            to[j * rows + i] = element;
+          }
+        }
+      }
+    }
+    if (probe != 0) finite.store(false, std::memory_order_relaxed);
+  };
+  ForRanges(context, (columns + kTile - 1) / kTile, rows * columns, copy);
+  return finite.load(std::memory_order_relaxed);
+}
+
 // In place, of a square matrix, in tiles that stay in cache.
 template <typename T>
 void TransposeSquare(CpuContext& context, T* matrix, std::size_t n) {

@@ -28,20 +28,26 @@ std::size_t WorkElements(char job, int rows, int columns) {
   return static_cast<std::size_t>(std::ceil(static_cast<double>(work) * (1 + 0x1p-22)));
 }
 
-// Scratch: a copy of a matrix, LAPACK's workspace, and its integers.
-struct Workspace {
-  std::size_t copy = 0, work = 0, iwork = 0;  // in elements
+// A matrix much longer than wide goes through its QR factors, inside of LAPACK, where it lies by columns. One that lies
+// by rows is transposed first, since LAPACK would see its transpose, and LQ factors take it up to three times as long.
+bool GoesTransposed(const MatrixStack& stack) { return 5 * stack.rows >= 8 * stack.columns; }
 
-  std::size_t IntsAt(std::size_t element) const { return ((copy + work) * element + 63) / 64 * 64; }
+// Scratch: a copy of a matrix, thin left vectors that are to be transposed, LAPACK's workspace, and its integers.
+struct Workspace {
+  std::size_t copy = 0, left = 0, work = 0, iwork = 0;  // in elements
+
+  std::size_t IntsAt(std::size_t element) const { return ((copy + left + work) * element + 63) / 64 * 64; }
   std::size_t Bytes(std::size_t element) const { return IntsAt(element) + iwork * sizeof(int); }
 };
 
-// As LAPACK sees them: the matrix transposed.
 Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view compute) {
   if (stack.elements() == 0) return {};
-  const int rows = static_cast<int>(stack.columns), columns = static_cast<int>(stack.rows);
+  const bool transposed = GoesTransposed(stack);
+  const int rows = static_cast<int>(transposed ? stack.rows : stack.columns);
+  const int columns = static_cast<int>(transposed ? stack.columns : stack.rows);
   const char job = JobOf(compute);
   return {.copy = static_cast<std::size_t>(stack.elements()),
+          .left = static_cast<std::size_t>(transposed && job == 'S' ? stack.elements() : 0),
           .work = dtype == DType::kFloat32 ? WorkElements<float>(job, rows, columns)
                                            : WorkElements<double>(job, rows, columns),
           .iwork = 8 * static_cast<std::size_t>(std::min(rows, columns))};
@@ -54,7 +60,7 @@ void SetIdentity(T* matrix, std::size_t n) {
 }
 
 // By columns, LAPACK sees a^T = (vt)^T diag(s) u^T: its left vectors, in columns, are the rows of vt, and its right
-// ones, in rows, the columns of u. So everything is where it belongs, and nothing is transposed.
+// ones, in rows, the columns of u. So everything is where it belongs, and nothing is transposed, but for long matrices.
 template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
@@ -70,8 +76,10 @@ Outcome Run(const Call& call, CpuContext& context) {
   const std::string_view compute = call.Choice("compute");
   const Workspace sizes = WorkspaceOf(stack, call.InputType("a"), compute);
   T* const copy = reinterpret_cast<T*>(call.scratch().data());
-  T* const work = copy + sizes.copy;
+  T* const thin_left = copy + sizes.copy;
+  T* const work = thin_left + sizes.left;
   int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
+  const bool transposed = GoesTransposed(stack);
   const OpenBlasTurn turn(context, k < kSerialBelow);
   for (std::uint64_t i = 0; i < stack.count; ++i, a += m * n, u += m * u_columns, s += k, vt += vt_rows * n) {
     if (k == 0) {  // nothing to decompose: any orthogonal matrix will do
@@ -80,13 +88,27 @@ Outcome Run(const Call& call, CpuContext& context) {
       continue;
     }
     const MatrixTrouble trouble(stack, i);
-    if (!CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false)) return trouble.NotFinite();
+    const bool finite = transposed ? CopyTransposed(context, a, copy, m, n)
+                                   : CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false);
+    if (!finite) return trouble.NotFinite();
     // The spec has bounded the sides. Leading dimensions are 1 at least, also of what there is not.
-    const int info =
-        lapack::Gesdd(JobOf(compute), static_cast<int>(n), static_cast<int>(m), copy, s, vt, static_cast<int>(n), u,
-                      static_cast<int>(std::max<std::size_t>(u_columns, 1)), work, static_cast<int>(sizes.work), iwork);
+    const char job = JobOf(compute);
+    const int rows = static_cast<int>(m), columns = static_cast<int>(n);
+    T* const left_vectors = job == 'S' ? thin_left : u;
+    const int info = transposed ? lapack::Gesdd(job, rows, columns, copy, s, left_vectors, rows, vt, columns, work,
+                                                static_cast<int>(sizes.work), iwork)
+                                : lapack::Gesdd(job, columns, rows, copy, s, vt, columns, u,
+                                                static_cast<int>(std::max<std::size_t>(u_columns, 1)), work,
+                                                static_cast<int>(sizes.work), iwork);
     if (info < 0) return trouble.Refused(info);
     if (info > 0) return trouble.NoConvergence(info);
+    if (!transposed || job == 'N') continue;
+    TransposeSquare(context, vt, n);
+    if (job == 'S') {
+      static_cast<void>(CopyTransposed(context, thin_left, u, n, m));
+    } else {
+      TransposeSquare(context, u, m);
+    }
   }
   return Outcome::Ok();
 }
