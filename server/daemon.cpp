@@ -117,6 +117,7 @@ class Daemon {
   SavedArrays saved_;
 
   std::optional<core::SteadyTime> signalled_;                        // first told to stop
+  std::optional<core::SteadyTime> gone_by_;                          // then, where somebody kills
   std::atomic<nanoseconds> kill_wait_{nanoseconds(kSlurmKillWait)};  // from a signal of the batch system's to its KILL
   bool kill_wait_known_ = false, kill_wait_missed_ = false;          // of the thread that asks Slurm
   // Of the main thread: the warnings, and what Slurm had answered, and when it was asked once more before the end.
@@ -342,7 +343,7 @@ void Daemon::AskWhenItIsKilled(const std::stop_token& stop) {
 }
 
 LastMoments Daemon::Moments() const {
-  return Divide(signalled_ && !allocation_.empty() ? kill_wait_.load() : nanoseconds(kUnhurried));
+  return Divide(signalled_ && !allocation_.empty() ? kill_wait_.load() : nanoseconds(kSlurmKillWait));
 }
 
 std::optional<nanoseconds> Daemon::Left() const {
@@ -523,6 +524,7 @@ void Daemon::SayGoodbye() {
 // The next wish, or none after a while. Leaves at once if `last` passes first, or if this is the second signal: the
 // first may be that of a batch system, about a drain that has begun without it.
 Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
+  if (gone_by_) last = std::min(last, *gone_by_ - Moments().last);
   Control::Wish wish = control_->Wait(std::clamp<nanoseconds>(last - clock_.Now(), nanoseconds(0), kTick));
   const core::SteadyTime now = clock_.Now();
   if (wish.kind == Control::Wish::Kind::kSignal) {
@@ -547,7 +549,8 @@ Control::Wish Daemon::ListenUntil(core::SteadyTime last) {
 void Daemon::Signalled() {
   signalled_ = clock_.Now();
   if (allocation_.empty()) return;
-  std::thread([end = std::chrono::steady_clock::now() + Moments().all()] {
+  gone_by_ = *signalled_ + Moments().all();
+  std::thread([end = *gone_by_] {
     std::this_thread::sleep_until(end);
     std::_Exit(kExitOk);
   }).detach();

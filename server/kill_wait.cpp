@@ -48,19 +48,18 @@ absl::StatusOr<core::nanoseconds> ParseKillWait(std::string_view config) {
   return absl::NotFoundError("scontrol show config gave no KillWait");
 }
 
-core::nanoseconds LastMoments::all() const { return jobs + after + goodbye + 3 * resort + last; }
+core::nanoseconds LastMoments::all() const { return jobs + after + goodbye + resort + last; }
 
 LastMoments Divide(core::nanoseconds kill_wait) {
   constexpr core::nanoseconds kShortest = std::chrono::seconds(1);
   constexpr core::nanoseconds kLongestPart = std::chrono::seconds(2);
   constexpr core::nanoseconds kLongestGoodbye = std::chrono::milliseconds(500);
   kill_wait = std::max(kill_wait, kShortest);
-  const core::nanoseconds part = std::min(kill_wait / 30, kLongestPart);
   LastMoments moments;
-  moments.after = 2 * part;
-  moments.resort = part;
-  moments.goodbye = std::min(part / 2, kLongestGoodbye);
-  moments.last = part * 3 / 2;
+  moments.after = std::min(kill_wait / 12, kLongestPart);
+  moments.goodbye = std::min(kill_wait / 24, kLongestGoodbye);
+  moments.resort = std::min(kill_wait / 10, kLongestPart);
+  moments.last = std::min(kill_wait / 12, kLongestPart);
   moments.jobs = kill_wait * 5 / 6 - moments.all();
   return moments;
 }

@@ -25,18 +25,18 @@ struct LastMoments {
   core::nanoseconds jobs{};     // at most, for jobs to end by themselves
   core::nanoseconds after{};    // for arrays that the last of them made
   core::nanoseconds goodbye{};  // for last messages to reach clients that read them
-  core::nanoseconds resort{};   // on top of each of these times, for whatever goes on to see that it is over
-  core::nanoseconds last{};     // for record and log, which may lie on a file system that hangs
+  // On top of these, for whatever goes on to see that it is over: of each, where nobody kills; once for all of them
+  // where somebody does.
+  core::nanoseconds resort{};
+  core::nanoseconds last{};  // for record and log, which may lie on a file system that hangs
 
   // If every one of them is needed to its end.
   core::nanoseconds all() const;
 };
 
-// All of them are five sixths of the kill wait: batch scripts end after the daemon, and machines are slow. 30s: 18s,
-// 2s, 500ms, 1s and 1.5s. A kill wait of less than a second is taken for one.
+// All of them are five sixths of the kill wait: batch scripts end after the daemon, and machines are slow. 30s: 18.5s, 2s,
+// 500ms, 2s and 2s; all but the first are also what a daemon takes that nobody kills. A kill wait of less than a second
+// is taken for one.
 LastMoments Divide(core::nanoseconds kill_wait);
-
-// What a daemon that nobody kills goes by, all but `jobs`.
-inline constexpr std::chrono::seconds kUnhurried{60};
 
 }  // namespace hotplate::server

@@ -57,7 +57,7 @@ std::string ManualPage() {
           "into the last 15 seconds, which are the daemon's own, warns "
           "those who watch 10 and 2 minutes before it, and drains in time, with or without a signal. "
           "On a signal it is gone within Slurm's KillWait (scontrol show config, asked when it starts; 30 seconds "
-          "where there is no answer), after which Slurm kills: of 30 seconds jobs have 18. "
+          "where there is no answer), after which Slurm kills: of 30 seconds jobs have 18.5. "
           "An idle daemon ends itself, and with it the job. However it ends, arrays under a lease that "
           "is not over are saved as .npy files (--scratch), within the drain timeout, or 5 minutes when "
           "it ends because it was idle; the log names them, and those that were dropped.\n") +
