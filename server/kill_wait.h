@@ -34,9 +34,9 @@ struct LastMoments {
   core::nanoseconds all() const;
 };
 
-// All of them are five sixths of the kill wait: batch scripts end after the daemon, and machines are slow. 30s: 18.5s, 2s,
-// 500ms, 2s and 2s; all but the first are also what a daemon takes that nobody kills. A kill wait of less than a second
-// is taken for one.
+// All of them are five sixths of the kill wait: batch scripts end after the daemon, and machines are slow. 30s: 18.5s,
+// 2s, 500ms, 2s and 2s; all but the first are also what a daemon takes that nobody kills. A kill wait of less than a
+// second is taken for one.
 LastMoments Divide(core::nanoseconds kill_wait);
 
 }  // namespace hotplate::server
