@@ -114,6 +114,9 @@ absl::Status Run(const Invocation& call) {
     return WithExitCode(absl::DeadlineExceededError("gave up after " + Span(*options.deadline) + " (--timeout): " +
                                                     std::string(status.message()) + files->NotWritten()),
                         kExitTimeout);
+  // Data that its kernel could not work with: a singular matrix. That was run.
+  if (absl::IsInvalidArgument(status) && end && end->state() == v1::FAILED)
+    return WithExitCode(Appended(NamingFiles(status, job->plan.inputs), files->NotWritten()), kExitFailed);
   if (absl::IsInvalidArgument(status))
     return WithNextStep(NamingFiles(status, job->plan.inputs),
                         "nothing was run · hotplate describe " + job->plan.kernel.name());
