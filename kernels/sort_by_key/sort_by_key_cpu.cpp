@@ -1,4 +1,4 @@
-// Keys are sorted with their indices, and then both keys and values are fetched by these. A key of 32 bits and its
+// Keys are sorted with their indices, by which values are then fetched. A key of 32 bits and its
 // index are one number for sort's own sort; keys of 64 bits go through a radix sort. Scratch: entries twice, for long
 // rows those of one row; for the radix sort its counts in front.
 #include "kernels/cpu/cpu_context.h"
@@ -25,8 +25,14 @@ struct Columns {
   Columns Row(std::size_t row, std::size_t n) const {
     return {keys + row * n, values + row * n, sorted_keys + row * n, sorted_values + row * n};
   }
-  void Fetch(std::size_t from, std::size_t to) const {
-    sorted_keys[to] = keys[from];
+  // A key is made from the order's, which saves a look at its old place, unless that has lost a zero's sign or which
+  // NaN it was.
+  void Fetch(sort::Order<T> order, sort::BitsOf<T> key, std::size_t from, std::size_t to) const {
+    T element = order.ElementOf(key);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (element == 0 || element != element) element = keys[from];
+    }
+    sorted_keys[to] = element;
     sorted_values[to] = values[from];
   }
 };
@@ -44,8 +50,11 @@ bool SortPacked(const Columns<T, W>& columns, std::size_t rows, std::size_t n, s
       return static_cast<std::int64_t>(key << 32 | i);
     };
   };
-  const auto storer = [](const Columns<T, W>& row) {
-    return [row](std::size_t i, std::int64_t entry) { row.Fetch(static_cast<std::uint32_t>(entry), i); };
+  const auto storer = [=](const Columns<T, W>& row) {
+    return [=](std::size_t i, std::int64_t entry) {
+      const std::uint32_t key = static_cast<std::uint32_t>(static_cast<std::uint64_t>(entry) >> 32);
+      row.Fetch(order, key ^ sort::Order<T>::kSign, static_cast<std::uint32_t>(entry), i);
+    };
   };
   if (n < kSerialBelow) {
     const auto row_sort = [&](std::size_t i) {
@@ -56,7 +65,15 @@ bool SortPacked(const Columns<T, W>& columns, std::size_t rows, std::size_t n, s
   }
   for (std::size_t i = 0; i < rows; ++i) {
     const Columns<T, W> row = columns.Row(i, n);
-    if (!sort::SortLongRow(n, entries, entries + n, loader(row.keys), storer(row), context)) return false;
+    std::int64_t* const sorted = entries + n;
+    // Values are fetched when all is in order: a merge that waits for memory at each step takes four times as long.
+    const bool complete = sort::SortLongRow(
+        n, entries, sorted, loader(row.keys), [=](std::size_t at, std::int64_t entry) { sorted[at] = entry; }, context);
+    if (!complete) return false;
+    context.ParallelFor(n, 0, [&](std::size_t begin, std::size_t end) {
+      const auto store = storer(row);
+      for (std::size_t at = begin; at < end; ++at) store(at, sorted[at]);
+    });
   }
   return true;
 }
@@ -69,8 +86,8 @@ bool SortWide(const Columns<T, W>& columns, std::size_t rows, std::size_t n, sor
   const auto loader = [=](const T* keys) {
     return [=](std::size_t i) { return Entry{.key = order.TieKeyOf(keys[i]), .index = i}; };
   };
-  const auto storer = [](const Columns<T, W>& row) {
-    return [row](std::size_t i, const Entry& entry) { row.Fetch(entry.index, i); };
+  const auto storer = [=](const Columns<T, W>& row) {
+    return [=](std::size_t i, const Entry& entry) { row.Fetch(order, entry.key, entry.index, i); };
   };
   if (n < kSerialBelow) {
     const auto row_sort = [&](std::size_t i) {
