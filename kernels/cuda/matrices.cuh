@@ -59,7 +59,9 @@ struct Verdict {
   unsigned long long not_finite, index, info;
 };
 
-__global__ void __launch_bounds__(1) Judge(const int* flags, const int* infos, std::uint64_t count, Verdict* verdict) {
+// (A template only so that several files may have it.)
+template <typename Int>
+__global__ void __launch_bounds__(1) Judge(const Int* flags, const Int* infos, std::uint64_t count, Verdict* verdict) {
   Verdict found{0, 0, 0};
   for (std::uint64_t i = count; i-- > 0;) {
     if (flags[i] != 0) found.not_finite = i + 1;
@@ -113,7 +115,7 @@ Outcome Transpose(std::uint64_t count, std::uint64_t rows, std::uint64_t columns
 
 // Enqueues the marks' way to the host; Told reads them there when the stream is over. Not for a stack without elements.
 inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& context) {
-  const Outcome judged = Launch(context, Judge, 1, 1, marks.flags, marks.infos, stack.count, marks.verdict);
+  const Outcome judged = Launch(context, Judge<int>, 1, 1, marks.flags, marks.infos, stack.count, marks.verdict);
   if (!judged.ok()) return judged;
   void* const words = const_cast<std::uint64_t*>(context.host_words());
   return ToOutcome(cudaMemcpyAsync(words, marks.verdict, sizeof(Verdict), cudaMemcpyDeviceToHost, context.stream()),
