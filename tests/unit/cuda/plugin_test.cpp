@@ -58,8 +58,11 @@ TEST(CudaPlugin, SaysWhichKernelsCallWhichLibrary) {
   for (int i = 0; i < table.kernel_count; ++i) {
     if (table.kernels[i].library != nullptr) libraries.emplace(table.kernels[i].name, table.kernels[i].library);
   }
-  const std::string major = std::to_string(table.cuda_runtime_version / 1000);
-  EXPECT_THAT(libraries, ElementsAre(Pair("matmul", "libcublasLt.so." + major)));
+  const int major = table.cuda_runtime_version / 1000;
+  const std::string blas = "libcublasLt.so." + std::to_string(major);
+  const std::string solver = "libcusolver.so." + std::to_string(major - 1);  // counted by itself
+  EXPECT_THAT(libraries, ElementsAre(Pair("cholesky", solver), Pair("eigh", solver), Pair("matmul", blas),
+                                     Pair("solve", solver), Pair("svd", solver)));
 }
 
 // CUDA 13 left Volta behind: a V100 is served by the plug-in for CUDA 12.

@@ -27,12 +27,12 @@
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/selu/selu.h"
+#include "kernels/solve/solve.h"
+#include "kernels/solve/solve_cuda.h"
 #include "kernels/sort/radix_cuda.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/sort_by_key/sort_by_key_cuda.h"
-#include "kernels/solve/solve.h"
-#include "kernels/solve/solve_cuda.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
@@ -64,9 +64,9 @@ constexpr CudaLauncher kLaunchers[] = {
     {"random", random::RunCuda},
     {"reduce", reduce::RunCuda, reduce::ScratchCuda},
     {"selu", selu::RunCuda},
+    {"solve", solve::RunCuda, solve::ScratchCuda, nullptr, solve::LaneScratchCuda, solve::FinishCuda},
     {"sort", sort::RunCuda, sort::ScratchCuda},
     {"sort_by_key", sort_by_key::RunCuda, sort_by_key::ScratchCuda},
-    {"solve", solve::RunCuda, solve::ScratchCuda, nullptr, solve::LaneScratchCuda, solve::FinishCuda},
     {"svd", svd::RunCuda, svd::ScratchCuda, nullptr, svd::LaneScratchCuda, svd::FinishCuda},
     {"trig_identity", trig_identity::RunCuda},
     {"vector_add", vector_add::RunCuda},
