@@ -81,6 +81,7 @@ void AllocationEnd::Run() {
     }
     told = !now.ok();
     ++answers_;
+    if (options_.then && !stop_.stop_requested()) options_.then(stop_.get_token());
     lock.lock();
     wake_.wait_for(lock, options_.interval, [this] { return stop_.stop_requested() || refresh_; });
   }

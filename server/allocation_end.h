@@ -24,6 +24,8 @@ class AllocationEnd {
     std::optional<core::WallTime> known;  // to begin with
     // May take seconds; is to return soon when it is asked to stop.
     std::function<absl::StatusOr<core::WallTime>(const std::stop_token& stop)> ask;
+    // What else there is to ask, after each answer, when that is known to all. As `ask`; may be left out.
+    std::function<void(const std::stop_token& stop)> then = {};
     std::chrono::nanoseconds interval{};  // zero: never ask
     // Both on the asking thread. An answer that is another than before; why there is none, once until there is one.
     std::function<void(std::optional<core::WallTime> before, core::WallTime now)> changed;

@@ -119,7 +119,8 @@ class Daemon {
   std::optional<core::SteadyTime> signalled_;                        // first told to stop
   std::optional<core::SteadyTime> gone_by_;                          // then, where somebody kills
   std::atomic<nanoseconds> kill_wait_{nanoseconds(kSlurmKillWait)};  // from a signal of the batch system's to its KILL
-  bool kill_wait_known_ = false, kill_wait_missed_ = false;          // of the thread that asks Slurm
+  bool kill_wait_known_ = false;                                     // this and the next of the thread that asks Slurm
+  KillWaitTries kill_wait_tries_;
   // Of the main thread: the warnings, and what Slurm had answered, and when it was asked once more before the end.
   EndWarnings warnings_;
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
@@ -308,11 +309,8 @@ void Daemon::FollowAllocation() {
   if (allocation_.system == BatchSystem::kSlurm && config_.squeue_interval.count() > 0) {
     options.interval = std::max<nanoseconds>(config_.squeue_interval, seconds(1));
   }
-  options.ask = [this](const std::stop_token& stop) {
-    absl::StatusOr<core::WallTime> end = AskSqueue(allocation_.job_id, stop);
-    AskWhenItIsKilled(stop);
-    return end;
-  };
+  options.ask = [this](const std::stop_token& stop) { return AskSqueue(allocation_.job_id, stop); };
+  options.then = [this](const std::stop_token& stop) { AskWhenItIsKilled(stop); };
   options.changed = [this](std::optional<core::WallTime> before, core::WallTime now) { EndChanged(before, now); };
   options.failed = [this](const absl::Status& why) {
     log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
@@ -324,12 +322,11 @@ void Daemon::FollowAllocation() {
   end_->Start();
 }
 
-// On the thread that asks Slurm, which need not answer at once: until it has, it is asked again.
+// On the thread that asks Slurm.
 void Daemon::AskWhenItIsKilled(const std::stop_token& stop) {
-  if (kill_wait_known_) return;
+  if (kill_wait_known_ || !kill_wait_tries_.Due(clock_.Now())) return;
   const absl::StatusOr<nanoseconds> wait = AskKillWait(stop);
   if (!wait.ok()) {
-    if (std::exchange(kill_wait_missed_, true)) return;
     log_->info("{}; Slurm's KillWait is taken for {}", std::string(wait.status().message()),
                FormatDuration(kill_wait_.load()));
     return;
@@ -493,7 +490,15 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
   while (!finished(saving_end)) {
   }
   finisher.join();
+  // First, should the file system take its time with what older daemons left.
   TellWhatWasSaved();
+  std::thread tidier([this] {
+    if (const std::string why_not = saver_->DropOld(); !why_not.empty()) log_->warn("{}", why_not);
+    control_->Finished();
+  });
+  while (!finished(saving_end)) {
+  }
+  tidier.join();
   SayGoodbye();
 }
 

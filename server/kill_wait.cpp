@@ -21,11 +21,11 @@ std::string_view Trimmed(std::string_view text) {
 
 // "30 sec"
 std::optional<std::int64_t> WholeSeconds(std::string_view text) {
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   const std::string_view unit = Trimmed({end, static_cast<std::size_t>(text.data() + text.size() - end)});
-  if (error != std::errc() || unit != "sec" || seconds < 0 || seconds > kMostSeconds) return std::nullopt;
-  return seconds;
+  if (error != std::errc() || unit != "sec" || count < 0 || count > kMostSeconds) return std::nullopt;
+  return count;
 }
 
 }  // namespace
@@ -33,6 +33,14 @@ std::optional<std::int64_t> WholeSeconds(std::string_view text) {
 absl::StatusOr<core::nanoseconds> AskKillWait(const std::stop_token& stop) {
   const absl::StatusOr<std::string> config = RunSlurm({"scontrol", "show", "config"}, stop);
   return config.ok() ? ParseKillWait(*config) : config.status();
+}
+
+bool KillWaitTries::Due(core::SteadyTime now) {
+  if (left_ == 0 || now < next_) return false;
+  next_ = now + pause_;
+  pause_ *= 4;
+  --left_;
+  return true;
 }
 
 absl::StatusOr<core::nanoseconds> ParseKillWait(std::string_view config) {

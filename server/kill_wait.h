@@ -17,6 +17,18 @@ inline constexpr std::chrono::seconds kSlurmKillWait{30}, kLsfKillWait{10};
 // KillWait of this node's own cluster (scontrol show config), whatever other cluster the user's shell may prefer.
 absl::StatusOr<core::nanoseconds> AskKillWait(const std::stop_token& stop);
 
+// When it is asked for: Slurm's controller need not answer at once, and is not to be asked for ever.
+class KillWaitTries {
+ public:
+  // True if now is the time: at first at once, then after 1, 4, 16 and 64 minutes more, and never again.
+  bool Due(core::SteadyTime now);
+
+ private:
+  core::SteadyTime next_ = core::SteadyTime::min();
+  core::nanoseconds pause_ = std::chrono::minutes(1);
+  int left_ = 5;
+};
+
 // NOT_FOUND: there is no line "KillWait = 30 sec" in it.
 absl::StatusOr<core::nanoseconds> ParseKillWait(std::string_view config);
 

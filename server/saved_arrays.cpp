@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -18,15 +19,14 @@ constexpr std::size_t kPiece = std::size_t{4} << 20;
 // What the kernel may hold of a file: what it still has at the end is waited for, whatever the clock says then.
 constexpr std::size_t kUnwritten = std::size_t{64} << 20;
 
-constexpr char kElsewhere[] = " (--scratch names another place)";
-
 // A disk that is known to be too full need not be filled first. Quotas are not seen here, but when they are hit.
 std::string LookForRoom(const std::string& folder, std::uint64_t bytes) {
   struct statvfs facts {};
   if (statvfs(folder.c_str(), &facts) != 0) return "";
   const std::uint64_t free_bytes = std::uint64_t{facts.f_bavail} * facts.f_frsize;
   if (bytes <= free_bytes) return "";
-  return "it has " + FormatBytes(bytes) + ", and " + folder + " has " + FormatBytes(free_bytes) + " free" + kElsewhere;
+  return "it has " + FormatBytes(bytes) + ", and " + folder + " has " + FormatBytes(free_bytes) + " free" +
+         kAnotherScratch;
 }
 
 }  // namespace
@@ -42,6 +42,7 @@ ArraySaver::~ArraySaver() {
 }
 
 void ArraySaver::Start(core::SteadyTime until) {
+  started_ = true;
   until_ = until.time_since_epoch().count();
   thread_ = std::thread([this] { Run(); });
 }
@@ -67,16 +68,14 @@ void ArraySaver::Run() {
     finish_called_.wait(lock, [this] { return finish_; });
   }
   SaveNew();
-  DropOld();
 }
 
-// In what time is left: saving goes first.
-void ArraySaver::DropOld() {
+std::string ArraySaver::DropOld() {
   const auto dropped = [this](const std::string& file, const std::string& why) {
     if (options_.dropped) options_.dropped(file, why);
   };
   const std::string root = std::filesystem::path(options_.folder).parent_path().string();
-  DropOldSaved(root, options_.bounds, files_, dropped, [this] { return TimeIsOver(); });
+  return DropOldSaved(root, options_.bounds, files_, dropped, [this] { return TimeIsOver(); });
 }
 
 bool ArraySaver::TimeIsOver() const {
@@ -113,7 +112,7 @@ void ArraySaver::Save(const core::ArraySnapshot& array) {
   SavedArrays::One one{array.id, array.label(), "", ""};
   const std::string file = FileFor(array);
   one.why_not = TimeIsOver() ? "there was no time left" : MakeSavedFolder(options_.folder);
-  if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(options_.folder);
+  if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(options_.folder, [this] { return TimeIsOver(); });
   if (one.why_not.empty()) one.why_not = LookForRoom(options_.folder, array.bytes);
   if (one.why_not.empty()) one.why_not = Write(array, file);
   if (one.why_not.empty()) {
@@ -145,6 +144,11 @@ std::string ArraySaver::Write(const core::ArraySnapshot& array, const std::strin
   const absl::StatusOr<core::ArrayStore::Reader> reader = arrays_.Open(all, array.id.value());
   if (!reader.ok()) return std::string(reader.status().message());
   std::variant<AtomicFile, NpyError> opened = AtomicFile::Create(file);
+  // Another daemon, which found the folder empty, may have removed it.
+  if (const auto* error = std::get_if<NpyError>(&opened); error != nullptr && error->system_error == ENOENT) {
+    if (std::string why_not = MakeSavedFolder(options_.folder); !why_not.empty()) return why_not;
+    opened = AtomicFile::Create(file);
+  }
   if (const auto* error = std::get_if<NpyError>(&opened)) return file + ": " + error->message;
   AtomicFile& output = std::get<AtomicFile>(opened);
   SetTemporary(output.temporary());

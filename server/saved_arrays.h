@@ -30,7 +30,8 @@ struct SavedArrays {
   bool Has(const core::ArrayId& id) const;  // in a file
 };
 
-// Works on a thread of its own from Start on; the other calls are of one thread.
+// Works on a thread of its own from Start on; the other calls are of one thread, but Finish and DropOld, which may wait
+// on another meanwhile.
 class ArraySaver {
  public:
   // Files are `folder`/<array's name, or its id>.npy, of mode 0600 below folders of 0700. That of a name replaces an
@@ -39,7 +40,8 @@ class ArraySaver {
     std::string folder;
     std::string generation;
     SavedBounds bounds = {};  // of what is saved beside `folder` and in it; what this run saves stays
-    // Both on the saver's thread. Every array, when its fate is known; a file of an older run that is gone, and why.
+    // Every array, when its fate is known, on the saver's thread; in DropOld, a file of an older run that is gone, and
+    // why.
     std::function<void(const SavedArrays::One&)> log = {};
     std::function<void(const std::string& file, const std::string& why)> dropped = {};
   };
@@ -49,19 +51,21 @@ class ArraySaver {
 
   // Saves what there is. No array is begun, or gone on with, after `until`.
   void Start(core::SteadyTime until);
-  bool started() const { return thread_.joinable(); }
+  bool started() const { return started_; }
   // Never later than before.
   void Shorten(core::SteadyTime until);
   // No more arrays come: saves those that came since, and returns when all is done or the time is over (and whatever
   // the file system is doing then).
   SavedArrays Finish();
+  // What older runs left, in what time is left: saving goes first. To be called once that is finished, from a thread
+  // that may wait for the file system. Returns why nothing is dropped at all, or nothing.
+  std::string DropOld();
   // For a process that is about to end, from any thread: the partial file is removed. Returns the names of those whose
   // fate was not known yet. Waits for no lock.
   std::vector<std::string> Abandon();
 
  private:
   void Run();
-  void DropOld();
   void SaveNew();
   bool TimeIsOver() const;
   void Save(const core::ArraySnapshot& array);
@@ -71,6 +75,7 @@ class ArraySaver {
 
   const core::ArrayStore& arrays_;
   const Options options_;
+  bool started_ = false;
   std::atomic<std::int64_t> until_{0};  // of the steady clock
 
   std::mutex mutex_;

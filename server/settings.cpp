@@ -337,11 +337,10 @@ std::vector<Setting> MakeSettings() {
           "saved-age",
           "when a daemon ends, arrays that older ones saved longer ago are dropped from the scratch folder; 0: never",
           &Config::saved_age, hours(24 * 3650)),
-      Bytes(
-          "saved-bytes",
-          "when a daemon ends, the oldest arrays that older ones saved are dropped from the scratch folder until all "
-          "together have no more than this; 0: never",
-          &Config::saved_bytes, 0, kAny),
+      Bytes("saved-bytes",
+            "when a daemon ends, the oldest arrays that were saved over a day ago are dropped from the scratch folder "
+            "until those have no more than this together; 0: never",
+            &Config::saved_bytes, 0, kAny),
       Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),
   };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <vector>
 
@@ -164,6 +165,24 @@ TEST(AllocationEndTest, StopsAQuestionUnderWay) {
   told.All(1);
   end.Stop();
   EXPECT_EQ(end.Get(), At(1000));
+}
+
+TEST(AllocationEndTest, WhatElseIsAskedHoldsNoAnswerBack) {
+  Told told;
+  AllocationEnd::Options options = told.Options(std::nullopt, {At(1000)});
+  options.interval = std::chrono::hours(1);
+  std::atomic<int> asked{0};
+  options.then = [&](const std::stop_token& stop) {
+    ++asked;
+    EXPECT_TRUE(Becomes([&] { return stop.stop_requested(); }));
+  };
+  AllocationEnd end(std::move(options));
+  end.Start();
+  ASSERT_TRUE(Becomes([&] { return asked == 1; }));
+  EXPECT_EQ(end.Get(), At(1000));
+  EXPECT_EQ(end.answers(), 1u);
+  end.Stop();
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(AllocationEndTest, RefreshAsksWithoutWaiting) {

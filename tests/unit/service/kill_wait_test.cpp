@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "tests/temporary_folder.h"
 
@@ -58,6 +59,19 @@ TEST_F(AskKillWaitTest, AsksThisNodesCluster) {
 TEST_F(AskKillWaitTest, ItsOwnWordsWhenItFails) {
   Scontrol("echo 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2; exit 1\n");
   EXPECT_THAT(std::string(AskKillWait({}).status().message()), HasSubstr("Unable to contact"));
+}
+
+TEST(KillWaitTriesTest, AFewWithMoreAndMoreTimeBetween) {
+  using std::chrono::minutes;
+  KillWaitTries tries;
+  const core::SteadyTime start{};
+  std::vector<int> due;
+  for (int minute = 0; minute < 1000; ++minute) {
+    for (int i = 0; i < 2; ++i) {
+      if (tries.Due(start + minutes(minute))) due.push_back(minute);
+    }
+  }
+  EXPECT_THAT(due, testing::ElementsAre(0, 1, 5, 21, 85));
 }
 
 TEST(LastMomentsTest, AllOfThemAreWithinTheKillWait) {

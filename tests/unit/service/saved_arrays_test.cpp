@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "kernels/array/npy.h"
@@ -54,7 +56,9 @@ class SavedArraysTest : public testing::Test {
   SavedArrays SaveAll(const std::string& generation = "g1") {
     ArraySaver saver = Saver(generation);
     saver.Start(In(kLong));
-    return saver.Finish();
+    SavedArrays saved = saver.Finish();
+    why_not_dropped_ = saver.DropOld();
+    return saved;
   }
   double FirstOf(const std::string& file) {
     auto opened = NpyFile::Open(file);
@@ -71,6 +75,7 @@ class SavedArraysTest : public testing::Test {
   ArrayStore store_{{}, clock_};
   SavedBounds bounds_;
   std::vector<std::string> told_, dropped_;
+  std::string why_not_dropped_;
 };
 
 TEST_F(SavedArraysTest, ThoseUnderALeaseInFilesThatOnlyTheUserReads) {
@@ -207,11 +212,41 @@ TEST_F(SavedArraysTest, PartialFilesOfTheDeadAreRemoved) {
     folder_.Write(std::string("deep/saved/fake-17/") + name, "some");
     if (name[1] != 'Y') std::filesystem::last_write_time(scratch_ + "/" + name, old);
   }
+  std::filesystem::create_symlink(scratch_ + "/Z.npy", scratch_ + "/.link.npy.0123456789abcdef.part");
   SaveAll();
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch_ + "/.link.npy.0123456789abcdef.part")) << "no file of a daemon";
   EXPECT_FALSE(std::filesystem::exists(scratch_ + "/.X.npy.0123456789abcdef.part"));
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/.Y.npy.0123456789abcdef.part")) << "may be written just now";
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/Z.npy"));
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/.other"));
+}
+
+TEST_F(SavedArraysTest, HavingFinishedIsHavingStarted) {
+  ArraySaver saver = Saver();
+  saver.Start(In(kLong));
+  saver.Finish();
+  EXPECT_TRUE(saver.started()) << "or it would be started again";
+}
+
+TEST_F(SavedArraysTest, AFolderOfTheUsersOwnGetsNoMark) {
+  const std::string own = folder_.path() + "/own", made = folder_.path() + "/deeper/made";
+  ASSERT_EQ(mkdir(own.c_str(), 0700), 0);
+  EXPECT_EQ(MakeSavedFolder(own), "");
+  EXPECT_FALSE(std::filesystem::exists(own + "/" + kSavedMark));
+  EXPECT_EQ(MakeSavedFolder(made), "");
+  EXPECT_THAT(ReadText(made + "/" + kSavedMark), HasSubstr("--saved-bytes"));
+}
+
+TEST_F(SavedArraysTest, AMarkThatCannotBeWrittenIsSaid) {
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit none{0, old.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &none);
+  const std::string why_not = MakeSavedFolder(scratch_);
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(why_not, AllOf(HasSubstr(scratch_ + "/" + kSavedMark), HasSubstr("too large"), HasSubstr("--scratch")));
 }
 
 // What other daemons saved: name, age in hours, bytes.
@@ -239,18 +274,49 @@ TEST_F(OldSavedTest, ThoseThatAreTooOldGo) {
   for (const std::string& path : {young, text, others, target}) EXPECT_TRUE(Exists(path)) << path;
 }
 
-TEST_F(OldSavedTest, TheOldestGoUntilAllThatStaysAndComesIsWithinTheBound) {
+TEST_F(OldSavedTest, TheOldestGoUntilThoseOfMoreThanADayAreWithinTheBound) {
   bounds_.bytes = 1000;
-  const std::string oldest = Old("fake-1/a.npy", 3, 300), middle = Old("fake-2/b.npy", 2, 300);
-  const std::string youngest = Old("fake-1/c.npy", 1, 300);
+  const std::string oldest = Old("fake-1/a.npy", 50, 500), middle = Old("fake-2/b.npy", 49, 400);
+  const std::string youngest = Old("fake-1/c.npy", 25, 100);
   SaveAll();
   EXPECT_THAT(dropped_, IsEmpty());
-  Put("A", 20, 1, hours(1));  // 160 bytes and a header of 128
+  const std::string another = Old("fake-3/d.npy", 26, 100);
   SaveAll();
-  EXPECT_THAT(dropped_, ElementsAre("a.npy: the oldest of more than 1KB (--saved-bytes)"));
+  EXPECT_THAT(dropped_, ElementsAre(AllOf(HasSubstr("a.npy: the oldest of more than 1KB"), HasSubstr("over a day ago"),
+                                          HasSubstr("(--saved-bytes)"))));
   EXPECT_FALSE(Exists(oldest));
-  EXPECT_TRUE(Exists(middle));
-  EXPECT_TRUE(Exists(youngest));
+  for (const std::string& path : {middle, youngest, another}) EXPECT_TRUE(Exists(path)) << path;
+}
+
+// Daemons of one allocation share a scratch folder, and end together.
+TEST_F(OldSavedTest, WhatAnotherDaemonHasJustSavedStays) {
+  bounds_.bytes = 10;
+  const std::string yesterdays = Old("fake-1/a.npy", 23, 300);
+  Put("A", 50, 1, hours(1));
+  std::vector<std::unique_ptr<ArraySaver>> savers;
+  for (const char* name : {"fake-17-gpu1", "fake-17-gpu2", "fake-17-gpu3"}) {
+    savers.push_back(std::make_unique<ArraySaver>(
+        store_,
+        ArraySaver::Options{.folder = folder_.path() + "/deep/saved/" + name, .generation = "g", .bounds = bounds_}));
+    savers.back()->Start(In(kLong));
+    EXPECT_EQ(savers.back()->Finish().all.size(), 1u);
+  }
+  for (const auto& saver : savers) EXPECT_EQ(saver->DropOld(), "");
+  for (const char* name : {"fake-17-gpu1", "fake-17-gpu2", "fake-17-gpu3"}) {
+    EXPECT_EQ(FirstOf(folder_.path() + "/deep/saved/" + name + "/A.npy"), 1);
+  }
+  EXPECT_TRUE(Exists(yesterdays));
+}
+
+// Dropping others could not bring it under the bound.
+TEST_F(OldSavedTest, WhatIsSparedIsNotMadeUpForByOthers) {
+  bounds_.bytes = 350;
+  const std::string old = Old("fake-1/a.npy", 30, 300), young = Old("fake-2/b.npy", 1, 1000);
+  Put("A", 50, 1, hours(1));
+  SaveAll();
+  EXPECT_THAT(dropped_, IsEmpty());
+  EXPECT_TRUE(Exists(old));
+  EXPECT_TRUE(Exists(young));
 }
 
 TEST_F(OldSavedTest, WhatThisRunSavesStaysHoweverMuchItIs) {
@@ -261,9 +327,57 @@ TEST_F(OldSavedTest, WhatThisRunSavesStaysHoweverMuchItIs) {
   saver.Start(In(kLong));
   Put("late", 50, 2, hours(1));
   EXPECT_EQ(saver.Finish().all.size(), 2u);
-  EXPECT_EQ(dropped_.size(), 1u);
+  EXPECT_THAT(dropped_, IsEmpty()) << "what was saved is known before anything else is looked at";
+  EXPECT_EQ(saver.DropOld(), "");
+  EXPECT_EQ(dropped_.size(), 1u) << "an age that is less than a day is the user's wish";
   EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1);
   EXPECT_EQ(FirstOf(scratch_ + "/late.npy"), 2);
+}
+
+TEST_F(OldSavedTest, WhereOthersRenameWhatIsThereNothingGoes) {
+  bounds_.age = hours(48);
+  const std::string old = Old("fake-1/a.npy", 49), root = folder_.path() + "/deep/saved";
+  ASSERT_EQ(chmod(root.c_str(), 0777), 0);
+  SaveAll();
+  EXPECT_TRUE(Exists(old));
+  EXPECT_THAT(why_not_dropped_, AllOf(HasSubstr(root), HasSubstr("others may write"), HasSubstr("--scratch")));
+  ASSERT_EQ(chmod(root.c_str(), 01777), 0);
+  SaveAll();
+  EXPECT_FALSE(Exists(old));
+  EXPECT_EQ(why_not_dropped_, "");
+}
+
+TEST_F(OldSavedTest, LinksAreNotFollowed) {
+  bounds_.age = hours(48);
+  const std::string elsewhere = folder_.Write("elsewhere/a.npy", "data");
+  folder_.Write(std::string("elsewhere/") + kSavedMark, "");
+  std::filesystem::last_write_time(elsewhere, std::filesystem::file_time_type::clock::now() - hours(49));
+  const std::string marked = Old("fake-2/b.npy", 49, 100, /*marked=*/false);
+  std::filesystem::create_directory_symlink(folder_.path() + "/elsewhere", folder_.path() + "/deep/saved/fake-1");
+  std::filesystem::create_symlink(folder_.path() + "/elsewhere/" + kSavedMark,
+                                  folder_.path() + "/deep/saved/fake-2/" + kSavedMark);
+  SaveAll();
+  EXPECT_TRUE(Exists(elsewhere));
+  EXPECT_TRUE(Exists(marked)) << "a mark is no link";
+}
+
+TEST_F(OldSavedTest, TheClockIsLookedAtWhileFilesAre) {
+  for (int i = 0; i < 10; ++i) Old("fake-" + std::to_string(i) + "/.X.npy.0123456789abcdef.part", 2);
+  const std::string root = folder_.path() + "/deep/saved";
+  const auto left = [&] {
+    int count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      count += entry.path().extension() == ".part" ? 1 : 0;
+    }
+    return count;
+  };
+  int asked = 0;
+  const auto dropped = [](const std::string&, const std::string&) {};
+  EXPECT_EQ(DropOldSaved(root, bounds_, {}, dropped, [&] { return ++asked > 15; }), "");
+  EXPECT_EQ(left(), 10) << "the list alone takes that long";
+  EXPECT_LE(asked, 20);
+  EXPECT_EQ(DropOldSaved(root, bounds_, {}, dropped, [&] { return left() < 8; }), "");
+  EXPECT_EQ(left(), 7);
 }
 
 TEST_F(OldSavedTest, WithoutTimeAndWithoutBoundsNothingGoes) {
@@ -274,21 +388,26 @@ TEST_F(OldSavedTest, WithoutTimeAndWithoutBoundsNothingGoes) {
   ArraySaver saver = Saver();
   saver.Start(In(core::nanoseconds(0)));
   saver.Finish();
+  saver.DropOld();
   EXPECT_TRUE(Exists(old));
 }
 
 TEST_F(OldSavedTest, AFolderThatIsEmptyForLongGoes) {
-  Old("fake-1/" + std::string(kSavedMark), 2);
-  Old("fake-2/a.npy", 2);
-  Old("fake-3/" + std::string(kSavedMark), 2);
   const std::string saved = folder_.path() + "/deep/saved/";
-  for (const char* name : {"fake-1", "fake-2"}) {
-    std::filesystem::last_write_time(saved + name, std::filesystem::file_time_type::clock::now() - hours(2));
-  }
+  const auto age = [&](const std::string& path) {
+    std::filesystem::last_write_time(saved + path, std::filesystem::file_time_type::clock::now() - hours(2));
+  };
+  for (const char* name : {"fake-1", "fake-3", "fake-4", "fake-5"}) Old(std::string(name) + "/" + kSavedMark, 2);
+  Old("fake-2/a.npy", 2);
+  for (const char* name : {"fake-1", "fake-2", "fake-4", "fake-5"}) age(name);
+  folder_.Write(std::string("deep/saved/fake-4/") + kSavedMark, "");
+  EXPECT_EQ(MakeSavedFolder(saved + "fake-5"), "");
   SaveAll();
   EXPECT_FALSE(Exists(saved + "fake-1"));
   EXPECT_TRUE(Exists(saved + "fake-2"));
   EXPECT_TRUE(Exists(saved + "fake-3")) << "may be somebody's who is about to save";
+  EXPECT_TRUE(Exists(saved + "fake-4")) << "as this one, by the mark";
+  EXPECT_TRUE(Exists(saved + "fake-5")) << "as this one, whose mark was renewed";
 }
 
 TEST_F(SavedArraysTest, AnEmptyArrayIsAnArrayToo) {
