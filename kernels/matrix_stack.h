@@ -13,6 +13,8 @@ struct MatrixStack {
   std::uint64_t count = 0, rows = 0, columns = 0;
 
   std::uint64_t elements() const { return rows * columns; }  // of one matrix
+  // No matrices, or none with an element: there is nothing to compute, whatever the other sizes are.
+  bool empty() const { return count * elements() == 0; }
 };
 
 // Of a shape with two dimensions at least.
@@ -49,8 +51,7 @@ class MatrixTrouble {
     return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
   }
   Outcome NoConvergence(std::int64_t info) const {
-    return Say("%s: the iteration did not converge, %lld off-diagonal elements are left (info %lld)", info,
-               Outcome::Failed);
+    return Say("%s: the iteration did not converge (info %lld)", info, Outcome::Failed);
   }
   // An argument that the library refused: a defect of the kernel, not of the input.
   Outcome Refused(std::int64_t info) const {

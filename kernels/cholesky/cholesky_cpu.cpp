@@ -17,11 +17,12 @@ Outcome Run(const Call& call, CpuContext& context) {
   const auto n = static_cast<std::size_t>(stack.rows);
   const T* a = call.Input<T>("a").data();
   T* l = call.Output<T>("l").data();
-  if (n == 0) return Outcome::Ok();
-  const OpenBlasTurn turn(context, n < kSerialBelow);
+  if (stack.empty()) return Outcome::Ok();
   for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, l += n * n) {
+    if (context.cancelled()) return Outcome::Cancelled();
     const MatrixTrouble trouble(stack, i);
     if (!CopyMatrix(context, a, l, n, n, Part::kLower, /*clear=*/true)) return trouble.NotFinite();
+    const OpenBlasTurn turn(context, n < kSerialBelow);
     const int info = lapack::Potrf('U', static_cast<int>(n), l);
     if (info < 0) return trouble.Refused(info);
     if (info > 0) return trouble.NotPositiveDefinite(info);

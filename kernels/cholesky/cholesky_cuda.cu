@@ -11,7 +11,7 @@ namespace {
 template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
-  if (stack.count * stack.elements() == 0) return Outcome::Ok();
+  if (stack.empty()) return Outcome::Ok();
   const DType dtype = call.InputType("a");
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
@@ -23,6 +23,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   const std::uint64_t own = matrices::MarksBytes(stack);
   const dense::Workspace workspace{memory + own, call.scratch().size() - own};
   for (std::uint64_t i = 0; i < stack.count; ++i) {
+    if (context.CancelRequested()) return Outcome::Cancelled();
     const Outcome factored = dense::Cholesky(context, dtype, static_cast<int>(stack.rows), l + i * stack.elements(),
                                              workspace, marks.infos + i);
     if (!factored.ok()) return factored;
@@ -34,13 +35,14 @@ Outcome Run(const Call& call, CudaContext& context) {
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
+  if (stack.empty()) return 0;
   return matrices::MarksBytes(stack) + 256 * stack.rows * SizeOf(call.InputType("a"));
 }
 
 Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& bytes) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   bytes = 0;
-  if (stack.count * stack.elements() == 0) return Outcome::Ok();
+  if (stack.empty()) return Outcome::Ok();
   const Outcome asked = dense::CholeskyBytes(context, call.InputType("a"), static_cast<int>(stack.rows), bytes);
   bytes += matrices::MarksBytes(stack);
   return asked;

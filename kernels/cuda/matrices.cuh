@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// What became of a stack: the first matrix that is not finite, else the first of which the library said something.
+// What became of a stack: the first matrix that is not finite, and the first of which the library said something.
 // In one word each, 0 for none: index + 1, and what was said.
 struct Verdict {
   unsigned long long not_finite, index, info;
@@ -122,13 +122,13 @@ inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& c
                    "telling what became of the matrices");
 }
 
-// `explain`: what the library's info, above 0, means.
+// Names the first matrix that anything is wrong with. `explain`: what the library's info, above 0, means.
 inline Outcome Told(const MatrixStack& stack, CudaContext& context,
                     Outcome (MatrixTrouble::*explain)(std::int64_t) const) {
-  if (stack.count * stack.elements() == 0) return Outcome::Ok();  // nothing was enqueued
+  if (stack.empty()) return Outcome::Ok();  // nothing was enqueued
   const std::uint64_t not_finite = context.host_words()[0], index = context.host_words()[1];
   const auto info = static_cast<std::int64_t>(context.host_words()[2]);
-  if (not_finite != 0) return MatrixTrouble(stack, not_finite - 1).NotFinite();
+  if (not_finite != 0 && (index == 0 || not_finite <= index)) return MatrixTrouble(stack, not_finite - 1).NotFinite();
   if (index == 0) return Outcome::Ok();
   const MatrixTrouble trouble(stack, index - 1);
   return info < 0 ? trouble.Refused(info) : (trouble.*explain)(info);

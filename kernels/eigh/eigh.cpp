@@ -42,11 +42,11 @@ KernelSpec Spec() {
                            "w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix")
       .Docs(
           "w ascends; column i of v is the eigenvector of w[i], of length 1. Only a's lower triangle is read: a is "
-          "taken "
-          "to be symmetric. With compute=values there are no vectors: v is [..., n, 0]. Leading dimensions are a stack "
-          "of matrices. An eigenvector's sign, and the choice of vectors of equal eigenvalues, are the library's. A "
-          "matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job as FAILED. "
-          "Cannot be interrupted once it runs.")
+          "taken to be symmetric. With compute=values there are no vectors: v is [..., n, 0]. Leading dimensions are a "
+          "stack of matrices. An eigenvector's sign, and the choice of vectors of equal eigenvalues, are the "
+          "library's. A matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job "
+          "as FAILED. Can be interrupted between the matrices of a stack (on a GPU: while they are handed to it), not "
+          "within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "compute",
               .type = ParamType::kChoice,
@@ -62,8 +62,7 @@ KernelSpec Spec() {
       .Numerics(
           "max |a v - v diag(w)| and an eigenvalue's error at most 8 * (n + 4) * u * max |w|, max |v^T v - 1| at most "
           "8 * (n + 4) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one device with the same "
-          "number "
-          "of threads")
+          "number of threads")
       .Shapes(Shapes)
       .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy")
       .Build();

@@ -32,16 +32,17 @@ Outcome Run(const Call& call, CpuContext& context) {
   const T* a = call.Input<T>("a").data();
   T* w = call.Output<T>("w").data();
   T* v = call.Output<T>("v").data();
-  if (n == 0) return Outcome::Ok();
+  if (stack.empty()) return Outcome::Ok();
   const Workspace sizes(n, vectors);
   T* const copy = reinterpret_cast<T*>(call.scratch().data());
   T* const work = copy + sizes.copy;
   int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
-  const OpenBlasTurn turn(context, n < kSerialBelow);
   for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, w += n) {
+    if (context.cancelled()) return Outcome::Cancelled();
     const MatrixTrouble trouble(stack, i);
     T* const matrix = vectors ? v + i * n * n : copy;
     if (!CopyMatrix(context, a, matrix, n, n, Part::kLower, /*clear=*/false)) return trouble.NotFinite();
+    const OpenBlasTurn turn(context, n < kSerialBelow);
     const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w, work,
                                    static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
     if (info < 0) return trouble.Refused(info);
@@ -55,6 +56,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
+  if (StackOf(a.shape.data(), a.shape.size()).empty()) return {};
   const Workspace sizes(static_cast<std::size_t>(a.shape.back()), call.Choice("compute") == "vectors");
   return {.scratch_bytes = sizes.Bytes(SizeOf(a.dtype))};
 }

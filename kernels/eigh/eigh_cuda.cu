@@ -18,7 +18,7 @@ std::uint64_t OwnBytes(const MatrixStack& stack, DType dtype) {
 template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
-  if (stack.count * stack.elements() == 0) return Outcome::Ok();
+  if (stack.empty()) return Outcome::Ok();
   const DType dtype = call.InputType("a");
   const bool vectors = WithVectors(call);
   std::byte* const memory = call.scratch().data();
@@ -31,6 +31,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   T* w = call.Output<T>("w").data();
   T* v = call.Output<T>("v").data();
   for (std::uint64_t i = 0; i < stack.count; ++i, a += stack.elements(), w += stack.rows) {
+    if (context.CancelRequested()) return Outcome::Cancelled();
     const Outcome copied = matrices::Copy(stack, 1, a, copy, matrices::Part::kLower, marks.flags + i, context);
     if (!copied.ok()) return copied;
     const Outcome done =
@@ -47,6 +48,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
+  if (stack.empty()) return 0;
   const DType dtype = call.InputType("a");
   return OwnBytes(stack, dtype) + (2 * stack.elements() + 256 * stack.rows) * SizeOf(dtype);
 }
@@ -55,7 +57,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   const MatrixStack stack = StackOf(call.InputArray("a"));
   const DType dtype = call.InputType("a");
   bytes = 0;
-  if (stack.count * stack.elements() == 0) return Outcome::Ok();
+  if (stack.empty()) return Outcome::Ok();
   const Outcome asked = dense::EighBytes(context, dtype, WithVectors(call), static_cast<int>(stack.rows), bytes);
   bytes += OwnBytes(stack, dtype);
   return asked;

@@ -59,7 +59,8 @@ KernelSpec Spec() {
           "columns are several, [n, k]; leading dimensions are a stack of systems, the same in a and b. A singular "
           "matrix ends the job as FAILED, with the pivot that is exactly zero; a matrix that is singular but for "
           "rounding does not, and its x is as large as its inverse. NaN and infinities are not looked for: they spread "
-          "as the arithmetic has it. Cannot be interrupted once it runs.")
+          "as the arithmetic has it. Can be interrupted between the systems of a stack (on a GPU: while they are "
+          "handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "..., n, n", "the matrices")
       .Input("b", "T", "..., n, k", "right-hand sides: [n], or [..., n, k]")

@@ -14,8 +14,8 @@
 namespace hotplate::solve {
 namespace {
 
-// Smaller matrices run on one thread.
-constexpr std::uint64_t kSerialBelow = 96;
+// Fewer multiplications to a system than this are not worth waking threads for.
+constexpr double kSerialBelow = 300'000;
 
 // x := x (factor)^-1, by rows; `upper`: U of the factors, else L, whose diagonal is 1.
 void DivideBy(bool upper, int rows, int n, const float* lu, float* x, int leading) {
@@ -50,12 +50,15 @@ Outcome Run(const Call& call, CpuContext& context) {
   T* x = call.Output<T>("x").data();
   T* const lu = reinterpret_cast<T*>(call.scratch().data());
   int* const pivots = reinterpret_cast<int*>(call.scratch().data() + PivotsAt(n, sizeof(T)));
-  if (n == 0) return Outcome::Ok();
-  const OpenBlasTurn turn(context, n < kSerialBelow);
+  if (stack.empty()) return Outcome::Ok();
+  const double unknowns = static_cast<double>(n);
+  const bool serial = unknowns * unknowns * (unknowns / 3 + static_cast<double>(k)) < kSerialBelow;
   if (b.bytes > 0) std::memcpy(x, b.data, b.bytes);
   const int order = static_cast<int>(n), sides = static_cast<int>(k);  // the spec has bounded them
   for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, x += n * k) {
+    if (context.cancelled()) return Outcome::Cancelled();
     static_cast<void>(CopyMatrix(context, a, lu, n, n, Part::kWhole, /*clear=*/false));
+    const OpenBlasTurn turn(context, serial);
     const int info = lapack::Getrf(order, lu, pivots);
     if (info < 0) return MatrixTrouble(stack, i).Refused(info);
     if (info > 0) return MatrixTrouble(stack, i).Singular(info);
@@ -79,6 +82,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
+  if (StackOf(a.shape.data(), a.shape.size()).empty()) return {};
   const auto n = static_cast<std::size_t>(a.shape.back());
   return {.scratch_bytes = PivotsAt(n, SizeOf(a.dtype)) + n * sizeof(int)};
 }

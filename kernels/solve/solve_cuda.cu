@@ -17,7 +17,6 @@ struct System {
   std::uint64_t k = 0;
   DType dtype = DType::kFloat32;
 
-  bool empty() const { return stack.count * stack.rows == 0; }
   Layout LayOut() const {
     const std::uint64_t element = SizeOf(dtype);
     Layout layout;
@@ -40,7 +39,7 @@ System SystemOf(const Call& call) {
 template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
   const System system = SystemOf(call);
-  if (system.empty()) return Outcome::Ok();
+  if (system.stack.empty()) return Outcome::Ok();
   const MatrixStack& stack = system.stack;
   const Layout layout = system.LayOut();
   std::byte* const memory = call.scratch().data();
@@ -55,6 +54,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   const T* b = call.Input<T>("b").data();
   T* x = call.Output<T>("x").data();
   for (std::uint64_t i = 0; i < stack.count; ++i, a += stack.elements(), b += side.elements(), x += side.elements()) {
+    if (context.CancelRequested()) return Outcome::Cancelled();
     const Outcome copied = matrices::Copy(stack, 1, a, lu, matrices::Part::kWhole, nullptr, context);
     if (!copied.ok()) return copied;
     const Outcome factored = dense::Lu(context, system.dtype, n, lu, pivots, workspace, marks.infos + i);
@@ -76,13 +76,14 @@ Outcome Run(const Call& call, CudaContext& context) {
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const System system = SystemOf(call);
+  if (system.stack.empty()) return 0;
   return system.LayOut().workspace + 256 * system.stack.rows * SizeOf(system.dtype);
 }
 
 Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& bytes) {
   const System system = SystemOf(call);
   bytes = 0;
-  if (system.empty()) return Outcome::Ok();
+  if (system.stack.empty()) return Outcome::Ok();
   const Outcome asked = dense::LuBytes(context, system.dtype, static_cast<int>(system.stack.rows), bytes);
   bytes += system.LayOut().workspace;
   return asked;

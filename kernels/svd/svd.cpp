@@ -64,10 +64,9 @@ KernelSpec Spec() {
           "s descends and has k = min(m, n) elements. With compute=thin u is [m, k] and vt [k, n]; with full they are "
           "[m, m] and [n, n]; with values there are no vectors: u is [m, 0] and vt [0, n]. Leading dimensions are a "
           "stack of matrices. A matrix much longer than wide goes through its QR factors first, a wide one likewise. "
-          "The "
-          "signs of vectors, and the choice of those of equal values, are the library's. A matrix that holds a NaN or "
-          "an infinity, and an iteration that does not converge, end the job as FAILED. Cannot be interrupted once it "
-          "runs.")
+          "The signs of vectors, and the choice of those of equal values, are the library's. A matrix that holds a NaN "
+          "or an infinity, and an iteration that does not converge, end the job as FAILED. Can be interrupted between "
+          "the matrices of a stack (on a GPU: while they are handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "compute",
               .type = ParamType::kChoice,
@@ -87,8 +86,7 @@ KernelSpec Spec() {
       .Numerics(
           "max |a - u diag(s) vt| and a singular value's error at most 4 * (m + n) * u * s[0], max |u^T u - 1| and max "
           "|vt vt^T - 1| at most 4 * (m + n) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one "
-          "device "
-          "with the same number of threads")
+          "device with the same number of threads")
       .Shapes(Shapes)
       .Example("hotplate run svd a.npy -o u=u.npy -o s=s.npy -o vt=vt.npy")
       .Build();

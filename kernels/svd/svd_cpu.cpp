@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "kernels/cpu/lapack.h"
@@ -12,8 +13,8 @@
 namespace hotplate::svd {
 namespace {
 
-// Smaller matrices run on one thread.
-constexpr std::uint64_t kSerialBelow = 64;
+// Matrices whose sides and shorter side again have a product below this run on one thread.
+constexpr double kSerialBelow = 262'144;
 
 char JobOf(std::string_view compute) { return compute == "full" ? 'A' : compute == "thin" ? 'S' : 'N'; }
 
@@ -41,7 +42,7 @@ struct Workspace {
 };
 
 Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view compute) {
-  if (stack.elements() == 0) return {};
+  if (stack.empty()) return {};
   const bool transposed = GoesTransposed(stack);
   const int rows = static_cast<int>(transposed ? stack.rows : stack.columns);
   const int columns = static_cast<int>(transposed ? stack.columns : stack.rows);
@@ -53,10 +54,17 @@ Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view co
           .iwork = 8 * static_cast<std::size_t>(std::min(rows, columns))};
 }
 
+// Identities of n rows, one below the other. False if it was cancelled.
 template <typename T>
-void SetIdentity(T* matrix, std::size_t n) {
-  std::fill(matrix, matrix + n * n, T{0});
-  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = 1;
+bool SetIdentities(std::span<T> matrices, std::size_t n, CpuContext& context) {
+  if (matrices.empty()) return true;
+  T* const first = matrices.data();
+  return context.ParallelChunks(matrices.size() / n, 65'536 / n + 1, [=](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      std::fill_n(first + row * n, n, T{0});
+      first[row * n + row % n] = 1;
+    }
+  });
 }
 
 // By columns, LAPACK sees a^T = (vt)^T diag(s) u^T: its left vectors, in columns, are the rows of vt, and its right
@@ -66,6 +74,11 @@ Outcome Run(const Call& call, CpuContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   const auto m = static_cast<std::size_t>(stack.rows), n = static_cast<std::size_t>(stack.columns);
   const std::size_t k = std::min(m, n);
+  if (stack.empty()) {  // nothing to decompose: any orthogonal matrices will do, where there are some
+    const bool whole =
+        SetIdentities(call.Output<T>("u"), m, context) && SetIdentities(call.Output<T>("vt"), n, context);
+    return whole ? Outcome::Ok() : Outcome::Cancelled();
+  }
   const hotplate_array &left = call.OutputArray("u"), &right = call.OutputArray("vt");
   const auto u_columns = static_cast<std::size_t>(left.shape[left.rank - 1]);
   const auto vt_rows = static_cast<std::size_t>(right.shape[right.rank - 2]);
@@ -80,13 +93,9 @@ Outcome Run(const Call& call, CpuContext& context) {
   T* const work = thin_left + sizes.left;
   int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
   const bool transposed = GoesTransposed(stack);
-  const OpenBlasTurn turn(context, k < kSerialBelow);
+  const bool serial = static_cast<double>(m * n) * static_cast<double>(k) < kSerialBelow;
   for (std::uint64_t i = 0; i < stack.count; ++i, a += m * n, u += m * u_columns, s += k, vt += vt_rows * n) {
-    if (k == 0) {  // nothing to decompose: any orthogonal matrix will do
-      if (u_columns == m && compute == "full") SetIdentity(u, m);
-      if (vt_rows == n && compute == "full") SetIdentity(vt, n);
-      continue;
-    }
+    if (context.cancelled()) return Outcome::Cancelled();
     const MatrixTrouble trouble(stack, i);
     const bool finite = transposed ? CopyTransposed(context, a, copy, m, n)
                                    : CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false);
@@ -95,6 +104,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     const char job = JobOf(compute);
     const int rows = static_cast<int>(m), columns = static_cast<int>(n);
     T* const left_vectors = job == 'S' ? thin_left : u;
+    const OpenBlasTurn turn(context, serial);
     const int info = transposed ? lapack::Gesdd(job, rows, columns, copy, s, left_vectors, rows, vt, columns, work,
                                                 static_cast<int>(sizes.work), iwork)
                                 : lapack::Gesdd(job, columns, rows, copy, s, vt, columns, u,

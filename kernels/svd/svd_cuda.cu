@@ -83,11 +83,19 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
+// A stack of identities of n rows: on the diagonal is what n + 1 divides.
 template <typename T>
-Outcome SetIdentity(T* matrix, std::uint64_t n, CudaContext& context) {
-  if (n == 0) return Outcome::Ok();
-  return Launch(context, Embed<T>, GridFor(n * n, 4), kBlockSize, static_cast<const T*>(nullptr), std::uint64_t{0},
-                matrix, n, n);
+__global__ void __launch_bounds__(kBlockSize) Identities(T* to, std::uint64_t elements, std::uint64_t n) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  for (std::uint64_t at = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; at < elements; at += stride) {
+    to[at] = at % (n * n) % (n + 1) == 0 ? T{1} : T{0};
+  }
+}
+
+template <typename T>
+Outcome SetIdentities(std::span<T> matrices, std::uint64_t n, CudaContext& context) {
+  if (matrices.empty()) return Outcome::Ok();
+  return Launch(context, Identities<T>, GridFor(matrices.size(), 4), kBlockSize, matrices.data(), matrices.size(), n);
 }
 
 // copy = left diag(s) right, by columns; what was in the copy is gone.
@@ -123,19 +131,14 @@ template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
   const Problem problem = ProblemOf(call);
   const MatrixStack& stack = problem.stack;
+  if (stack.empty()) {  // nothing to decompose: any orthogonal matrices will do, where there are some
+    if (const Outcome o = SetIdentities(call.Output<T>("u"), stack.rows, context); !o.ok()) return o;
+    return SetIdentities(call.Output<T>("vt"), stack.columns, context);
+  }
   const T* a = call.Input<T>("a").data();
   T* u = call.Output<T>("u").data();
   T* s = call.Output<T>("s").data();
   T* vt = call.Output<T>("vt").data();
-  if (stack.elements() == 0) {  // nothing to decompose: any orthogonal matrix will do
-    for (std::uint64_t i = 0; problem.vectors == dense::Vectors::kFull && i < stack.count; ++i) {
-      if (const Outcome o = SetIdentity(u + i * stack.rows * stack.rows, stack.rows, context); !o.ok()) return o;
-      const Outcome set = SetIdentity(vt + i * stack.columns * stack.columns, stack.columns, context);
-      if (!set.ok()) return set;
-    }
-    return Outcome::Ok();
-  }
-  if (stack.count == 0) return Outcome::Ok();
   const Layout layout = problem.LayOut();
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
@@ -145,6 +148,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   const std::uint64_t left_elements = problem.rows * problem.left_columns;
   const std::uint64_t right_elements = problem.wants_vectors() ? problem.columns * problem.columns : 0;
   for (std::uint64_t i = 0; i < stack.count; ++i) {
+    if (context.CancelRequested()) return Outcome::Cancelled();
     const T* const matrix = a + i * stack.elements();
     T* const long_side = (problem.tall() ? u : vt) + i * left_elements;
     T* const short_side = (problem.tall() ? vt : u) + i * right_elements;
@@ -173,6 +177,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const Problem problem = ProblemOf(call);
+  if (problem.stack.empty()) return 0;
   const std::uint64_t estimate = 3 * problem.columns * problem.columns + 256 * problem.rows;
   return problem.LayOut().workspace + estimate * SizeOf(problem.dtype);
 }
@@ -180,7 +185,7 @@ std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
 Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& bytes) {
   const Problem problem = ProblemOf(call);
   bytes = 0;
-  if (problem.stack.count * problem.stack.elements() == 0) return Outcome::Ok();
+  if (problem.stack.empty()) return Outcome::Ok();
   const int rows = static_cast<int>(problem.rows), columns = static_cast<int>(problem.columns);
   const bool by_qr = problem.by_qr();
   if (const Outcome o = dense::SvdBytes(context, problem.dtype, by_qr ? columns : rows, columns, bytes); !o.ok())

@@ -22,6 +22,20 @@ Case Spoilt(const std::string& name, DType dtype, const Shape& shape, std::size_
           }};
 }
 
+// With one more element that is spoilt.
+Case Also(Case spoilt, std::size_t at, double value) {
+  spoilt.inputs = [first = spoilt.inputs, at, value](std::mt19937_64& random) {
+    std::map<std::string, TestArray> inputs = first(random);
+    TestArray& a = inputs.at("a");
+    WithType(a.signature().dtype, [&](auto zero) {
+      using T = decltype(zero);
+      a.Elements<T>()[at] = static_cast<T>(value);
+    });
+    return inputs;
+  };
+  return spoilt;
+}
+
 Case WithSides(Case spoilt, DType dtype, const Shape& shape) {
   spoilt.inputs = [make_a = spoilt.inputs, dtype, shape](std::mt19937_64& random) {
     std::map<std::string, TestArray> inputs = make_a(random);
@@ -46,6 +60,15 @@ std::vector<BadData> BadDataCases() {
     all.push_back({"cholesky", Spoilt("stack_negative", dtype, {2, 2, 4, 4}, 2 * 16 + 5, -1), HOTPLATE_INVALID,
                    "matrix 2 of the 4 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
                    "not (info 2)"});
+    // The first matrix that anything is wrong with, and of one matrix that it is not finite.
+    all.push_back({"cholesky", Also(Spoilt("negative_then_nan", dtype, {4, 4, 4}, 16 + 5, -1), 2 * 16, kNan),
+                   HOTPLATE_INVALID,
+                   "matrix 1 of the 4 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
+                   "not (info 2)"});
+    all.push_back({"cholesky", Also(Spoilt("nan_then_negative", dtype, {4, 4, 4}, 2 * 16 + 5, -1), 16, kNan),
+                   HOTPLATE_INVALID, "matrix 1 of the 4 in a (counted from 0) holds a NaN or an infinity"});
+    all.push_back({"cholesky", Also(Spoilt("negative_and_nan", dtype, {4, 4, 4}, 16 + 5, -1), 16 + 15, kNan),
+                   HOTPLATE_INVALID, "matrix 1 of the 4 in a (counted from 0) holds a NaN or an infinity"});
     all.push_back({"solve", WithSides(Spoilt("zero_pivot", dtype, {4, 4}, 10, 0), dtype, {4}), HOTPLATE_INVALID,
                    "a is singular: pivot 3 of its LU factors is exactly zero (info 3)"});
     all.push_back(

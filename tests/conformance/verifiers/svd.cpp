@@ -84,6 +84,8 @@ std::vector<Case> SvdCases() {
       cases.push_back(Decomposition("no_columns", dtype, {5, 0}, compute));
       cases.push_back(Decomposition("no_rows", dtype, {0, 5}, compute));
       cases.push_back(Decomposition("no_matrices", dtype, {0, 5, 4}, compute));
+      cases.push_back(Decomposition("stack_without_columns", dtype, {3, 5, 0}, compute));
+      cases.push_back(Decomposition("stack_without_rows", dtype, {3, 0, 5}, compute));
       cases.push_back(Decomposition("one", dtype, {1, 1}, compute));
       cases.push_back(Decomposition("square", dtype, {33, 33}, compute));
       cases.push_back(Decomposition("nearly_square", dtype, {37, 33}, compute));

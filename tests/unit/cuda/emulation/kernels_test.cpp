@@ -115,6 +115,7 @@ class EmulatedLane : public Lane {
     CudaContext context(traits_, {.driver = &driver, .host_words = words}, control.plain());
     Report report;
     plain.scratch_bytes = launcher.scratch_bytes == nullptr ? 0 : launcher.scratch_bytes(Call(plain), traits_);
+    planned_ = plain.scratch_bytes;
     if (launcher.lane_scratch_bytes != nullptr) {
       report.outcome = launcher.lane_scratch_bytes(Call(plain), context, plain.scratch_bytes);
       if (!report.outcome.ok()) return report;
@@ -129,9 +130,13 @@ class EmulatedLane : public Lane {
     return report;
   }
 
+  // Of the last task: the scratch that was planned before a lane had it.
+  std::uint64_t planned() const { return planned_; }
+
  private:
   const CudaTraits traits_;
   const Order order_;
+  std::uint64_t planned_ = 0;
 };
 
 class EmulatedDevice : public Device {
@@ -294,6 +299,56 @@ TEST(EmulatedKernels, EndWhenCancelled) {
   TaskControl control;
   control.RequestCancel();
   EXPECT_EQ(RunPlain("mandelbrot", kSlow, params, {}, {&output, 1}, control).code(), HOTPLATE_CANCELLED);
+}
+
+TEST(EmulatedStacks, EndBetweenTwoMatricesWhenCancelled) {
+  const EmulatedDevice device(kFast);
+  int found = 0;
+  for (const KernelSuite& suite : conformance::KernelSuites()) {
+    if (Find(suite.kernel) == nullptr || Find(suite.kernel)->finish == nullptr) continue;
+    for (const Case& test_case : suite.cases()) {
+      if (!test_case.name.ends_with("_stack")) continue;
+      ++found;
+      absl::StatusOr<Launch> launch = conformance::Prepare(suite.kernel, test_case, device);
+      ASSERT_TRUE(launch.ok()) << launch.status();
+      EmulatedLane lane(kFast, Order::kForward);
+      TaskControl control;
+      control.RequestCancel();
+      EXPECT_EQ(launch->Run(lane, control).outcome.code(), HOTPLATE_CANCELLED) << suite.kernel << test_case.name;
+    }
+  }
+  EXPECT_GE(found, 8) << "four kernels, two dtypes";
+}
+
+// However many matrices there are, or however large they would be.
+TEST(EmulatedStacks, WithoutElementsTakeNoMemoryAndNoTime) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 60, kWide = 2'147'483'647;
+  const EmulatedDevice device(kFast);
+  const auto planned = [&](const char* kernel, const Shape& a, const std::string& compute = "", const Shape& b = {}) {
+    Case one{.name = "no_elements", .params = {}, .inputs = [&](std::mt19937_64&) {
+               std::map<std::string, conformance::TestArray> arrays;
+               arrays.emplace("a", conformance::TestArray({.dtype = DType::kFloat64, .shape = a}));
+               if (!b.empty()) arrays.emplace("b", conformance::TestArray({.dtype = DType::kFloat64, .shape = b}));
+               return arrays;
+             }};
+    if (!compute.empty()) one.params["compute"] = compute;
+    absl::StatusOr<Launch> launch = conformance::Prepare(kernel, one, device);
+    EXPECT_TRUE(launch.ok()) << launch.status();
+    if (!launch.ok()) return std::uint64_t{1};
+    EmulatedLane lane(kFast, Order::kForward);
+    TaskControl control;
+    EXPECT_TRUE(launch->Run(lane, control).outcome.ok()) << kernel;
+    return lane.planned();
+  };
+  EXPECT_EQ(planned("cholesky", {10'000'000'000, 0, 0}), 0u);
+  EXPECT_EQ(planned("cholesky", {0, kWide, kWide}), 0u);
+  EXPECT_EQ(planned("eigh", {kMany, 0, 0}), 0u);
+  EXPECT_EQ(planned("eigh", {0, 32'766, 32'766}), 0u);
+  EXPECT_EQ(planned("solve", {kMany, 0, 0}, "", {kMany, 0, 3}), 0u);
+  EXPECT_EQ(planned("solve", {0, kWide, kWide}, "", {0, kWide, 2}), 0u);
+  EXPECT_EQ(planned("svd", {kMany, 0, 3}), 0u);
+  EXPECT_EQ(planned("svd", {kMany, 0, 0}, "full"), 0u);
+  EXPECT_EQ(planned("svd", {0, 20'000, 20'000}), 0u);
 }
 
 TEST(EmulatedKernels, EndInTheSameWordsAsOnTheCpu) {
