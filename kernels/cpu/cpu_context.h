@@ -74,13 +74,22 @@ class CpuContext {
            [](const void* b, std::size_t begin, std::size_t end) { (*static_cast<const Body*>(b))(begin, end); });
   }
 
+  // What a step is of a whole call's progress.
+  struct Part {
+    double from = 0, to = 1;
+
+    // Step `step`, from 0, of `steps` that this part has.
+    Part Step(std::size_t step, std::size_t steps) const {
+      const double width = (to - from) / static_cast<double>(steps);
+      return {from + width * static_cast<double>(step),
+              step + 1 == steps ? to : from + width * static_cast<double>(step + 1)};
+    }
+  };
+
   // Calls body(begin, end) for consecutive ranges of at most `chunk`, each on the next thread that is free, and polls
   // the cancel flag before each: a chunk should take a few milliseconds. Reports progress, `part` being what these
   // chunks are of the whole. Waits; false if it was cancelled before everything was done. Keeps to this thread if there
   // is only one chunk.
-  struct Part {
-    double from = 0, to = 1;
-  };
   template <typename Body>
   bool ParallelChunks(std::size_t count, std::size_t chunk, const Body& body, Part part = {0, 1}) {
     return Chunks(count, chunk, part, &body, [](const void* b, std::size_t begin, std::size_t end) {

@@ -125,10 +125,11 @@ void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Elem
   }
 }
 
-// Calls finish(state, output) for each output. No axis is empty. False if it was cancelled.
+// Calls finish(state, output) for each output. No axis is empty. `part`: what this is of the call. False if it was
+// cancelled.
 template <typename Fold, typename Vector, typename Finish>
 bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const typename Fold::Element* x,
-            const Extent& extent, const double* about, void* scratch, const Finish& finish) {
+            const Extent& extent, const double* about, void* scratch, const Finish& finish, CpuContext::Part part) {
   using State = typename Fold::State;
   const Cut cut = CutOf(extent);
   const std::size_t inner = extent.inner, count = extent.count;
@@ -136,7 +137,7 @@ bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const t
   const std::size_t units = extent.outer * cut.segments * cut.tiles;
   const std::size_t unit_elements = std::min(count, cut.rows) * std::min(inner, kTile);
   const std::size_t at_once = std::max<std::size_t>(1, kBlock / unit_elements);
-  const bool folded = context.ParallelChunks(units, at_once, [=](std::size_t begin, std::size_t end) {
+  const auto fold_units = [=](std::size_t begin, std::size_t end) {
     State here[kTile];
     for (std::size_t unit = begin; unit < end; ++unit) {
       const std::size_t tile = unit % cut.tiles, segment = unit / cut.tiles % cut.segments;
@@ -149,17 +150,21 @@ bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const t
                 Fold::kAbout ? about + output : nullptr, states);
       for (std::size_t j = 0; cut.segments == 1 && j < columns; ++j) finish(here[j], output + j);
     }
-  });
-  if (!folded || cut.segments == 1) return folded;
+  };
+  if (cut.segments == 1) return context.ParallelChunks(units, at_once, fold_units, part);
+  // Folding is nearly all of the work.
+  const double folded = part.from + 0.95 * (part.to - part.from);
+  if (!context.ParallelChunks(units, at_once, fold_units, {part.from, folded})) return false;
   const std::size_t outputs_at_once = std::max<std::size_t>(1, kBlock / cut.segments);
-  return context.ParallelChunks(extent.outputs(), outputs_at_once, [=](std::size_t begin, std::size_t end) {
+  const auto merge_outputs = [=](std::size_t begin, std::size_t end) {
     for (std::size_t output = begin; output < end; ++output) {
       const State* const first = kept + output / inner * cut.segments * inner + output % inner;
       State state = first[0];
       for (std::size_t segment = 1; segment < cut.segments; ++segment) fold.Merge(state, first[segment * inner]);
       finish(state, output);
     }
-  });
+  };
+  return context.ParallelChunks(extent.outputs(), outputs_at_once, merge_outputs, {folded, part.to});
 }
 
 }  // namespace hotplate::reduction

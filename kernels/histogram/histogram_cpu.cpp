@@ -62,12 +62,14 @@ Outcome Run(const Call& call, CpuContext& context) {
 
   Wanted wanted{call.Choice("range") == "given", call.Float("low"), call.Float("high"), call.Int("bins")};
   Extremes extremes;
+  CpuContext::Part part;
   if (!wanted.given) {
     std::array<Extremes, kMostPieces> found;
-    const bool complete = context.ParallelChunks(x.size(), piece, [&](std::size_t begin, std::size_t end) {
+    const auto look = [&](std::size_t begin, std::size_t end) {
       found[begin / piece] = ExtremesOf(x.data() + begin, end - begin);
-    });
-    if (!complete) return Outcome::Cancelled();
+    };
+    if (!context.ParallelChunks(x.size(), piece, look, part.Step(0, 2))) return Outcome::Cancelled();
+    part = part.Step(1, 2);
     for (const Extremes& one : found) extremes.Add(one);
   }
   switch (RangeOf(extremes, x.empty(), wanted)) {
@@ -82,10 +84,10 @@ Outcome Run(const Call& call, CpuContext& context) {
   for (std::size_t i = 0; i <= counts.size(); ++i) edges[i] = bins.edges(i);
 
   std::int64_t* const rows = reinterpret_cast<std::int64_t*>(call.scratch().data());
-  const bool complete = context.ParallelChunks(x.size(), piece, [&](std::size_t begin, std::size_t end) {
+  const auto count = [&](std::size_t begin, std::size_t end) {
     CountPiece(bins, edges, x.data() + begin, end - begin, rows + begin / piece * counts.size());
-  });
-  if (!complete) return Outcome::Cancelled();
+  };
+  if (!context.ParallelChunks(x.size(), piece, count, part)) return Outcome::Cancelled();
   std::fill(counts.begin(), counts.end(), 0);
   for (std::size_t row = 0; row * piece < x.size(); ++row) {
     for (std::size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += rows[row * counts.size() + bin];

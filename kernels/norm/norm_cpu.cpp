@@ -28,17 +28,20 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
   const Steps steps = StepsOf(input.shape, input.rank, call.Choice("ord"), call.Choice("axis"));
   std::byte* const scratch = call.scratch().data();
   std::byte* const states = scratch + BetweenBytes(steps);
+  const std::size_t all = steps.two ? 2 : 1;
+  std::size_t step = 0;
   return RunSteps(
       call, steps, reinterpret_cast<double*>(scratch),
       [&](const auto& fold, const auto& finish, const auto* x, const Extent& extent, const double* about, auto* y) {
+        const CpuContext::Part part = CpuContext::Part().Step(step++, all);
         if (extent.outputs() == 0) return Outcome::Ok();
         if (extent.count == 0) {
           std::fill_n(y, extent.outputs(), 0);
           return Outcome::Ok();
         }
-        const bool whole =
-            reduction::Reduce(context, fold, Vector<std::decay_t<decltype(fold)>>, x, extent, about, states,
-                              [=](const auto& state, std::size_t i) { y[i] = finish(state, i); });
+        const bool whole = reduction::Reduce(
+            context, fold, Vector<std::decay_t<decltype(fold)>>, x, extent, about, states,
+            [=](const auto& state, std::size_t i) { y[i] = finish(state, i); }, part);
         return whole ? Outcome::Ok() : Outcome::Cancelled();
       });
 }

@@ -52,15 +52,19 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
         }
         double* const means = reinterpret_cast<double*>(call.scratch().data());
         std::byte* const states = call.scratch().data() + MeanBytes(extent, operation);
+        CpuContext::Part part;
         if constexpr (Fold::kAbout) {
           const Quotient<double> mean{.divide = true, .divisor = count};
-          if (!Reduce(context, SumInFloat<T>(), Vector<SumInFloat<T>>, x, extent, nullptr, states,
-                      [=](const auto& state, std::size_t i) { means[i] = mean(state, i); })) {
+          if (!Reduce(
+                  context, SumInFloat<T>(), Vector<SumInFloat<T>>, x, extent, nullptr, states,
+                  [=](const auto& state, std::size_t i) { means[i] = mean(state, i); }, part.Step(0, 2))) {
             return false;
           }
+          part = part.Step(1, 2);
         }
-        return Reduce(context, fold, Vector<Fold>, x, extent, means, states,
-                      [=](const auto& state, std::size_t i) { y[i] = finish(state, i); });
+        return Reduce(
+            context, fold, Vector<Fold>, x, extent, means, states,
+            [=](const auto& state, std::size_t i) { y[i] = finish(state, i); }, part);
       });
   return whole ? Outcome::Ok() : Outcome::Cancelled();
 }

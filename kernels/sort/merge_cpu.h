@@ -54,17 +54,17 @@ void Merge(const Key* a, const Key* a_end, const Key* b, const Key* b_end, std::
 
 // Sorts the n keys that load(i) gives and hands them in order to store(position, key). `a` has room for n keys, and `b`
 // too where there is more than one thread. What store() writes may lie over b, but not over a, nor over what load()
-// reads. False if it was cancelled.
+// reads. `whole`: what this row is of the call. False if it was cancelled.
 template <typename Key, typename Load, typename Store>
-bool SortLongRow(std::size_t n, Key* a, Key* b, const Load& load, const Store& store, CpuContext& context) {
+bool SortLongRow(std::size_t n, Key* a, Key* b, const Load& load, const Store& store, CpuContext& context,
+                 CpuContext::Part whole = {}) {
   const unsigned threads = static_cast<unsigned>(context.Threads());
   // A power of two; where the threads are none, more pieces share the work more evenly.
   const std::size_t wanted = std::bit_ceil(threads) * (std::has_single_bit(threads) ? 1 : 2);
   const int rounds = std::countr_zero(wanted);
   const std::size_t length = (n / wanted / kMergedAtOnce + 1) * kMergedAtOnce;
-  const int steps = 1 + std::max(rounds, 1);
-  const auto part = [steps](int step) {
-    return CpuContext::Part{.from = static_cast<double>(step) / steps, .to = static_cast<double>(step + 1) / steps};
+  const auto part = [&](int step) {
+    return whole.Step(static_cast<std::size_t>(step), static_cast<std::size_t>(1 + std::max(rounds, 1)));
   };
   // In turns, so that the last round reads a.
   const auto source = [&](int round) { return (rounds - 1 - round) % 2 == 0 ? a : b; };

@@ -99,7 +99,7 @@ Outcome Run(const Call& call, CpuContext& context) {
   for (std::size_t row = 0; row < rows; ++row) {
     T* const to = y.data() + row * n;
     if (!SortLongRow(n, reinterpret_cast<Key*>(call.scratch().data()), reinterpret_cast<Key*>(to),
-                     load_from(x.data() + row * n), store_to(to), context)) {
+                     load_from(x.data() + row * n), store_to(to), context, CpuContext::Part().Step(row, rows))) {
       return Outcome::Cancelled();
     }
   }

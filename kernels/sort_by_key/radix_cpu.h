@@ -108,14 +108,14 @@ bool RadixSort(std::size_t n, std::size_t pieces, std::uint64_t* counts, Entry* 
   return pass(2 * passes - 1, shifts[passes - 1], read(a), store);
 }
 
-// One row, by all threads. False if it was cancelled.
+// One row, by all threads. `whole`: what it is of the call. False if it was cancelled.
 template <typename Load, typename Store>
 bool SortLongRow(std::size_t n, std::uint64_t* counts, Entry* a, Entry* b, const Load& load, const Store& store,
-                 CpuContext& context) {
+                 CpuContext& context, CpuContext::Part whole = {}) {
   const auto each = [&](int step, int steps, const auto& body) {
-    const double from = static_cast<double>(step) / steps, to = static_cast<double>(step + 1) / steps;
-    return context.ParallelChunks(PieceCount(n), 1, [&](std::size_t piece, std::size_t) { body(piece); },
-                                  {.from = from, .to = to});
+    return context.ParallelChunks(
+        PieceCount(n), 1, [&](std::size_t piece, std::size_t) { body(piece); },
+        whole.Step(static_cast<std::size_t>(step), static_cast<std::size_t>(steps)));
   };
   return RadixSort(n, PieceCount(n), counts, a, b, load, store, each);
 }

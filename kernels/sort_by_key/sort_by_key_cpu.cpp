@@ -68,7 +68,8 @@ bool SortPacked(const Columns<T, W>& columns, std::size_t rows, std::size_t n, s
     std::int64_t* const sorted = entries + n;
     // Values are fetched when all is in order: a merge that waits for memory at each step takes four times as long.
     const bool complete = sort::SortLongRow(
-        n, entries, sorted, loader(row.keys), [=](std::size_t at, std::int64_t entry) { sorted[at] = entry; }, context);
+        n, entries, sorted, loader(row.keys), [=](std::size_t at, std::int64_t entry) { sorted[at] = entry; }, context,
+        CpuContext::Part().Step(i, rows));
     if (!complete) return false;
     context.ParallelFor(n, 0, [&](std::size_t begin, std::size_t end) {
       const auto store = storer(row);
@@ -99,7 +100,10 @@ bool SortWide(const Columns<T, W>& columns, std::size_t rows, std::size_t n, sor
   }
   for (std::size_t i = 0; i < rows; ++i) {
     const Columns<T, W> row = columns.Row(i, n);
-    if (!SortLongRow(n, counts, entries, entries + n, loader(row.keys), storer(row), context)) return false;
+    if (!SortLongRow(n, counts, entries, entries + n, loader(row.keys), storer(row), context,
+                     CpuContext::Part().Step(i, rows))) {
+      return false;
+    }
   }
   return true;
 }

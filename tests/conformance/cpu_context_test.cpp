@@ -52,6 +52,20 @@ TEST(CpuContextTest, ChunksAreDoneOnceAndProgressEndsAtOne) {
   EXPECT_TRUE(context.ParallelChunks(0, 7, [](std::size_t, std::size_t) { FAIL(); }));
 }
 
+TEST(CpuContextTest, StepsShareTheProgressOfTheirWhole) {
+  const CpuContext::Part second = CpuContext::Part().Step(1, 4);
+  EXPECT_EQ(second.from, 0.25);
+  EXPECT_EQ(second.to, 0.5);
+  EXPECT_EQ(second.Step(0, 2).to, 0.375);
+  EXPECT_EQ(CpuContext::Part().Step(2, 3).to, 1);
+  ThreadBudget budget(2, 1);
+  hotplate_control control{};
+  CpuContext context(budget, control);
+  EXPECT_TRUE(context.ParallelChunks(
+      1000, 7, [](std::size_t, std::size_t) {}, second));
+  EXPECT_EQ(std::atomic_ref(control.progress).load(), 500'000u);
+}
+
 TEST(CpuContextTest, NoChunkBeginsAfterACancel) {
   ThreadBudget budget(3, 1);
   hotplate_control control{};

@@ -1,4 +1,6 @@
 // What the suite of cases cannot see of reduce and norm: the same bits from any number of threads, and what is refused.
+#include "kernels/cpu/reduction.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,6 +51,28 @@ TEST(Reduction, HasTheSameBitsFromAnyNumberOfThreads) {
     EXPECT_FALSE(one.empty());
     for (const int threads : {2, 3, 7}) EXPECT_EQ(ResultWith(threads, kernel, call), one) << kernel << " " << threads;
   }
+}
+
+// A step of several, itself of two phases: progress goes on from where the step before it has ended.
+TEST(Reduction, KeepsToItsPartOfTheProgress) {
+  const std::vector<float> x(400'001, 1);
+  const Extent extent{.outer = 1, .count = x.size(), .inner = 1};
+  using Fold = folds::Sum<float, double>;
+  std::vector<Fold::State> states(reduction::StateBytes(extent, sizeof(Fold::State)) / sizeof(Fold::State));
+  ASSERT_GT(states.size(), 1u);
+  hotplate_control control{};
+  ThreadBudget budget(1, 1);
+  CpuContext context(budget, control);
+  double sum = 0;
+  std::uint32_t when_merged = 0;
+  ASSERT_TRUE(reduction::Reduce(
+      context, Fold(), [](auto... all) { reduction::FoldLoop(all...); }, x.data(), extent, nullptr, states.data(),
+      [&](const Fold::State& state, std::size_t) { sum = state.value, when_merged = control.progress; },
+      CpuContext::Part().Step(1, 2)));
+  EXPECT_EQ(sum, 400'001);
+  EXPECT_GT(when_merged, 900'000u);
+  EXPECT_LT(when_merged, 1'000'000u);
+  EXPECT_EQ(control.progress, 1'000'000u);
 }
 
 // The sentence of a refusal, and the field that it is for.

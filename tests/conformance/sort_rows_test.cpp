@@ -47,6 +47,28 @@ TEST(SortRows, AreInOrderOnAnyNumberOfThreads) {
   }
 }
 
+TEST(SortRows, KeepToTheirPartOfTheProgress) {
+  const std::size_t n = 2 * sort::kSerialBelow;
+  ThreadBudget budget(2, 2);
+  for (const std::size_t row : {0, 1, 2}) {
+    const CpuContext::Part part = CpuContext::Part().Step(row, 3);
+    const auto at = [](double fraction) { return static_cast<std::uint32_t>(fraction * 1e6); };
+    hotplate_control control{.cancel = 0, .progress = at(part.from)};
+    CpuContext context(budget, control);
+    std::vector<std::int32_t> a(n), sorted(n);
+    EXPECT_TRUE(sort::SortLongRow(
+        n, a.data(), sorted.data(), [](std::size_t i) { return -static_cast<std::int32_t>(i); },
+        [&](std::size_t i, std::int32_t key) { sorted[i] = key; }, context, part));
+    EXPECT_EQ(control.progress, at(part.to));
+    std::vector<std::uint64_t> counts(sort_by_key::PieceCount(n) * sort_by_key::kDigits);
+    std::vector<sort_by_key::Entry> b(n), c(n);
+    EXPECT_TRUE(sort_by_key::SortLongRow(
+        n, counts.data(), b.data(), c.data(), [](std::size_t i) { return sort_by_key::Entry{.key = ~i, .index = i}; },
+        [](std::size_t, const sort_by_key::Entry&) {}, context, part));
+    EXPECT_EQ(control.progress, at(part.to));
+  }
+}
+
 TEST(SortRows, EndWhenCancelled) {
   hotplate_control control{.cancel = 1, .progress = 0};
   EXPECT_TRUE(Sorted(std::vector<std::int32_t>(200'000, 5), 2, control).empty());
