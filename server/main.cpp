@@ -1,5 +1,6 @@
 // hotplated: reads its configuration and lives (daemon.h).
 #include <google/protobuf/stubs/logging.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -20,6 +21,7 @@ using namespace hotplate::server;
 // Before there are threads and secrets.
 void SecureProcess() {
   umask(077);
+  signal(SIGCHLD, SIG_DFL);   // a parent may have had it ignored: no program that is run would have an exit code
 #ifndef HOTPLATE_SANITIZED    // the leak checker attaches to the process
   prctl(PR_SET_DUMPABLE, 0);  // no core files and no debugger: memory holds the token
 #endif

@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,6 +18,7 @@ int main(int count, char** words) {
     std::printf("hotplate %s\n", hotplate::cli::kVersion);
     return std::fflush(stdout) == 0 ? 0 : hotplate::cli::kExitFailed;
   }
+  signal(SIGCHLD, SIG_DFL);  // a parent may have had it ignored: no program that is run would have an exit code
   const int code = hotplate::cli::RunHotplate({words + 1, words + count}, hotplate::cli::StandardConsole(),
                                               hotplate::cli::ProcessEnvironment());
   std::cout.flush();

@@ -133,7 +133,7 @@ absl::StatusOr<pid_t> Spawn(const ProgramCall& call, const std::string& path, in
   sigset_t none, defaults;
   sigemptyset(&none);
   sigemptyset(&defaults);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&defaults, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) sigaddset(&defaults, number);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setpgroup(&attributes, 0);
@@ -173,15 +173,15 @@ bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::ti
   }
 }
 
-// What waitpid says of a program that is over, or has just been killed.
-int Reap(pid_t pid) {
+// What waitpid says of a program that is over, or has just been killed. None: nobody knows how it ended.
+std::optional<int> Reap(pid_t pid) {
   int status = 0;
   for (const Steady::time_point end = Steady::now() + kLastWait;;) {
     const pid_t got = waitpid(pid, &status, WNOHANG);
-    if (got == pid || (got < 0 && errno == ECHILD) || Steady::now() >= end) return status;
+    if (got == pid) return status;
+    if ((got < 0 && errno != EINTR) || Steady::now() >= end) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return status;
 }
 
 absl::Status Stopped(const ProgramCall& call) { return absl::CancelledError(call.words.front() + " was stopped"); }
@@ -230,14 +230,18 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Variable
     Follow(*pid, out, err, call.longest_output, Steady::now() + kGrace, [] { return false; });
     kill(-*pid, SIGKILL);  // a child of its own may not have listened
   }
-  const int status = Reap(*pid);
+  const std::optional<int> status = Reap(*pid);
   if (stopped) return Stopped(call);
   if (!ended) {
     const std::string said = err.text.empty() ? out.text : err.text;
     return absl::DeadlineExceededError(call.words.front() + " had no answer within " + Text(call.timeout) +
                                        (said.empty() ? "" : "; it said: " + said));
   }
-  return ProgramResult{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), std::move(out.text),
+  if (!status)
+    return absl::InternalError(call.words.front() +
+                               " ended, and the system kept no exit code of it, as where SIGCHLD is ignored: whether "
+                               "it did what it was asked for is not known");
+  return ProgramResult{WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status), std::move(out.text),
                        std::move(err.text)};
 }
 

@@ -43,7 +43,8 @@ std::optional<std::string> FindProgram(const std::string& program, const Variabl
 
 // Waits on the calling thread. NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: it was ended because it took
 // longer than its timeout; what it had said is in the message. CANCELLED: it was ended because of `on_output` or
-// `stop`. Any exit code is a result. A child of its own that outlives it and holds its output is not waited for. The
+// `stop`. INTERNAL: it ended, and how is not known (this process ignores SIGCHLD, or something else in it waits for all
+// children). Any exit code is a result. A child of its own that outlives it and holds its output is not waited for. The
 // program leads a process group of its own, which is ended whole: a Ctrl-C at the terminal does not reach it, so that
 // a submission under way is not torn in half.
 absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const VariableReader& environment);

@@ -16,6 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
@@ -106,6 +107,20 @@ TEST(RunProgram, BlockedSignalsAreNotInherited) {
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->exit_code, 128 + SIGTERM);
+}
+
+// A parent of this process may have had it ignored: the system then forgets how a program ended, also a failed one.
+TEST(RunProgram, WithoutAnExitCodeItIsNoSuccess) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  std::string ignored;
+  const auto end = Ran({.words = Shell("grep SigIgn /proc/self/status; exit 3"),
+                        .on_output = [&ignored](std::string_view block) { return ignored.append(block), true; }});
+  signal(SIGCHLD, before);
+  ASSERT_EQ(end.status().code(), absl::StatusCode::kInternal) << end.status();
+  EXPECT_THAT(std::string(end.status().message()), AllOf(HasSubstr("/bin/sh ended"), HasSubstr("SIGCHLD")));
+  unsigned long mask = 0;
+  ASSERT_EQ(std::sscanf(ignored.c_str(), "SigIgn: %lx", &mask), 1) << ignored;
+  EXPECT_EQ(mask & (1UL << (SIGCHLD - 1)), 0u) << "the program itself is not to inherit it";
 }
 
 TEST(RunProgram, OutputAsItComes) {
