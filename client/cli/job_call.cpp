@@ -57,9 +57,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
 }
 
-absl::Status Settled(const absl::Status& status, client::Client& client) {
+absl::Status Settled(const absl::Status& status) {
   if (status.ok() || client::EndOf(status) || !absl::IsUnavailable(status)) return status;
-  if (client.Info().ok()) return WithExitCode(status, kExitTryLater);
+  if (!client::ConnectionLost(status)) return WithExitCode(status, kExitTryLater);
   return WithNextStep(status, "what happened to it: hotplate logs");
 }
 
@@ -86,7 +86,7 @@ absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgu
 
 absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
-  if (!check.ok()) return NamingFiles(Settled(check.status(), job.client), job.plan.inputs);
+  if (!check.ok()) return NamingFiles(Settled(check.status()), job.plan.inputs);
   call.output.Answer(
       [&] {
         Table table;

@@ -17,9 +17,9 @@ struct PreparedJob {
 // daemon. The daemon's spec of the kernel wins over the one built in.
 absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& options);
 
-// A refusal as it is. UNAVAILABLE from a daemon that still answers is a refusal for now (it drains), not a lost
-// connection; an error of a job that ended keeps its state.
-absl::Status Settled(const absl::Status& status, client::Client& client);
+// A refusal as it is. UNAVAILABLE by the daemon's own word is a refusal for now (it drains), not a lost connection; an
+// error of a job that ended keeps its state.
+absl::Status Settled(const absl::Status& status);
 
 // A refusal that speaks of inputs by the spec's names, with the files that were given for them: "b (v.npy) is …".
 absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs);

@@ -121,7 +121,7 @@ absl::Status Client::WatchTelemetry(nanoseconds interval,
     return enough ? WatchStep::kDone : WatchStep::kProgress;
   };
   return WatchStream<v1::WatchTelemetryResponse>(
-      c, [&](grpc::ClientContext& context, bool /*after_outage*/) { return c.telemetry().Watch(&context, request); },
+      c, [&](grpc::ClientContext& context, bool /*again*/) { return c.telemetry().Watch(&context, request); },
       on_message, Impl::TokenOf(cancellation));
 }
 

@@ -78,7 +78,7 @@ struct ConnectOptions {
   // once. Not where the daemon is known to be gone: its process on this host, its record, its port.
   nanoseconds reconnect = kReconnectBound;
   // Told of that, once `retries` attempts have failed: the error when the connection is lost, OK when it is there
-  // again. On the thread that waits for the call, or the library's.
+  // again. On the thread that waits for the call, or the library's; it may use the client.
   std::function<void(const absl::Status&)> on_connection = {};
 };
 
@@ -168,6 +168,9 @@ std::optional<v1::JobEnd> EndOf(const absl::Status& status);
 // The id of the job that an error is about, where the daemon has told it: always with an end, also in the errors of a
 // deadline, of a cancel that was not confirmed and of a lost connection if the id came before. Else empty.
 std::string JobIdOf(const absl::Status& status);
+// UNAVAILABLE because nobody answered or the connection broke, and not by the daemon's own word (it drains): what
+// became of the call is not known.
+bool ConnectionLost(const absl::Status& status);
 // The fields that a refusal names.
 std::vector<v1::FieldViolation> Violations(const absl::Status& status);
 // How long to wait before another attempt, where the daemon said so.

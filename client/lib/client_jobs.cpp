@@ -116,11 +116,11 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
   const Connection& c = *impl_->connection;
   std::uint64_t last_sequence = 0;
   std::optional<v1::JobEnd> end;
-  const auto open = [&](grpc::ClientContext& context, bool after_outage) {
+  const auto open = [&](grpc::ClientContext& context, bool again) {
     v1::WatchJobRequest request;
     request.set_job_id(job_id);
     // The last one once more, where there was one: it is passed over.
-    request.set_from_sequence(after_outage && last_sequence > 0 ? last_sequence : last_sequence + 1);
+    request.set_from_sequence(again && last_sequence > 0 ? last_sequence : last_sequence + 1);
     return c.jobs().Watch(&context, request);
   };
   const auto on_message = [&](v1::WatchJobResponse& response) {

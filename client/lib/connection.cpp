@@ -79,7 +79,8 @@ void Connection::Authorize(grpc::ClientContext& context) const {
 
 absl::Status Connection::Translate(const grpc::Status& status) const {
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && CouldNotConnect(status.error_message())) {
-    if (!IsAnotherPeer(status.error_message())) return NobodyAnswers(found_, LastClause(status.error_message()));
+    if (!IsAnotherPeer(status.error_message()))
+      return MarkedLost(NobodyAnswers(found_, LastClause(status.error_message())));
     return absl::UnauthenticatedError("what answers for daemon \"" + found_.record.name() +
                                       "\" does not have the certificate of its record " + found_.path +
                                       ": nothing was sent to it. The record is of another start of the daemon, or "
@@ -101,6 +102,9 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
                                         ": the message is over the daemon's limit message-bytes; send large inputs as "
                                         "arrays (hotplate put) or by path, or start it with a larger --message-bytes");
   }
+  // The daemon's own UNAVAILABLE says how long to wait; gRPC's says nothing but its words.
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty())
+    return MarkedLost(FromGrpc(status));
   return FromGrpc(status);
 }
 
@@ -125,9 +129,9 @@ bool Connection::MayComeBack(const grpc::Status& status) const {
   return !KnownDead(found_.record) && !IsWithdrawn(found_);
 }
 
-bool Outage::Lasts(const grpc::Status& status) {
+bool Outage::Lasts(bool may_come_back) {
   if (!until_) until_ = Clock::now() + connection_.options().reconnect;
-  return Clock::now() < *until_ && connection_.MayComeBack(status);
+  return Clock::now() < *until_ && may_come_back;
 }
 
 bool Outage::Over() {

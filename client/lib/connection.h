@@ -86,6 +86,7 @@ class Connection {
   grpc::Channel& channel() const { return *channel_; }
 
   // Of a connection that could not be made: whether the daemon may be there all the same, behind a network that is not.
+  // Reads the record, which may take its time where that is on a file system of the network's.
   bool MayComeBack(const grpc::Status& status) const;
 
   template <typename Stub, typename Request, typename Response>
@@ -137,11 +138,11 @@ class Outage {
  public:
   explicit Outage(const Connection& connection) : connection_(connection) {}
   // Whether to try again although another attempt has failed with this. It begins with the first one.
-  bool Lasts(const grpc::Status& status);
+  // (Connection::MayComeBack).
+  bool Lasts(bool may_come_back);
   // True once: what has been lost is to be told.
   bool ToTell() { return !std::exchange(told_, true); }
-  bool told() const { return told_; }
-  // Something has come from the daemon. True where the loss had been told.
+  // Something has come from the daemon, or nobody waits for it any more. True where the loss had been told.
   bool Over();
 
  private:

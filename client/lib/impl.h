@@ -38,44 +38,43 @@ class Client::Impl {
 enum class WatchStep { kNothingNew, kProgress, kDone };
 
 // Reads a server's stream until `on_message` says kDone; a broken one is opened again by `open`, which knows where to
-// go on, for as long as ConnectOptions::reconnect allows. After an outage it has the daemon say something at once, so
-// that it can be told that it is over. OK only after kDone.
+// go on, for as long as ConnectOptions::reconnect allows. It then has the daemon say something at once, news or not, so
+// that it is known that the loss is over: however many there are, only attempts without an answer count against it. OK
+// only after kDone.
 template <typename Response>
 absl::Status WatchStream(
     const Connection& connection,
-    const std::function<std::unique_ptr<grpc::ClientReader<Response>>(grpc::ClientContext&, bool after_outage)>& open,
+    const std::function<std::unique_ptr<grpc::ClientReader<Response>>(grpc::ClientContext&, bool again)>& open,
     const std::function<WatchStep(Response&)>& on_message, const std::stop_token& stop) {
   Backoff backoff;
   Outage outage(connection);
   const auto tell = [&](const absl::Status& news) {
     if (connection.options().on_connection) connection.options().on_connection(news);
   };
-  for (int failures = 0;;) {
+  bool again = false;
+  for (int failures = 0;; again = true) {
     grpc::ClientContext context;
     connection.Authorize(context);
     const CancelOnStop cancel(stop, context);
-    const std::unique_ptr<grpc::ClientReader<Response>> reader = open(context, outage.told());
+    const std::unique_ptr<grpc::ClientReader<Response>> reader = open(context, again);
     Response response;
-    bool done = false;
+    bool done = false, answered = false;
     while (!done && reader->Read(&response)) {
-      if (outage.Over()) {
-        failures = 0;
-        tell(absl::OkStatus());
-      }
+      answered = true;
+      if (outage.Over()) tell(absl::OkStatus());
       const WatchStep step = on_message(response);
       done = step == WatchStep::kDone;
-      if (step == WatchStep::kNothingNew) continue;
-      failures = 0;
-      backoff.Reset();
+      if (step != WatchStep::kNothingNew) backoff.Reset();
     }
     if (done) context.TryCancel();
     const grpc::Status finished = reader->Finish();
     if (done) return absl::OkStatus();
-    const absl::Status status =
-        finished.ok() ? absl::UnavailableError("the daemon closed the stream") : connection.Translate(finished);
+    const absl::Status status = finished.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the stream"))
+                                              : connection.Translate(finished);
     if (!IsConnectionLoss(status)) return status;
-    const bool lasts = outage.Lasts(finished);
-    if (++failures > connection.options().retries) {
+    const bool lasts = outage.Lasts(connection.MayComeBack(finished));
+    failures = answered ? 1 : failures + 1;
+    if (!answered && failures > connection.options().retries) {
       if (!lasts) return status;
       if (outage.ToTell()) tell(status);
     }

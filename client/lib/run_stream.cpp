@@ -22,7 +22,10 @@ struct RunStream::Pending {
   std::uint64_t tag = 0;
   std::unique_ptr<v1::RunJobsRequest::Start> start;
   std::size_t bytes = 0;
+  // Streams that broke without a word about it.
   int breaks = 0;
+  // The daemon has said something about it since it was last started.
+  bool answered = false;
   bool stopping = false;
   std::string job_id;
   std::uint64_t last_sequence = 0;
@@ -53,8 +56,6 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
   // Operations under way.
   int operations = 0;
   bool begun = false, reading = false, writing = false, half_written = false, over = false, finished = false;
-  // The daemon has answered on it: that it breaks says nothing against trying again at once.
-  bool answered = false;
   // Keeps the call while gRPC has tags of it.
   std::shared_ptr<Wire> self;
 };
@@ -280,8 +281,8 @@ void RunStream::Poll(Lock& lock) {
   Expire();
   if (reopen_at_ && Clock::now() >= *reopen_at_) reopen_at_.reset();
   Flush(lock);
-  TellNews(lock);
   polling_ = false;
+  TellNews(lock);
 }
 
 // While there is no stream the channel goes on connecting, which gRPC does only while somebody waits for it.
@@ -294,12 +295,24 @@ void RunStream::WatchChannel() {
   channel.NotifyOnStateChange(state, OnSystemClock(*reopen_at_), &queue_, &watching_channel_);
 }
 
+void RunStream::AddNews(absl::Status news) {
+  if (connection_->options().on_connection) news_.push_back(std::move(news));
+}
+
+// In their order: what comes while they are told is left to the thread that tells.
 void RunStream::TellNews(Lock& lock) {
-  const std::optional<absl::Status> news = std::exchange(news_, std::nullopt);
-  if (!news || !connection_->options().on_connection) return;
-  lock.unlock();
-  connection_->options().on_connection(*news);
-  lock.lock();
+  if (telling_) return;
+  telling_ = true;
+  while (!news_.empty()) {
+    const absl::Status news = std::move(news_.front());
+    news_.pop_front();
+    // The callback may take its time and may use the client: others poll meanwhile.
+    PassOn();
+    lock.unlock();
+    connection_->options().on_connection(news);
+    lock.lock();
+  }
+  telling_ = false;
 }
 
 void RunStream::Handle(Lock& lock, void* tag, bool ok) {
@@ -320,11 +333,14 @@ void RunStream::Handle(Lock& lock, void* tag, bool ok) {
   }
   if (!wire->finished || wire->operations > 0) return;
   wire->self.reset();
-  const bool answered = wire->answered;
   if (wire != wire_) return;
+  // Not under the lock: a record on a file system that hangs must hold up nobody. Nothing is sent meanwhile, on a call
+  // that is over.
+  lock.unlock();
+  const bool may_come_back = connection_->MayComeBack(wire->status);
+  lock.lock();
   wire_.reset();
-  if (answered) backoff_.Reset();
-  Lost(wire->status);
+  Lost(wire->status, may_come_back);
 }
 
 void RunStream::HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok) {
@@ -337,9 +353,8 @@ void RunStream::HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool o
     lock.lock();
     return;
   }
-  wire->answered = true;
   if (outage_.Over()) {
-    news_ = absl::OkStatus();
+    AddNews(absl::OkStatus());
     for (const auto& [tag, job] : pending_) job->breaks = 0;
   }
   Dispatch(wire->response);
@@ -358,13 +373,14 @@ void RunStream::Dispatch(v1::RunJobsResponse& response) {
 }
 
 void RunStream::Deliver(Pending& job, v1::JobUpdate&& update) {
+  job.answered = true;
   if (!update.job_id().empty()) job.job_id = update.job_id();
   if (update.has_end()) return End(job, EndedJob{job.job_id, std::move(*update.mutable_end())});
   if (update.has_refused()) return End(job, FromJobError(update.refused()));
   // After a new start the daemon tells the story from its beginning.
   if (update.sequence() != 0 && update.sequence() <= job.last_sequence) return;
   job.last_sequence = std::max(job.last_sequence, update.sequence());
-  job.breaks = 0;
+  backoff_.Reset();
   if (update.has_progress() && !job.mailbox.empty() && job.mailbox.back().has_progress()) job.mailbox.pop_back();
   job.mailbox.push_back(std::move(update));
   if (job.mailbox.size() > kMaxMailbox) job.mailbox.pop_front();
@@ -376,6 +392,10 @@ void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {
   if (job.deadline) deadlines_.erase({*job.deadline, job.tag});
   Tell(job);
   pending_.erase(job.tag);
+  if (!pending_.empty()) return;
+  // Nobody waits for the daemon: what had been lost is not to count against the next job.
+  outage_.Over();
+  backoff_.Reset();
 }
 
 // To whoever the job belongs to.
@@ -388,31 +408,30 @@ void RunStream::Tell(Pending& job) {
   }
 }
 
-void RunStream::Lost(const grpc::Status& grpc_status) {
-  // Without an error the daemon has closed the stream, which it does when it stops.
-  const absl::Status status = grpc_status.ok() ? absl::UnavailableError("the daemon closed the connection")
-                                               : connection_->Translate(grpc_status);
-  const bool again = IsConnectionLoss(status) && !closed_;
-  const bool lasts = again && !grpc_status.ok() && outage_.Lasts(grpc_status);
-  const bool at_once = backoff_.fresh();
+void RunStream::Lost(const grpc::Status& grpc_status, bool may_come_back) {
   to_start_.clear();
   to_cancel_.clear();
+  if (pending_.empty()) return;
+  // Without an error the daemon has closed the stream, which it does when it stops.
+  const absl::Status status = grpc_status.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the connection"))
+                                               : connection_->Translate(grpc_status);
+  const bool again = IsConnectionLoss(status) && !closed_;
+  const bool lasts = again && !grpc_status.ok() && outage_.Lasts(may_come_back);
+  const bool at_once = backoff_.fresh();
   std::vector<PendingJob> jobs;
   for (const auto& [tag, job] : pending_) jobs.push_back(job);
   for (const PendingJob& job : jobs) {
-    const bool tried_enough = job->breaks++ >= connection_->options().retries;
+    const bool answered = std::exchange(job->answered, false);
+    const bool tried_enough = !answered && job->breaks >= connection_->options().retries;
+    job->breaks = answered ? 1 : job->breaks + 1;
     if (again && (!tried_enough || lasts)) {
-      if (tried_enough && outage_.ToTell()) news_ = status;
+      if (tried_enough && outage_.ToTell()) AddNews(status);
       to_start_.push_back(job->tag);
       if (job->stopping) to_cancel_.push_back(job->tag);
       continue;
     }
     const std::string which = job->job_id.empty() ? "" : " (job " + job->job_id + " was under way)";
-    const std::string text = std::string(status.message()) + which;
-    absl::Status ending(status.code(), absl::string_view(text.data(), text.size()));
-    status.ForEachPayload(
-        [&ending](absl::string_view url, const absl::Cord& payload) { ending.SetPayload(url, payload); });
-    End(*job, std::move(ending));
+    End(*job, Worded(status, std::string(status.message()) + which));
   }
   if (to_start_.empty()) return;
   const nanoseconds wait = backoff_.Next();

@@ -6,8 +6,9 @@
 // library, which is started with the first of them.
 //
 // When the stream breaks, the jobs on it are started again on a new one under the same request_id, so that each runs
-// once; a job that has been through `retries` breaks ends with UNAVAILABLE, unless the daemon cannot be reached: then
-// it is tried again for as long as ConnectOptions::reconnect allows.
+// once. One that the daemon had answered is always tried again; one that it has not answered on `retries` streams ends
+// with UNAVAILABLE, unless the daemon cannot be reached: then it is tried again for as long as
+// ConnectOptions::reconnect allows.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -79,7 +80,8 @@ class RunStream {
   void Deliver(Pending& job, v1::JobUpdate&& update);
   void End(Pending& job, absl::StatusOr<EndedJob> result);
   void Tell(Pending& job);
-  void Lost(const grpc::Status& status);
+  void Lost(const grpc::Status& status, bool may_come_back);
+  void AddNews(absl::Status news);
   void Expire();
   void SetDeadline(Pending& job, Clock::time_point deadline);
   Deadline NextTimer() const;
@@ -104,8 +106,9 @@ class RunStream {
   Deadline reopen_at_;
   Backoff backoff_;
   Outage outage_;
-  // For ConnectOptions::on_connection, which is not called under the lock.
-  std::optional<absl::Status> news_;
+  // For ConnectOptions::on_connection, which is not called under the lock, and by one thread at a time.
+  std::deque<absl::Status> news_;
+  bool telling_ = false;
   bool polling_ = false;
   Deadline poll_until_;
   std::unique_ptr<grpc::Alarm> wake_;

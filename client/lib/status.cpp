@@ -16,6 +16,7 @@ constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
 constexpr char kJobEnd[] = "type.googleapis.com/hotplate.v1.JobEnd";
 // Ours alone, never on the wire: an id as it is.
 constexpr char kJobId[] = "hotplate.job_id";
+constexpr char kLost[] = "hotplate.connection_lost";
 constexpr std::size_t kMaxDetails = 16;
 
 absl::string_view ToAbsl(const std::string& text) { return {text.data(), text.size()}; }
@@ -111,6 +112,13 @@ absl::Status Worded(const absl::Status& status, const std::string& message) {
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { worded.SetPayload(type, payload); });
   return worded;
 }
+
+absl::Status MarkedLost(absl::Status status) {
+  status.SetPayload(kLost, absl::Cord());
+  return status;
+}
+
+bool ConnectionLost(const absl::Status& status) { return status.GetPayload(kLost).has_value(); }
 
 bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }
 

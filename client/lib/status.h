@@ -29,6 +29,9 @@ absl::Status ResultLost(const absl::Status& status, const std::string& job_id);
 // The same status, payloads and all, with another sentence.
 absl::Status Worded(const absl::Status& status, const std::string& message);
 
+// The same error, of which ConnectionLost says so.
+absl::Status MarkedLost(absl::Status status);
+
 // Worth another attempt of the same call: the connection broke or the daemon could not answer.
 bool IsConnectionLoss(const absl::Status& status);
 

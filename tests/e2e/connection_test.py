@@ -354,6 +354,31 @@ class CutOff(harness.Case):
         self.assertEqual(jobs(), [job_id])
         self.expect_end(run, job_id)
 
+    def test_short_breaks_do_not_add_up(self):
+        """Of jobs that wait in the queue: a daemon that tells nothing new is not gone."""
+        daemon = self.start_daemon("--disconnect-grace", "10m", "--lanes", "1", name="narrow")
+        there = ("--server", "narrow")
+        self.hotplate(*there, "submit", *harness.LONG_JOB)
+        watched = self.hotplate(*there, "submit", *harness.LONG_JOB, "--quiet").strip()
+
+        def waiting():
+            return {job["id"] for job in self.answer(*there, "jobs")["jobs"] if job["state"] == "PENDING"}
+        for words in (("watch", watched), ("run", *harness.LONG_JOB)):
+            network = relay.Relay(self.record("narrow")["endpoints"][0]["port"])
+            self.addCleanup(network.close)
+            process, said = self.follow(*there, "--endpoint", f"localhost:{network.port}", *words)
+            for breaks in range(7):
+                harness.wait_until(lambda: network.settled() or process.poll() is not None, f"{words[0]} was connected")
+                self.assertIsNone(process.poll(), f"{words[0]} after {breaks}: {''.join(said)}")
+                if breaks < 6:
+                    network.cut()
+                    network.mend()
+            jobs = waiting()
+            self.assertEqual(len(jobs), 1, "its job runs once")
+            self.hotplate(*there, "cancel", jobs.pop())
+            self.assertEqual(process.wait(timeout=harness.PATIENCE), harness.CANCELLED, "".join(said))
+        self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
+
     def test_a_run_can_be_interrupted_meanwhile(self):
         run, said = self.follow("--endpoint", f"localhost:{self.relay.port}", "run", *harness.LONG_JOB)
         job_id = harness.wait_until(lambda: [job["id"] for job in self.answer("jobs")["jobs"] if job["state"] == "RUNNING"],

@@ -3,6 +3,7 @@ middle for as long as a test wants, or is cut like a network."""
 
 import socket
 import threading
+import time
 
 
 class Relay:
@@ -16,6 +17,7 @@ class Relay:
         self.released = threading.Event()
         self.sockets = []
         self.silent = False
+        self.heard = None  # when the daemon has last said something over it, since cut()
         self.port = 0
         self.listen()
 
@@ -32,6 +34,12 @@ class Relay:
         for one in self.sockets:
             self.hang_up(one)
         self.sockets = []
+        self.heard = None
+
+    def settled(self):
+        """The daemon has answered over it, and has nothing more to say."""
+        heard = self.heard
+        return heard is not None and time.monotonic() - heard > 0.5
 
     def mend(self):
         """For connections that are made from now on."""
@@ -56,13 +64,18 @@ class Relay:
             if self.silent:
                 self.sockets.append(client)
                 continue
-            daemon = socket.create_connection(("127.0.0.1", self.port_of_daemon))
+            try:
+                daemon = socket.create_connection(("127.0.0.1", self.port_of_daemon))
+            except OSError:  # as a forward does whose far end is not reached
+                self.hang_up(client)
+                continue
             self.sockets += [client, daemon]
             for source, sink, way in ((client, daemon, "up"), (daemon, client, "down")):
-                threading.Thread(target=self.pass_on, args=(source, sink, self.limits[way]), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(source, sink, way), daemon=True).start()
 
-    def pass_on(self, source, sink, limit):
+    def pass_on(self, source, sink, way):
         passed = 0
+        limit = self.limits[way]
         try:
             while data := source.recv(65536):
                 passed += len(data)
@@ -70,6 +83,8 @@ class Relay:
                     self.held.set()
                     self.released.wait()
                 sink.sendall(data)
+                if way == "down":
+                    self.heard = time.monotonic()
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             pass
@@ -79,5 +94,6 @@ class Relay:
 
     def close(self):
         self.release()
+        # Also the listener: a thread that still accepts would take the connections of whoever gets that port next.
         for one in [self.listener, *self.sockets]:
-            one.close()
+            self.hang_up(one)

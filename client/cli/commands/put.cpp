@@ -33,7 +33,7 @@ absl::Status Put(const Invocation& call) {
   nanoseconds lease = asked->value_or(kDefaultLease);
   if (!*asked) {
     const auto info = client->Info();
-    if (!info.ok()) return Settled(info.status(), *client);
+    if (!info.ok()) return Settled(info.status());
     if (info->limits().has_longest_lease() && info->limits().longest_lease().seconds() > 0)
       lease = std::min<nanoseconds>(lease, std::chrono::seconds(info->limits().longest_lease().seconds()));
   }
@@ -54,7 +54,7 @@ absl::Status Put(const Invocation& call) {
     if (interrupt.interrupted()) return Interrupted(told);
     if (absl::IsAlreadyExists(array.status()))
       return WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name");
-    return Worded(Settled(array.status(), *client), told);
+    return Worded(Settled(array.status()), told);
   }
   call.output.Answer(
       [&] {

@@ -68,7 +68,7 @@ absl::Status Run(const Invocation& call) {
   auto files = JobOutputs::Open(job->plan.outputs);
   if (!files.ok()) return NotRun(files.status(), job->plan.kernel);
   if (const absl::Status status = CheckPictures(*job, *files); !status.ok())
-    return NamingFiles(Settled(status, job->client), job->plan.inputs);
+    return NamingFiles(Settled(status), job->plan.inputs);
   if (job->plan.dry_run) return DryRun(call, *job);
   if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
   if (interrupt.interrupted()) return Interrupted("no job was asked for" + files->NotWritten());
@@ -120,8 +120,7 @@ absl::Status Run(const Invocation& call) {
   if (absl::IsInvalidArgument(status))
     return WithNextStep(NamingFiles(status, job->plan.inputs),
                         "nothing was run · hotplate describe " + job->plan.kernel.name());
-  const absl::Status settled = Settled(status, job->client);
-  return Appended(settled, files->NotWritten());
+  return Appended(Settled(status), files->NotWritten());
 }
 
 }  // namespace
@@ -135,7 +134,9 @@ Command RunCommand() {
           "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
           "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
           "is printed and an array is summed up. Ctrl-C cancels the job. Where the connection breaks the daemon is\n"
-          "tried again for 2 minutes; the job runs once.",
+          "tried again for 2 minutes, 3 times while inputs go up or outputs come down; the job runs once. The\n"
+          "daemon cancels it 10 s after it has missed this command (hotplated --disconnect-grace), unless\n"
+          "--detach-on-disconnect was given.",
       .example = "hotplate run matmul a.npy b.npy -o c.npy",
       .positionals = JobPositionals(),
       .options = JobOptionsOfRun(),

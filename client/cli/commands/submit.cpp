@@ -32,7 +32,7 @@ absl::Status Submit(const Invocation& call) {
     if (absl::IsInvalidArgument(id.status()))
       return WithNextStep(NamingFiles(id.status(), job->plan.inputs),
                           "nothing was queued · hotplate describe " + job->plan.kernel.name());
-    return Settled(id.status(), job->client);
+    return Settled(id.status());
   }
   // A request id may have led to a job of before.
   std::string state = "queued";

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "client/cli/job_call.h"
 #include "client/lib/status.h"
 
 namespace hotplate::cli {
@@ -53,6 +54,20 @@ TEST(ExitCode, ReadsTheJobsEndOutOfAStatus) {
   end.set_state(v1::FAILED);
   end.mutable_error()->set_code(8);  // RESOURCE_EXHAUSTED: out of memory while it ran
   EXPECT_EQ(ExitCodeOf(client::FromJobEnd(end, "7")), 1);
+}
+
+// Also where the daemon could be asked again by then: what became of the call is not known.
+TEST(ExitCode, ALostConnectionIsNoRefusal) {
+  const absl::Status lost = Settled(client::MarkedLost(absl::UnavailableError("Socket closed")));
+  EXPECT_EQ(ExitCodeOf(lost), kExitNoDaemon);
+  const absl::Status drains = Settled(absl::UnavailableError("the daemon is draining"));
+  EXPECT_EQ(ExitCodeOf(drains), kExitTryLater);
+  std::ostringstream out, err;
+  Console console{.out = out, .err = err};
+  Report(console, lost);
+  EXPECT_EQ(err.str().find("refused"), std::string::npos) << err.str();
+  Report(console, drains);
+  EXPECT_NE(err.str().find("refused: the daemon is draining"), std::string::npos) << err.str();
 }
 
 TEST(ExitCode, WhatACommandKnowsBetterWins) {

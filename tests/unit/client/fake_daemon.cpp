@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 namespace hotplate::client::testing {
@@ -141,6 +142,7 @@ struct FakeDaemon::JobsService : v1::Jobs::Service {
   grpc::Status Watch(grpc::ServerContext* context, const v1::WatchJobRequest* request,
                      grpc::ServerWriter<v1::WatchJobResponse>* writer) override {
     if (auto status = daemon.Authorize(*context); !status.ok()) return status;
+    if (request->from_sequence() > 1 && daemon.quiet_breaks > 0 && daemon.quiet_breaks-- > 0) return Broken();
     for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
       if (sequence < request->from_sequence()) continue;
       v1::WatchJobResponse response;
@@ -153,7 +155,10 @@ struct FakeDaemon::JobsService : v1::Jobs::Service {
         update.mutable_end()->set_state(v1::COMPLETED);
       }
       writer->Write(response);
-      if (daemon.broken_watch && sequence < 5) return Broken();
+      const bool again = daemon.watched_ >= sequence;
+      daemon.watched_ = sequence;
+      if (daemon.broken_watch && !again && sequence < 5) return Broken();
+      if (sequence == 1 && daemon.quiet_breaks > 0 && daemon.quiet_breaks-- > 0) return Broken();
     }
     return grpc::Status::OK;
   }
@@ -180,7 +185,10 @@ struct FakeDaemon::JobsService : v1::Jobs::Service {
       v1::RunJobsResponse response;
       for (const auto& start : request.start()) {
         ++daemon.jobs_started;
-        if (!Begin(start, held, response)) return Broken();
+        if (!Begin(start, held, response)) {
+          if (start.job().kernel() == "cut") stream->Write(response);
+          return Broken();
+        }
       }
       for (const std::uint64_t tag : request.cancel()) {
         const auto found = held.find(tag);
@@ -221,6 +229,7 @@ struct FakeDaemon::JobsService : v1::Jobs::Service {
     }
     state.set_sequence(1);
     state.mutable_state_change()->set_state(v1::RUNNING);
+    if (job.kernel() == "cut" && daemon.quiet_breaks-- > 0) return false;
     if (job.kernel() == "quiet") response.mutable_updates()->RemoveLast();
     if (job.kernel() == "hold" || job.kernel() == "stubborn" || job.kernel() == "quiet") {
       held[start.tag()] = job.kernel();

@@ -44,7 +44,8 @@ inline constexpr std::size_t kFakeInlineBytes = 64 * 1024;
 
 // Kernels: "echo" gives back its inputs as outputs of the same names; "hold" runs until it is cancelled; "stubborn"
 // runs and does not care; "fail" ends FAILED; "refuse" is refused; "drop" breaks the connection's stream at the first
-// time that its request_id is seen and is an echo from then on; "dropall" breaks it every time.
+// time that its request_id is seen and is an echo from then on; "dropall" breaks it every time; "cut" runs, and breaks
+// the stream having said so, quiet_breaks times, and is an echo from then on.
 class FakeDaemon {
  public:
   struct Options {
@@ -72,8 +73,10 @@ class FakeDaemon {
   // Downloads end with CANCELLED, as those of a daemon that shuts down do.
   std::atomic<bool> leaves{false};
   std::atomic<std::uint64_t> break_after{0};
-  // Watch breaks after each update.
+  // Watch breaks after each update that is new …
   std::atomic<bool> broken_watch{false};
+  // … and so many times after the first, before there is another.
+  std::atomic<int> quiet_breaks{0};
   // An upload is taken this slowly: nothing is read before it is false.
   std::atomic<bool> stall_uploads{false};
 
@@ -108,6 +111,7 @@ class FakeDaemon {
   std::set<std::string> request_ids_, dropped_, running_;
   v1::JobSpec last_job_;
   int next_id_ = 1;
+  std::atomic<std::uint64_t> watched_{0};  // the last update that a watch has got
   std::unique_ptr<JobsService> jobs_;
   std::unique_ptr<ArraysService> arrays_service_;
   std::unique_ptr<ServerService> server_service_;

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "client/lib/client.h"
@@ -15,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 using testing::Eventually;
 using testing::FakeDaemon;
-using testing::Ramp;
 using ::testing::HasSubstr;
+using testing::Ramp;
 
 class JobsTest : public ::testing::Test {
  protected:
@@ -244,6 +248,7 @@ TEST_F(JobsTest, ADaemonThatDiesIsNoticedAndSaid) {
   const absl::Status status = client_->Run("hold", Small(), options).status();
   killer.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_TRUE(ConnectionLost(status)) << status;
   EXPECT_THAT(status.ToString(), HasSubstr("was under way"));
   EXPECT_NE(JobIdOf(status), "");
   EXPECT_EQ(held.get().status().code(), absl::StatusCode::kUnavailable);
@@ -373,6 +378,61 @@ TEST_F(JobsTest, AWatchResumesWhereItBroke) {
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->state(), v1::COMPLETED);
   EXPECT_THAT(sequences, ElementsAre(1, 2, 3, 4, 5));
+}
+
+// Each one heals at once: none of them says that the daemon cannot be reached, however many there are.
+TEST_F(JobsTest, AWatchOutlivesAnyNumberOfShortBreaks) {
+  daemon_.quiet_breaks = 6;
+  std::vector<std::uint64_t> sequences;
+  const auto end = client_->Watch("7", [&](const v1::JobUpdate& update) { sequences.push_back(update.sequence()); });
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(daemon_.quiet_breaks, 0);
+  EXPECT_THAT(sequences, ElementsAre(1, 2, 3, 4, 5)) << "each once";
+}
+
+TEST_F(JobsTest, ARunOutlivesAnyNumberOfShortBreaks) {
+  daemon_.quiet_breaks = 6;
+  std::vector<std::uint64_t> sequences;
+  JobOptions options;
+  options.on_update = [&](const v1::JobUpdate& update) { sequences.push_back(update.sequence()); };
+  ExpectSmall(client_->Run("cut", Small(), options));
+  EXPECT_EQ(daemon_.streams, 7);
+  EXPECT_EQ(daemon_.request_ids().size(), 1u);
+  EXPECT_THAT(sequences, ElementsAre(1)) << "told once";
+}
+
+// It used to be called by the thread that polls for all of them, while nobody else could.
+TEST_F(JobsTest, WhoIsToldOfALostConnectionMayUseTheClient) {
+  const testing::Certificate certificate = testing::MakeCertificate();
+  FakeDaemon first({.certificate = certificate});
+  std::unique_ptr<FakeDaemon> second;
+  std::optional<Client> client;
+  std::future<absl::StatusOr<JobResult>> echo;
+  std::promise<bool> used;
+  ConnectOptions options{.server = "fake",
+                         .endpoint = "localhost:" + std::to_string(first.port()),
+                         .directory = first.directory(),
+                         .retries = 0};
+  options.on_connection = [&](const absl::Status& news) {
+    if (news.ok() || second) return;
+    second = std::make_unique<FakeDaemon>(FakeDaemon::Options{.port = first.port(), .certificate = certificate});
+    echo = std::async(std::launch::async, [&] { return client->Run("echo", Small()); });
+    used.set_value(echo.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  };
+  auto connected = Client::Connect(options);
+  ASSERT_TRUE(connected.ok()) << connected.status();
+  client = *std::move(connected);
+
+  Cancellation cancellation;
+  std::thread breaker([&] {
+    EXPECT_TRUE(Eventually([&] { return !first.running().empty(); }));
+    first.Stop();
+    EXPECT_TRUE(used.get_future().get());
+    cancellation.Cancel();
+  });
+  EXPECT_EQ(client->Run("hold", Small(), {}, &cancellation).status().code(), absl::StatusCode::kCancelled);
+  breaker.join();
+  ExpectSmall(echo.get());
 }
 
 TEST_F(JobsTest, SubmitThenWaitBringsTheOutputs) {
