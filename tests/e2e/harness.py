@@ -115,13 +115,13 @@ class Case(unittest.TestCase):
     # Daemons.
 
     @classmethod
-    def start_daemon(cls, *flags, name="local", env=None, ready=True):
+    def start_daemon(cls, *flags, name="local", env=None, ready=True, **options):
         """Starts hotplated on loopback and waits for its record; returns the process."""
         log = cls.folder / f"{name}.log"
         process = subprocess.Popen(
             [str(BIN / "hotplated"), "--name", name, "--device", "cpu", "--log-file", str(log), *map(str, flags)],
             cwd=cls.folder, env=cls.environment | (env or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            stderr=subprocess.STDOUT, text=True, **options)
         cls.processes.append(process)
         if ready:
             def published():

@@ -1,6 +1,7 @@
 """Jobs over their life: cancelled, interrupted, timed out, detached, drained; and the exit code of each ending."""
 
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -313,6 +314,24 @@ class Drain(harness.Case):
         self.hotplate("put", "x.npy", code=harness.TRY_LATER, says=["x.npy", "drain"])
         self.hotplate("cancel", job_id)
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
+
+    def test_down_in_a_job_that_up_did_not_submit(self):
+        self.start_daemon(env={"SLURM_JOB_ID": "9", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1",
+                               "HOTPLATE_SQUEUE_INTERVAL": "0"})
+        self.hotplate("down", says="job 9 was not submitted by hotplate up and ends with its script")
+
+    def test_a_parent_that_ignores_sigchld_is_not_followed(self):
+        """The programs that they run would have no exit codes."""
+        deaf = {"preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+        daemon = self.start_daemon(**deaf)
+        watch = self.start("watch", self.submit_long_job(), **deaf)
+        self.assertTrue(watch.stdout.readline(), "it is past its beginnings")
+        for process in (daemon, watch):
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            ignored = next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:"))
+            self.assertEqual(int(ignored, 16) >> (signal.SIGCHLD - 1) & 1, 0, status)
+        watch.kill()
+        self.stop_daemon(daemon, signal.SIGKILL)
 
     def test_a_second_signal_ends_it_at_once(self):
         daemon = self.start_daemon("--drain-timeout", "10m")

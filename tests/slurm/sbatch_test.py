@@ -20,7 +20,7 @@ class Sbatch(harness.SlurmCase):
         self.assertEqual(status["name"], f"lab-{job}")
         self.assertIn("value", self.hotplate(*RUN))
         self.assertIn("serving", self.hotplate("logs"))
-        self.hotplate("down")
+        self.hotplate("down", says=f"job {job} was not submitted by hotplate up and ends with its script")
         self.assertEqual(self.wait_for_job(job, "COMPLETED")["ExitCode"], "0:0")
         self.assertEqual(self.records(job), [])
         self.hotplate(*RUN, code=NO_DAEMON)

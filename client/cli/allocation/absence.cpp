@@ -93,6 +93,12 @@ absl::Status CannotBeReached(Settings settings, const AllocationNote& note, cons
           note.name + " · give it up: hotplate down --cancel " + note.name);
 }
 
+// What shows more of it, and does not lead back to the command that has just failed.
+std::string LookAtIt(const Invocation& call, const AllocationNote& note) {
+  return (call.command.name == "status" ? "" : "hotplate status --server " + note.name + " · ") +
+         "hotplate logs --server " + note.name;
+}
+
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
   const auto found = LookForAllocation(call);
@@ -124,8 +130,7 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   const std::string advice = ForwardingAdvice(call.settings);
   // What the library advises does not fit: there is a daemon.
   return WithNextStep(absl::UnavailableError(client::WithoutHowToStart(original) + "\n" + state),
-                      "hotplate status --server " + note.name + " · hotplate logs --server " + note.name +
-                          (advice.empty() ? "" : "\n" + advice));
+                      LookAtIt(call, note) + (advice.empty() ? "" : "\n" + advice));
 }
 
 }  // namespace hotplate::cli

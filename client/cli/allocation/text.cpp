@@ -12,6 +12,9 @@
 namespace hotplate::cli {
 namespace {
 
+// A note of the daemon's on what its CPU lanes get: no reason for a GPU to be missing.
+bool IsOfTheCpu(std::string_view note) { return note.starts_with("threads: ") || note.starts_with("memory: "); }
+
 // What Slurm's word for an end means.
 std::string_view Meaning(std::string_view state) {
   struct Word {
@@ -91,6 +94,15 @@ int UsableGpus(const v1::GetServerInfoResponse& info) {
   }));
 }
 
+bool ChoseCpu(const std::vector<std::string>& words) {
+  bool cpu = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--device" && i + 1 < words.size()) cpu = words[i + 1] == "cpu";
+    if (words[i].starts_with("--device=")) cpu = words[i] == "--device=cpu";
+  }
+  return cpu;
+}
+
 std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info) {
   const int usable = UsableGpus(info);
   if (usable >= asked) return "";
@@ -99,7 +111,8 @@ std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info) {
   std::vector<std::string> reasons;
   for (const v1::Device& device : info.devices())
     if (!device.lost().empty()) reasons.push_back(device.id() + " is lost: " + device.lost());
-  reasons.insert(reasons.end(), info.device_notes().begin(), info.device_notes().end());
+  for (const std::string& note : info.device_notes())
+    if (!IsOfTheCpu(note)) reasons.push_back(note);
   if (reasons.empty()) return text + "; why: hotplate logs";
   return text + ":\n  " + Join(reasons, "\n  ");
 }

@@ -24,6 +24,9 @@ std::string EndText(const AllocationNote& note);
 // "2 × NVIDIA L40S 48.0 GB"; a CPU by its name.
 std::string DevicesText(const v1::GetServerInfoResponse& info);
 
+// Whether these options of hotplated choose the CPU: GPUs that it does not use are not missed then.
+bool ChoseCpu(const std::vector<std::string>& words);
+
 // What is wrong with a daemon that was to have `asked` GPUs: "2 GPUs were asked for, and 1 can be used:" and why, a
 // line each, as the daemon says it. Empty where it has them all.
 std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info);

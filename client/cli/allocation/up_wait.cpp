@@ -131,7 +131,8 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
   if (const absl::Status status = SetCurrent(call.settings, note.name); !status.ok()) return status;
   // Of a job that was attached to, what Slurm gave it counts.
   const int asked = note.attached ? static_cast<int>(info.allocation().gpus_on_node()) : note.gpus;
-  if (const std::string missing = MissingGpusText(asked, info); !missing.empty())
+  const bool cpu = ChoseCpu(note.request) || ChoseCpu(call.arguments.rest());
+  if (const std::string missing = cpu ? "" : MissingGpusText(asked, info); !missing.empty())
     call.console.err << "! " << Printable(missing) << std::endl;
   const std::string usable = note.name + "   " + DevicesText(info);
   call.output.Answer(

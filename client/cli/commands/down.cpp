@@ -153,6 +153,7 @@ absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) 
 struct Ended {
   v1::GetServerInfoResponse info;
   std::optional<AllocationNote> note;  // of the job that was released
+  bool attached = false;               // `up --attach` has started it: its job goes on without it
   nanoseconds took{};
 };
 
@@ -167,10 +168,11 @@ void Tell(const Invocation& call, const Ended& ended) {
                                         Span(ended.took) + ", " + after);
         const std::string usage = UsageText(info.allocation());
         const std::string drained = info.name() + " drained in " + Span(ended.took);
-        return Done(call.console, (ended.note ? drained + ", job " + job + " released " + after
-                                              : drained + ", " + after + "; job " + job +
-                                                    " was not submitted by hotplate up and is left to itself") +
-                                      (usage.empty() ? "" : "; " + usage));
+        return Done(call.console,
+                    (ended.note ? drained + ", job " + job + " released " + after
+                                : drained + ", " + after + "; job " + job + " was not submitted by hotplate up and " +
+                                      (ended.attached ? "is left to itself" : "ends with its script")) +
+                        (usage.empty() ? "" : "; " + usage));
       },
       [&] {
         JsonObject json;
@@ -208,11 +210,12 @@ absl::Status DownOne(const Invocation& call) {
       info->has_drain_timeout() ? std::chrono::seconds(info->drain_timeout().seconds()) : std::chrono::minutes(2);
   const nanoseconds longest = std::max(timeout->value_or(nanoseconds(0)), own) + kMargin;
   if (const absl::Status status = WaitForTheEnd(call, *info, *client, asked, longest); !status.ok()) return status;
-  Ended ended{*info, std::nullopt, Steady::now() - start};
+  Ended ended{*info, std::nullopt, false, Steady::now() - start};
   // Only the job that this very daemon ran in, and only one that `up` submitted.
   if (const auto note = NoteOfJob(call, info->allocation())) {
     if (note->attached) {
       RemoveNote(call.settings.directory, note->name);
+      ended.attached = true;
     } else {
       if (const absl::Status status = Release(call, *note); !status.ok()) return status;
       ended.note = note;

@@ -259,6 +259,10 @@ TEST_F(ClusterUpTest, ADaemonThatDoesNotAnswerIsNotCancelledWithoutBeingAsked) {
   EXPECT_EQ(asked.exit, kExitNoDaemon);
   EXPECT_THAT(asked.err, AllOf(HasSubstr("job 41  RUNNING  on gpu1"), HasSubstr("hotplate down --cancel mine")));
   EXPECT_FALSE(Exists("cancelled"));
+  EXPECT_THAT(Hotplate({"run", "integrate2d", "--server", "mine"}).err, HasSubstr("hotplate status --server mine"));
+  EXPECT_THAT(Hotplate({"status", "--server", "mine"}).err,
+              AllOf(HasSubstr("hotplate logs --server mine"), Not(HasSubstr("hotplate status"))))
+      << "what has just failed is no advice";
   EXPECT_EQ(Hotplate({"down", "mine", "--cancel"}).exit, kExitOk);
   EXPECT_EQ(ReadText(folder_.File("cancelled")), "41\n");
 }

@@ -198,10 +198,23 @@ TEST(AllocationText, DevicesByKind) {
   EXPECT_EQ(DevicesText(info), "2 × NVIDIA L40S 48.0 GB, cpu0 Xeon");
 }
 
+TEST(AllocationText, WhoChoseTheCpuMissesNoGpu) {
+  EXPECT_TRUE(ChoseCpu({"--gpus", "1", "--", "--device", "cpu"}));
+  EXPECT_TRUE(ChoseCpu({"--device=cpu", "--threads", "4"}));
+  EXPECT_FALSE(ChoseCpu({}));
+  EXPECT_FALSE(ChoseCpu({"--device"}));
+  EXPECT_FALSE(ChoseCpu({"--device", "cuda"}));
+  EXPECT_FALSE(ChoseCpu({"--device=cpu", "--device", "all"})) << "the last one counts";
+}
+
 TEST(AllocationText, GpusThatAreMissing) {
   v1::GetServerInfoResponse info;
   EXPECT_EQ(MissingGpusText(0, info), "");
   EXPECT_EQ(MissingGpusText(1, info), "1 GPU was asked for, and none can be used; why: hotplate logs");
+  info.add_device_notes("threads: 4 of the 8 that could be used here: Slurm gave 4 CPUs (SLURM_CPUS_ON_NODE)");
+  info.add_device_notes("memory: 4.0 GiB of the 8.0 GiB that could be used here: so much Slurm gave");
+  EXPECT_EQ(MissingGpusText(1, info), "1 GPU was asked for, and none can be used; why: hotplate logs")
+      << "what the CPU has less of is no reason";
   info.add_devices()->set_backend("cpu");
   info.add_device_notes("gpu1 is not used: it is in use by another process");
   v1::Device& gpu = *info.add_devices();
