@@ -46,6 +46,15 @@ ParamSpec DTypeParam(std::string docs, const std::string& first) {
   return param;
 }
 
+ParamSpec NumberParam(std::string name, std::optional<ParamValue> default_value, std::string docs) {
+  ParamSpec param;
+  param.name = std::move(name);
+  param.type = ParamType::kFloat;
+  param.default_value = std::move(default_value);
+  param.docs = std::move(docs);
+  return param;
+}
+
 double ElementsOf(const BoundCall& call) {
   return static_cast<double>(ElementCount(call.outputs.front().shape).value_or(0));
 }

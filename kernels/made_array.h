@@ -1,6 +1,7 @@
 // What kernels that make an array from nothing have in common: its sizes and its dtype are parameters.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,6 +17,9 @@ absl::Status ShapeBySizes(BoundCall& call);
 // The parameter dtype: float32, float64 (which it is unless `first` says otherwise), int32 or int64; `first` is one
 // more choice, and the default, where it is not empty.
 ParamSpec DTypeParam(std::string docs, const std::string& first = "");
+
+// A parameter that may be any number; without a default it has to be given.
+ParamSpec NumberParam(std::string name, std::optional<ParamValue> default_value, std::string docs);
 
 // Of the only output.
 double ElementsOf(const BoundCall& call);

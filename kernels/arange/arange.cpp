@@ -54,16 +54,6 @@ Cost CostOf(const BoundCall& call) {
 
 double WorkBound(const BoundCall& call) { return 4 * ElementsOf(call); }
 
-ParamSpec Number(const char* name, std::optional<ParamValue> default_value, const char* docs) {
-  return {.name = name,
-          .type = ParamType::kFloat,
-          .default_value = std::move(default_value),
-          .minimum = {},
-          .maximum = {},
-          .choices = {},
-          .docs = docs};
-}
-
 }  // namespace
 
 KernelSpec Spec() {
@@ -72,9 +62,9 @@ KernelSpec Spec() {
           "numpy.arange, made where it is used. As there, the number of elements is ceil((stop - start) / step), none "
           "if that is negative, and with a step that is no whole number the last may be stop: linspace is better then. "
           "The dtype is not guessed from the numbers: integers are asked for, and need whole numbers.")
-      .Param(Number("start", 0.0, "the first element"))
-      .Param(Number("stop", {}, "where it ends; not an element itself"))
-      .Param(Number("step", 1.0, "from one element to the next; not 0"))
+      .Param(NumberParam("start", 0.0, "the first element"))
+      .Param(NumberParam("stop", {}, "where it ends; not an element itself"))
+      .Param(NumberParam("step", 1.0, "from one element to the next; not 0"))
       .Param(DTypeParam("type of the elements"))
       .Output("out", "dtype", "n")
       .CostModel("2 * n FLOP, n * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)

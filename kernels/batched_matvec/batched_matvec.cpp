@@ -1,16 +1,13 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 
-#include <limits>
 #include <string>
 
 #include "kernels/spec.h"
+#include "kernels/square_matrices.h"
 #include "kernels/status.h"
 
 namespace hotplate::batched_matvec {
 namespace {
-
-// Libraries count rows and columns in 32 bits.
-constexpr std::int64_t kLongestSide = std::numeric_limits<std::int32_t>::max();
 
 constexpr char kExpected[] = "expected a [m, k] or [b, m, k], and x [b, k]";
 
@@ -27,8 +24,8 @@ absl::Status Shapes(BoundCall& call) {
   if (x.shape.size() != 2) violations.push_back(wrong("x", x, std::string(", no batch of vectors; ") + kExpected));
   for (const auto& [name, array] : {std::pair<const char*, const Signature&>("a", a), {"x", x}}) {
     for (const std::int64_t side : array.shape) {
-      if (side <= kLongestSide) continue;
-      violations.push_back(wrong(name, array, "; a side may have at most " + std::to_string(kLongestSide)));
+      if (side <= kLongestLibrarySide) continue;
+      violations.push_back(wrong(name, array, "; a side may have at most " + std::to_string(kLongestLibrarySide)));
     }
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
@@ -65,7 +62,8 @@ KernelSpec Spec() {
           "What jax.vmap makes of a matrix-vector product: x holds a vector in each row, and so does y. With a [m, k] "
           "the same matrix multiplies all of them; with a [b, m, k] each vector has its own. NaN and infinities spread "
           "as arithmetic has it. For one matrix and thousands of vectors matmul with --transpose-b (x times a's "
-          "transpose) is the same product. Cannot be interrupted once it runs.")
+          "transpose) is the same product. Can be interrupted on the CPU with a matrix to each vector; with one matrix "
+          "for all, and on a GPU, not once it runs.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "..., m, k", "the matrix [m, k], or one for each vector [b, m, k]")
       .Input("x", "T", "b, k", "the vectors")
@@ -74,8 +72,7 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics(
           "|y - exact| at most (k + 2) * u * (|a| |x|), u = 2^-24 in float32 and 2^-53 in float64; deterministic on "
-          "one "
-          "device with the same number of threads")
+          "one device with the same number of threads")
       .Shapes(Shapes)
       .Example("hotplate run batched_matvec a.npy x.npy -o y.npy")
       .Build();

@@ -39,27 +39,16 @@ Cost CostOf(const BoundCall& call) {
 
 double WorkBound(const BoundCall& call) { return 100 * Elements(call) + 200 * static_cast<double>(call.Int("bins")); }
 
-ParamSpec Limit(const char* name, const char* docs) {
-  return {.name = name,
-          .type = ParamType::kFloat,
-          .default_value = 0.0,
-          .minimum = {},
-          .maximum = {},
-          .choices = {},
-          .docs = docs};
-}
-
 }  // namespace
 
 KernelSpec Spec() {
   return KernelSpecBuilder("histogram", "how many elements fall into each of equally wide bins")
       .Docs(
           "numpy.histogram for a number of bins. A bin has its left edge and not its right one, the last has both; "
-          "what "
-          "lies outside of all, NaN too, is not counted. The edges reach from the least to the greatest element, or "
-          "with --range given from low to high; half to either side where the two are the same; of no elements from 0 "
-          "to 1. A NaN or an infinity among elements whose range is to be found ends the job, as NumPy refuses it. "
-          "Integers are taken as float64.")
+          "what lies outside of all, NaN too, is not counted. The edges reach from the least to the greatest element, "
+          "or with --range given from low to high; half to either side where the two are the same; of no elements from "
+          "0 to 1. A NaN or an infinity among elements whose range is to be found ends the job, as NumPy refuses it. "
+          "Integers are taken as float64. On a GPU it cannot be interrupted while it counts.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param({.name = "bins",
               .type = ParamType::kInt,
@@ -75,16 +64,16 @@ KernelSpec Spec() {
               .maximum = {},
               .choices = {"data", "given"},
               .docs = "data: from the least to the greatest element; given: from low to high"})
-      .Param(Limit("low", "the first edge, with --range given"))
-      .Param(Limit("high", "the last edge, with --range given"))
+      .Param(NumberParam("low", 0.0, "the first edge, with --range given"))
+      .Param(NumberParam("high", 0.0, "the last edge, with --range given"))
       .Input("x", "T", "...", "taken as one row of elements")
       .Output("counts", "int64", "bins", "elements in each bin")
       .Output("edges", "float(T)", "bins_and_one", "where bins begin, and the last ends")
       .CostModel("4 * n FLOP; x read once, twice where its range is to be found", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "counts are exact for the edges that come with them; edges are NumPy's (1.24) bits: as linspace in "
-          "float64, then rounded to their dtype; deterministic")
+          "counts are exact for the edges that come with them; edges are NumPy's (1.24) bits: as linspace in float64, "
+          "then rounded to their dtype; deterministic")
       .Shapes(Shapes)
       .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy")
       .Build();

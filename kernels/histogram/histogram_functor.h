@@ -53,9 +53,9 @@ struct Bins {
   // The last bin whose edge (of the count + 1 in `edge`) is not above x; -1 for x outside of all.
   HOTPLATE_HOST_DEVICE std::int64_t Of(F x, const F* edge) const {
     if (!(x >= edge[0] && x <= edge[count])) return -1;
-    const double place = (static_cast<double>(x) - low) * per_unit;
-    std::int64_t bin = place < static_cast<double>(count) ? static_cast<std::int64_t>(place) : count - 1;
-    if (bin < 0) bin = 0;
+    const double place = (static_cast<double>(x) - low) * per_unit;  // of bins too narrow, any number or none
+    std::int64_t bin = 0;
+    if (place > 0) bin = place < static_cast<double>(count) ? static_cast<std::int64_t>(place) : count - 1;
     if (x >= edge[bin] && (bin == count - 1 || x < edge[bin + 1])) return bin;
     // Rounding has missed it.
     std::int64_t below = 0, above = count;

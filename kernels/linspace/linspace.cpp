@@ -1,7 +1,5 @@
 #include "kernels/linspace/linspace.h"
 
-#include <cmath>
-
 #include "kernels/made_array.h"
 #include "kernels/spec.h"
 
@@ -11,12 +9,13 @@ namespace {
 absl::Status Shapes(BoundCall& call) {
   const DType dtype = call.outputs.front().dtype;
   // Every element lies between the two, but for the rounding of a float64.
-  const double most = dtype == DType::kInt32 ? 0x1p31 - 1 : 0x1p62;
+  const bool narrow = dtype == DType::kInt32;
+  const double least = narrow ? -0x1p31 : -0x1p62, most = narrow ? 0x1p31 - 1 : 0x1p62;
   for (const char* name : {"start", "stop"}) {
-    if (IsInteger(dtype) && !(std::fabs(call.Float(name)) <= most)) {
+    const double value = call.Float(name);
+    if (IsInteger(dtype) && !(least <= value && value <= most)) {
       return RefusedParam(call, name,
-                          std::string(Name(dtype)) + (dtype == DType::kInt32 ? " holds at most 2147483647 either way"
-                                                                             : " is made up to 2^62 either way"));
+                          narrow ? "int32 holds -2147483648 to 2147483647" : "int64 is made from -2^62 to 2^62");
     }
   }
   call.outputs.front().shape = {call.Int("num")};
@@ -29,26 +28,15 @@ Cost CostOf(const BoundCall& call) {
 
 double WorkBound(const BoundCall& call) { return 8 * ElementsOf(call); }
 
-ParamSpec Number(const char* name, std::optional<ParamValue> default_value, const char* docs) {
-  return {.name = name,
-          .type = ParamType::kFloat,
-          .default_value = std::move(default_value),
-          .minimum = {},
-          .maximum = {},
-          .choices = {},
-          .docs = docs};
-}
-
 }  // namespace
 
 KernelSpec Spec() {
   return KernelSpecBuilder("linspace", "num evenly spaced numbers from start to stop")
       .Docs(
           "numpy.linspace, made where it is used. stop is the last element unless include_stop (NumPy's endpoint) is "
-          "off. Computed in float64 "
-          "and then rounded to the dtype, down for integers, as NumPy does.")
-      .Param(Number("start", 0.0, "the first element"))
-      .Param(Number("stop", {}, "the last element, or where a next one would be"))
+          "off. Computed in float64 and then rounded to the dtype, down for integers, as NumPy does.")
+      .Param(NumberParam("start", 0.0, "the first element"))
+      .Param(NumberParam("stop", {}, "the last element, or where a next one would be"))
       .Param({.name = "num",
               .type = ParamType::kInt,
               .default_value = std::int64_t{50},

@@ -74,11 +74,9 @@ KernelSpec Spec() {
       .Docs(
           "What numpy.linalg.norm returns. ord 1: the sum of magnitudes (of matrices, the largest of a column); 2, and "
           "fro of matrices: the root of the sum of squares; inf: the largest magnitude (of matrices, the largest sum "
-          "of "
-          "a row's); -inf: the smallest; p: the p-th root of the sum of the p-th powers. No square and no power "
+          "of a row's); -inf: the smallest; p: the p-th root of the sum of the p-th powers. No square and no power "
           "overflows, only the result may. Integers are computed in float64. A NaN makes the result NaN. Of no "
-          "elements "
-          "the norm is 0, where NumPy has one.")
+          "elements the norm is 0, where NumPy has one. On a GPU it cannot be interrupted once it runs.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param({.name = "ord",
               .type = ParamType::kChoice,
@@ -102,10 +100,10 @@ KernelSpec Spec() {
                  CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 "
-          "(64 + n / 64) * 2^-53, with ord p that times 1 + 1/p (beside the rounding of a result too small to be "
-          "normal); inf and -inf are exact. In float64 with ord 2 and fro, elements below 1e-280 may count as 0. The "
-          "same bits whatever the number of threads; deterministic on one device")
+          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 (64 + "
+          "n / 64) * 2^-53, with ord p that times 1 + 1/p (beside the rounding of a result too small to be normal); "
+          "inf and -inf are exact. In float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits "
+          "whatever the number of threads; deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy")
       .Build();

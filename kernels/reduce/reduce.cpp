@@ -52,8 +52,7 @@ KernelSpec Spec() {
           "around; mean and std of integers are float64; min and max keep the dtype; argmin and argmax are int64, the "
           "first place of several, and without an axis that in the flattened array. A NaN makes the result NaN, and is "
           "what argmin and argmax find first. Of no elements the sum is 0, the product 1, mean and std are NaN, and "
-          "the "
-          "others are refused.")
+          "the others are refused. On a GPU it cannot be interrupted once it runs.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param({.name = "operation",
               .type = ParamType::kChoice,
@@ -77,13 +76,12 @@ KernelSpec Spec() {
       .CostModel("n FLOP (std: 4 * n), x and y moved once (std reads x twice): bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "float64 is summed in two float64, float32 in one: with u = 2^-53, w = 2^-100 for float64 and integers, "
-          "u = 2^-24, w = 2^-53 for float32, sum and mean are within 2 * u * |exact| + n * w * (sum or mean of |x|), "
-          "std within 4 * u * (std + |mean|); int64 is rounded to float64 first for mean and std. A product of floats "
-          "is taken in float64, within n * 2^-52 and a rounding of the exact one, relatively, unless some partial "
-          "product over- or underflows. min, max, argmin, argmax and integers are exact; which zero min and max return "
-          "for zeros of both signs is not said. The same bits whatever the number of threads; deterministic on one "
-          "device")
+          "float64 is summed in two float64, float32 in one: with u = 2^-53, w = 2^-100 for float64 and integers, u = "
+          "2^-24, w = 2^-53 for float32, sum and mean are within 2 * u * |exact| + n * w * (sum or mean of |x|), std "
+          "within 4 * u * (std + |mean|); int64 is rounded to float64 first for mean and std. A product of floats is "
+          "taken in float64, within n * 2^-52 and a rounding of the exact one, relatively, unless some partial product "
+          "over- or underflows. min, max, argmin, argmax and integers are exact; which zero min and max return for "
+          "zeros of both signs is not said. The same bits whatever the number of threads; deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy")
       .Build();

@@ -28,11 +28,9 @@ KernelSpec Spec() {
   return KernelSpecBuilder("sort", "y = x in order, along the last axis")
       .Docs(
           "Each row along the last axis is sorted by itself; all rows of an array of any rank. As NumPy does, NaN "
-          "comes "
-          "last, also with --descending; unlike NumPy, -0 always comes before 0, so that the result is the same bits "
-          "on "
-          "every device. A NaN's sign and payload are not kept. sort_by_key carries values along, and is stable. On a "
-          "GPU it cannot be interrupted once it runs.")
+          "comes last, also with --descending; unlike NumPy, -0 counts as less than 0, so that the result is the same "
+          "bits on every device. A NaN's sign and payload are not kept. sort_by_key carries values along, and is "
+          "stable. On a GPU it cannot be interrupted once it runs.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Param(DescendingParam())
       .Input("x", "T", "..., n", "what is sorted; of more than one row at most 4294967295 elements")

@@ -101,6 +101,7 @@ std::vector<Case> HistogramCases() {
     };
     filled("not_finite_given", {1000}, given(8, -2, 2), 3, special);
     filled("tiny", {1000}, bins(50), 1e-38);
+    filled("given_tiny", {1000}, given(4, 1e-310, 2e-310), 3e-310);
     filled("largest_step", {1000}, bins(3), 3e38);
     filled("edges_that_coincide", {1000}, bins(1000), 1, [](TestArray& x) {
       WithType(x.signature().dtype, [&](auto zero) {

@@ -66,6 +66,7 @@ std::vector<Case> LinspaceCases() {
                                      {"n1025", -2e9, 2e9, 1025}}) {
         add(numbers);
       }
+      if (dtype == "int32") add({"whole_range", -2147483648.0, 2147483647.0, 1025});
       if (dtype == "float32" || dtype == "float64") {
         add({"minus_zero", -0.0, 5, 6});
         add({"step_underflows", 0, 5e-324, 8});
