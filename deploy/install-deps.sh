@@ -21,7 +21,7 @@ for argument in "$@"; do
     --slurm)
       # The -core packages are MariaDB without a service of the machine's.
       packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux
-        btrfs-progs python3-fusepy)  # a folder with a quota, and one that is slow
+        btrfs-progs python3-fusepy tcl)  # a folder with a quota, one that is slow, and what reads module files
       start_services=no ;;
     --long) packages+=(clang clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap) ;;
     *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;

@@ -72,17 +72,15 @@ std::string Flag(std::string name) {
   return "--" + name;
 }
 
-// As the command line takes it; nothing for a flag that is not set.
-std::vector<std::string> Words(const std::string& name, const ParamValue& value) {
-  if (const auto* boolean = std::get_if<bool>(&value)) {
-    return *boolean ? std::vector<std::string>{Flag(name)} : std::vector<std::string>{};
-  }
+// As the command line takes it.
+std::string Word(const std::string& name, const ParamValue& value) {
+  if (const auto* boolean = std::get_if<bool>(&value)) return Flag(name) + (*boolean ? "" : "=false");
   std::ostringstream text;
   text.precision(17);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) text << *integer;
   if (const auto* real = std::get_if<double>(&value)) text << *real;
   if (const auto* choice = std::get_if<std::string>(&value)) text << *choice;
-  return {Flag(name) + "=" + text.str()};
+  return Flag(name) + "=" + text.str();
 }
 
 int Write(const KernelSuite& suite, const Case& one, const std::string& folder) {
@@ -102,9 +100,7 @@ int Write(const KernelSuite& suite, const Case& one, const std::string& folder) 
     if (error.has_value()) return Fail(path + ": " + error->message);
     words.push_back(path);
   }
-  for (const auto& [name, value] : one.params) {
-    for (std::string& word : Words(name, value)) words.push_back(std::move(word));
-  }
+  for (const auto& [name, value] : one.params) words.push_back(Word(name, value));
   for (const ArgumentSpec& output : bound->call.spec->outputs()) {
     words.push_back("--output");
     words.push_back(output.name + "=" + folder + "/" + output.name + ".npy");

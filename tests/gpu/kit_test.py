@@ -20,6 +20,9 @@ from kit.section import Kit  # noqa: E402
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
 NO_DRIVER = {"HOTPLATE_CUDA_DRIVER_LIBRARY": "/nonexistent/libcuda.so.1"}
 
+# What tests/fakes/cuda/host_kernels.cpp has.
+FAKE_KERNELS = ("integrate2d", "mandelbrot", "matmul", "selu", "trig_identity", "vector_add")
+
 
 def section(found, name):
     return next(one for one in found["sections"] if one["name"] == name)
@@ -99,6 +102,10 @@ class KitTest(unittest.TestCase):
         for name in ("hotplate", "hotplated", "hotplate_case_files", "conformance_test"):
             shutil.copy(real / name, tree / "bin")  # the daemon looks for plug-ins beside itself
         shutil.copytree(real.parent / "share", tree / "share")
+        catalogue = tree / "share/hotplate/catalogue.json"
+        known = json.loads(catalogue.read_text(encoding="utf-8"))
+        known["kernels"] = [kernel for kernel in known["kernels"] if kernel["name"] in FAKE_KERNELS]
+        catalogue.write_text(json.dumps(known), encoding="utf-8")
         for folder in ("bin", "bin/faulting"):
             shutil.copy(fakes / f"{plugin}.so", tree / folder / "libhotplate_cuda13.so")
         nvml = self.folder / "nvml.txt"
