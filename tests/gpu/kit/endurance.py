@@ -137,7 +137,7 @@ def memory(kit):
                 let_go(holder)
                 if job is None:
                     raise NotRun("after 'a job waits for room'")
-                shown = daemon.wait_for_state(job, "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", patience=15)
+                shown = daemon.wait_for_state(job, "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", patience=60)
                 if shown["state"] != "COMPLETED":
                     raise Failed(f"it ended as {shown['state']}: {json.dumps(shown)[:400]}")
                 there = pathlib.Path(kit.folder) / "there.npy"
