@@ -25,6 +25,7 @@
 namespace hotplate {
 
 const Catalog& BuiltinCatalog() {
+  // clang-format off
   static const Catalog& catalog = *new Catalog({
       arange::Spec(),
       batched_matvec::Spec(),
@@ -48,6 +49,7 @@ const Catalog& BuiltinCatalog() {
       trig_identity::Spec(),
       vector_add::Spec(),
   });
+  // clang-format on
   return catalog;
 }
 

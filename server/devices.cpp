@@ -55,8 +55,8 @@ void AddCpuNotes(const Config& config, const Allocation& allocation, const Share
   }
   if (share.bytes < share.allowed_bytes) {
     notes.push_back("memory: " + FormatBytes(share.bytes) + " of the " +
-                    FormatBytes(share.allowed_bytes / kMiB * kMiB) +
-                    " that could be used here: so much Slurm gave (" + allocation.memory_source + ")");
+                    FormatBytes(share.allowed_bytes / kMiB * kMiB) + " that could be used here: so much Slurm gave (" +
+                    allocation.memory_source + ")");
   }
 }
 

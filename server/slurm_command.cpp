@@ -1,8 +1,8 @@
 #include "server/slurm_command.h"
 
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
 #include "kernels/process/run_program.h"
+#include "kernels/status.h"
 #include "server/config.h"
 
 namespace hotplate::server {

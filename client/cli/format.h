@@ -26,8 +26,8 @@ std::string Clock(const google::protobuf::Timestamp& time);  // local, "09:41:07
 // From `from` to `to`; negative spans count as none.
 nanoseconds Between(const google::protobuf::Timestamp& from, const google::protobuf::Timestamp& to);
 google::protobuf::Timestamp Now();
-// When a daemon said this, by its own clock, which may be minutes off from this machine's: what its other times are to be
-// compared with. An older daemon does not tell; then this machine's.
+// When a daemon said this, by its own clock, which may be minutes off from this machine's: what its other times are to
+// be compared with. An older daemon does not tell; then this machine's.
 template <typename Said>
 google::protobuf::Timestamp NowOf(const Said& said) {
   return said.has_now() ? said.now() : Now();

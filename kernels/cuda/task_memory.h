@@ -16,8 +16,8 @@ class TaskMemory {
   TaskMemory(const TaskMemory&) = delete;
   TaskMemory& operator=(const TaskMemory&) = delete;
 
-  // Memory for the call, whose arrays lie on the host, and for its scratch; enqueues no copies. OUT_OF_MEMORY is said of
-  // what is not on the device already.
+  // Memory for the call, whose arrays lie on the host, and for its scratch; enqueues no copies. OUT_OF_MEMORY is said
+  // of what is not on the device already.
   Outcome Take(const hotplate_call& host, std::uint64_t scratch_bytes);
   // The call with its arrays and scratch on the device.
   const hotplate_call& call() const { return call_; }

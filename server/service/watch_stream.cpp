@@ -10,7 +10,7 @@ using WatchReactor = grpc::ServerWriteReactor<v1::WatchJobResponse>;
 }  // namespace
 
 WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
-                            const v1::WatchJobRequest& request) {
+                                 const v1::WatchJobRequest& request) {
   const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
   if (!who.ok()) return new Refusal<WatchReactor>(who.status());
   const core::JobId id(request.job_id().substr(0, 128));

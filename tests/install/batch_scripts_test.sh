@@ -7,6 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 printf '#!/bin/sh\nprintf "[%%s]" "$@"\n' >"$folder/hotplated"
 # Its own options are none of the daemon's.
+# shellcheck disable=SC2016  # for the script that is written
 printf '#!/bin/sh\nwhile [ "$1" != "$HOTPLATED" ]; do shift; done\nexec "$@"\n' >"$folder/srun"
 chmod 700 "$folder"/*
 

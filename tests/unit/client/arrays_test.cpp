@@ -11,8 +11,8 @@ namespace hotplate::client {
 namespace {
 
 using testing::FakeDaemon;
-using testing::Ramp;
 using ::testing::HasSubstr;
+using testing::Ramp;
 
 ConnectOptions To(const FakeDaemon& daemon) {
   ConnectOptions options;
