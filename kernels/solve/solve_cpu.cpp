@@ -43,6 +43,7 @@ std::size_t PivotsAt(std::size_t n, std::size_t element) { return (n * n * eleme
 template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
+  if (stack.empty()) return Outcome::Ok();  // has no scratch either
   const hotplate_array& b = call.InputArray("b");
   const auto n = static_cast<std::size_t>(stack.rows);
   const std::size_t k = b.rank == 1 ? 1 : static_cast<std::size_t>(b.shape[b.rank - 1]);
@@ -50,7 +51,6 @@ Outcome Run(const Call& call, CpuContext& context) {
   T* x = call.Output<T>("x").data();
   T* const lu = reinterpret_cast<T*>(call.scratch().data());
   int* const pivots = reinterpret_cast<int*>(call.scratch().data() + PivotsAt(n, sizeof(T)));
-  if (stack.empty()) return Outcome::Ok();
   const double unknowns = static_cast<double>(n);
   const bool serial = unknowns * unknowns * (unknowns / 3 + static_cast<double>(k)) < kSerialBelow;
   if (b.bytes > 0) std::memcpy(x, b.data, b.bytes);
