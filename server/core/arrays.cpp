@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,8 @@ class ArrayStore::Impl {
   // Guarded by mutex.
   std::map<std::uint64_t, std::shared_ptr<Entry>> arrays;
   std::map<Name, std::uint64_t> names;  // 0: held for an array that is being made
+  // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
+  std::set<std::pair<Name, std::uint64_t>> successors;
   std::uint64_t next_number = 1;
   std::size_t unread = 0;  // of `arrays`
 
@@ -68,6 +71,8 @@ class ArrayStore::Impl {
     if (entry.unread != is_unread) is_unread ? ++unread : --unread;
     entry.unread = is_unread;
   }
+
+  class Filling;
 
   static bool Sees(const Principal& who, const Principal& owner) {
     return who.scope == Scope::kAdmin || who.token == owner.token;
@@ -93,19 +98,46 @@ class ArrayStore::Impl {
         absl::StrCat("the daemon holds ", arrays.size(), " arrays, its limit; free some first"));
   }
 
-  // The entry leaves the tables; what it holds goes with the returned pointer, which must outlast the lock.
-  std::shared_ptr<Entry> Forget(std::uint64_t number) {
+  static Name NameOf(const Entry& entry) { return {entry.array.owner.token, entry.array.name}; }
+
+  // The entry leaves the table; what it holds goes with the returned pointer, which must outlast the lock. Its name is
+  // the caller's to see to.
+  std::shared_ptr<Entry> Remove(std::uint64_t number) {
     const auto at = arrays.find(number);
     std::shared_ptr<Entry> entry = std::move(at->second);
     arrays.erase(at);
     entry->freed = true;
     SetUnread(*entry, false);
-    if (!entry->array.name.empty()) names.erase({entry->array.owner.token, entry->array.name});
     return entry;
   }
 
+  // The same; its name goes to the newest of those that were to replace it, or is free.
+  std::shared_ptr<Entry> Forget(std::uint64_t number) {
+    std::shared_ptr<Entry> entry = Remove(number);
+    const Name name = NameOf(*entry);
+    if (name.second.empty() || successors.erase({name, number}) > 0) return entry;
+    auto heir = successors.upper_bound({name, std::numeric_limits<std::uint64_t>::max()});
+    if (heir == successors.begin() || (--heir)->first != name) {
+      names.erase(name);
+    } else {
+      names[name] = heir->second;
+      successors.erase(heir);
+    }
+    return entry;
+  }
+
+  // All of its bytes are there. Returns what it replaces, which must outlast the lock.
+  std::shared_ptr<Entry> Complete(Entry& entry) {
+    entry.buffer = std::move(entry.filling);
+    entry.array.state = ArrayState::kReady;
+    const Name name = NameOf(entry);
+    const std::uint64_t number = NumberOf(entry.array.id.value());
+    if (successors.erase({name, number}) == 0) return nullptr;
+    return Remove(std::exchange(names.at(name), number));
+  }
+
   std::shared_ptr<Entry> Insert(const Principal& owner, const Signature& signature, const std::string& name,
-                                std::optional<nanoseconds> lease, std::uint64_t bytes) {
+                                std::optional<nanoseconds> lease, std::uint64_t bytes, bool as_successor = false) {
     auto entry = std::make_shared<Entry>();
     const std::uint64_t number = next_number++;
     entry->array.id = ArrayId(absl::StrCat("a", number));
@@ -117,7 +149,11 @@ class ArrayStore::Impl {
     entry->last_write = clock.Now();
     SetLease(*entry, lease);
     arrays.emplace_hint(arrays.end(), number, entry);
-    if (!name.empty()) names[{owner.token, name}] = number;
+    if (as_successor) {
+      successors.emplace(NameOf(*entry), number);
+    } else if (!name.empty()) {
+      names[NameOf(*entry)] = number;
+    }
     return entry;
   }
 
@@ -200,17 +236,14 @@ class ArrayStore::Impl {
   }
 };
 
-namespace {
-
-class ArrayWriter final : public ArrayStore::Writer {
+// Of one stream at a time; must not outlive the store.
+class ArrayStore::Impl::Filling final : public ArrayStore::Writer {
  public:
-  ArrayWriter(std::mutex& mutex, const Clock& clock, std::shared_ptr<DeviceCopies> copies, std::shared_ptr<Entry> entry)
-      : mutex_(mutex), clock_(clock), copies_(std::move(copies)), entry_(std::move(entry)), buffer_(entry_->filling) {
-    written_ = entry_->array.bytes_written;
-  }
+  Filling(Impl& store, std::shared_ptr<Entry> entry)
+      : store_(store), entry_(std::move(entry)), buffer_(entry_->filling), written_(entry_->array.bytes_written) {}
 
-  ~ArrayWriter() override {
-    std::scoped_lock lock(mutex_);
+  ~Filling() override {
+    std::scoped_lock lock(store_.mutex);
     entry_->has_writer = false;
   }
 
@@ -220,27 +253,21 @@ class ArrayWriter final : public ArrayStore::Writer {
     assert(bytes <= buffer_->size() - written_);
     const std::size_t before = written_;
     written_ += std::min(bytes, buffer_->size() - written_);
-    if (copies_ != nullptr) copies_->Written(buffer_, before, written_);
-    std::scoped_lock lock(mutex_);
+    if (store_.copies != nullptr) store_.copies->Written(buffer_, before, written_);
+    std::shared_ptr<Entry> replaced;  // goes after the lock
+    std::scoped_lock lock(store_.mutex);
     if (entry_->freed) return;
     entry_->array.bytes_written = written_;
-    entry_->last_write = clock_.Now();
-    if (written_ == buffer_->size()) {
-      entry_->buffer = std::move(entry_->filling);
-      entry_->array.state = ArrayState::kReady;
-    }
+    entry_->last_write = store_.clock.Now();
+    if (written_ == buffer_->size()) replaced = store_.Complete(*entry_);
   }
 
  private:
-  std::mutex& mutex_;
-  const Clock& clock_;
-  const std::shared_ptr<DeviceCopies> copies_;  // may be null
+  Impl& store_;
   const std::shared_ptr<Entry> entry_;
   const std::shared_ptr<HostBuffer> buffer_;
   std::size_t written_ = 0;
 };
-
-}  // namespace
 
 struct ArrayStore::NameHold::Held {
   Impl* store;
@@ -296,20 +323,25 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const S
   std::scoped_lock lock(impl_->mutex);
   std::uint64_t replaced = 0;
   if (absl::Status status = impl_->CheckName(owner, name, replace, replaced); !status.ok()) return status;
-  std::uint64_t soon_free = 0;
-  if (replaced != 0) {
-    // What is read or used by a job stays in memory for now.
-    const Entry& old = *impl_->arrays.at(replaced);
-    const long users = old.filling != nullptr ? old.filling.use_count() : old.buffer.use_count();
-    if (users == 1) soon_free = old.array.bytes;
-  } else if (absl::Status status = impl_->CheckCount(); !status.ok()) {
-    return status;
+  const Entry* const old = replaced == 0 ? nullptr : impl_->arrays.at(replaced).get();
+  // One that is whole stays until the new one is; with one that is not nothing is lost.
+  const bool stays = old != nullptr && old->array.state == ArrayState::kReady && bytes > 0;
+  if (old == nullptr || stays) {
+    if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
   }
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free, impl_->copies);
-  if (!buffer.ok()) return buffer.status();
-  if (replaced != 0) replaced_entry = impl_->Forget(replaced);
+  // What is read, written or used by a job stays in memory for now.
+  const bool leaves_room = old != nullptr && (stays ? old->buffer.use_count() : old->filling.use_count()) == 1;
+  const std::uint64_t freed = leaves_room ? old->array.bytes : 0;
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, stays ? 0 : freed, impl_->copies);
+  if (!buffer.ok()) {
+    if (!stays || !impl_->memory->HasRoom(bytes, freed)) return buffer.status();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        buffer.status().message(), ". Array \"", name, "\" (", old->array.bytes,
+        " bytes) stays until the one that replaces it is whole; without it there is room: hotplate free ", name));
+  }
+  if (old != nullptr && !stays) replaced_entry = impl_->Remove(replaced);
 
-  const std::shared_ptr<Entry> entry = impl_->Insert(owner, signature, name, lease, bytes);
+  const std::shared_ptr<Entry> entry = impl_->Insert(owner, signature, name, lease, bytes, stays);
   if (bytes == 0) {
     entry->array.state = ArrayState::kReady;
     entry->buffer = *std::move(buffer);
@@ -339,7 +371,7 @@ absl::StatusOr<std::unique_ptr<ArrayStore::Writer>> ArrayStore::OpenWriter(const
   }
   entry.has_writer = true;
   entry.last_write = impl_->clock.Now();
-  return std::make_unique<ArrayWriter>(impl_->mutex, impl_->clock, impl_->copies, *std::move(found));
+  return std::make_unique<Impl::Filling>(*impl_, *std::move(found));
 }
 
 absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const std::string& id_or_name) const {
@@ -418,20 +450,15 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateArray(std::uint6
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,
                                                 const std::string& name, std::optional<nanoseconds> lease,
-                                                std::shared_ptr<const HostBuffer> buffer, bool replace) {
+                                                std::shared_ptr<const HostBuffer> buffer) {
   std::uint64_t bytes = 0;
   if (absl::Status status = impl_->CheckAdoption(signature, name, lease, buffer.get(), bytes); !status.ok()) {
     return status;
   }
-  std::shared_ptr<Entry> replaced_entry;  // goes after the lock
   std::scoped_lock lock(impl_->mutex);
   std::uint64_t replaced = 0;
-  if (absl::Status status = impl_->CheckName(owner, name, replace, replaced); !status.ok()) return status;
-  if (replaced != 0) {
-    replaced_entry = impl_->Forget(replaced);
-  } else if (absl::Status status = impl_->CheckCount(); !status.ok()) {
-    return status;
-  }
+  if (absl::Status status = impl_->CheckName(owner, name, false, replaced); !status.ok()) return status;
+  if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
   return impl_->InsertReady(owner, signature, name, lease, bytes, std::move(buffer));
 }
 

@@ -37,7 +37,9 @@ class ArrayStore {
   // thread: by the engine, which has the devices, and until whose end the copies are told of arrays.
   void Attach(std::shared_ptr<DeviceCopies> copies);
 
-  // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`.
+  // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`. An array that is
+  // whole stays, under its name, until the last byte of the one that replaces it has come: an upload that is cut off
+  // costs nothing, and there must be room for both.
   absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
                                        std::optional<nanoseconds> lease, bool replace);
 
@@ -76,8 +78,7 @@ class ArrayStore {
   absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateArray(std::uint64_t bytes);
   // An owner without a session and no lease: the array stays until somebody frees it.
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
-                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,
-                                      bool replace);
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);
 
   // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.
   class NameHold {

@@ -30,15 +30,18 @@ struct Counted {
 
 }  // namespace
 
+bool CountedMemory::Fits(std::uint64_t bytes, std::uint64_t soon_free, std::uint64_t held) const {
+  return limit_ == 0 || (bytes <= limit_ && held - std::min(held, soon_free) <= limit_ - bytes);
+}
+
 absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_t bytes, std::uint64_t soon_free,
                                                                     const std::shared_ptr<DeviceCopies>& copies) {
   std::uint64_t held = held_.load(std::memory_order_relaxed);
   do {
-    const std::uint64_t lasting = held - std::min(held, soon_free);
-    if (limit_ != 0 && (bytes > limit_ || lasting > limit_ - bytes)) {
-      return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes of array memory are needed, ", held, " of ",
-                                                       limit_,
-                                                       " are held (limit array-bytes); free arrays or wait for jobs"));
+    if (!Fits(bytes, soon_free, held)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(bytes, " bytes of array memory are needed, ", limit_ - std::min(limit_, held), " of ", limit_,
+                       " are free, ", held, " held (limit array-bytes); free arrays or wait for jobs"));
     }
   } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
 

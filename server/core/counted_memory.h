@@ -22,9 +22,14 @@ class CountedMemory : public std::enable_shared_from_this<CountedMemory> {
   absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free = 0,
                                                        const std::shared_ptr<DeviceCopies>& copies = nullptr);
 
+  // Whether there would be room, after `soon_free` bytes have been released.
+  bool HasRoom(std::uint64_t bytes, std::uint64_t soon_free) const { return Fits(bytes, soon_free, held()); }
+
   std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
  private:
+  bool Fits(std::uint64_t bytes, std::uint64_t soon_free, std::uint64_t held) const;
+
   const std::uint64_t limit_;
   std::atomic<std::uint64_t> held_{0};
 };

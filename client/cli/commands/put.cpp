@@ -76,7 +76,9 @@ Command PutCommand() {
       .positionals = {{.name = "FILE", .help = "a .npy file", .offer = Offer::kFile}},
       .options = {{.names = "--name", .value = "NAME", .help = "the array's name (default: the file's, without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
-                  {.names = "--replace", .value = "", .help = "take the place of an array of that name"}},
+                  {.names = "--replace",
+                   .value = "",
+                   .help = "take the place of an array of that name, once this one is whole"}},
       .run = Put};
 }
 

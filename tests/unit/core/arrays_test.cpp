@@ -20,6 +20,7 @@ using testing::kAlice;
 using testing::kAlice2;
 using testing::kBob;
 using testing::kRoot;
+using ::testing::Not;
 
 const Signature kFour{DType::kFloat32, {4}};  // 16 bytes
 
@@ -147,15 +148,77 @@ TEST_F(ArraysTest, Names) {
   EXPECT_EQ(taken.status().code(), absl::StatusCode::kAlreadyExists) << "names are the token's, not the session's";
   EXPECT_THAT(Text(taken.status()), AllOf(HasSubstr("\"A\""), HasSubstr(first.id.value())));
   EXPECT_TRUE(store_.Create(kBob, kFour, "A", std::nullopt, false).ok()) << "another token's names are its own";
-
-  const auto replaced = store_.Create(kAlice, kFour, "A", std::nullopt, true);
-  ASSERT_TRUE(replaced.ok());
-  EXPECT_NE(replaced->id, first.id);
-  EXPECT_EQ(store_.Describe(kAlice, first.id.value()).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store_.Describe(kAlice, "A")->id, replaced->id);
 }
 
-TEST_F(ArraysTest, ReplacingNeedsNoRoomForBothUnlessTheOldIsInUse) {
+TEST_F(ArraysTest, WhatIsReplacedStaysUntilTheNewOneIsWhole) {
+  const ArraySnapshot first = Make(kAlice, "A");
+  const auto second = store_.Create(kAlice, kFour, "A", std::nullopt, true);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(second->id, first.id);
+  {
+    auto writer = store_.OpenWriter(kAlice, second->id.value(), 0);
+    std::memset((*writer)->remaining().data(), 2, 16);
+    (*writer)->Advance(8);
+    EXPECT_EQ(store_.Open(kAlice, "A")->array.id, first.id);
+  }
+  clock_.Advance(std::chrono::hours(1));  // cut off for good
+  ASSERT_EQ(store_.Expire().size(), 1u);
+  ASSERT_TRUE(store_.Open(kAlice, "A").ok());
+  EXPECT_EQ(store_.Open(kAlice, "A")->buffer->bytes()[15], std::byte{1}) << "as it was";
+
+  const auto third = store_.Create(kAlice, kFour, "A", std::nullopt, true);
+  ASSERT_TRUE(third.ok());
+  auto writer = store_.OpenWriter(kAlice, third->id.value(), 0);
+  std::memset((*writer)->remaining().data(), 3, 16);
+  (*writer)->Advance(15);
+  EXPECT_EQ(store_.Describe(kAlice, "A")->id, first.id);
+  (*writer)->Advance(1);
+  EXPECT_EQ(store_.Open(kAlice, "A")->array.id, third->id);
+  EXPECT_EQ(store_.Open(kAlice, "A")->buffer->bytes()[15], std::byte{3});
+  EXPECT_EQ(store_.Describe(kAlice, first.id.value()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_.bytes_held(), 16u);
+}
+
+TEST_F(ArraysTest, TheNameOfAFreedArrayGoesToTheNewestThatWasToReplaceIt) {
+  const ArraySnapshot first = Make(kAlice, "A");
+  const auto older = store_.Create(kAlice, kFour, "A", std::nullopt, true);
+  const auto newer = store_.Create(kAlice, kFour, "A", std::nullopt, true);
+  ASSERT_TRUE(older.ok() && newer.ok());
+  EXPECT_TRUE(store_.Free(kAlice, "A").ok());
+  EXPECT_EQ(store_.Describe(kAlice, "A")->id, newer->id);
+  EXPECT_EQ(store_.HoldName(kAlice, "A").status().code(), absl::StatusCode::kAlreadyExists);
+  (*store_.OpenWriter(kAlice, older->id.value(), 0))->Advance(16);
+  EXPECT_EQ(store_.Describe(kAlice, "A")->id, older->id) << "whole before the other";
+  EXPECT_EQ(store_.Describe(kAlice, newer->id.value()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(store_.Free(kAlice, "A").ok());
+  EXPECT_TRUE(store_.HoldName(kAlice, "A").ok()) << "nobody has it any more";
+  EXPECT_EQ(store_.bytes_held(), 0u);
+}
+
+TEST_F(ArraysTest, OneWithoutElementsReplacesAtOnce) {
+  const ArraySnapshot first = Make(kAlice, "A");
+  const auto empty = store_.Create(kAlice, {DType::kFloat32, {0}}, "A", std::nullopt, true);
+  ASSERT_TRUE(empty.ok());
+  EXPECT_EQ(store_.Describe(kAlice, "A")->id, empty->id);
+  EXPECT_EQ(store_.bytes_held(), 0u);
+}
+
+TEST_F(ArraysTest, ReplacingAWholeArrayNeedsRoomForBoth) {
+  const Signature kSixty{DType::kUInt8, {60}};
+  const auto first = store_.Create(kAlice, kSixty, "A", std::nullopt, false);
+  ASSERT_TRUE(first.ok());
+  (*store_.OpenWriter(kAlice, "A", 0))->Advance(60);
+  const auto refused = store_.Create(kAlice, kSixty, "A", std::nullopt, true).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Text(refused), AllOf(HasSubstr("60 bytes of array memory are needed"), HasSubstr("40 of 100 are free"),
+                                   HasSubstr("hotplate free A")));
+  EXPECT_EQ(store_.Open(kAlice, "A")->array.id, first->id) << "what could not be replaced stays";
+  const auto reader = store_.Open(kAlice, "A");
+  EXPECT_THAT(Text(store_.Create(kAlice, kSixty, "A", std::nullopt, true).status()), Not(HasSubstr("hotplate free A")))
+      << "it would leave no room while somebody reads it";
+}
+
+TEST_F(ArraysTest, ReplacingAHalfArrayNeedsNoRoomForBothUnlessItIsInUse) {
   ASSERT_TRUE(store_.Create(kAlice, {DType::kUInt8, {60}}, "A", std::nullopt, false).ok());
   EXPECT_TRUE(store_.Create(kAlice, {DType::kUInt8, {64}}, "A", std::nullopt, true).ok());
   EXPECT_EQ(store_.bytes_held(), 64u);

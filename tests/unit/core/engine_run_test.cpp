@@ -191,7 +191,7 @@ TEST_F(EngineRunTest, KeptOutputsGetTheirNameAndLease) {
 TEST_F(EngineRunTest, AnInputMayBeFreedWhileItsJobWaits) {
   bodies_["other"] = Uninterruptible();
   Start();
-  const auto array = store_->Adopt(kAlice, {DType::kFloat32, {2}}, "X", std::nullopt, Floats({5, 6}), false);
+  const auto array = store_->Adopt(kAlice, {DType::kFloat32, {2}}, "X", std::nullopt, Floats({5, 6}));
   ASSERT_TRUE(array.ok());
   Submit(Request("other"), 1);
   JobRequest request = Request("copy");
