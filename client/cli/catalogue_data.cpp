@@ -1,4 +1,4 @@
-// The catalogue file, placed into the program as it is. HOTPLATE_CATALOGUE_FILE is the file's path.
+// The files, placed into the program as they are. HOTPLATE_CATALOGUE_FILE and HOTPLATE_VERIFIED_FILE are their paths.
 #include "client/cli/catalogue_data.h"
 
 asm(R"(
@@ -6,9 +6,15 @@ asm(R"(
   .balign 16
   .globl hotplate_catalogue_begin
   .globl hotplate_catalogue_end
+  .globl hotplate_verified_begin
+  .globl hotplate_verified_end
 hotplate_catalogue_begin:
   .incbin ")" HOTPLATE_CATALOGUE_FILE R"("
 hotplate_catalogue_end:
+  .byte 0
+hotplate_verified_begin:
+  .incbin ")" HOTPLATE_VERIFIED_FILE R"("
+hotplate_verified_end:
   .byte 0
   .previous
 )");

@@ -349,13 +349,17 @@ class VerifiedTest(unittest.TestCase):
                               "<!-- end of verified on GPUs -->\nafter\n", encoding="utf-8")
             run = {"what": "hotplate gpu kit", "schema_version": 1, "back_end": "cuda", "only": [], "date": "2026-01-02T03:04:05",
                    "device": {"name": "A GPU"}, "driver": "1.2", "cuda": "13.0", "git_revision": "abc",
-                   "counts": {"pass": 7, "fail": 1, "not_run": 2}, "sections": []}
+                   "counts": {"pass": 7, "fail": 1, "not_run": 2}, "sections": [{"checks": [
+                       {"name": f"conformance of {name}", "status": status, "facts": {}}
+                       for name, status in (("selu", "pass"), ("matmul", "pass"), ("svd", "fail"), ("cancelling", "pass"))]}]}
             fake = run | {"date": "2027-01-01T00:00:00", "device": {"name": "NVIDIA Fake 90"}}
             others = {"fake.json": fake, "undriven.json": run | {"driver": None, "device": {"name": "Another"}},
                       "cpu.json": run | {"back_end": "cpu"}, "bench.json": {"rows": []}, "gpu.json": run,
                       "older.json": run | {"date": "2025-01-01T00:00:00", "git_revision": "older"}}
             for name, whole in others.items():
                 (pathlib.Path(folder) / name).write_text(json.dumps(whole), encoding="utf-8")
+            places = pathlib.Path(folder) / "verified_on.txt"
+            places.write_text("# where\nCPU x86-64: *\nAn old GPU: selu\n", encoding="utf-8")
             words = ["--results", folder, "--readme", str(readme)]
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
@@ -364,6 +368,7 @@ class VerifiedTest(unittest.TestCase):
             for absent in ("older", "Fake", "Another"):
                 self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
+            self.assertEqual(places.read_text(encoding="utf-8"), "# where\nCPU x86-64: *\nA GPU: matmul selu\n")
             self.assertEqual(self.verified("--check", *words).returncode, 0)
 
 

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Fills the README's table of GPUs from the kit's JSON files under tests/bench/results/, and from nothing else.
+"""Fills the README's table of GPUs, and the GPUs' lines of verified_on.txt, from the kit's JSON files under
+tests/bench/results/, and from nothing else.
 
 usage: verified.py [--check] [--results DIR] [--readme FILE]
-  --check  change nothing; exit status 1 if the README does not say what the files say
+  --check  change nothing; exit status 1 if these do not say what the files say
 
 A run counts if it was made on a GPU with a driver, not on the tests' fake of one, and of all sections. The newest of each
-device stands in the table. What failed or was not run is counted there, not left out.
+device stands in the table. What failed or was not run is counted there, not left out. A kernel is verified on a device if
+its conformance suite passed in that run.
+
+`hotplate kernels --markdown` says where a kernel is verified: build it anew after this, then tests/kernel_table.py.
 """
 
 import argparse
@@ -13,7 +17,10 @@ import json
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from readme_part import ROOT, options_for, says  # noqa: E402
+
+CONFORMANCE = "conformance of "
 BEGIN, END = "<!-- verified on GPUs: written by tests/gpu/verified.py -->", "<!-- end of verified on GPUs -->"
 SCHEMA_VERSION = 1
 
@@ -40,6 +47,14 @@ def best_share(run):
     return f"{min(shares):.2f}" if shares else "not measured"
 
 
+def newest(found):
+    """The newest run of each device, and its file's name."""
+    runs_by_device = {}
+    for name, run in found:
+        runs_by_device.setdefault(run["device"]["name"], (name, run))
+    return runs_by_device
+
+
 def table(found):
     if not found:
         return ("No run on a GPU has been recorded yet. The CUDA plug-in compiles, and is loaded and tested without a driver; "
@@ -47,37 +62,47 @@ def table(found):
                 "([how](CONTRIBUTING.md#on-a-gpu)).")
     lines = ["| GPU | driver, CUDA | passed, failed, not run | bandwidth-bound kernels, least share of copy bandwidth | revision, date |",
              "|---|---|---|---|---|"]
-    seen = set()
-    for name, run in found:
-        device = run["device"]["name"]
-        if device in seen:
-            continue
-        seen.add(device)
+    for device, (name, run) in newest(found).items():
         counts = run["counts"]
         lines.append(f"| {device} | {run['driver']}, {run['cuda']} | [{counts['pass']}, {counts['fail']}, {counts['not_run']}]"
                      f"(tests/bench/results/{name}) | {best_share(run)} | {run['git_revision']}, {run['date'][:10]} |")
     return "\n".join(lines)
 
 
+def verified_lines(found):
+    """"DEVICE: KERNEL KERNEL …", of the kernels whose conformance suite passed there."""
+    lines = []
+    for device, (_, run) in newest(found).items():
+        passed = [check["name"].removeprefix(CONFORMANCE) for section in run["sections"] for check in section["checks"]
+                  if check["name"].startswith(CONFORMANCE) and check["name"] != CONFORMANCE + "cancelling"
+                  and check["status"] == "pass"]
+        if passed:
+            lines.append(f"{device}: {' '.join(sorted(passed))}")
+    return lines
+
+
+def verified_on(path, found):
+    """The file as it should be: all but the GPUs' lines stays as it is."""
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("#", "CPU "))]
+    return "\n".join(kept + verified_lines(found)) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true")
+    options_for(parser)
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "tests/bench/results")
-    parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
     options = parser.parse_args()
-    text = options.readme.read_text(encoding="utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise SystemExit(f"verified.py: {options.readme} has not one pair of the lines\n{BEGIN}\n{END}")
-    head, rest = text.split(BEGIN)
-    tail = rest.split(END)[1]
-    wanted = f"{head}{BEGIN}\n{table(runs(options.results))}\n{END}{tail}"
-    if wanted == text:
-        return 0
-    if options.check:
-        print(f"verified.py: {options.readme} does not say what {options.results} says: run tests/gpu/verified.py", file=sys.stderr)
-        return 1
-    options.readme.write_text(wanted, encoding="utf-8")
-    return 0
+    found = runs(options.results)
+    wrong = [] if says(table(found), options.readme, BEGIN, END, options.check) else [options.readme]
+    places = options.results / "verified_on.txt"
+    wanted = verified_on(places, found)
+    if options.check and wanted != places.read_text(encoding="utf-8"):
+        wrong.append(places)
+    elif not options.check:
+        places.write_text(wanted, encoding="utf-8")
+    for path in wrong:
+        print(f"verified.py: {path} does not say what {options.results} says: run tests/gpu/verified.py", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 sys.exit(main())

@@ -1,34 +1,68 @@
 // hotplate kernels: the catalogue.
+#include <algorithm>
+
 #include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/daemon_catalogue.h"
 #include "client/cli/json.h"
 #include "client/cli/table.h"
+#include "client/cli/verified.h"
+#include "kernels/array/dtype.h"
 
 namespace hotplate::cli {
 namespace {
 
-std::string Names(const google::protobuf::RepeatedPtrField<v1::ArgumentSpec>& arguments) {
+using Arguments = google::protobuf::RepeatedPtrField<v1::ArgumentSpec>;
+
+std::string Names(const Arguments& arguments) {
   std::vector<std::string> names;
   for (const v1::ArgumentSpec& argument : arguments) names.push_back(argument.name());
   return names.empty() ? "-" : Join(names, " ");
 }
 
-std::string Parameters(const v1::KernelSpec& kernel) {
+// "`a` [m, k], `b` [k, n]"
+std::string Shapes(const Arguments& arguments) {
+  std::vector<std::string> texts;
+  for (const v1::ArgumentSpec& argument : arguments)
+    texts.push_back("`" + argument.name() + "`" + (argument.shape().empty() ? "" : " [" + argument.shape() + "]"));
+  return texts.empty() ? "-" : Join(texts, ", ");
+}
+
+// The element types that a caller may choose from, each once: by an input, or by the parameter that is an output's
+// type. Of a kernel that leaves no choice, what comes out.
+std::string DTypes(const v1::KernelSpec& kernel) {
   std::vector<std::string> names;
-  for (const v1::ParamSpec& param : kernel.params()) names.push_back(OptionName(param.name()));
+  const auto add = [&](const std::string& name) {
+    if (ParseDType(name).has_value() && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  };
+  for (const v1::TypeVariable& variable : kernel.type_variables())
+    for (const int number : variable.dtypes())
+      if (const auto dtype = DTypeFromNumber(number)) add(std::string(Name(*dtype)));
+  for (const v1::ArgumentSpec& output : kernel.outputs())
+    for (const v1::ParamSpec& param : kernel.params())
+      if (param.name() == output.type())
+        for (const std::string& choice : param.choices()) add(choice);
+  if (names.empty())
+    for (const v1::ArgumentSpec& output : kernel.outputs()) add(output.type());
   return names.empty() ? "-" : Join(names, " ");
+}
+
+std::string Cancel(const v1::KernelSpec& kernel) {
+  return kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
+             ? "within " + std::to_string(kernel.cancel_bound_ms()) + " ms"
+             : "when it ends";
 }
 
 absl::Status Kernels(const Invocation& call) {
   const std::vector<v1::KernelSpec> kernels = KernelsThatApply(call);
   std::string names;
-  Table table({"KERNEL", "WHAT IT COMPUTES", "INPUTS", "OUTPUTS", "PARAMETERS"});
+  Table table({"kernel", "what it computes", "inputs", "outputs", "dtypes", "a cancel takes effect", "verified on"});
   Table brief({"KERNEL", "INPUTS", "OUTPUTS", "WHAT IT COMPUTES"});
   for (const v1::KernelSpec& kernel : kernels) {
     names += kernel.name() + "\n";
-    table.Row({"`" + kernel.name() + "`", kernel.summary(), Names(kernel.inputs()), Names(kernel.outputs()),
-               Parameters(kernel)});
+    table.Row({"`" + kernel.name() + "`", kernel.summary(), Shapes(kernel.inputs()), Shapes(kernel.outputs()),
+               DTypes(kernel), Cancel(kernel), VerifiedOn(EmbeddedVerification(), kernel.name())});
     brief.Row({kernel.name(), Names(kernel.inputs()), Names(kernel.outputs()), kernel.summary()});
   }
   call.output.Answer([&] { return call.arguments.Flag("markdown") ? table.Markdown() : brief.Text(); },
@@ -47,9 +81,12 @@ Command KernelsCommand() {
   return {.name = "kernels",
           .group = Group::kKernels,
           .summary = "list the kernels that can be run",
-          .details = "Works without a daemon; a daemon's own list wins where there is one.",
+          .details =
+              "Works without a daemon; a daemon's own list wins where there is one. --markdown prints a table with "
+              "shapes, dtypes, how soon a cancel takes effect, and where each kernel's conformance suite has "
+              "passed: what is not named there has been compiled at most.",
           .example = "hotplate kernels",
-          .options = {{.names = "--markdown", .value = "", .help = "a table for a page in Markdown"}},
+          .options = {{.names = "--markdown", .value = "", .help = "a table in Markdown, with more of each kernel"}},
           .works_anywhere = true,
           .run = Kernels};
 }

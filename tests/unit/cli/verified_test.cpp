@@ -1,0 +1,22 @@
+// What `hotplate kernels --markdown` says of where a kernel has been verified.
+#include "client/cli/verified.h"
+
+#include <gtest/gtest.h>
+
+namespace hotplate::cli {
+namespace {
+
+TEST(VerifiedOn, NamesThePlacesOfOneKernel) {
+  const std::string file = "# CPU x86-64: selu\nCPU x86-64: *\nGPU A, 80 GB: matmul selu\n\nGPU B: selu_like\n";
+  EXPECT_EQ(VerifiedOn(file, "selu"), "CPU x86-64, GPU A, 80 GB");
+  EXPECT_EQ(VerifiedOn(file, "matmul"), "CPU x86-64, GPU A, 80 GB");
+  EXPECT_EQ(VerifiedOn(file, "sort"), "CPU x86-64");
+}
+
+TEST(VerifiedOn, SaysNothingThatTheFileDoesNot) {
+  EXPECT_EQ(VerifiedOn("", "selu"), "-");
+  EXPECT_EQ(VerifiedOn("selu\nGPU A:\nGPU B: matmul", "selu"), "-");
+}
+
+}  // namespace
+}  // namespace hotplate::cli
