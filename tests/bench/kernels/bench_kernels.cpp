@@ -1,9 +1,10 @@
 // Times kernels through lanes of a device, as the daemon runs them, on request, so that a script can alternate it with
 // peers (pairs.py):
-//   usage: bench_kernels [--device cpu|cuda]
+//   usage: bench_kernels [--device cpu|cuda] [--long]
+// --long: also the rows that take a processor many seconds.
 // Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
 // answered by one line, a JSON value; {"error": …} if the row cannot be run here.
-//   list                          the device, and the rows with their cost
+//   list                          the device, and the rows with their parameters
 //   kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own events)
 //   phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
 //   lanes ROW LANES N             N runs on each of LANES lanes at once, and the same work on one lane
@@ -81,11 +82,11 @@ class Triad {
 
 class Server {
  public:
-  Server(std::unique_ptr<Device> device, int copy_threads)
+  Server(std::unique_ptr<Device> device, int copy_threads, bool with_long)
       : device_(std::move(device)),
         copy_threads_(copy_threads),
         lane_(device_->OpenLane().value()),
-        rows_(RowsFor(device_->info().backend)) {}
+        rows_(RowsFor(device_->info().backend, with_long)) {}
 
   std::string Answer(const std::string& line) {
     std::istringstream words(line);
@@ -153,7 +154,10 @@ class Server {
     for (const Row& row : rows_) {
       text += first ? "" : ", ";
       first = false;
-      text += "{\"name\": " + Quoted(row.name) + ", \"kernel\": " + Quoted(row.kernel) + "}";
+      text += "{\"name\": " + Quoted(row.name) + ", \"kernel\": " + Quoted(row.kernel) + ", \"params\": {";
+      for (const auto& [param, value] : row.params)
+        text += (text.back() == '{' ? "" : ", ") + Quoted(param) + ": " + Quoted(ToString(value));
+      text += "}}";
     }
     return text + "]}";
   }
@@ -228,7 +232,7 @@ class Server {
   std::unique_ptr<Triad> triad_;
 };
 
-int Serve(const std::string& backend) {
+int Serve(const std::string& backend, bool with_long) {
   std::unique_ptr<Device> device;
   int copy_threads = 0;
   if (backend == "cpu") {
@@ -244,7 +248,7 @@ int Serve(const std::string& backend) {
     if (found.devices.empty()) return kExitNoDevice;
     device = std::move(found.devices.front());
   }
-  Server server(std::move(device), copy_threads);
+  Server server(std::move(device), copy_threads, with_long);
   for (std::string line; std::getline(std::cin, line);) std::cout << server.Answer(line) << std::endl;
   return 0;
 }
@@ -254,10 +258,18 @@ int Serve(const std::string& backend) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty()) return hotplate::bench::Serve("cpu");
-  if (words.size() == 2 && words[0] == "--device" && (words[1] == "cpu" || words[1] == "cuda")) {
-    return hotplate::bench::Serve(words[1]);
+  std::string device = "cpu";
+  bool with_long = false, understood = true;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--long") {
+      with_long = true;
+    } else if (words[i] == "--device" && i + 1 < words.size() && (words[i + 1] == "cpu" || words[i + 1] == "cuda")) {
+      device = words[++i];
+    } else {
+      understood = false;
+    }
   }
-  std::cerr << "usage: bench_kernels [--device cpu|cuda]\n";
+  if (understood) return hotplate::bench::Serve(device, with_long);
+  std::cerr << "usage: bench_kernels [--device cpu|cuda] [--long]\n";
   return 2;
 }

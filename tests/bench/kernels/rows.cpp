@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <set>
 
@@ -31,17 +32,35 @@ void Fill(TestArray& array, std::uint64_t seed) {
   });
 }
 
-std::function<Arrays()> Random(const Signatures& signatures) {
-  return [signatures] {
+// What is added to a matrix's diagonal, a multiple of its order, makes it positive definite and far from singular.
+void AddToDiagonal(TestArray& array, double times_order) {
+  conformance::WithType(array.signature().dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto n = static_cast<std::size_t>(array.signature().shape.back());
+    for (std::size_t i = 0; i < n; ++i)
+      array.Elements<T>()[i * n + i] += static_cast<T>(times_order * static_cast<double>(n));
+  });
+}
+
+std::function<Arrays()> Random(const Signatures& signatures, double diagonal_of_a = 0) {
+  return [signatures, diagonal_of_a] {
     Arrays arrays;
     std::uint64_t seed = 20'240'501;
     for (const auto& [name, signature] : signatures) {
       TestArray array(signature);
       Fill(array, seed++);
+      if (name == "a" && diagonal_of_a != 0) AddToDiagonal(array, diagonal_of_a);
       arrays.emplace(name, std::move(array));
     }
     return arrays;
   };
+}
+
+using Params = std::map<std::string, ParamValue>;
+
+Row Of(const std::string& name, const std::string& kernel, const Params& params, const Signatures& inputs,
+       double diagonal_of_a = 0) {
+  return {.name = name, .kernel = kernel, .params = params, .inputs = Random(inputs, diagonal_of_a)};
 }
 
 Row Elementwise(const std::string& name, const std::string& kernel, DType dtype, std::int64_t count) {
@@ -82,6 +101,60 @@ Row Fractal(const std::string& name, std::int64_t resolution, std::int64_t itera
           .inputs = Random({})};
 }
 
+ParamValue Text(const char* choice) { return std::string(choice); }
+
+// Kernels that make or reduce or order `many` elements (10 to the given power), and matrices of order n.
+std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int64_t n) {
+  using enum DType;
+  const std::string matrix = "_" + std::to_string(n);
+  const Signature f32{kFloat32, {many}}, f64{kFloat64, {many}}, i64{kInt64, {many}};
+  const Signature square{kFloat64, {n, n}};
+  return {
+      Of("arange_f64_" + power, "arange", {{"stop", static_cast<double>(many)}}, {}),
+      Of("linspace_f64_" + power, "linspace", {{"stop", 1.0}, {"num", many}}, {}),
+      Of("full_f32_" + power, "full", {{"n", many}, {"value", 1.5}, {"dtype", Text("float32")}}, {}),
+      Of("random_uniform_f32_" + power, "random", {{"n", many}, {"dtype", Text("float32")}}, {}),
+      Of("random_normal_f64_" + power, "random", {{"n", many}, {"distribution", Text("normal")}}, {}),
+      Of("random_integers_i64_" + power, "random",
+         {{"n", many}, {"distribution", Text("integers")}, {"high", std::int64_t{1000}}}, {}),
+      Of("histogram_f64_" + power, "histogram", {{"bins", std::int64_t{100}}}, {{"x", f64}}),
+      Of("reduce_sum_f32_" + power, "reduce", {}, {{"x", f32}}),
+      Of("reduce_std_f64_" + power, "reduce", {{"operation", Text("std")}}, {{"x", f64}}),
+      Of("reduce_argmax_f32_" + power, "reduce", {{"operation", Text("argmax")}}, {{"x", f32}}),
+      Of("reduce_sum_short_rows_f64_" + power, "reduce", {{"axis", Text("1")}}, {{"x", {kFloat64, {many / 10, 10}}}}),
+      Of("reduce_mean_columns_f64_" + power, "reduce", {{"operation", Text("mean")}, {"axis", Text("0")}},
+         {{"x", {kFloat64, {many / 1000, 1000}}}}),
+      Of("norm_2_f64_" + power, "norm", {}, {{"x", f64}}),
+      Of("norm_p_f64_" + power, "norm", {{"ord", Text("p")}}, {{"x", f64}}),
+      Of("power_sum_f32_" + power, "power_sum", {}, {{"x", f32}}),
+      Of("sort_f32_" + power, "sort", {}, {{"x", f32}}),
+      Of("sort_i64_" + power, "sort", {}, {{"x", i64}}),
+      Of("sort_by_key_f32_i64_" + power, "sort_by_key", {}, {{"keys", f32}, {"values", i64}}),
+      Of("batched_matvec_f32_150x100_by_10", "batched_matvec", {},
+         {{"a", {kFloat32, {150, 100}}}, {"x", {kFloat32, {10, 100}}}}),
+      Of("batched_matvec_f32_150x100_each_of_1000", "batched_matvec", {},
+         {{"a", {kFloat32, {1000, 150, 100}}}, {"x", {kFloat32, {1000, 100}}}}),
+      Of("cholesky_f64" + matrix, "cholesky", {}, {{"a", square}}, 10),
+      Of("solve_f64" + matrix, "solve", {}, {{"a", square}, {"b", {kFloat64, {n, 10}}}}, 1),
+      Of("eigh_f64" + matrix, "eigh", {}, {{"a", square}}),
+      Of("svd_f64" + matrix, "svd", {}, {{"a", square}}),
+  };
+}
+
+// The courses' own that a processor of two cores takes many seconds for, or gigabytes.
+std::vector<Row> LongRows() {
+  using enum DType;
+  return {
+      Elementwise("vector_add_f32_1e8", "vector_add", kFloat32, 100 * kMillion),
+      Integral("integrate2d_102400_naive", 102'400, "naive"),
+      Integral("integrate2d_102400_shared", 102'400, "shared"),
+      Integral("integrate2d_102400_fast", 102'400, "fast"),
+      Of("svd_f64_3000", "svd", {}, {{"a", {kFloat64, {3000, 3000}}}}),
+      Of("svd_f32_3000", "svd", {}, {{"a", {kFloat32, {3000, 3000}}}}),
+      Of("svd_f32_9000x1000", "svd", {}, {{"a", {kFloat32, {9000, 1000}}}}),
+  };
+}
+
 std::vector<Row> CpuRows() {
   using enum DType;
   return {
@@ -96,7 +169,9 @@ std::vector<Row> CpuRows() {
       Elementwise("selu_f32_1e7", "selu", kFloat32, 10 * kMillion),
       Elementwise("selu_f64_1e7", "selu", kFloat64, 10 * kMillion),
       Integral("integrate2d_4096", 4096, "fast"),
+      Integral("integrate2d_10240", 10'240, "fast"),
       Fractal("mandelbrot_500", 500, 200),
+      Fractal("mandelbrot_2000", 2000, 200),
       Product("matmul_f32_100", kFloat32, {100, 100}, {100, 100}),
       Product("matmul_f32_1000", kFloat32, {1000, 1000}, {1000, 1000}),
       Product("matmul_f64_1000", kFloat64, {1000, 1000}, {1000, 1000}),
@@ -106,15 +181,14 @@ std::vector<Row> CpuRows() {
   };
 }
 
-// The courses' own sizes, and one of each kernel that fills a large GPU. Of 3e7 numbers: beyond the caches too, and
-// small enough to be handed to a peer in files.
+// The courses' own sizes beside LongRows(), and one of each kernel that fills a large GPU. Of 3e7 numbers: beyond the
+// caches too, and small enough to be handed to a peer in files.
 std::vector<Row> CudaRows() {
   using enum DType;
   return {
       Elementwise("vector_add_f32_4", "vector_add", kFloat32, 4),
       Elementwise("vector_add_i32_4096", "vector_add", kInt32, 4096),
       Elementwise("vector_add_f32_3e7", "vector_add", kFloat32, 30 * kMillion),
-      Elementwise("vector_add_f32_1e8", "vector_add", kFloat32, 100 * kMillion),
       Elementwise("vector_add_f64_1e8", "vector_add", kFloat64, 100 * kMillion),
       Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion),
       Elementwise("trig_identity_f32_3e7", "trig_identity", kFloat32, 30 * kMillion),
@@ -122,9 +196,6 @@ std::vector<Row> CudaRows() {
       Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion),
       Elementwise("selu_f32_3e7", "selu", kFloat32, 30 * kMillion),
       Elementwise("selu_f32_1e8", "selu", kFloat32, 100 * kMillion),
-      Integral("integrate2d_102400_naive", 102'400, "naive"),
-      Integral("integrate2d_102400_shared", 102'400, "shared"),
-      Integral("integrate2d_102400_fast", 102'400, "fast"),
       Fractal("mandelbrot_2000", 2000, 200),
       Fractal("mandelbrot_4000", 4000, 1000),
       Product("matmul_f64_1000", kFloat64, {1000, 1000}, {1000, 1000}),
@@ -168,8 +239,14 @@ Row LargestCase(const conformance::KernelSuite& suite) {
 
 }  // namespace
 
-std::vector<Row> RowsFor(const std::string& backend) {
-  std::vector<Row> rows = backend == "cuda" ? CudaRows() : CpuRows();
+std::vector<Row> RowsFor(const std::string& backend, bool with_long) {
+  const bool cuda = backend == "cuda";
+  std::vector<Row> rows = cuda ? CudaRows() : CpuRows();
+  const auto append = [&](std::vector<Row> more) {
+    rows.insert(rows.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
+  };
+  append(cuda ? SizedRows("3e7", 30 * kMillion, 4096) : SizedRows("1e7", 10 * kMillion, 1000));
+  if (cuda || with_long) append(LongRows());
   std::set<std::string> have;
   for (const Row& row : rows) have.insert(row.kernel);
   for (const conformance::KernelSuite& suite : conformance::KernelSuites()) {

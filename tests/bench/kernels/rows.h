@@ -21,7 +21,8 @@ struct Row {
   std::map<std::string, std::string> same_as = {};
 };
 
-// For "cpu" or "cuda": a GPU's rows are larger, since what fits its caches says nothing of its memory.
-std::vector<Row> RowsFor(const std::string& backend);
+// For "cpu" or "cuda": a GPU's rows are larger, since what fits its caches says nothing of its memory, and always have
+// those that are long on a processor.
+std::vector<Row> RowsFor(const std::string& backend, bool with_long);
 
 }  // namespace hotplate::bench
