@@ -16,7 +16,7 @@ namespace {
 using TelemetryReactor = grpc::ServerWriteReactor<v1::WatchTelemetryResponse>;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kShortest{100}, kLongest{60'000}, kDefault{1'000};
+constexpr milliseconds kShortestInterval{100}, kLongestInterval{60'000}, kDefault{1'000};
 
 // Writes a sample at each alarm, unless the last one is still on its way. Deletes itself when gRPC is done with it;
 // Finish is called when neither an alarm nor a write is out.
@@ -91,7 +91,7 @@ absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::Call
   if (request.has_interval()) {
     const absl::StatusOr<core::nanoseconds> given = wire::PositiveDuration(request.interval(), "interval");
     if (!given.ok()) return given.status();
-    if (*given < kShortest || *given > kLongest) {
+    if (*given < kShortestInterval || *given > kLongestInterval) {
       return InvalidField("interval", "interval is " + std::to_string(given->count() / 1'000'000) +
                                           " ms; it must be from 100 ms to 60 s");
     }

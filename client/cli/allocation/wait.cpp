@@ -10,26 +10,25 @@ namespace hotplate::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 // Often enough that a daemon that is ready is seen at once, and one request to the file system each.
 constexpr milliseconds kLook(100);
 // A daemon that has published and cannot be reached for so long will not be; before that it is said what is tried.
-constexpr seconds kReachPatience(20), kReachSilence(4);
+constexpr std::chrono::seconds kReachPatience(20), kReachSilence(4);
 // Right after a submission the scheduler may not know the job yet.
-constexpr seconds kForgottenPatience(5);
+constexpr std::chrono::seconds kForgottenPatience(5);
 // A daemon that starts publishes sooner; modules that are loaded first take a while.
-constexpr seconds kRecordPatience(30);
+constexpr std::chrono::seconds kRecordPatience(30);
 
 }  // namespace
 
 milliseconds NextQuestion(std::chrono::nanoseconds waited, JobStatus::Phase phase) {
-  if (phase == JobStatus::Phase::kEnding) return seconds(1);
+  if (phase == JobStatus::Phase::kEnding) return std::chrono::seconds(1);
   // Its end is what is waited for then, should the daemon not come.
   if (phase == JobStatus::Phase::kRunning)
     return std::clamp(std::chrono::duration_cast<milliseconds>(waited / 4), milliseconds(2000), milliseconds(15'000));
-  if (waited > std::chrono::hours(1)) return seconds(30);
-  if (waited > std::chrono::minutes(10)) return seconds(10);
+  if (waited > std::chrono::hours(1)) return std::chrono::seconds(30);
+  if (waited > std::chrono::minutes(10)) return std::chrono::seconds(10);
   return std::clamp(std::chrono::duration_cast<milliseconds>(waited / 2), milliseconds(300), milliseconds(5000));
 }
 

@@ -12,16 +12,16 @@
 namespace hotplate::cli {
 namespace {
 
-using Arguments = google::protobuf::RepeatedPtrField<v1::ArgumentSpec>;
+using Listed = google::protobuf::RepeatedPtrField<v1::ArgumentSpec>;
 
-std::string Names(const Arguments& arguments) {
+std::string Names(const Listed& arguments) {
   std::vector<std::string> names;
   for (const v1::ArgumentSpec& argument : arguments) names.push_back(argument.name());
   return names.empty() ? "-" : Join(names, " ");
 }
 
 // "`a` [m, k], `b` [k, n]"
-std::string Shapes(const Arguments& arguments) {
+std::string Shapes(const Listed& arguments) {
   std::vector<std::string> texts;
   for (const v1::ArgumentSpec& argument : arguments)
     texts.push_back("`" + argument.name() + "`" + (argument.shape().empty() ? "" : " [" + argument.shape() + "]"));

@@ -106,7 +106,7 @@ std::string AccountText(const AccountRule& account) {
 }
 
 // "7 days" where people count so.
-std::string TimeText(std::chrono::seconds time) {
+std::string DaysText(std::chrono::seconds time) {
   constexpr std::int64_t kDay = 86400;
   const std::int64_t seconds = time.count();
   if (seconds < 2 * kDay || seconds % kDay != 0) return Span(time);
@@ -155,8 +155,8 @@ std::string Facts(const Site& site) {
   row("scheduler", std::string(site.scheduler == SchedulerKind::kSlurm ? "Slurm" : "LSF (never run on a real one)") +
                        (site.cluster.empty() ? "" : ", cluster " + site.cluster));
   row("account", AccountText(site.account));
-  row("time", TimeText(site.default_time) + " unless you say another" +
-                  (site.longest_time ? ", at most " + TimeText(*site.longest_time) : ""));
+  row("time", DaysText(site.default_time) + " unless you say another" +
+                  (site.longest_time ? ", at most " + DaysText(*site.longest_time) : ""));
   row("modules", Join(site.modules, " "));
   row("launcher", Join(site.launcher, " "));
   row("scratch", site.scratch);
@@ -177,7 +177,7 @@ std::string OfferNote(const GpuOffer& offer) {
   return "needs the CUDA 12 plug-in" + (offer.note.empty() ? "" : "; " + offer.note);
 }
 
-std::string Page(const Site& site) {
+std::string SitePage(const Site& site) {
   Table gpus({"TYPE", "PARTITION", "ON ONE NODE", "COMPUTE", "NOTE"});
   gpus.Indent(2);
   for (const GpuOffer& offer : site.offers) {
@@ -228,7 +228,7 @@ absl::Status Sites(const Invocation& call) {
   if (call.arguments.words().empty()) return ListSites(call);
   const auto site = FindSite(call.arguments.words()[0], call.environment);
   if (!site.ok()) return site.status();
-  call.output.Answer([&] { return Page(*site); }, [&] { return SiteJson(*site); }, site->name);
+  call.output.Answer([&] { return SitePage(*site); }, [&] { return SiteJson(*site); }, site->name);
   return absl::OkStatus();
 }
 

@@ -12,8 +12,8 @@ namespace hotplate::cli {
 namespace {
 
 // No row is longer; a line that is comes from something else.
-constexpr std::size_t kLongestLine = 64 * 1024;
-constexpr std::size_t kColumns = 13;
+constexpr std::size_t kLongestRow = 64 * 1024;
+constexpr std::size_t kRowColumns = 13;
 // More than any cluster has: what is over it is no count. Sums and products of two stay far below 2^63.
 constexpr std::int64_t kMostOfAnything = std::int64_t{1} << 30;
 constexpr double kMostMemoryMib = 1e12;
@@ -124,7 +124,7 @@ std::int64_t GpusOf(std::string_view tres) {
 
 std::optional<SacctRow> ParseSacctRow(std::string_view line) {
   const std::vector<std::string_view> fields = Split(line, '|');
-  if (fields.size() != kColumns) return std::nullopt;
+  if (fields.size() != kRowColumns) return std::nullopt;
   const auto time = [&fields](std::size_t column) { return slurm::ParseTime(std::string(fields[column])); };
   SacctRow row;
   row.job = fields[0];
@@ -174,7 +174,7 @@ bool SacctReader::Take(std::string_view block) {
   while (!block.empty()) {
     const std::size_t end = block.find('\n');
     const std::string_view part = block.substr(0, end);
-    if (line_.size() + part.size() > kLongestLine) {
+    if (line_.size() + part.size() > kLongestRow) {
       too_long_ = true;
       line_.clear();
     }

@@ -9,9 +9,9 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::chrono::seconds kSubmitTimeout(120), kAskTimeout(20), kCancelTimeout(60);
+constexpr std::chrono::seconds kBsubTimeout(120), kBjobsTimeout(20), kBkillTimeout(60);
 
-absl::Status Refused(const std::string& what, const ProgramResult& result) {
+absl::Status LsfRefuses(const std::string& what, const ProgramResult& result) {
   const std::string words = Trimmed(result.err.empty() ? result.out : result.err);
   return WithExitCode(absl::FailedPreconditionError("LSF refuses (" + what + "):\n" + words), kExitScheduler);
 }
@@ -26,9 +26,9 @@ class Lsf : public Scheduler {
   absl::Status Check(const std::string&) override { return absl::OkStatus(); }
 
   absl::StatusOr<SchedulerJob> Submit(const std::string& script) override {
-    const auto result = run_({.words = {"bsub"}, .input = script, .timeout = kSubmitTimeout});
+    const auto result = run_({.words = {"bsub"}, .input = script, .timeout = kBsubTimeout});
     if (!result.ok()) return WithNextStep(NoAnswer(result.status()), "the job may be there all the same: bjobs");
-    if (result->exit_code != 0) return Refused("bsub", *result);
+    if (result->exit_code != 0) return LsfRefuses("bsub", *result);
     auto job = lsf::ParseSubmission(result->out);
     if (job) return *std::move(job);
     return WithNextStep(
@@ -39,7 +39,7 @@ class Lsf : public Scheduler {
 
   absl::StatusOr<JobStatus> State(const SchedulerJob& job) override {
     const auto result =
-        run_({.words = {"bjobs", "-noheader", "-a", "-o", lsf::kBjobsColumns, job.id}, .timeout = kAskTimeout});
+        run_({.words = {"bjobs", "-noheader", "-a", "-o", lsf::kBjobsColumns, job.id}, .timeout = kBjobsTimeout});
     if (!result.ok()) return NoAnswer(result.status());
     if (auto status = lsf::ParseBjobs(result->out, job.id)) return *std::move(status);
     if ((result->out + result->err).find("is not found") != std::string::npos) return JobStatus{};
@@ -47,13 +47,13 @@ class Lsf : public Scheduler {
   }
 
   absl::Status Cancel(const SchedulerJob& job) override {
-    const auto result = run_({.words = {"bkill", job.id}, .timeout = kCancelTimeout});
+    const auto result = run_({.words = {"bkill", job.id}, .timeout = kBkillTimeout});
     if (!result.ok()) return NoAnswer(result.status());
     const std::string words = result->out + result->err;
     if (result->exit_code == 0 || words.find("already finished") != std::string::npos ||
         words.find("No matching job") != std::string::npos)
       return absl::OkStatus();
-    return Refused("bkill " + job.id, *result);
+    return LsfRefuses("bkill " + job.id, *result);
   }
 
   std::string ClusterName() override { return ""; }

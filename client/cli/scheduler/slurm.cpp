@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kAskTimeout(20), kCancelTimeout(60);
 
 // Slurm's words as they are, and what to do about them.
-absl::Status Refused(const std::string& what, const ProgramResult& result) {
+absl::Status SlurmRefuses(const std::string& what, const ProgramResult& result) {
   std::string words = Trimmed(result.err);
   if (words.empty()) words = Trimmed(result.out);
   if (words.empty()) words = "exit code " + std::to_string(result.exit_code) + ", without a word";
@@ -38,7 +38,7 @@ class Slurm : public Scheduler {
     if (!result.ok()) return NoAnswer(result.status());
     if (result->exit_code == 0) return absl::OkStatus();
     if (const std::string words = Trimmed(result->err); slurm::OnlyDoubts(words)) return absl::AbortedError(words);
-    return Refused("sbatch --test-only", *result);
+    return SlurmRefuses("sbatch --test-only", *result);
   }
 
   absl::StatusOr<SchedulerJob> Submit(const std::string& script) override {
@@ -49,7 +49,7 @@ class Slurm : public Scheduler {
     if (absl::IsDeadlineExceeded(result.status()))
       return WithNextStep(NoAnswer(result.status()), "the job may be there all the same: squeue --me");
     if (!result.ok()) return NoAnswer(result.status());
-    if (result->exit_code != 0) return Refused("sbatch", *result);
+    if (result->exit_code != 0) return SlurmRefuses("sbatch", *result);
     auto job = slurm::ParseSubmission(result->out);
     if (!job)
       return WithNextStep(WithExitCode(absl::UnknownError("sbatch took the job and named no id:\n" +
@@ -77,7 +77,7 @@ class Slurm : public Scheduler {
     if (!result.ok()) return NoAnswer(result.status());
     // One that is over already is as good as cancelled.
     if (result->exit_code == 0 || result->err.find("Invalid job id") != std::string::npos) return absl::OkStatus();
-    return Refused("scancel " + job.id, *result);
+    return SlurmRefuses("scancel " + job.id, *result);
   }
 
   absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) override {

@@ -15,7 +15,7 @@ namespace hotplate::cli {
 namespace {
 
 constexpr std::size_t kMostEntries = 64;  // of any list
-constexpr int kMostGpus = 64;             // of a node
+constexpr int kMostNodeGpus = 64;             // of a node
 
 // What a text must be, and how to say so.
 struct Rule {
@@ -106,8 +106,8 @@ class Reader {
   void Counts(const std::string& key, std::vector<int>& target) {
     List(key, target, [&](const toml::node& node, int& count) {
       const auto value = node.value_exact<std::int64_t>();
-      if (!value || *value < 0 || *value > kMostGpus)
-        return Wrong(node, key, "must hold whole numbers from 0 to " + std::to_string(kMostGpus));
+      if (!value || *value < 0 || *value > kMostNodeGpus)
+        return Wrong(node, key, "must hold whole numbers from 0 to " + std::to_string(kMostNodeGpus));
       count = static_cast<int>(*value);
     });
     if (std::adjacent_find(target.begin(), target.end(), std::greater_equal<>()) != target.end())

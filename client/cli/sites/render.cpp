@@ -15,7 +15,7 @@ constexpr std::size_t kLongestPath = 1024, kLongestOption = 4096, kMostOptions =
 std::string TwoDigits(std::int64_t number) { return (number < 10 ? "0" : "") + std::to_string(number); }
 
 // "00:30:00" and "1-02:00:00" for Slurm, "0:30" for LSF.
-std::string TimeText(SchedulerKind scheduler, std::chrono::seconds time) {
+std::string LimitText(SchedulerKind scheduler, std::chrono::seconds time) {
   const std::int64_t seconds = time.count();
   if (scheduler == SchedulerKind::kLsf) {
     const std::int64_t minutes = (seconds + 59) / 60;
@@ -40,7 +40,7 @@ TemplateValues ValuesOf(const Site& site, const AllocationPlan& plan) {
           {"partition", plan.offer.partition},
           {"gpu_type", plan.offer.type},
           {"gpus", request.gpus > 0 ? std::to_string(request.gpus) : ""},
-          {"time", TimeText(site.scheduler, plan.time)},
+          {"time", LimitText(site.scheduler, plan.time)},
           {"cpus", request.cpus > 0 ? std::to_string(request.cpus) : ""},
           {"memory", request.memory},
           {"exclusive", request.exclusive ? "yes" : ""}};
