@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -37,9 +38,9 @@ struct Stack {
 #endif
 };
 
-void Switch(Stack& from, Stack& to, [[maybe_unused]] bool for_good) {
+void Switch(Stack& from, Stack& to) {
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &from.fake, to.bottom, to.bytes);
+  __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.bytes);
 #endif
   swapcontext(&from.context, &to.context);
 #if defined(__SANITIZE_ADDRESS__)
@@ -67,7 +68,7 @@ class Block {
   bool ReleaseWarps();
   bool ReleaseBlock();
 
-  std::vector<Thread> threads_;
+  std::deque<Thread> threads_;        // whose contexts hold addresses in themselves
   std::vector<Exchanged> exchanged_;  // by warp
   Stack scheduler_;
   unsigned count_ = 0, running_ = 0;
@@ -83,22 +84,25 @@ void Block::Enter() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_.bottom, &block.scheduler_.bytes);
 #endif
-  (*block.body_)();
-  self.state = Thread::kEnded;
-  Switch(self.stack, block.scheduler_, true);
+  // One body after another, a thread of a block each: a stack costs AddressSanitizer more to make than a body to run.
+  for (;;) {
+    (*block.body_)();
+    self.state = Thread::kEnded;
+    Switch(self.stack, block.scheduler_);
+  }
 }
 
 void Block::Begin(unsigned index) {
   Stack& stack = threads_[index].stack;
-  if (stack.memory == nullptr) stack.memory = std::make_unique<char[]>(kStackBytes);
   threads_[index].state = Thread::kReady;
+  if (stack.memory != nullptr) return;
+  stack.memory = std::make_unique<char[]>(kStackBytes);
   getcontext(&stack.context);
   stack.context.uc_stack.ss_sp = stack.memory.get();
   stack.context.uc_stack.ss_size = kStackBytes;
   stack.context.uc_link = nullptr;
   makecontext(&stack.context, &Block::Enter, 0);
 #if defined(__SANITIZE_ADDRESS__)
-  stack.fake = nullptr;
   stack.bottom = stack.memory.get();
   stack.bytes = kStackBytes;
 #endif
@@ -107,13 +111,13 @@ void Block::Begin(unsigned index) {
 void Block::Resume(unsigned index) {
   running_ = index;
   threadIdx.x = index;
-  Switch(scheduler_, threads_[index].stack, false);
+  Switch(scheduler_, threads_[index].stack);
 }
 
 void Block::Wait(decltype(Thread::state) state) {
   Thread& self = threads_[running_];
   self.state = state;
-  Switch(self.stack, scheduler_, false);
+  Switch(self.stack, scheduler_);
 }
 
 const Exchanged& Block::Exchange(const char* operation, std::uint64_t brought) {
