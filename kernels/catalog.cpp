@@ -18,6 +18,7 @@
 #include "kernels/sort/sort.h"
 #include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/spec.h"
+#include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -45,6 +46,7 @@ const Catalog& BuiltinCatalog() {
       solve::Spec(),
       sort::Spec(),
       sort_by_key::Spec(),
+      spmv::Spec(),
       svd::Spec(),
       trig_identity::Spec(),
       vector_add::Spec(),

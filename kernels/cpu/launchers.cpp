@@ -18,6 +18,7 @@
 #include "kernels/solve/solve.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort_by_key/sort_by_key.h"
+#include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
@@ -44,6 +45,7 @@ std::span<const Launcher> Launchers() {
       {"solve", solve::RunCpu, solve::PlanCpu},
       {"sort", sort::RunCpu, sort::PlanCpu},
       {"sort_by_key", sort_by_key::RunCpu, sort_by_key::PlanCpu},
+      {"spmv", spmv::RunCpu, spmv::PlanCpu},
       {"svd", svd::RunCpu, svd::PlanCpu},
       {"trig_identity", trig_identity::RunCpu},
       {"vector_add", vector_add::RunCpu},

@@ -27,6 +27,7 @@
 #include "kernels/sort/sort.h"
 #include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/sort_by_key/sort_by_key_cuda.h"
+#include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
@@ -55,6 +56,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"solve", solve::RunCuda, solve::ScratchCuda, &kCusolver, solve::LaneScratchCuda, solve::FinishCuda},
       {"sort", sort::RunCuda, sort::ScratchCuda},
       {"sort_by_key", sort_by_key::RunCuda, sort_by_key::ScratchCuda},
+      {"spmv", spmv::RunCuda, spmv::ScratchCuda, nullptr, nullptr, spmv::FinishCuda},
       {"svd", svd::RunCuda, svd::ScratchCuda, &kCusolver, svd::LaneScratchCuda, svd::FinishCuda},
       {"trig_identity", trig_identity::RunCuda},
       {"vector_add", vector_add::RunCuda},

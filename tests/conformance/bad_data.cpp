@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/abi.h"
+#include "tests/conformance/sparse.h"
 
 namespace hotplate::conformance {
 namespace {
@@ -85,6 +86,7 @@ std::vector<BadData> BadDataCases() {
                      "matrix 1 of the 3 in a (counted from 0) holds a NaN or an infinity"});
     }
   }
+  for (BadData& sparse : BadSparseCases()) all.push_back(std::move(sparse));
   return all;
 }
 

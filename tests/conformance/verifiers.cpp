@@ -22,6 +22,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"solve", SolveCases, VerifySolve},
       {"sort", SortCases, VerifySort},
       {"sort_by_key", SortByKeyCases, VerifySortByKey},
+      {"spmv", SpmvCases, VerifySpmv},
       {"svd", SvdCases, VerifySvd},
       {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},
       {"vector_add", VectorAddCases, VerifyVectorAdd},

@@ -59,6 +59,9 @@ Verdict VerifySort(const Executed& executed);
 std::vector<Case> SortByKeyCases();
 Verdict VerifySortByKey(const Executed& executed);
 
+std::vector<Case> SpmvCases();
+Verdict VerifySpmv(const Executed& executed);
+
 std::vector<Case> SvdCases();
 Verdict VerifySvd(const Executed& executed);
 

@@ -17,6 +17,7 @@
 #include "kernels/solve/solve_cuda.cu"
 #include "kernels/sort/sort_cuda.cu"
 #include "kernels/sort_by_key/sort_by_key_cuda.cu"
+#include "kernels/spmv/spmv_cuda.cu"
 #include "kernels/svd/svd_cuda.cu"
 #include "kernels/trig_identity/trig_identity_cuda.cu"
 #include "kernels/vector_add/vector_add_cuda.cu"

@@ -33,6 +33,7 @@
 #include "kernels/sort/sort.h"
 #include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/sort_by_key/sort_by_key_cuda.h"
+#include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
@@ -67,6 +68,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"solve", solve::RunCuda, solve::ScratchCuda, nullptr, solve::LaneScratchCuda, solve::FinishCuda},
     {"sort", sort::RunCuda, sort::ScratchCuda},
     {"sort_by_key", sort_by_key::RunCuda, sort_by_key::ScratchCuda},
+    {"spmv", spmv::RunCuda, spmv::ScratchCuda, nullptr, nullptr, spmv::FinishCuda},
     {"svd", svd::RunCuda, svd::ScratchCuda, nullptr, svd::LaneScratchCuda, svd::FinishCuda},
     {"trig_identity", trig_identity::RunCuda},
     {"vector_add", vector_add::RunCuda},

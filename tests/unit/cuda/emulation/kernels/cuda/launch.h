@@ -62,6 +62,12 @@ T atomicAdd(T* memory, T value) {
   *memory += value;
   return before;
 }
+template <typename T>
+T atomicMin(T* memory, T value) {
+  const T before = *memory;
+  *memory = std::min(before, value);
+  return before;
+}
 inline unsigned long long min(unsigned long long a, unsigned long long b) { return std::min(a, b); }
 
 namespace hotplate {

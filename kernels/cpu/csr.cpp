@@ -1,0 +1,118 @@
+#include "kernels/cpu/csr.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/cpu/multiversion.h"
+
+namespace hotplate::csr {
+namespace {
+
+// Fewer elements of indptr are looked through by one thread.
+constexpr std::size_t kSerialBelow = 1 << 16, kAtOnce = 1 << 16;
+
+// How often an element is below the one before it, in [begin, end): fewer than 2^31, so that they can be counted in
+// Index. begin is not 0.
+template <typename Index>
+HOTPLATE_INLINE std::uint64_t LoopDescents(const Index* numbers, std::size_t begin, std::size_t end) {
+  Index descents = 0;
+#pragma omp simd reduction(+ : descents)
+  for (std::size_t i = begin; i < end; ++i) descents += numbers[i] < numbers[i - 1] ? 1 : 0;
+  return static_cast<std::uint64_t>(descents);
+}
+HOTPLATE_MULTIVERSION std::uint64_t Descents(const std::int32_t* numbers, std::size_t begin, std::size_t end) {
+  return LoopDescents(numbers, begin, end);
+}
+HOTPLATE_MULTIVERSION std::uint64_t Descents(const std::int64_t* numbers, std::size_t begin, std::size_t end) {
+  return LoopDescents(numbers, begin, end);
+}
+
+// How often the first entry of a row in [begin, end) is below the entry before it, where it is in [from, to).
+template <typename Index>
+HOTPLATE_INLINE std::uint64_t LoopDescentsToRows(const Matrix<Index>& matrix, std::size_t begin, std::size_t end,
+                                                 std::size_t from, std::size_t to) {
+  const Index* const indptr = matrix.indptr;
+  const Index* const indices = matrix.indices;
+  const auto low = static_cast<Index>(from), high = static_cast<Index>(to);
+  Index descents = 0;
+#pragma omp simd reduction(+ : descents)
+  for (std::size_t row = begin; row < end; ++row) {
+    const Index first = indptr[row];
+    const bool counts = first != indptr[row + 1] && first >= low && first < high;
+    const Index at = counts ? first : low;
+    descents += counts && indices[at] < indices[at - 1] ? 1 : 0;
+  }
+  return static_cast<std::uint64_t>(descents);
+}
+HOTPLATE_MULTIVERSION std::uint64_t DescentsToRows(const Matrix<std::int32_t>& matrix, std::size_t begin,
+                                                   std::size_t end, std::size_t from, std::size_t to) {
+  return LoopDescentsToRows(matrix, begin, end, from, to);
+}
+HOTPLATE_MULTIVERSION std::uint64_t DescentsToRows(const Matrix<std::int64_t>& matrix, std::size_t begin,
+                                                   std::size_t end, std::size_t from, std::size_t to) {
+  return LoopDescentsToRows(matrix, begin, end, from, to);
+}
+
+// Negative ones are the largest unsigned ones.
+template <typename Unsigned, typename Index>
+HOTPLATE_INLINE bool LoopAreBelow(const Index* numbers, std::size_t begin, std::size_t end, Unsigned limit) {
+  Unsigned largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (std::size_t i = begin; i < end; ++i) {
+    const Unsigned number = static_cast<Unsigned>(numbers[i]);
+    largest = number > largest ? number : largest;
+  }
+  return begin == end || largest < limit;
+}
+HOTPLATE_MULTIVERSION bool AreBelow(const std::int32_t* numbers, std::size_t begin, std::size_t end,
+                                    std::uint32_t limit) {
+  return LoopAreBelow(numbers, begin, end, limit);
+}
+HOTPLATE_MULTIVERSION bool AreBelow(const std::int64_t* numbers, std::size_t begin, std::size_t end,
+                                    std::uint64_t limit) {
+  return LoopAreBelow(numbers, begin, end, limit);
+}
+
+template <typename Index>
+Defect FindInIndptr(const Matrix<Index>& matrix, CpuContext& context) {
+  std::atomic<bool> decreases{false};
+  context.ParallelFor(matrix.rows, kSerialBelow, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += kAtOnce) {
+      if (Descents(matrix.indptr, i + 1, std::min(end, i + kAtOnce) + 1) == 0) continue;
+      decreases.store(true, std::memory_order_relaxed);
+      return;
+    }
+  });
+  Defect defect = DefectOfIndptr(matrix, 0);
+  if (defect.wrong != Wrong::kNothing) return defect;
+  if (!decreases.load(std::memory_order_relaxed)) return DefectOfIndptr(matrix, matrix.rows);
+  for (std::uint64_t i = 1; defect.wrong == Wrong::kNothing; ++i) defect = DefectOfIndptr(matrix, i);
+  return defect;
+}
+
+template <typename Index>
+bool AreGood(const Matrix<Index>& matrix, Place begin, Place end) {
+  using Unsigned = std::make_unsigned_t<Index>;
+  const Unsigned limit = static_cast<Unsigned>(
+      std::min<std::uint64_t>(matrix.columns, std::uint64_t{std::numeric_limits<Index>::max()} + 1));
+  if (!AreBelow(matrix.indices, begin.entry, end.entry, limit)) return false;
+  // Of each row to the next the indices may descend, and nowhere else.
+  const std::size_t from = std::max<std::size_t>(begin.entry, 1);
+  if (from >= end.entry) return true;
+  const std::size_t last_row = std::min<std::size_t>(end.row + 1, matrix.rows);
+  return Descents(matrix.indices, from, end.entry) == DescentsToRows(matrix, begin.row, last_row, from, end.entry);
+}
+
+}  // namespace
+
+Defect FirstDefectOfIndptr(const Matrix<std::int32_t>& matrix, CpuContext& context) {
+  return FindInIndptr(matrix, context);
+}
+Defect FirstDefectOfIndptr(const Matrix<std::int64_t>& matrix, CpuContext& context) {
+  return FindInIndptr(matrix, context);
+}
+bool EntriesAreGood(const Matrix<std::int32_t>& matrix, Place begin, Place end) { return AreGood(matrix, begin, end); }
+bool EntriesAreGood(const Matrix<std::int64_t>& matrix, Place begin, Place end) { return AreGood(matrix, begin, end); }
+
+}  // namespace hotplate::csr

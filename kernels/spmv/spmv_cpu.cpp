@@ -1,0 +1,120 @@
+// The matrix is cut into pieces of as many items (csr.h). A row that ends in a piece is written there; what a piece has
+// of the row after these is added to it at the end.
+#include <atomic>
+
+#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/csr.h"
+#include "kernels/cpu/multiversion.h"
+#include "kernels/device.h"
+#include "kernels/for_type.h"
+#include "kernels/spmv/spmv.h"
+
+namespace hotplate::spmv {
+namespace {
+
+// Of a piece: some 20 microseconds. A vector's worth of entries is multiplied by vectors.
+constexpr std::size_t kItems = 32'768, kLongRow = 32;
+
+constexpr std::size_t PiecesOf(std::size_t items) { return (items + kItems - 1) / kItems; }
+
+template <typename T, typename Index>
+struct Product {
+  csr::Matrix<Index> matrix;
+  const T* data;
+  const T* x;
+  T* y;
+};
+
+template <typename T, typename Index>
+HOTPLATE_INLINE T SumOf(const Product<T, Index>& product, std::size_t begin, std::size_t end) {
+  const T* const data = product.data;
+  const T* const x = product.x;
+  const Index* const columns = product.matrix.indices;
+  T sum = 0;
+  if (end - begin < kLongRow) {
+    for (std::size_t i = begin; i < end; ++i) sum += data[i] * x[columns[i]];
+    return sum;
+  }
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = begin; i < end; ++i) sum += data[i] * x[columns[i]];
+  return sum;
+}
+
+// Writes the rows that end in the piece; what it has of the next one.
+template <typename T, typename Index>
+HOTPLATE_INLINE T LoopMultiply(const Product<T, Index>& product, csr::Place begin, csr::Place end) {
+  std::size_t entry = begin.entry;
+  for (std::size_t row = begin.row; row < end.row; ++row) {
+    const auto next = static_cast<std::size_t>(product.matrix.indptr[row + 1]);
+    product.y[row] = SumOf(product, entry, next);
+    entry = next;
+  }
+  return SumOf(product, entry, end.entry);
+}
+
+HOTPLATE_MULTIVERSION float Multiply(const Product<float, std::int32_t>& product, csr::Place begin, csr::Place end) {
+  return LoopMultiply(product, begin, end);
+}
+HOTPLATE_MULTIVERSION float Multiply(const Product<float, std::int64_t>& product, csr::Place begin, csr::Place end) {
+  return LoopMultiply(product, begin, end);
+}
+HOTPLATE_MULTIVERSION double Multiply(const Product<double, std::int32_t>& product, csr::Place begin, csr::Place end) {
+  return LoopMultiply(product, begin, end);
+}
+HOTPLATE_MULTIVERSION double Multiply(const Product<double, std::int64_t>& product, csr::Place begin, csr::Place end) {
+  return LoopMultiply(product, begin, end);
+}
+
+// Scratch: what each piece has of its last row.
+template <typename T, typename Index>
+Outcome Run(const Call& call, CpuContext& context) {
+  const auto matrix = csr::MatrixOf<Index>(call, call.Input<T>("x").size());
+  const Product<T, Index> product{matrix, call.Input<T>("data").data(), call.Input<T>("x").data(),
+                                  call.Output<T>("y").data()};
+  const auto refuse = [&](const csr::Defect& defect) {
+    return csr::OutcomeOf(defect, matrix.entries, matrix.columns, "columns");
+  };
+  const csr::Defect in_indptr = csr::FirstDefectOfIndptr(matrix, context);
+  if (in_indptr.wrong != csr::Wrong::kNothing) return refuse(in_indptr);
+
+  const std::size_t items = csr::ItemsOf(matrix);
+  T* const parts = reinterpret_cast<T*>(call.scratch().data());
+  std::atomic<std::size_t> first_bad{items};
+  const auto multiply = [&](std::size_t first, std::size_t last) {
+    const csr::Place begin = csr::PlaceOf(matrix, first), end = csr::PlaceOf(matrix, last);
+    if (csr::EntriesAreGood(matrix, begin, end)) {
+      parts[first / kItems] = Multiply(product, begin, end);
+      return;
+    }
+    std::size_t known = first_bad.load(std::memory_order_relaxed);
+    while (first < known && !first_bad.compare_exchange_weak(known, first, std::memory_order_relaxed)) {
+    }
+  };
+  if (!context.ParallelChunks(items, kItems, multiply)) return Outcome::Cancelled();
+  if (const std::size_t bad = first_bad.load(std::memory_order_relaxed); bad != items) {
+    return refuse(csr::FirstDefectOfEntries(matrix, csr::PlaceOf(matrix, bad).entry,
+                                            csr::PlaceOf(matrix, std::min(items, bad + kItems)).entry));
+  }
+  for (std::size_t piece = 0; piece + 1 < PiecesOf(items); ++piece) {
+    const std::size_t row = csr::PlaceOf(matrix, (piece + 1) * kItems).row;
+    if (row < matrix.rows) product.y[row] += parts[piece];
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const Signature& data = call.Input("data");
+  const auto items = static_cast<std::size_t>(data.shape[0] + call.Input("indptr").shape[0] - 1);
+  return {.scratch_bytes = PiecesOf(items) * SizeOf(data.dtype)};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  return ForType<float, double>("spmv", call.InputType("data"), [&]<typename T>() {
+    return ForType<std::int32_t, std::int64_t>("spmv", call.InputType("indices"),
+                                               [&]<typename Index>() { return Run<T, Index>(call, context); });
+  });
+}
+
+}  // namespace hotplate::spmv
