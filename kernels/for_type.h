@@ -24,17 +24,21 @@ auto TypeFor(DType dtype, const Body& body) -> std::optional<decltype(body.templ
   }
 }
 
-// The same in a kernel. A dtype that is not in the list is one that the kernel's spec takes and its code forgot: the
-// job fails and says which of both.
-//   return ForType<float, double>("selu", call.InputType("x"), [&]<typename T>() { return Run<T>(call, context); });
-template <typename... Types, typename Body>
-Outcome ForType(std::string_view kernel, DType dtype, const Body& body) {
-  if (const std::optional<Outcome> outcome = TypeFor<Types...>(dtype, body)) return *outcome;
+inline Outcome NoCodeFor(std::string_view kernel, DType dtype) {
   const std::string_view name = DTypeFromNumber(static_cast<int>(dtype)) ? Name(dtype) : "this dtype";
   char message[160];
   std::snprintf(message, sizeof message, "%.*s: this back-end has no code for %.*s; please report it with the call",
                 static_cast<int>(kernel.size()), kernel.data(), static_cast<int>(name.size()), name.data());
   return Outcome::Failed(message);
+}
+
+// The same in a kernel. A dtype that is not in the list is one that the kernel's spec takes and its code forgot: the
+// job fails, and says which of both.
+//   return ForType<float, double>("selu", call.InputType("x"), [&]<typename T>() { return Run<T>(call, context); });
+template <typename... Types, typename Body>
+Outcome ForType(std::string_view kernel, DType dtype, const Body& body) {
+  const std::optional<Outcome> outcome = TypeFor<Types...>(dtype, body);
+  return outcome ? *outcome : NoCodeFor(kernel, dtype);
 }
 
 // What an element is computed in where the results are floating point: integers in float64, as NumPy does it.

@@ -6,6 +6,7 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cpu/multiversion.h"
 #include "kernels/cpu/openblas_turn.h"
+#include "kernels/for_type.h"
 
 namespace hotplate::batched_matvec {
 namespace {
@@ -105,7 +106,8 @@ Outcome Run(const Call& call, CpuContext& context) {
 }  // namespace
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("batched_matvec", call.InputType("a"),
+                                [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::batched_matvec

@@ -1,5 +1,6 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/for_type.h"
 
 namespace hotplate::batched_matvec {
 namespace {
@@ -59,7 +60,8 @@ Outcome Run(const Call& call, CudaContext& context) {
 }  // namespace
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("batched_matvec", call.InputType("a"),
+                                [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::batched_matvec

@@ -2,6 +2,7 @@
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
+#include "kernels/for_type.h"
 #include "kernels/matrix_stack.h"
 
 namespace hotplate::cholesky {
@@ -33,7 +34,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 }  // namespace
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("cholesky", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::cholesky

@@ -2,6 +2,7 @@
 #include "kernels/cholesky/cholesky_cuda.h"
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
+#include "kernels/for_type.h"
 
 namespace hotplate::cholesky {
 namespace {
@@ -49,7 +50,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("cholesky", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {

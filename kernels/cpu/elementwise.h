@@ -55,4 +55,33 @@ void Elementwise(CpuContext& context, std::span<T> out, std::size_t serial_below
   });
 }
 
+// y[i] = functor(x[i]), each element of x first turned into one of y's type.
+template <typename Functor, typename T, typename F>
+HOTPLATE_MULTIVERSION static void UnaryRange(Functor functor, const T* __restrict x, F* __restrict y, std::size_t n) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) y[i] = functor(static_cast<F>(x[i]));
+}
+template <typename Functor, typename T, typename F>
+Outcome ElementwiseUnary(CpuContext& context, std::span<const T> x, std::span<F> y, std::size_t serial_below,
+                         const Functor& functor) {
+  const T* const from = x.data();
+  Elementwise(context, y, serial_below,
+              [=](std::size_t begin, F* to, std::size_t count) { UnaryRange(functor, from + begin, to, count); });
+  return Outcome::Ok();
+}
+
+// to[i] = at(place) for the places [begin, begin + count) of an output, as float64. Taken in pieces whose places fit an
+// int, which converts faster than a 64-bit integer. For a HOTPLATE_MULTIVERSION function.
+template <typename T, typename At>
+HOTPLATE_INLINE void EachPlace(std::size_t begin, T* __restrict to, std::size_t count, At at) {
+  constexpr std::size_t kPiece = 1024;
+  for (std::size_t piece = 0; piece < count; piece += kPiece) {
+    const int most = static_cast<int>(std::min(kPiece, count - piece));
+    const double first = static_cast<double>(begin + piece);
+    T* const out = to + piece;
+#pragma omp simd
+    for (int i = 0; i < most; ++i) out[i] = at(first + static_cast<double>(i));
+  }
+}
+
 }  // namespace hotplate

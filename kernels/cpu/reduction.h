@@ -46,9 +46,10 @@ inline std::uint64_t StateBytes(const Extent& extent, std::size_t state_bytes) {
 
 // Rows [0, rows) of columns [0, columns), `stride` elements apart, into a and b.
 template <typename Fold>
-HOTPLATE_INLINE void FoldLoop(const Fold& fold, const typename Fold::Element* __restrict x, std::size_t rows,
-                              std::size_t stride, std::size_t columns, const double* __restrict about,
-                              typename Fold::First* __restrict a, typename Fold::Second* __restrict b) {
+HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold::Element* __restrict x,
+                                           std::size_t rows, std::size_t stride, std::size_t columns,
+                                           const double* __restrict about, typename Fold::First* __restrict a,
+                                           typename Fold::Second* __restrict b) {
   using Row = folds::RowOf<typename Fold::Element>;
   const Fold own = fold;  // which no store can change
 #pragma omp simd
@@ -86,16 +87,15 @@ HOTPLATE_INLINE typename Fold::State FoldOne(const Fold& fold, const typename Fo
   return fold.Lift(a, b, first, 1);
 }
 
-// Writes the states of `columns` outputs, of rows [first, first + rows) that begin at x. `vector`: FoldLoop compiled
-// for this processor. `about` has a number for each of these columns, where the fold needs them.
-template <typename Fold, typename Vector>
-void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Element* x, std::size_t first,
-               std::size_t rows, std::size_t stride, std::size_t columns, const double* about,
-               typename Fold::State* states) {
+// Writes the states of `columns` outputs, of rows [first, first + rows) that begin at x. `about` has a number for each
+// of these columns, where the fold needs them.
+template <typename Fold>
+void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t first, std::size_t rows,
+               std::size_t stride, std::size_t columns, const double* about, typename Fold::State* states) {
   alignas(64) typename Fold::First a[kTile];
   alignas(64) typename Fold::Second b[kTile];
   if (stride != columns || columns > kLanes / 2) {
-    vector(fold, x, rows, stride, columns, about, a, b);
+    FoldLoop(fold, x, rows, stride, columns, about, a, b);
     for (std::size_t j = 0; j < columns; ++j) states[j] = fold.Lift(a[j], b[j], first, 1);
     return;
   }
@@ -111,7 +111,7 @@ void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Elem
   const std::size_t left = rows % together * columns;
   alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
   for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
-  vector(fold, x, groups, width, width, repeated, a, b);
+  FoldLoop(fold, x, groups, width, width, repeated, a, b);
   for (std::size_t j = 0; j < left; ++j) {
     fold.Add(a[j], b[j], x[groups * width + j], static_cast<folds::RowOf<typename Fold::Element>>(groups),
              Fold::kAbout ? about[j % columns] : 0.0);
@@ -127,9 +127,9 @@ void FoldBlock(const Fold& fold, const Vector& vector, const typename Fold::Elem
 
 // Calls finish(state, output) for each output. No axis is empty. `part`: what this is of the call. False if it was
 // cancelled.
-template <typename Fold, typename Vector, typename Finish>
-bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const typename Fold::Element* x,
-            const Extent& extent, const double* about, void* scratch, const Finish& finish, CpuContext::Part part) {
+template <typename Fold, typename Finish>
+bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element* x, const Extent& extent,
+            const double* about, void* scratch, const Finish& finish, CpuContext::Part part) {
   using State = typename Fold::State;
   const Cut cut = CutOf(extent);
   const std::size_t inner = extent.inner, count = extent.count;
@@ -146,7 +146,7 @@ bool Reduce(CpuContext& context, const Fold& fold, const Vector& vector, const t
       const std::size_t column = tile * kTile, columns = std::min(kTile, inner - column);
       State* const states = cut.segments == 1 ? here : kept + (outer * cut.segments + segment) * inner + column;
       const std::size_t output = outer * inner + column;
-      FoldBlock(fold, vector, x + (outer * count + row) * inner + column, row, rows, inner, columns,
+      FoldBlock(fold, x + (outer * count + row) * inner + column, row, rows, inner, columns,
                 Fold::kAbout ? about + output : nullptr, states);
       for (std::size_t j = 0; cut.segments == 1 && j < columns; ++j) finish(here[j], output + j);
     }

@@ -5,6 +5,7 @@
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/lane_libraries.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/for_type.h"
 
 namespace hotplate::dense {
 namespace {
@@ -37,9 +38,9 @@ Outcome Do(CudaContext& context, DType dtype, const char* what, const Body& body
   if (const Outcome o = MakeHandle(context); !o.ok()) return o;
   const LaneLibraries& libraries = context.libraries();
   cusolverDnHandle_t handle = libraries.solver_handle.get();
-  return FromSolver(dtype == DType::kFloat32 ? body(libraries.solver.In<float>(), handle, float{})
-                                             : body(libraries.solver.In<double>(), handle, double{}),
-                    what);
+  return ForType<float, double>(what, dtype, [&]<typename T>() {
+    return FromSolver(body(libraries.solver.In<T>(), handle, T{}), what);
+  });
 }
 
 // Sizes are asked for without matrices. Not null, which some functions refuse; nobody reads there.

@@ -3,6 +3,7 @@
 #include "kernels/cpu/openblas_turn.h"
 #include "kernels/device.h"
 #include "kernels/eigh/eigh.h"
+#include "kernels/for_type.h"
 #include "kernels/matrix_stack.h"
 
 namespace hotplate::eigh {
@@ -62,7 +63,7 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("eigh", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::eigh

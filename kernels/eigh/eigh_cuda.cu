@@ -2,6 +2,7 @@
 #include "kernels/cuda/matrices.cuh"
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
+#include "kernels/for_type.h"
 
 namespace hotplate::eigh {
 namespace {
@@ -64,7 +65,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("eigh", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {

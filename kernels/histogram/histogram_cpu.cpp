@@ -5,6 +5,7 @@
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/multiversion.h"
 #include "kernels/device.h"
+#include "kernels/for_type.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/histogram/histogram_functor.h"
 #include "kernels/spec.h"
@@ -103,18 +104,8 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  switch (call.InputType("x")) {
-    case DType::kFloat32:
-      return Run<float, float>(call, context);
-    case DType::kFloat64:
-      return Run<double, double>(call, context);
-    case DType::kInt32:
-      return Run<std::int32_t, double>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t, double>(call, context);
-    default:
-      return Outcome::Failed("histogram: no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>(
+      "histogram", call.InputType("x"), [&]<typename T>() { return Run<T, FloatFor<T>>(call, context); });
 }
 
 }  // namespace hotplate::histogram

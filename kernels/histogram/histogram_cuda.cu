@@ -1,6 +1,7 @@
 // The range is found block by block, put together by one block, which also lays the edges; then the elements are
 // counted, in shared memory first where the bins fit there.
 #include "kernels/cuda/launch.h"
+#include "kernels/for_type.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/histogram/histogram_functor.h"
 
@@ -146,18 +147,8 @@ Outcome Run(const Call& call, CudaContext& context) {
 std::uint64_t ScratchCuda(const Call&, const CudaTraits&) { return sizeof(Scratch); }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.InputType("x")) {
-    case DType::kFloat32:
-      return Run<float, float>(call, context);
-    case DType::kFloat64:
-      return Run<double, double>(call, context);
-    case DType::kInt32:
-      return Run<std::int32_t, double>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t, double>(call, context);
-    default:
-      return Outcome::Failed("histogram: no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>(
+      "histogram", call.InputType("x"), [&]<typename T>() { return Run<T, FloatFor<T>>(call, context); });
 }
 
 }  // namespace hotplate::histogram

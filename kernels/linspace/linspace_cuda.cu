@@ -1,4 +1,5 @@
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/for_type.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/linspace/linspace_functor.h"
 
@@ -15,18 +16,8 @@ Outcome Run(const Call& call, CudaContext& context) {
 }  // namespace
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.OutputType("out")) {
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    default:
-      return Outcome::Failed("linspace: no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("linspace", call.OutputType("out"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::linspace

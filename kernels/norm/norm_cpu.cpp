@@ -4,16 +4,6 @@
 #include "kernels/norm/norm_steps.h"
 
 namespace hotplate::norm {
-namespace {
-
-template <typename Fold>
-HOTPLATE_MULTIVERSION void Vector(const Fold& fold, const typename Fold::Element* x, std::size_t rows,
-                                  std::size_t stride, std::size_t columns, const double* about, typename Fold::First* a,
-                                  typename Fold::Second* b) {
-  reduction::FoldLoop(fold, x, rows, stride, columns, about, a, b);
-}
-
-}  // namespace
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& x = call.Input("x");
@@ -40,8 +30,8 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
           return Outcome::Ok();
         }
         const bool whole = reduction::Reduce(
-            context, fold, Vector<std::decay_t<decltype(fold)>>, x, extent, about, states,
-            [=](const auto& state, std::size_t i) { y[i] = finish(state, i); }, part);
+            context, fold, x, extent, about, states, [=](const auto& state, std::size_t i) { y[i] = finish(state, i); },
+            part);
         return whole ? Outcome::Ok() : Outcome::Cancelled();
       });
 }

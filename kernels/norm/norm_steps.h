@@ -8,6 +8,7 @@
 #include "kernels/call.h"
 #include "kernels/elementwise_math.h"
 #include "kernels/folds.h"
+#include "kernels/for_type.h"
 
 namespace hotplate::norm {
 
@@ -136,7 +137,7 @@ struct RootOfPowers {
 // Calls reduce(fold, finish, x, extent, about, out), which gives an Outcome, for each step. `between`: scratch.
 template <typename T, typename Reduction>
 Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Reduction& reduce) {
-  using F = std::conditional_t<std::is_floating_point_v<T>, T, double>;
+  using F = FloatFor<T>;
   using SumOfMagnitudes =
       std::conditional_t<std::is_same_v<T, float>, folds::Sum<T, double, Magnitude>, folds::TwoPartSum<T, Magnitude>>;
   using SumOfSquares = std::conditional_t<std::is_same_v<T, double>, ScaledSquares, folds::Sum<T, double, Square>>;
@@ -167,18 +168,8 @@ Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Re
 
 template <typename Reduction>
 Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Reduction& reduce) {
-  switch (call.InputType("x")) {
-    case DType::kFloat32:
-      return RunSteps<float>(call, steps, between, reduce);
-    case DType::kFloat64:
-      return RunSteps<double>(call, steps, between, reduce);
-    case DType::kInt32:
-      return RunSteps<std::int32_t>(call, steps, between, reduce);
-    case DType::kInt64:
-      return RunSteps<std::int64_t>(call, steps, between, reduce);
-    default:
-      return Outcome::Failed("norm: no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>(
+      "norm", call.InputType("x"), [&]<typename T>() { return RunSteps<T>(call, steps, between, reduce); });
 }
 
 }  // namespace hotplate::norm

@@ -1,4 +1,5 @@
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/for_type.h"
 #include "kernels/power_sum/power_sum.h"
 #include "kernels/power_sum/power_sum_functor.h"
 
@@ -13,18 +14,8 @@ Outcome Run(const Call& call, CudaContext& context) {
 }  // namespace
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.InputType("x")) {
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("power_sum", call.InputType("x"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::power_sum

@@ -35,7 +35,7 @@ struct ByIndex {
 Outcome RunCuda(const Call& call, CudaContext& context) {
   const std::uint64_t seed = static_cast<std::uint64_t>(call.Int("seed"));
   return WithDistribution(call.Choice("distribution"), call.OutputType("out"), call.Int("low"), call.Int("high"),
-                          Outcome::Failed("random: no code for this dtype"), [&](auto functor) {
+                          [&](auto functor) {
                             return elementwise::LaunchIndexed(ByIndex<decltype(functor)>{functor, seed},
                                                               call.Output<typename decltype(functor)::Element>("out"),
                                                               context);

@@ -8,8 +8,9 @@
 #include <cstring>
 #include <numbers>
 #include <string_view>
+#include <type_traits>
 
-#include "kernels/array/dtype.h"
+#include "kernels/for_type.h"
 #include "kernels/host_device.h"
 
 namespace hotplate::random {
@@ -210,23 +211,23 @@ struct NormalDouble {
   }
 };
 
-// Calls run(functor) for the call's distribution and dtype; what run returns, or `otherwise`.
-template <typename Result, typename Run>
-Result WithDistribution(std::string_view distribution, DType dtype, std::int64_t low, std::int64_t high,
-                        const Result& otherwise, const Run& run) {
-  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+// Calls run(functor), which gives an Outcome, for the call's distribution and dtype.
+template <typename Run>
+Outcome WithDistribution(std::string_view distribution, DType dtype, std::int64_t low, std::int64_t high,
+                         const Run& run) {
   if (distribution == "integers") {
-    if (dtype == DType::kInt32) return run(Integers<std::int32_t>{low, range});
-    if (dtype == DType::kInt64 && range > std::uint64_t{1} << 32) return run(WideIntegers{low, range});
-    if (dtype == DType::kInt64) return run(Integers<std::int64_t>{low, range});
-  } else if (distribution == "uniform") {
-    if (dtype == DType::kFloat32) return run(UniformFloat{});
-    if (dtype == DType::kFloat64) return run(UniformDouble{});
-  } else {
-    if (dtype == DType::kFloat32) return run(NormalFloat{});
-    if (dtype == DType::kFloat64) return run(NormalDouble{});
+    const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    const bool wide = dtype == DType::kInt64 && range > std::uint64_t{1} << 32;
+    if (wide) return run(WideIntegers{low, range});
+    return ForType<std::int32_t, std::int64_t>("random", dtype,
+                                               [&]<typename T>() { return run(Integers<T>{low, range}); });
   }
-  return otherwise;
+  const bool uniform = distribution == "uniform";
+  return ForType<float, double>("random", dtype, [&]<typename T>() {
+    constexpr bool kFloat = std::is_same_v<T, float>;
+    if (uniform) return run(std::conditional_t<kFloat, UniformFloat, UniformDouble>{});
+    return run(std::conditional_t<kFloat, NormalFloat, NormalDouble>{});
+  });
 }
 
 }  // namespace hotplate::random

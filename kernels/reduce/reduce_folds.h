@@ -6,6 +6,7 @@
 
 #include "kernels/array/dtype.h"
 #include "kernels/folds.h"
+#include "kernels/for_type.h"
 
 namespace hotplate::reduce {
 
@@ -57,7 +58,7 @@ using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, std:
 // about their mean.
 template <typename T, typename Body>
 auto WithFold(std::string_view operation, double count, std::int64_t ddof, const Body& body) {
-  using F = std::conditional_t<std::is_floating_point_v<T>, T, double>;
+  using F = FloatFor<T>;
   using Exact = std::conditional_t<std::is_floating_point_v<T>, Quotient<F>, Wrapped>;
   if (operation == "sum") {
     using Sum = std::conditional_t<std::is_floating_point_v<T>, SumInFloat<T>, folds::Sum<T, std::uint64_t>>;
@@ -74,19 +75,14 @@ auto WithFold(std::string_view operation, double count, std::int64_t ddof, const
   return body(folds::WhereExtreme<T>{.turn = turn}, Index<T>());
 }
 
-// The same, of a dtype.
-template <typename Body>
-auto WithFold(DType dtype, std::string_view operation, double count, std::int64_t ddof, const Body& body) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return WithFold<float>(operation, count, ddof, body);
-    case DType::kFloat64:
-      return WithFold<double>(operation, count, ddof, body);
-    case DType::kInt32:
-      return WithFold<std::int32_t>(operation, count, ddof, body);
-    default:
-      return WithFold<std::int64_t>(operation, count, ddof, body);
-  }
+// Bytes of a state of the operation's fold.
+inline std::size_t StateBytes(DType dtype, std::string_view operation) {
+  const auto bytes = TypeFor<float, double, std::int32_t, std::int64_t>(dtype, [&]<typename T>() {
+    return WithFold<T>(operation, 0, 0, [](const auto& fold, const auto&) {
+      return sizeof(typename std::decay_t<decltype(fold)>::State);
+    });
+  });
+  return bytes.value_or(0);
 }
 
 // The result of no elements.

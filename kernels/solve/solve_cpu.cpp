@@ -8,6 +8,7 @@
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
 #include "kernels/device.h"
+#include "kernels/for_type.h"
 #include "kernels/matrix_stack.h"
 #include "kernels/solve/solve.h"
 
@@ -88,7 +89,7 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("solve", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::solve

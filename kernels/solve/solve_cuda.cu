@@ -1,5 +1,6 @@
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
+#include "kernels/for_type.h"
 #include "kernels/solve/solve.h"
 #include "kernels/solve/solve_cuda.h"
 
@@ -90,7 +91,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("solve", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {

@@ -40,6 +40,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/device.h"
+#include "kernels/for_type.h"
 #include "kernels/sort/merge_cpu.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/sort_order.h"
@@ -129,18 +130,8 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  switch (call.InputType("x")) {
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("sort", call.InputType("x"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::sort

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cub/device/device_radix_sort.cuh>
 
+#include "kernels/for_type.h"
 #include "kernels/sort/radix_cuda.cuh"
 #include "kernels/sort/sort.h"
 
@@ -138,18 +139,8 @@ std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.InputType("x")) {
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("sort", call.InputType("x"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::sort

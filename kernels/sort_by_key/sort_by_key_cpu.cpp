@@ -3,6 +3,7 @@
 // rows those of one row; for the radix sort its counts in front.
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/device.h"
+#include "kernels/for_type.h"
 #include "kernels/sort/merge_cpu.h"
 #include "kernels/sort/sort_order.h"
 #include "kernels/sort/sort_rows.h"
@@ -147,18 +148,8 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  switch (call.InputType("keys")) {
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("sort_by_key", call.InputType("keys"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::sort_by_key

@@ -1,3 +1,4 @@
+#include "kernels/for_type.h"
 #include "kernels/sort/radix_cuda.cuh"
 #include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/sort_by_key/sort_by_key_cuda.h"
@@ -42,18 +43,8 @@ std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.InputType("keys")) {
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("sort_by_key", call.InputType("keys"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::sort_by_key

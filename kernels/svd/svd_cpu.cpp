@@ -7,6 +7,7 @@
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
 #include "kernels/device.h"
+#include "kernels/for_type.h"
 #include "kernels/matrix_stack.h"
 #include "kernels/svd/svd.h"
 
@@ -47,10 +48,10 @@ Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view co
   const int rows = static_cast<int>(transposed ? stack.rows : stack.columns);
   const int columns = static_cast<int>(transposed ? stack.columns : stack.rows);
   const char job = JobOf(compute);
+  const auto work = TypeFor<float, double>(dtype, [&]<typename T>() { return WorkElements<T>(job, rows, columns); });
   return {.copy = static_cast<std::size_t>(stack.elements()),
           .left = static_cast<std::size_t>(transposed && job == 'S' ? stack.elements() : 0),
-          .work = dtype == DType::kFloat32 ? WorkElements<float>(job, rows, columns)
-                                           : WorkElements<double>(job, rows, columns),
+          .work = work.value_or(0),
           .iwork = 8 * static_cast<std::size_t>(std::min(rows, columns))};
 }
 
@@ -132,7 +133,7 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("svd", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::svd

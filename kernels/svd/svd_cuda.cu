@@ -3,6 +3,7 @@
 // Long ones go through their QR factors: the values of r are a's, and its left vectors become a's by q.
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
+#include "kernels/for_type.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
 
@@ -202,7 +203,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("svd", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {

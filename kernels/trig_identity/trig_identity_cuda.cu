@@ -1,4 +1,5 @@
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/for_type.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/trig_identity/trig_identity_cuda.h"
 
@@ -62,18 +63,8 @@ Outcome Run(const Call& call, CudaContext& context) {
 }  // namespace
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.InputType("x")) {
-    case DType::kFloat32:
-      return Run<float, float>(call, context);
-    case DType::kFloat64:
-      return Run<double, double>(call, context);
-    case DType::kInt32:
-      return Run<std::int32_t, double>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t, double>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>(
+      "trig_identity", call.InputType("x"), [&]<typename T>() { return Run<T, FloatFor<T>>(call, context); });
 }
 
 }  // namespace hotplate::trig_identity

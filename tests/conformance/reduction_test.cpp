@@ -66,7 +66,7 @@ TEST(Reduction, KeepsToItsPartOfTheProgress) {
   double sum = 0;
   std::uint32_t when_merged = 0;
   ASSERT_TRUE(reduction::Reduce(
-      context, Fold(), [](auto... all) { reduction::FoldLoop(all...); }, x.data(), extent, nullptr, states.data(),
+      context, Fold(), x.data(), extent, nullptr, states.data(),
       [&](const Fold::State& state, std::size_t) { sum = state.value, when_merged = control.progress; },
       CpuContext::Part().Step(1, 2)));
   EXPECT_EQ(sum, 400'001);
