@@ -136,13 +136,16 @@ class BadInput(harness.Case):
             "header-nul": (npy("\0" * 64), None),
             "fortran-maybe": (npy(header(fortran="Maybe"), four), None),
         }
+        before = self.jobs()
         for name, (content, word) in broken.items():
             with self.subTest(name):
                 file = self.folder / f"{name}.npy"
                 file.write_bytes(content)
                 for given in (str(file), f"path:{file}"):  # read by the command, and by the daemon
-                    self.refused("run", "selu", given, "-o", "o.npy", says=[f"{name}.npy"] + ([word] if word else []))
-                self.refused("put", str(file), "--name", "broken", says=f"{name}.npy")
+                    self.hotplate("run", "selu", given, "-o", "o.npy", code=harness.INVALID,
+                                  says=[f"{name}.npy"] + ([word] if word else []))
+                self.hotplate("put", str(file), "--name", "broken", code=harness.INVALID, says=f"{name}.npy")
+        self.assertEqual(self.jobs(), before, "one of them ran")
         self.assertFalse(os.path.exists("/tmp/hotplate-was-here"))
         self.assertFalse((self.folder / "o.npy").exists())
 
