@@ -1,13 +1,7 @@
 // Evenly spaced numbers from start up to, and without, stop.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::arange {
 

@@ -1,13 +1,7 @@
 // y[i] = a x[i] for each of a batch of vectors: with one matrix for all of them, or one for each.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::batched_matvec {
 

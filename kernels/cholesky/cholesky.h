@@ -1,14 +1,7 @@
 // a = l l^T, l lower triangular, for each of a stack of symmetric positive definite matrices.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::cholesky {
 

@@ -1,15 +1,7 @@
 // Eigenvalues and eigenvectors of symmetric matrices.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-struct BoundCall;
-struct MemoryPlan;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::eigh {
 

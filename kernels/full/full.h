@@ -1,13 +1,7 @@
 // An array of one value.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::full {
 

@@ -1,15 +1,7 @@
 // The double integral of sin(x + y) by the midpoint rule.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-struct BoundCall;
-struct MemoryPlan;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::integrate2d {
 

@@ -1,13 +1,7 @@
 // Per point c of a grid: how often z <- z^2 + c is done, from z = 0, while |z| < 2.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::mandelbrot {
 

@@ -1,13 +1,7 @@
 // c = op(a) * op(b), op being the transpose where asked for.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::matmul {
 

@@ -1,16 +1,7 @@
 // Norms of vectors along an axis, and of matrices.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-struct BoundCall;
-struct CudaTraits;
-struct MemoryPlan;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::norm {
 

@@ -1,13 +1,7 @@
 // y = x + x^2 + x^3, element by element.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::power_sum {
 

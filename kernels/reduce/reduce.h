@@ -1,16 +1,7 @@
 // Sums, products, extremes, means and standard deviations of an array, along an axis or of all of it.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-struct BoundCall;
-struct CudaTraits;
-struct MemoryPlan;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::reduce {
 

@@ -1,13 +1,7 @@
 // y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::selu {
 

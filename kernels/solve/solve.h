@@ -1,15 +1,7 @@
 // x with a x = b, for a general square matrix a and one or many right-hand sides, by LU factors.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-struct BoundCall;
-struct MemoryPlan;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::solve {
 

@@ -3,16 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-struct BoundCall;
-struct CudaTraits;
-struct MemoryPlan;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::spmv {
 

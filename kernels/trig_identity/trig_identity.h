@@ -1,13 +1,7 @@
 // y = cos(x)^2 + sin(x)^2, element by element.
 #pragma once
 
-#include "kernels/call.h"
-
-namespace hotplate {
-class KernelSpec;
-class CpuContext;
-class CudaContext;
-}  // namespace hotplate
+#include "kernels/kernel.h"
 
 namespace hotplate::trig_identity {
 
