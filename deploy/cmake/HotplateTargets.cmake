@@ -66,9 +66,10 @@ function(hotplate_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} hotplate_settings)
 endfunction()
 
-# hotplate_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds]): one GoogleTest program, one ctest test.
+# hotplate_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds] [COST seconds]): one GoogleTest program, one ctest
+# test. COST, of any test that takes long, is about what it takes instrumented: ctest begins with the longest.
 function(hotplate_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;COST" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main hotplate_settings)
   target_compile_definitions(${name} PRIVATE HOTPLATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
@@ -77,5 +78,8 @@ function(hotplate_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  if(NOT arg_COST)
+    set(arg_COST 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_COST} LABELS "${arg_LABELS}")
 endfunction()
