@@ -85,4 +85,5 @@ def main():
     print(f"\n{sum(map(met, rows))} of {len(rows)} goals met; written to {options.out}")
 
 
-main()
+if __name__ == "__main__":
+    main()

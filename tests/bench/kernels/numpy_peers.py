@@ -120,36 +120,136 @@ def matmul(a, b):
     return lambda: np.dot(a, b, out=out)
 
 
-def peer_of(name, inputs):
-    """The peer of a row, given its input arrays by name; None where nobody has written one."""
-    if name.startswith("vector_add"):
-        return vector_add(inputs["a"], inputs["b"])
-    if name.startswith("trig_identity"):
-        return trig_identity(inputs["x"])
-    if name.startswith("selu"):
-        return selu(inputs["x"])
-    if name.startswith("integrate2d"):
-        return integrate2d(int(name.rsplit("_", 1)[1]))
-    if name.startswith("mandelbrot"):
-        return mandelbrot(int(name.rsplit("_", 1)[1]), 200)
-    if name.endswith("own_transpose"):
-        return matmul(inputs["a"], inputs["a"].T)
-    if name.startswith("matmul"):
-        return matmul(inputs["a"], inputs["b"])
-    return None
+def made(shape, dtype, fill):
+    """What makes an array from nothing, into one that is there."""
+    out = np.empty(shape, dtype)
+
+    def run():
+        fill(out)
+        return out
+
+    return run
 
 
-def differ(name, ours, theirs):
+def random(name, count):
+    generator = np.random.Generator(np.random.Philox(7))
+    if "integers" in name:
+        return lambda: generator.integers(0, 1000, count)
+    dtype = np.float32 if "_f32_" in name else np.float64
+    draw = generator.standard_normal if "normal" in name else generator.random
+    return made(count, dtype, lambda out: draw(out=out, dtype=dtype))
+
+
+def power_sum(x):
+    out, powers = np.empty_like(x), np.empty(PIECE, x.dtype)
+
+    def run():
+        for start in range(0, x.size, PIECE):
+            some, to = x[start:start + PIECE], out[start:start + PIECE]
+            power = powers[:some.size]
+            np.multiply(some, some, out=power)
+            np.add(some, power, out=to)
+            np.multiply(power, some, out=power)
+            np.add(to, power, out=to)
+        return out
+
+    return run
+
+
+def sort(x):
+    out = np.empty_like(x)
+
+    def run():
+        np.copyto(out, x)
+        out.sort()
+        return out
+
+    return run
+
+
+def sort_by_key(keys, values):
+    def run():
+        order = np.argsort(keys, kind="stable")
+        return keys[order], values[order]
+
+    return run
+
+
+def batched_matvec(a, x):
+    out = np.empty((x.shape[0], a.shape[-2]), a.dtype)
+    if a.ndim == 2:
+        return lambda: np.matmul(x, a.T, out=out)
+    return lambda: np.matmul(a, x[:, :, None], out=out[:, :, None])[:, :, 0]
+
+
+def reduce(name, x):
+    if "argmax" in name:
+        return lambda: np.argmax(x)
+    if "std" in name:
+        return lambda: np.std(x)
+    axis = 1 if "short_rows" in name else 0 if "columns" in name else None
+    return lambda: (np.mean if "mean" in name else np.sum)(x, axis=axis)
+
+
+def count_of(name):
+    """The number of elements in a row's name: arange_f64_1e7."""
+    return int(float(name.rsplit("_", 1)[1]))
+
+
+# By kernel; given the row's name and its inputs. A result is an array, or a tuple of them in the spec's order.
+PEERS = {
+    "vector_add": lambda name, inputs: vector_add(inputs["a"], inputs["b"]),
+    "trig_identity": lambda name, inputs: trig_identity(inputs["x"]),
+    "selu": lambda name, inputs: selu(inputs["x"]),
+    "integrate2d": lambda name, inputs: integrate2d(int(name.split("_")[1])),
+    "mandelbrot": lambda name, inputs: mandelbrot(int(name.rsplit("_", 1)[1]), 200),
+    "matmul": lambda name, inputs: matmul(inputs["a"], inputs["a"].T if name.endswith("own_transpose") else inputs["b"]),
+    "arange": lambda name, inputs: lambda: np.arange(float(count_of(name))),
+    "linspace": lambda name, inputs: lambda: np.linspace(0, 1, count_of(name)),
+    "full": lambda name, inputs: made(count_of(name), np.float32, lambda out: out.fill(1.5)),
+    "random": lambda name, inputs: random(name, count_of(name)),
+    "histogram": lambda name, inputs: lambda: np.histogram(inputs["x"], 100),
+    "reduce": lambda name, inputs: reduce(name, inputs["x"]),
+    "norm": lambda name, inputs: lambda: np.linalg.norm(inputs["x"], 3 if "_p_" in name else None),
+    "power_sum": lambda name, inputs: power_sum(inputs["x"]),
+    "sort": lambda name, inputs: sort(inputs["x"]),
+    "sort_by_key": lambda name, inputs: sort_by_key(inputs["keys"], inputs["values"]),
+    "batched_matvec": lambda name, inputs: batched_matvec(inputs["a"], inputs["x"]),
+    "cholesky": lambda name, inputs: lambda: np.linalg.cholesky(inputs["a"]),
+    "solve": lambda name, inputs: lambda: np.linalg.solve(inputs["a"], inputs["b"]),
+    "eigh": lambda name, inputs: lambda: tuple(np.linalg.eigh(inputs["a"])),
+    "svd": lambda name, inputs: lambda: tuple(np.linalg.svd(inputs["a"], full_matrices=False)),
+}
+
+def peer_of(row, inputs):
+    """The peer of a row of bench_kernels' list, given its input arrays by name; None where nobody has written one."""
+    peer = PEERS.get(row["kernel"])
+    return peer(row["name"], inputs) if peer else None
+
+
+def differ(row, ours, theirs):
     """How far two results are apart, and how far they may be: the same arithmetic, but for rounding."""
-    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+    kernel = row["kernel"]
+    ours, theirs = ours.reshape(-1), np.asarray(theirs).reshape(-1)
+    if ours.shape != theirs.shape:
         return float("inf"), 0.0
-    if name.startswith("vector_add"):
-        return float(np.count_nonzero(ours != theirs)), 0.0
-    if name.startswith("mandelbrot"):  # the fraction of points whose last iteration rounding decides
+    if kernel == "random":  # other numbers: mean and deviation, in units of what chance does to them
+        deviation, unit = float(np.std(theirs, dtype=np.float64)), 1 / np.sqrt(ours.size)
+        mean_apart = abs(float(np.mean(ours, dtype=np.float64)) - float(np.mean(theirs, dtype=np.float64))) / deviation
+        deviation_apart = abs(float(np.std(ours, dtype=np.float64)) / deviation - 1)
+        return max(mean_apart, deviation_apart) / unit, 8.0
+    if kernel == "mandelbrot":  # the fraction of points whose last iteration rounding decides
         return np.count_nonzero(ours != theirs) / ours.size, 1e-3
-    if name.startswith("integrate2d"):
+    if kernel == "histogram":  # elements beside an edge, which rounding puts to either side
+        return float(np.abs(ours - theirs).sum() / ours.sum()), 1e-6
+    if kernel == "integrate2d":
         return float(np.abs(ours - theirs).max()), 1e-6
+    if ours.dtype.kind != "f" or kernel in ("vector_add", "sort", "sort_by_key", "full", "arange"):
+        return float(np.count_nonzero(ours != theirs)), 0.0
     unit = float(np.finfo(ours.dtype).eps)
-    if name.startswith("matmul"):  # what rounding does to one element depends on the sum's terms, not on the sum
+    if kernel in ("matmul", "batched_matvec", "power_sum", "linspace"):
+        # What rounding does to one element depends on the terms of a sum, not on the sum.
         return float(np.abs(ours - theirs).max() / np.abs(ours).max()), 100 * unit
+    if kernel in ("reduce", "norm", "svd", "eigh", "cholesky", "solve"):  # both sides' errors, in units of the largest
+        return float(np.abs(ours - theirs).max() / np.abs(ours).max()), 1e4 * unit
     return float((np.abs(ours - theirs) / np.maximum(np.abs(ours), np.finfo(ours.dtype).tiny)).max()), 32 * unit

@@ -9,6 +9,26 @@ import subprocess
 import time
 
 
+# What a library computes on our side: it may be as slow as that library.
+BY_LIBRARY = ("matmul", "batched_matvec", "cholesky", "solve", "eigh", "svd")
+
+
+def goal_of(row):
+    """How many times as fast as a peer we mean to be, at least."""
+    return 0.97 if row["kernel"] in BY_LIBRARY else 1.0
+
+
+# Which output is compared where there are several, and its place in a peer's tuple. Vectors have no sign of their own.
+COMPARED = {"svd": ("s", 1), "sort_by_key": ("sorted_values", 1), "eigh": ("w", 0), "integrate2d": ("value", 0),
+            "histogram": ("counts", 0)}
+
+
+def compared(row, ours, theirs):
+    """What is compared of both sides: ours are by name, the peer's are one or a tuple."""
+    name, place = COMPARED.get(row["kernel"], (next(iter(ours)), 0))
+    return ours[name], theirs[place] if isinstance(theirs, (tuple, list)) else theirs
+
+
 class Refused(Exception):
     """bench_kernels cannot run that row here, and says why."""
 
