@@ -45,6 +45,9 @@ typedef struct hotplate_array {
   /* 0, or names the array's bytes: of this process no other array ever has the same, and these never change. A device
    * with memory of its own may keep a copy under this name until it is told to forget it. */
   uint64_t identity;
+  /* Null, but of an output of at most shape[0]: here the kernel's host side stores how many there are, before it
+   * returns, and only these are the output. */
+  int64_t* actual_size;
 } hotplate_array;
 
 typedef struct hotplate_call {

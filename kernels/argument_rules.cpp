@@ -16,8 +16,10 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
+constexpr std::string_view kRest = "...", kBroadcast = "broadcast ...";
+
 std::optional<Dimension> ParseDimension(std::string_view text) {
-  if (text == "...") return Dimension{.kind = Dimension::Kind::kRest, .symbol = {}, .number = 0};
+  if (text == kRest || text == kBroadcast) return Dimension{.kind = Dimension::Kind::kRest, .symbol = {}, .number = 0};
   if (IsIdentifier(text)) return Dimension{.kind = Dimension::Kind::kSymbol, .symbol = std::string(text), .number = 0};
   Dimension dimension{.kind = Dimension::Kind::kNumber, .symbol = {}, .number = 0};
   const char* const end = text.data() + text.size();
@@ -41,14 +43,21 @@ bool IsIdentifier(std::string_view name) {
 std::optional<ShapeRule> ParseShapeRule(std::string_view text) {
   ShapeRule rule;
   if (Trimmed(text).empty()) return rule;
+  constexpr std::string_view kAtMost = "at most ";
+  if (Trimmed(text).starts_with(kAtMost)) {
+    rule.at_most = true;
+    text = Trimmed(text).substr(kAtMost.size());
+  }
   for (bool last = false; !last;) {
     const std::size_t comma = text.find(',');
     last = comma == std::string_view::npos;
-    std::optional<Dimension> dimension = ParseDimension(Trimmed(text.substr(0, comma)));
+    const std::string_view word = Trimmed(text.substr(0, comma));
+    std::optional<Dimension> dimension = ParseDimension(word);
     if (!dimension) return std::nullopt;
     if (dimension->kind == Dimension::Kind::kRest) {
-      if (rule.rest) return std::nullopt;
+      if (rule.rest || (rule.at_most && rule.dimensions.empty())) return std::nullopt;
       rule.rest = rule.dimensions.size();
+      rule.broadcasts = word == kBroadcast;
     }
     rule.dimensions.push_back(*std::move(dimension));
     if (!last) text.remove_prefix(comma + 1);
@@ -57,9 +66,9 @@ std::optional<ShapeRule> ParseShapeRule(std::string_view text) {
 }
 
 std::string ToString(const ShapeRule& rule) {
-  std::string text = "[";
+  std::string text = rule.at_most ? "[at most " : "[";
   for (const Dimension& dimension : rule.dimensions) {
-    if (text.size() > 1) text += ", ";
+    if (&dimension != &rule.dimensions.front()) text += ", ";
     switch (dimension.kind) {
       case Dimension::Kind::kSymbol:
         text += dimension.symbol;
@@ -68,7 +77,7 @@ std::string ToString(const ShapeRule& rule) {
         text += std::to_string(dimension.number);
         break;
       case Dimension::Kind::kRest:
-        text += "...";
+        text += rule.broadcasts ? kBroadcast : kRest;
         break;
     }
   }

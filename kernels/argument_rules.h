@@ -1,4 +1,5 @@
-// The two small languages of a spec's arguments: symbolic shapes ("..., m, k") and dtypes ("T", "float(T)", "int32").
+// The two small languages of a spec's arguments: symbolic shapes ("..., m, k", "at most n, k") and dtypes ("T",
+// "float(T)", "int32").
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 namespace hotplate {
 
 struct Dimension {
-  enum class Kind { kSymbol, kNumber, kRest };  // k, 3, ...
+  enum class Kind { kSymbol, kNumber, kRest };  // k, 3, "..." or "broadcast ..."
 
   Kind kind = Kind::kSymbol;
   std::string symbol;
@@ -21,8 +22,12 @@ struct Dimension {
 
 struct ShapeRule {
   std::vector<Dimension> dimensions;
-  // Where "..." is among them, if it is.
+  // Where "..." is among them, if it is: the same sizes in all arguments.
   std::optional<std::size_t> rest;
+  // Of an output: the data decide how many of the first dimension there are, the rule says how many at most.
+  bool at_most = false;
+  // It is "broadcast ...": sizes that NumPy's broadcasting brings to those of the output's "...".
+  bool broadcasts = false;
 };
 
 // Nothing for a text that is no rule.

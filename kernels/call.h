@@ -87,6 +87,11 @@ class Call {
     return {static_cast<T*>(array.data), static_cast<std::size_t>(array.bytes) / sizeof(T)};
   }
 
+  // Of an output that the spec says is of at most so many: how many there are. They lie in front.
+  void SetSize(std::string_view output, std::uint64_t size) const {
+    *OutputArray(output).actual_size = static_cast<std::int64_t>(size);
+  }
+
   std::span<std::byte> scratch() const {
     return {static_cast<std::byte*>(plain_->scratch), static_cast<std::size_t>(plain_->scratch_bytes)};
   }

@@ -63,8 +63,6 @@ struct Report {
   std::optional<std::uint64_t> host_to_device_ns, compile_ns, kernel_ns, device_to_host_ns;
   std::optional<bool> compile_cache_hit;
   int threads = 0;
-  // Actual shapes where they depend on the data; else empty.
-  std::vector<Shape> output_shapes;
 };
 
 // Written by the owner (cancel) and by the lane (progress) at the same time.

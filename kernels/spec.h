@@ -47,7 +47,9 @@ struct ArgumentSpec {
   // also a choice parameter's name ("dtype") that an input's type variable is not called: the dtype that is chosen.
   std::string type;
   // Comma-separated symbols, numbers, at most one "..."; "" is a scalar. A symbol is bound by an input's size
-  // or by an int parameter of that name.
+  // or by an int parameter of that name. "..." is the same in all arguments; inputs that all say "broadcast ..." follow
+  // NumPy's broadcasting, and an output's "..." is what they become. An output's may begin with "at most ": the data
+  // decide how many of the first dimension there are, and the kernel says so by Call::SetSize.
   std::string shape;
   std::string docs;
 };

@@ -142,6 +142,7 @@ KernelSpec KernelSpecBuilder::Build() {
 
   std::set<std::string> variables, bound_variables, symbols;
   bool rest_bound = false;
+  std::set<bool> broadcasts;  // of the inputs that have a "..."
   for (const TypeVariable& variable : spec_.type_variables_) {
     proof.Require(!variable.dtypes.empty(), "type variable \"" + variable.name + "\" has no dtypes");
     proof.Require(!ParseDType(variable.name), "type variable \"" + variable.name + "\" is a dtype's name");
@@ -156,12 +157,15 @@ KernelSpec KernelSpecBuilder::Build() {
     const std::optional<ShapeRule> shape = ParseShapeRule(input.shape);
     proof.Require(type && !type->to_float && (type->fixed || variables.contains(type->variable)),
                   "input \"" + input.name + "\" has the unknown type \"" + input.type + "\"");
-    proof.Require(shape.has_value(), "input \"" + input.name + "\" has the unreadable shape \"" + input.shape + "\"");
+    proof.Require(shape && !shape->at_most,
+                  "input \"" + input.name + "\" has the unreadable shape \"" + input.shape + "\"");
     bound_variables.insert(type->variable);
     rest_bound = rest_bound || shape->rest;
+    if (shape->rest) broadcasts.insert(shape->broadcasts);
     for (const Dimension& dimension : shape->dimensions) symbols.insert(dimension.symbol);
     spec_.input_rules_.push_back({*type, *shape});
   }
+  proof.Require(broadcasts.size() < 2, "some inputs have \"broadcast ...\" and others \"...\"");
   const auto chosen = [&](const std::string& variable) {
     const auto param = std::find_if(spec_.params_.begin(), spec_.params_.end(),
                                     [&](const ParamSpec& one) { return one.name == variable; });
@@ -176,6 +180,7 @@ KernelSpec KernelSpecBuilder::Build() {
     proof.Require(type && (type->fixed || bound_variables.contains(type->variable) || chosen(type->variable)),
                   it + "has the type \"" + output.type + "\", which no input and no choice of dtypes determines");
     proof.Require(shape.has_value(), it + "has the unreadable shape \"" + output.shape + "\"");
+    proof.Require(!shape->broadcasts, it + "has \"broadcast ...\"; what the inputs become is \"...\"");
     spec_.output_rules_.push_back({*type, *shape});
     if (spec_.shapes_) continue;  // the symbols then only document
     proof.Require(!shape->rest || rest_bound, it + "has a \"...\" that no input has");

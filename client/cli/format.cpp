@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "hotplate/v1/jobs.pb.h"
+
 namespace hotplate::cli {
 namespace {
 
@@ -97,6 +99,12 @@ std::string Describe(const v1::Signature& signature) {
   const auto dtype = DTypeFromNumber(signature.dtype());
   const std::string name = dtype ? std::string(Name(*dtype)) : "dtype " + std::to_string(signature.dtype());
   return name + " " + ToString(std::span(signature.shape().data(), static_cast<std::size_t>(signature.shape_size())));
+}
+
+std::string Describe(const v1::NamedSignature& output) {
+  std::string text = Describe(output.signature());
+  if (output.at_most()) text.insert(text.find('[') + 1, "at most ");
+  return text;
 }
 
 std::optional<hotplate::Signature> FromWire(const v1::Signature& signature) {

@@ -11,6 +11,10 @@
 #include "hotplate/v1/types.pb.h"
 #include "kernels/array/shape.h"
 
+namespace hotplate::v1 {
+class NamedSignature;
+}
+
 namespace hotplate::cli {
 
 using std::chrono::nanoseconds;
@@ -35,6 +39,8 @@ google::protobuf::Timestamp NowOf(const Said& said) {
 
 // "float32 [3000, 3000]"; names the number of a dtype that this program does not know.
 std::string Describe(const v1::Signature& signature);
+// "float32 [at most 3000]" where the data decide.
+std::string Describe(const v1::NamedSignature& output);
 // Nothing for a dtype or shape that cannot be.
 std::optional<hotplate::Signature> FromWire(const v1::Signature& signature);
 

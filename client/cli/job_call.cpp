@@ -92,7 +92,7 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
         Table table;
         table.Indent(2);
         for (const v1::NamedSignature& output : check->outputs())
-          table.Row({"output", output.name(), Describe(output.signature())});
+          table.Row({"output", output.name(), Describe(output)});
         for (const v1::DeviceFit& fit : check->devices()) table.Row({"device", fit.device(), FitText(fit)});
         std::string text =
             Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" + table.Text();

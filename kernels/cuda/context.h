@@ -47,6 +47,12 @@ class CudaContext {
   // To be returned after each launch: the one place that reads and clears a launch's error.
   Outcome LaunchStatus() const;
 
+  // For what was enqueued so far: where the host has to know what came of it before the kernel's end.
+  Outcome Wait() {
+    const Outcome marked = driver().Check(driver().cuEventRecord(handles_.marks[0], stream()), "marking a step");
+    return marked.ok() ? driver().Check(WaitFor(driver(), handles_.marks[0]), "running the kernel") : marked;
+  }
+
   // Calls enqueue(0), enqueue(1), … up to `count`, each of which enqueues one step and returns an Outcome. Two are in
   // flight at a time: the device does not idle between steps, and a cancel waits for two of them at most. When step i
   // is over on the device, calls completed(i); true ends the task. The last steps are not waited for.

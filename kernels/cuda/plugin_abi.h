@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 3
+#define HOTPLATE_CUDA_ABI_VERSION 4
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -102,7 +102,8 @@ typedef struct hotplate_cuda_table {
   void (*use_library)(hotplate_cuda_lane* lane, const char* kernel, void* opened, hotplate_outcome* outcome);
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's
    * arrays lie in host memory; its scratch pointer is ignored, its scratch_bytes are what plan said. Arrays with an
-   * identity stay on the device if they can: an input is then not copied again, an output not when it is an input. */
+   * identity stay on the device if they can: an input is then not copied again, an output not when it is an input. Of
+   * an output with an actual size only so much is copied, and it does not stay. */
   void (*run_task)(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
                    hotplate_cuda_report* report);
 

@@ -7,7 +7,9 @@ namespace {
 
 Outcome TooLarge() { return Outcome::Invalid("the call's arrays together do not fit 64-bit sizes"); }
 
-bool MayStay(const hotplate_array& array) { return array.identity != 0 && array.bytes > 0; }
+bool MayStay(const hotplate_array& array) {
+  return array.identity != 0 && array.bytes > 0 && array.actual_size == nullptr;
+}
 
 }  // namespace
 
@@ -129,7 +131,21 @@ Outcome TaskMemory::CopyIn(Staging& staging, const CudaContext& context, bool& c
   return staging.ToDevice(reinterpret_cast<std::byte*>(block_), input_pieces_, context);
 }
 
+void TaskMemory::CutToSize() {
+  const auto* const block = reinterpret_cast<const std::byte*>(block_);
+  for (const hotplate_array& array : outputs_) {
+    if (array.actual_size == nullptr || array.shape[0] <= 0) continue;
+    const std::int64_t size = std::clamp<std::int64_t>(*array.actual_size, 0, array.shape[0]);
+    for (Piece& piece : output_pieces_) {
+      if (array.data != block + piece.offset) continue;
+      piece.bytes = array.bytes / static_cast<std::uint64_t>(array.shape[0]) * static_cast<std::uint64_t>(size);
+    }
+  }
+  std::erase_if(output_pieces_, [](const Piece& piece) { return piece.bytes == 0; });
+}
+
 Outcome TaskMemory::CopyOut(Staging& staging, const CudaContext& context) {
+  CutToSize();
   for (const Output& output : kept_outputs_) {
     const Piece whole{output.host, 0, output.bytes};
     const Outcome o = staging.FromDevice(reinterpret_cast<std::byte*>(output.memory), {&whole, 1}, context);

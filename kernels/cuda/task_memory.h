@@ -50,6 +50,8 @@ class TaskMemory {
   Outcome PlaceOutput(hotplate_array& array, bool keep, Arena& arena);
   // Where the array will lie in the block.
   Outcome InBlock(hotplate_array& array, std::vector<Piece>& pieces, Arena& arena);
+  // Of outputs whose size the data decided, the kernel has said by now what is to be copied.
+  void CutToSize();
   // As before Place.
   Outcome Undo();
 

@@ -92,21 +92,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
       value.name = call.spec->outputs()[i].name;
       value.signature = call.outputs[i];
       value.data = std::move(outputs_[i]);
-      if (i >= result.report.output_shapes.size()) continue;
-      value.signature.shape = result.report.output_shapes[i];
-      const std::optional<std::size_t> bytes = ByteSize(value.signature);
-      if (!bytes || *bytes > value.data->size()) {
-        result.error = absl::InternalError(absl::StrCat(call.spec->name(), ": ", value.name, " came out as ",
-                                                        hotplate::ToString(value.signature), ", larger than planned"));
-      } else if (*bytes < value.data->size()) {
-        absl::StatusOr<std::shared_ptr<HostBuffer>> exact = arrays_.AllocateBuffer(*bytes);
-        if (exact.ok()) {
-          std::memcpy((*exact)->data(), value.data->data(), *bytes);
-          value.data = *std::move(exact);
-        } else {
-          result.error = exact.status();
-        }
-      }
+      if (call.spec->output_rules()[i].shape.at_most && result.error.ok()) result.error = CutToSize(job, i, value);
     }
     if (!result.error.ok()) {
       result.kind = RunResult::Kind::kFailed;
@@ -116,6 +102,24 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
   inputs_.clear();
   outputs_.clear();
   return result;
+}
+
+absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutputValue& value) {
+  const std::int64_t size = actual_sizes_[output];
+  std::int64_t& planned = value.signature.shape.front();
+  if (size < 0 || size > planned) {
+    return absl::InternalError(absl::StrCat(job.bound.call.spec->name(), ": of ", value.name, ", which may have ",
+                                            planned, ", there are said to be ", size));
+  }
+  planned = size;
+  const std::size_t bytes = ByteSize(value.signature).value_or(0);
+  if (bytes == value.data->size()) return absl::OkStatus();
+  absl::StatusOr<std::shared_ptr<HostBuffer>> exact =
+      job.bound.outputs[output].keep ? arrays_.AllocateArray(bytes) : arrays_.AllocateBuffer(bytes);
+  if (!exact.ok()) return absl::Status(exact.status().code(), absl::StrCat(value.name, ": ", exact.status().message()));
+  if (bytes > 0) std::memcpy((*exact)->data(), value.data->data(), bytes);
+  value.data = *std::move(exact);
+  return absl::OkStatus();
 }
 
 absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
@@ -161,8 +165,10 @@ void TaskRunner::Describe(const Job& job) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     input_views_.push_back(ViewOf(call.spec->inputs()[i].name, call.inputs[i], *inputs_[i]));
   }
+  actual_sizes_.assign(outputs_.size(), -1);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     output_views_.push_back(ViewOf(call.spec->outputs()[i].name, call.outputs[i], *outputs_[i]));
+    if (call.spec->output_rules()[i].shape.at_most) output_views_.back().actual_size = &actual_sizes_[i];
   }
 }
 

@@ -31,6 +31,8 @@ class TaskRunner {
  private:
   absl::Status Gather(const Job& job, RunResult& result);
   void Describe(const Job& job);
+  // What came out of less than was planned, in memory of its own size.
+  absl::Status CutToSize(const Job& job, std::size_t output, JobOutputValue& value);
 
   ArrayStore& arrays_;
   const Clock& clock_;
@@ -41,6 +43,7 @@ class TaskRunner {
   std::vector<std::shared_ptr<HostBuffer>> outputs_;
   std::vector<hotplate_param> params_;
   std::vector<hotplate_array> input_views_, output_views_;
+  std::vector<std::int64_t> actual_sizes_;  // of outputs that have no more than what was planned
 };
 
 }  // namespace hotplate::core

@@ -137,7 +137,10 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
   const KernelSpec* spec = report.call.spec;
   for (std::size_t i = 0; i < report.call.outputs.size(); ++i) {
     v1::NamedSignature& output = *out.add_outputs();
-    if (spec != nullptr && i < spec->outputs().size()) output.set_name(spec->outputs()[i].name);
+    if (spec != nullptr && i < spec->outputs().size()) {
+      output.set_name(spec->outputs()[i].name);
+      output.set_at_most(spec->output_rules()[i].shape.at_most);
+    }
     ToProto(report.call.outputs[i], *output.mutable_signature());
   }
   for (const core::CheckReport::Fit& fit : report.devices) {

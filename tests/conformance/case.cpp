@@ -19,6 +19,11 @@ TestArray::TestArray(Signature signature)
   std::memset(buffer_->data() + bytes_, std::to_integer<int>(kGuard), kGuardBytes);
 }
 
+void TestArray::CutTo(std::int64_t size) {
+  signature_.shape.front() = size;
+  bytes_ = ByteSize(signature_).value();
+}
+
 TestArray TestArray::Copy() const {
   TestArray copy(signature_);
   std::memcpy(copy.data(), data(), bytes_);
@@ -29,7 +34,7 @@ void TestArray::Poison() { std::memset(buffer_->data(), std::to_integer<int>(kPo
 
 bool TestArray::GuardIntact() const {
   for (std::size_t i = 0; i < kGuardBytes; ++i) {
-    if (buffer_->data()[bytes_ + i] != kGuard) return false;
+    if (buffer_->data()[guard_ + i] != kGuard) return false;
   }
   return true;
 }

@@ -21,6 +21,9 @@ class TestArray {
  public:
   explicit TestArray(Signature signature);
 
+  // What an output was when it had been planned, and the kernel has said how many of the first dimension there are.
+  void CutTo(std::int64_t size);
+
   // Independent of this one from now on.
   TestArray Copy() const;
 
@@ -49,6 +52,7 @@ class TestArray {
 
   Signature signature_;
   std::size_t bytes_;
+  std::size_t guard_ = bytes_;  // where it begins
   std::shared_ptr<HostBuffer> buffer_;
 };
 

@@ -67,8 +67,12 @@ Report Launch::Run(Lane& lane, TaskControl& control) {
   for (std::size_t i = 0; i < call.params.size(); ++i) plain_params.push_back(Plain(spec.params()[i], call.params[i]));
   std::vector<hotplate_array> plain_inputs, plain_outputs;
   for (const ArgumentSpec& input : spec.inputs()) plain_inputs.push_back(Plain(input.name, inputs.at(input.name)));
-  for (const ArgumentSpec& output : spec.outputs())
-    plain_outputs.push_back(Plain(output.name, outputs.at(output.name)));
+  std::vector<std::int64_t> sizes(spec.outputs().size(), -1);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::string& name = spec.outputs()[i].name;
+    plain_outputs.push_back(Plain(name, outputs.at(name)));
+    if (spec.output_rules()[i].shape.at_most) plain_outputs.back().actual_size = &sizes[i];
+  }
 
   const std::string hash = spec.Hash();
   Task task;
@@ -82,7 +86,16 @@ Report Launch::Run(Lane& lane, TaskControl& control) {
   task.call.output_count = static_cast<std::int32_t>(plain_outputs.size());
   task.call.precision = call.precision;
   task.scratch_bytes = scratch_bytes;
-  return lane.Run(task, control);
+  Report report = lane.Run(task, control);
+  for (std::size_t i = 0; i < sizes.size() && report.outcome.ok(); ++i) {
+    if (!spec.output_rules()[i].shape.at_most) continue;
+    if (sizes[i] < 0 || sizes[i] > call.outputs[i].shape.front()) {
+      report.outcome = Outcome::Failed("of " + spec.outputs()[i].name + " there are " + std::to_string(sizes[i]));
+    } else {
+      outputs.at(spec.outputs()[i].name).CutTo(sizes[i]);
+    }
+  }
+  return report;
 }
 
 }  // namespace hotplate::conformance

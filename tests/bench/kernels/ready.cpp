@@ -36,7 +36,12 @@ absl::StatusOr<std::unique_ptr<Ready>> Ready::Make(const Row& row, const Device&
 Ready::Ready(const KernelSpec& spec, BoundCall call, std::map<std::string, conformance::TestArray> arrays)
     : spec_(spec), call_(std::move(call)), hash_(spec.Hash()), arrays_(std::move(arrays)) {
   for (const ArgumentSpec& input : spec_.inputs()) inputs_.push_back(Plain(input.name, arrays_.at(input.name)));
-  for (const ArgumentSpec& output : spec_.outputs()) outputs_.push_back(Plain(output.name, arrays_.at(output.name)));
+  sizes_.resize(spec_.outputs().size());
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    const std::string& name = spec_.outputs()[i].name;
+    outputs_.push_back(Plain(name, arrays_.at(name)));
+    if (spec_.output_rules()[i].shape.at_most) outputs_.back().actual_size = &sizes_[i];
+  }
   for (std::size_t i = 0; i < call_.params.size(); ++i) params_.push_back(Plain(spec_.params()[i], call_.params[i]));
   task_.kernel = spec_.name().c_str();
   task_.spec_hash = hash_.c_str();
@@ -64,13 +69,15 @@ absl::StatusOr<Times> Ready::Run(Lane& lane) {
 
 absl::Status Ready::Save(const std::vector<hotplate_array>& arrays, const std::string& folder) {
   for (const hotplate_array& array : arrays) {
-    const Signature signature{static_cast<DType>(array.dtype), Shape(array.shape, array.shape + array.rank)};
+    Signature signature{static_cast<DType>(array.dtype), Shape(array.shape, array.shape + array.rank)};
+    if (array.actual_size != nullptr) signature.shape.front() = *array.actual_size;
     std::variant<AtomicFile, NpyError> file = AtomicFile::Create(folder + "/" + array.name + ".npy");
     if (const auto* error = std::get_if<NpyError>(&file)) return absl::InternalError(error->message);
     AtomicFile& out = std::get<AtomicFile>(file);
     const std::string header = NpyHeaderFor(signature);
     std::optional<NpyError> error = out.Write(std::as_bytes(std::span(header)));
-    if (!error.has_value()) error = out.Write({static_cast<const std::byte*>(array.data), array.bytes});
+    if (!error.has_value())
+      error = out.Write({static_cast<const std::byte*>(array.data), ByteSize(signature).value_or(0)});
     if (!error.has_value()) error = out.Commit();
     if (error.has_value()) return absl::InternalError(error->message);
   }

@@ -40,6 +40,7 @@ class Ready {
   std::map<std::string, conformance::TestArray> arrays_;
   std::vector<hotplate_param> params_;
   std::vector<hotplate_array> inputs_, outputs_;
+  std::vector<std::int64_t> sizes_;  // of the outputs; those that the data decide are as of the last run
   Task task_;
 };
 

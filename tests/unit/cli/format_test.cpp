@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "hotplate/v1/jobs.pb.h"
+
 namespace hotplate::cli {
 namespace {
 
@@ -79,6 +81,11 @@ TEST(Format, SignaturesOfTheWire) {
   signature.add_shape(3000);
   signature.add_shape(3000);
   EXPECT_EQ(Describe(signature), "float32 [3000, 3000]");
+  v1::NamedSignature output;
+  *output.mutable_signature() = signature;
+  EXPECT_EQ(Describe(output), "float32 [3000, 3000]");
+  output.set_at_most(true);
+  EXPECT_EQ(Describe(output), "float32 [at most 3000, 3000]");
   ASSERT_TRUE(FromWire(signature));
   EXPECT_EQ(FromWire(signature)->shape, (Shape{3000, 3000}));
   signature.add_shape(-1);

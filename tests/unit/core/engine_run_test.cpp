@@ -349,25 +349,46 @@ TEST_F(EngineRunTest, JobsThatDoNotFitTogetherDoNotRunTogether) {
   EXPECT_EQ(recorder_->AwaitEnd(2)->state, JobState::kCompleted);
 }
 
-TEST_F(EngineRunTest, DataDependentShapesAreCutToSize) {
-  bodies_["copy"] = [](const Task& task, TaskControl& control) {
-    Report report = CopyBody(task, control);
-    report.output_shapes = {{2}};
-    return report;
+TEST_F(EngineRunTest, WhatTheDataDecideIsCutToSize) {
+  // As many as the first element says.
+  bodies_["some"] = [](const Task& task, TaskControl& control) {
+    *task.call.outputs[0].actual_size = static_cast<std::int64_t>(*static_cast<const float*>(task.call.inputs[0].data));
+    return CopyBody(task, control);
   };
-  bodies_["other"] = [](const Task& task, TaskControl& control) {
-    Report report = CopyBody(task, control);
-    report.output_shapes = {{20}};
-    return report;
+  bodies_["copy"] = [](const Task& task, TaskControl& control) {
+    EXPECT_EQ(task.call.outputs[0].actual_size, nullptr);
+    return CopyBody(task, control);
   };
   Start();
   Submit(Request("copy", {1, 2, 3}), 1);
-  const auto end = recorder_->AwaitEnd(1);
-  ASSERT_NE(end, nullptr);
-  EXPECT_EQ(ToString(end->outputs[0].signature), "float32 [2]");
-  EXPECT_THAT(ToFloats(*end->outputs[0].data), ElementsAre(1, 2));
-  Submit(Request("other", {1, 2, 3}), 2);
-  EXPECT_EQ(recorder_->AwaitEnd(2)->error.code(), absl::StatusCode::kInternal) << "more than planned";
+  EXPECT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCompleted);
+  std::uint64_t tag = 1;
+  const auto end_of = [&](const std::vector<float>& x, bool keep) {
+    JobRequest request = Request("some", x);
+    if (keep) request.outputs = {{.name = "y", .keep = true, .array_name = "Y", .lease = std::nullopt}};
+    Submit(request, ++tag);
+    return recorder_->AwaitEnd(tag);
+  };
+  const std::vector<float> all = {3, 2, 1};
+  for (std::size_t size = 0; size <= all.size(); ++size) {
+    std::vector<float> x = all;
+    x[0] = static_cast<float>(size);
+    const auto end = end_of(x, false);
+    ASSERT_EQ(end->state, JobState::kCompleted) << end->error;
+    EXPECT_EQ(end->outputs[0].signature, (Signature{DType::kFloat32, {static_cast<std::int64_t>(size)}}));
+    x.resize(size);
+    EXPECT_EQ(ToFloats(*end->outputs[0].data), x);
+  }
+  ASSERT_EQ(end_of({2, 5, 6}, true)->state, JobState::kCompleted);
+  const auto kept = store_->Describe(kAlice, "Y");
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(ToString(kept->signature), "float32 [2]");
+  EXPECT_EQ(kept->bytes, 8u);
+  for (const float size : {-1.0f, 4.0f}) {
+    const auto end = end_of({size, 2, 1}, false);
+    EXPECT_EQ(end->error.code(), absl::StatusCode::kInternal) << "more than planned, or nothing was said";
+    EXPECT_THAT(std::string(end->error.message()), HasSubstr("of y, which may have 3, there are said to be"));
+  }
 }
 
 }  // namespace

@@ -114,6 +114,11 @@ KernelSpec UnboundedSpec(const std::string& name, std::optional<double> work) {
   return builder.Build();
 }
 
+// What comes out depends on the data.
+KernelSpec SomeSpec() {
+  return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n").Build();
+}
+
 }  // namespace
 
 FakeDevice::FakeDevice(FakeDeviceOptions options, std::map<std::string, KernelBody> bodies)
@@ -147,7 +152,7 @@ DeviceMetrics FakeDevice::Sample() {
 
 const Catalog& FakeCatalog() {
   static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
-                                CopySpec("loop", true, false), CopySpec("two", false, true),
+                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(),
                                 UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
                                 UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
                                 UnboundedSpec("all_work", std::numeric_limits<double>::infinity())});

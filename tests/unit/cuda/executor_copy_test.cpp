@@ -143,6 +143,28 @@ TEST_F(ExecutorTest, NothingBetweenOutputsIsRead) {
   EXPECT_EQ(CallsOf("cuMemcpyDtoH"), 2);
 }
 
+// An output whose size the data decided: no more than that is copied, and with an identity it does not stay.
+TEST_F(ExecutorTest, OnlyWhatIsThereOfAnOutputIsCopied) {
+  ASSERT_TRUE(Open().ok());
+  for (const std::int64_t size : {100, 64, 1, 0}) {
+    FloatTask task("vector_add", 100);
+    std::int64_t said = size;  // as the kernel's host side would
+    task.output_.actual_size = &said;
+    task.output_.identity = 77;
+    task.call_.outputs = &task.output_;
+    const std::vector<float> before(static_cast<const float*>(task.output_.data),
+                                    static_cast<const float*>(task.output_.data) + 100);
+    fake_.ForgetCalls();
+    ASSERT_TRUE(task.RunOn(lane()).ok());
+    EXPECT_EQ(CallsOf("cuMemcpyDtoH"), size == 0 ? 0 : 1);
+    EXPECT_EQ(CallsOf("cuMemcpyDtoHAsync " + std::to_string(4 * size)), size == 0 ? 0 : 1);
+    EXPECT_EQ(task.Added(), size == 100);
+    const auto* const after = static_cast<const float*>(task.output_.data);
+    EXPECT_TRUE(std::equal(before.begin() + size, before.end(), after + size)) << "the rest is left alone";
+    EXPECT_EQ(Sampled().resident_arrays, 0u);
+  }
+}
+
 TEST_F(ExecutorTest, PinnedMemoryIsBoundedAndShared) {
   options_.pinned_bytes = 5 * kChunk;
   const Outcome third = Open({}, 3);

@@ -17,18 +17,25 @@ TEST(ShapeRuleTest, ReadsAndShows) {
                                                        {"m,k", "[m, k]"},
                                                        {" m , k ", "[m, k]"},
                                                        {"...", "[...]"},
-                                                       {"..., m, 3", "[..., m, 3]"}};
+                                                       {"at most n, 3, ...", "[at most n, 3, ...]"},
+                                                       {"..., m, 3", "[..., m, 3]"},
+                                                       {"broadcast ..., m", "[broadcast ..., m]"}};
   for (const auto& [text, expected] : shown) {
     ASSERT_TRUE(ParseShapeRule(text)) << text;
     EXPECT_EQ(ToString(*ParseShapeRule(text)), expected);
   }
   EXPECT_EQ(ParseShapeRule("m, ..., k")->rest, 1u);
   EXPECT_FALSE(ParseShapeRule("m, k")->rest);
+  EXPECT_TRUE(ParseShapeRule(" at most n")->at_most);
+  EXPECT_FALSE(ParseShapeRule("m, k")->at_most);
+  EXPECT_FALSE(ParseShapeRule("...")->broadcasts);
+  EXPECT_TRUE(ParseShapeRule("broadcast ...")->broadcasts);
 }
 
 TEST(ShapeRuleTest, RefusesWhatIsNone) {
   for (const char* text :
-       {",", "m,", ",m", "m k", "..", "..., ...", "-1", "2n", "n*2", "3.5", "99999999999999999999"}) {
+       {",", "m,", ",m", "m k", "..", "..., ...", "broadcast...", "broadcast ..., ...", "-1", "2n", "n*2", "3.5",
+        "99999999999999999999", "at most", "at most ...", "n, at most k", "at most n k"}) {
     EXPECT_FALSE(ParseShapeRule(text)) << text;
   }
 }
