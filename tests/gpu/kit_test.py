@@ -267,7 +267,8 @@ class PartsTest(unittest.TestCase):
         script = self.folder / "peer.py"
         script.write_text("""
 import json, time
-line = {"row": "selu", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1, "same": True}
+line = {"row": "selu", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1, "same": True,
+        "goal": 0.97}
 print("a library's own words", json.dumps(line), json.dumps({"row": "matmul", "error": "too large"}), sep="\\n", flush=True)
 time.sleep(1000)
 """, encoding="utf-8")
@@ -276,7 +277,7 @@ time.sleep(1000)
         one = peers.Comparison(kit, "torch", facts, best)
         code, _, _ = kit.follow([sys.executable, str(script)], 5, each_line=one.line)
         self.assertIsNone(code)
-        self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p")}))
+        self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p", 0.97)}))
         self.assertEqual(kit.recorded, {"selu: p": "pass"})
 
     def test_idle_time_is_what_is_not_the_devices(self):

@@ -1,0 +1,160 @@
+"""The peers of the CPU back-end: what a good user of each library writes, on all cores where the library can.
+
+Like those of the GPU kit (tests/gpu/kit/peer.py), each has put, get, times and versions.
+"""
+
+import importlib.util
+import os
+
+import numpy as np
+
+from numpy_peers import PEERS, peer_of
+from pairs import time_of
+
+
+class OnHost:
+    """A library whose arrays are NumPy's."""
+
+    def put(self, array):
+        return array
+
+    def get(self, value):
+        return np.asarray(value)
+
+    def times(self, run):
+        return lambda count: time_of(run, count)
+
+
+class Numpy(OnHost):
+    """NumPy, and SciPy where it has a function of its own for the same."""
+
+    def versions(self, row):
+        if row["kernel"] in PEERS:
+            yield "numpy", lambda arrays: peer_of(row, arrays)
+        if row["kernel"] not in ("svd", "eigh", "solve", "cholesky") or importlib.util.find_spec("scipy") is None:
+            return
+        from scipy import linalg
+        yield "scipy", lambda arrays: {
+            "svd": lambda: linalg.svd(arrays["a"], full_matrices=False, check_finite=False),
+            "eigh": lambda: linalg.eigh(arrays["a"], driver="evd", check_finite=False),
+            "solve": lambda: linalg.solve(arrays["a"], arrays["b"], check_finite=False),
+            "cholesky": lambda: linalg.cholesky(arrays["a"], lower=True, check_finite=False),
+        }[row["kernel"]]
+
+
+class Numba(OnHost):
+    def __init__(self):
+        import numba
+        numba.set_num_threads(len(os.sched_getaffinity(0)))
+        self.make(numba)
+
+    def make(self, numba):
+        import math
+        parallel = numba.njit(parallel=True, fastmath=True)
+
+        @parallel
+        def vector_add(a, b, out):
+            for i in numba.prange(a.size):
+                out[i] = a[i] + b[i]
+
+        @parallel
+        def trig_identity(x, out):
+            for i in numba.prange(x.size):
+                cosine, sine = math.cos(out.dtype.type(x[i])), math.sin(out.dtype.type(x[i]))
+                out[i] = cosine * cosine + sine * sine
+
+        @parallel
+        def selu(x, out):
+            alpha, scale = out.dtype.type(1.67), out.dtype.type(1.05)
+            for i in numba.prange(x.size):
+                out[i] = scale * (x[i] if x[i] > 0 else alpha * math.expm1(x[i]))
+
+        @parallel
+        def power_sum(x, out):
+            for i in numba.prange(x.size):
+                out[i] = x[i] + x[i] * x[i] + x[i] * x[i] * x[i]
+
+        @parallel
+        def integrate2d(n):  # over [0, 1] x [0, 2], as the rows have it
+            total = 0.0
+            h, k = np.float32(1.0 / n), np.float32(2.0 / n)
+            for i in numba.prange(n):
+                x, row = (np.float32(i) + np.float32(0.5)) * h, np.float32(0)
+                for j in range(n):
+                    row += math.sin(x + (np.float32(j) + np.float32(0.5)) * k)
+                total += row
+            return total * 2.0 / n / n
+
+        # Without fastmath: infinities and their end are part of it.
+        @numba.njit(parallel=True)
+        def mandelbrot(counts, iterations):
+            resolution = counts.shape[0]
+            for row in numba.prange(resolution):
+                c_y = -1.25 + 2.5 * row / (resolution - 1)
+                for column in range(resolution):
+                    c_x = -2.0 + 2.5 * column / (resolution - 1)
+                    x, y, count = 0.0, 0.0, 0
+                    while count < iterations and x * x + y * y < 4:
+                        x, y = x * x - y * y + c_x, 2 * x * y + c_y
+                        count += 1
+                    counts[row, column] = count
+
+        @parallel
+        def total(x):
+            found = 0.0
+            for i in numba.prange(x.size):
+                found += x[i]
+            return found
+
+        @parallel
+        def norm(x):
+            found = 0.0
+            for i in numba.prange(x.size):
+                found += x[i] * x[i]
+            return math.sqrt(found)
+
+        @parallel
+        def each_matvec(a, x, out):
+            for i in numba.prange(out.shape[0]):
+                out[i] = a[i] @ x[i]
+
+        self.elementwise = {"vector_add": vector_add, "trig_identity": trig_identity, "selu": selu, "power_sum": power_sum}
+        self.integrate2d, self.mandelbrot, self.total, self.norm, self.each_matvec = (
+            integrate2d, mandelbrot, total, norm, each_matvec)
+
+    def versions(self, row):
+        kernel, name = row["kernel"], row["name"]
+
+        def into(function, empty):
+            def make(arrays):
+                out = empty(next(iter(arrays.values())))
+
+                def run():
+                    function(*arrays.values(), out)
+                    return out
+                return run
+            return make
+
+        if kernel in self.elementwise:
+            to_float = kernel == "trig_identity" and "_i64_" in name
+            yield "numba", into(self.elementwise[kernel], lambda a: np.empty(a.shape, np.float64 if to_float else a.dtype))
+        elif kernel == "integrate2d":
+            n = int(name.split("_")[1])
+            yield "numba", lambda _: lambda: self.integrate2d(n)
+        elif kernel == "mandelbrot":
+            resolution = int(name.rsplit("_", 1)[1])
+
+            def mandelbrot(_):
+                counts = np.empty((resolution, resolution), np.int32)
+
+                def run():
+                    self.mandelbrot(counts, 200)
+                    return counts
+                return run
+            yield "numba", mandelbrot
+        elif name.startswith("reduce_sum_f"):
+            yield "numba", lambda arrays: lambda: arrays["x"].dtype.type(self.total(arrays["x"]))
+        elif name.startswith("norm_2"):
+            yield "numba", lambda arrays: lambda: self.norm(arrays["x"])
+        elif "each_of" in name:
+            yield "numba", into(self.each_matvec, lambda a: np.empty(a.shape[:2], a.dtype))

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Hotplate's kernels beside the libraries that its users would run otherwise, at the sizes of their courses.
+
+usage: tests/bench/peers/run.py [--python PROGRAM] [--device cpu|cuda] [--long] [--all] [--only ROW] [--library NAME]
+                                [--check] [--save]
+  --python   the Python that has the libraries (default: the one that runs this): NumPy, and SciPy, Numba, JAX, CuPy,
+             PyTorch; each is compared with where it can be imported
+  --long     also what takes a processor of two cores many seconds (SVD 3000², integrate2d of 102400², 1e8 numbers)
+  --all      all rows of tests/bench/kernels, not only the courses'
+  --check    only compare the results
+  --save     keep the JSON in tests/bench/results
+
+Warm, same inputs, results compared before anything is timed, in turns. Kernel time on both sides, and end to end: a whole
+`hotplate run` from .npy files to .npy files beside load, compute and save in a Python that runs already. A ratio is how many
+times as fast as the peer we are, the median of the pairs' ratios. Needs the release build. On two cores about 2 minutes,
+with --long about 8. Let nothing else run meanwhile.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "kernels")]
+from report import commit, machine  # noqa: E402
+
+LIBRARIES = {"cpu": ("numpy", "numba", "jax", "torch"), "cuda": ("numba", "cupy", "jax", "torch")}
+COURSES = {
+    "cpu": ("vector_add_i32_4096", "vector_add_f32_5e7", "trig_identity_i64_1e7", "trig_identity_f32_1e7", "selu_f32_1e6",
+            "integrate2d_10240", "mandelbrot_2000", "matmul_f64_1000", "matmul_f32_3000_own_transpose", "power_sum_f32_1e7",
+            "batched_matvec_f32_150x100_by_10", "batched_matvec_f32_150x100_each_of_1000", "norm_2_f64_1e7", "svd_f64_1000"),
+    "cuda": ("vector_add_i32_4096", "trig_identity_f32_1e7", "selu_f32_1e6", "mandelbrot_2000", "matmul_f64_1000",
+             "matmul_f32_3000_own_transpose", "power_sum_f32_3e7", "batched_matvec_f32_150x100_by_10",
+             "batched_matvec_f32_150x100_each_of_1000", "norm_2_f64_3e7", "svd_f64_4096"),
+}
+LONG = ("vector_add_f32_1e8", "integrate2d_102400_naive", "integrate2d_102400_shared", "integrate2d_102400_fast", "svd_f64_3000",
+        "svd_f32_3000", "svd_f32_9000x1000")
+# On the CPU the variants of integrate2d are one path: one is enough.
+LONG_ON_CPU = [name for name in LONG if name not in ("integrate2d_102400_naive", "integrate2d_102400_shared")]
+PATIENCE_S = 30
+
+
+class Daemon:
+    """A daemon of its own folder, which reads inputs below `folder` itself."""
+
+    def __init__(self, program, device, folder):
+        self.folder = folder
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("HOTPLATE_")}
+        self.environment = environment | {"HOTPLATE_DIR": str(folder / "daemon")}
+        self.process = subprocess.Popen([program, "--name", "peers", "--device", device, "--log-file", str(folder / "log"),
+                                         "--path-root", str(folder)], env=self.environment, stdin=subprocess.DEVNULL)
+
+    def __enter__(self):
+        record, end = self.folder / "daemon/servers/peers.json", time.monotonic() + PATIENCE_S
+        while not record.exists():
+            if self.process.poll() is not None or time.monotonic() > end:
+                log = self.folder / "log"
+                self.__exit__()
+                raise SystemExit(f"run.py: the daemon does not start: {log.read_text()[-500:] if log.exists() else 'no log'}")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def beside(library, options, folder, settings, environment):
+    """The library's rows and facts; lines are told as they come."""
+    facts, rows = {}, []
+    process = subprocess.Popen([options.python, "-B", str(HERE / "side.py"), library, options.device, str(folder), json.dumps(settings)],
+                               stdout=subprocess.PIPE, text=True, env=environment)
+    for text in process.stdout:
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue  # a library's own words
+        if not isinstance(line, dict):
+            continue
+        if "row" not in line:
+            facts |= line
+            print(f"{library}: {' '.join(str(word) for word in line.values())}", flush=True)
+            continue
+        rows.append(line)
+        print(told(line), flush=True)
+    if process.wait() != 0:
+        facts["ended"] = f"exit {process.returncode}"
+        print(f"{library}: side.py ended with {process.returncode}", flush=True)
+    return facts, rows
+
+
+def told(line):
+    start = f"  {line['row']:42} {line.get('peer', ''):14}"
+    if "error" in line:
+        return f"{start} not compared: {line['error']}"
+    if not line["same"]:
+        return f"{start} DIFFERENT RESULTS: {line['difference']:.3g} apart, {line['tolerance']:.3g} allowed"
+    if "ratio" not in line:
+        return f"{start} the same, {line['difference']:.3g} apart"
+    return (f"{start} kernel {line['ours_ns'] / 1e6:10.4f} / {line['peer_ns'] / 1e6:10.4f} ms {line['ratio']:7.2f} x   end to end "
+            f"{line['ours_end_to_end_ns'] / 1e6:8.1f} / {line['peer_end_to_end_ns'] / 1e6:8.1f} ms {line['end_to_end_ratio']:6.2f} x")
+
+
+def table(rows):
+    """In Markdown, a row a kernel: ours, each peer's ratio, and whether we are as fast as the best of them."""
+    peers = list(dict.fromkeys(line["peer"] for line in rows))
+    lines = ["| what | ours | " + " | ".join(peers) + " | goal, beside the best | end to end, ours | "
+             + " | ".join(peers) + " |", "|---" * (4 + 2 * len(peers)) + "|"]
+    for name in dict.fromkeys(line["row"] for line in rows):
+        mine = {line["peer"]: line for line in rows if line["row"] == name}
+        first, least = next(iter(mine.values())), min(line["ratio"] for line in mine.values())
+
+        def ratios(key):
+            return " | ".join(f"{mine[peer][key]:.2f}" if peer in mine else "" for peer in peers)
+
+        met = "" if least >= first["goal"] else ", **missed**"
+        lines.append(f"| {name} | {first['ours_ns'] / 1e6:.3g} ms | {ratios('ratio')} | ≥ {first['goal']:g}{met} | "
+                     f"{first['ours_end_to_end_ns'] / 1e6:.3g} ms | {ratios('end_to_end_ratio')} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--library", action="append", default=[])
+    for flag in ("--long", "--all", "--check", "--save"):
+        parser.add_argument(flag, action="store_true")
+    options = parser.parse_args()
+    programs = ROOT / "build/release/bin"
+    for name in ("hotplate", "hotplated", "bench_kernels"):
+        if not (programs / name).exists():
+            raise SystemExit(f"run.py: no {programs / name}; build it: cmake --preset release && cmake --build --preset release")
+    wanted = list(options.only or ([] if options.all else COURSES[options.device]))
+    if options.long and wanted and not options.only:
+        wanted += LONG if options.device == "cuda" else LONG_ON_CPU
+    long = ["--long"] if options.long or set(wanted) & set(LONG) else []
+    settings = {"bench_kernels": [str(programs / "bench_kernels"), "--device", options.device, *long],
+                "hotplate": str(programs / "hotplate"), "rows": wanted, "check": options.check, "pairs": 7, "seconds": 0.6}
+    report = {"what": "hotplate beside peers", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "command": " ".join(sys.argv), "commit": commit(), "machine": machine(), "device": options.device,
+              "libraries": {}, "rows": []}
+    with tempfile.TemporaryDirectory(prefix="hotplate-peers-") as folder:
+        folder = pathlib.Path(folder)
+        with Daemon(str(programs / "hotplated"), options.device, folder) as daemon:
+            for library in options.library or LIBRARIES[options.device]:
+                facts, rows = beside(library, options, folder, settings, daemon.environment)
+                report["libraries"][library] = facts
+                report["rows"] += rows
+    measured = [line for line in report["rows"] if "ratio" in line]
+    if measured:
+        print("\n" + table(measured))
+    out = ROOT / ("tests/bench/results" if options.save else "build/bench")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"peers-{options.device}-{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}.json"
+    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(f"\nwritten to {path.relative_to(ROOT)}")
+    wrong = [line for line in report["rows"] if not line.get("same", True)]
+    return 1 if wrong or not report["rows"] else 0
+
+
+sys.exit(main())
