@@ -129,7 +129,7 @@ class Binder {
       Shape& shape = call_.outputs[i].shape;
       for (const Dimension& dimension : spec_.output_rules()[i].shape.dimensions) {
         if (dimension.kind == Dimension::Kind::kRest) {
-          shape.insert(shape.end(), rest_->sizes.begin(), rest_->sizes.end());
+          shape.insert(shape.end(), rest_.begin(), rest_.end());
         } else {
           shape.push_back(dimension.kind == Dimension::Kind::kNumber ? dimension.number
                                                                      : Find(symbols_, dimension.symbol)->size);
@@ -310,22 +310,33 @@ class Binder {
   }
 
   void MatchRest(std::size_t input, std::span<const std::int64_t> sizes) {
-    if (!rest_) {
-      rest_ = BoundRest{sizes, input};
-      return;
+    const bool broadcasts = spec_.input_rules()[input].shape.broadcasts;
+    for (const BoundRest& bound : rests_) {  // each, so that the one that does not fit is named
+      const bool fits = broadcasts ? BroadcastShape(bound.sizes, sizes).has_value()
+                                   : std::equal(bound.sizes.begin(), bound.sizes.end(), sizes.begin(), sizes.end());
+      if (!fits) return AddMisfit(bound, {sizes, input}, broadcasts);
     }
-    if (std::equal(rest_->sizes.begin(), rest_->sizes.end(), sizes.begin(), sizes.end())) return;
-    const Shape& whole = call_.inputs[input].shape;
-    const Shape& other = call_.inputs[rest_->input].shape;
-    std::string sentence = "shapes differ: " + InputName(rest_->input) + " is " + ToString(other) + ", " +
-                           InputName(input) + " is " + ToString(whole) + "; ";
-    if (rest_->sizes.size() == other.size() && sizes.size() == whole.size()) {
+    rests_.push_back({sizes, input});
+    rest_ = *BroadcastShape(rest_, sizes);  // shapes that are the same become that one
+  }
+
+  void AddMisfit(const BoundRest& bound, const BoundRest& other, bool broadcasts) {
+    const Shape &first = call_.inputs[bound.input].shape, &second = call_.inputs[other.input].shape;
+    const bool whole = bound.sizes.size() == first.size() && other.sizes.size() == second.size();
+    std::string sentence = broadcasts ? "shapes do not broadcast: " : "shapes differ: ";
+    sentence += InputName(bound.input) + " is " + ToString(first) + ", " + InputName(other.input) + " is " +
+                ToString(second) + "; ";
+    if (!whole) {
+      sentence += "expected " + InputName(bound.input) + " " + ShapeText(bound.input) + " and " +
+                  InputName(other.input) + " " + ShapeText(other.input);
+      sentence += broadcasts ? ", and in \"...\" " : " with the same \"...\"";
+    }
+    if (broadcasts) {
+      sentence += "sizes, counted from the last, must be the same or 1";
+    } else if (whole) {
       sentence += "both must be the same";
-    } else {
-      sentence += "expected " + InputName(rest_->input) + " " + ShapeText(rest_->input) + " and " + InputName(input) +
-                  " " + ShapeText(input) + " with the same \"...\"";
     }
-    Add("inputs." + InputName(input), sentence);
+    Add("inputs." + InputName(other.input), sentence);
   }
 
   const KernelSpec& spec_;
@@ -334,7 +345,8 @@ class Binder {
   std::vector<bool> usable_;  // by input: given, and of a size that can be reasoned about
   std::vector<BoundType> types_;
   std::vector<BoundSize> symbols_;
-  std::optional<BoundRest> rest_;
+  std::vector<BoundRest> rests_;
+  Shape rest_;  // what they become
   std::vector<FieldViolation> violations_;
   std::size_t count_ = 0;
 };

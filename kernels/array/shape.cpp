@@ -1,5 +1,7 @@
 #include "kernels/array/shape.h"
 
+#include <utility>
+
 namespace hotplate {
 
 std::string ToString(std::span<const std::int64_t> shape) {
@@ -35,6 +37,21 @@ std::optional<std::size_t> ByteSize(const Signature& signature) {
   std::size_t bytes = 0;
   if (!count || __builtin_mul_overflow(*count, SizeOf(signature.dtype), &bytes)) return std::nullopt;
   return bytes;
+}
+
+std::optional<Shape> BroadcastShape(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  Shape shape(a.begin(), a.end());
+  const std::size_t missing = a.size() - b.size();
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    std::int64_t& size = shape[missing + i];
+    if (size == 1) {
+      size = b[i];
+    } else if (b[i] != size && b[i] != 1) {
+      return std::nullopt;
+    }
+  }
+  return shape;
 }
 
 }  // namespace hotplate

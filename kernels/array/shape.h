@@ -39,4 +39,8 @@ std::optional<std::size_t> ElementCount(std::span<const std::int64_t> shape);
 // The number of bytes, or nothing where ElementCount has none or the bytes overflow.
 std::optional<std::size_t> ByteSize(const Signature& signature);
 
+// What two shapes become by NumPy's broadcasting: counted from the last, sizes are the same or one of them is 1, and
+// what one shape has not counts as 1. Nothing where they do not fit.
+std::optional<Shape> BroadcastShape(std::span<const std::int64_t> a, std::span<const std::int64_t> b);
+
 }  // namespace hotplate

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/broadcast.h"
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/multiversion.h"
 
@@ -81,6 +82,32 @@ HOTPLATE_INLINE void EachPlace(std::size_t begin, T* __restrict to, std::size_t 
     T* const out = to + piece;
 #pragma omp simd
     for (int i = 0; i < most; ++i) out[i] = at(first + static_cast<double>(i));
+  }
+}
+
+// to[i] = functor(one of a, one of b) for the output's elements from `begin` on, line by line.
+template <typename F, typename T>
+HOTPLATE_INLINE void BroadcastRange(const F& functor, const Broadcast& shape, const T* a, const T* b, std::size_t begin,
+                                    T* __restrict to, std::size_t count) {
+  const Broadcast::Axis inner = shape.axes[0];
+  std::size_t line = begin / inner.size, at = begin % inner.size;
+  for (std::size_t length; count > 0; count -= length, to += length, ++line, at = 0) {
+    length = std::min<std::size_t>(inner.size - at, count);
+    const Broadcast::Place place = shape.Line(line);
+    const T* const left = a + place.a + at * inner.a_step;
+    const T* const right = b + place.b + at * inner.b_step;
+    if (inner.a_step == 0) {
+      const T repeated = *left;
+#pragma omp simd
+      for (std::size_t i = 0; i < length; ++i) to[i] = functor(repeated, right[i]);
+    } else if (inner.b_step == 0) {
+      const T repeated = *right;
+#pragma omp simd
+      for (std::size_t i = 0; i < length; ++i) to[i] = functor(left[i], repeated);
+    } else {
+#pragma omp simd
+      for (std::size_t i = 0; i < length; ++i) to[i] = functor(left[i], right[i]);
+    }
   }
 }
 

@@ -39,6 +39,7 @@ Outcome CublasLt::Load(void* opened, CublasLt& functions) {
   take("cublasLtMatmulDescSetAttribute", functions.cublasLtMatmulDescSetAttribute);
   take("cublasLtMatrixLayoutCreate", functions.cublasLtMatrixLayoutCreate);
   take("cublasLtMatrixLayoutDestroy", functions.cublasLtMatrixLayoutDestroy);
+  take("cublasLtMatrixLayoutSetAttribute", functions.cublasLtMatrixLayoutSetAttribute);
   take("cublasLtMatmulPreferenceCreate", functions.cublasLtMatmulPreferenceCreate);
   take("cublasLtMatmulPreferenceDestroy", functions.cublasLtMatmulPreferenceDestroy);
   take("cublasLtMatmulPreferenceSetAttribute", functions.cublasLtMatmulPreferenceSetAttribute);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/broadcast.h"
 #include "kernels/cuda/launch.h"
 
 namespace hotplate::elementwise {
@@ -100,6 +101,37 @@ __global__ void __launch_bounds__(kBlockSize, kBlocks) Binary(F functor, const T
   if (blockIdx.x == 0 && tail < n) c[tail] = functor(a[tail], b[tail]);
 }
 
+// Of inputs that are broadcast: each thread finds the place of a pack's first element by division, and the others' by
+// counting on. Index: unsigned, and counts c's elements; 32 bits where they do, since 64-bit division is slow.
+template <int kWidth, typename Index, typename F, typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    BroadcastBinary(F functor, Broadcast shape, const T* a, const T* b, T* c, std::size_t n) {
+  const Index inner = static_cast<Index>(shape.axes[0].size);
+  const auto a_step = shape.axes[0].a_step, b_step = shape.axes[0].b_step;
+  const std::size_t stride = std::size_t{gridDim.x} * kBlockSize;
+  for (std::size_t i = std::size_t{blockIdx.x} * kBlockSize + threadIdx.x; i < (n + kWidth - 1) / kWidth; i += stride) {
+    const std::size_t first = i * kWidth;
+    Index line = static_cast<Index>(first) / inner, at = static_cast<Index>(first) - line * inner;
+    Broadcast::Place place = shape.Line(line);
+    const auto next = [&] {
+      const T result = functor(a[place.a + at * a_step], b[place.b + at * b_step]);
+      if (++at == inner) {
+        at = 0;
+        place = shape.Line(++line);
+      }
+      return result;
+    };
+    if (n - first >= kWidth) {
+      Pack<T, kWidth> out;
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) out.element[w] = next();
+      *reinterpret_cast<Pack<T, kWidth>*>(c + first) = out;
+    } else {
+      for (std::size_t last = first; last < n; ++last) c[last] = next();
+    }
+  }
+}
+
 // Elements that come from their index alone, in packs of 16 bytes. Where a functor has elements that are cheaper
 // together, it has a member
 //   template <int kWidth> void Several(std::uint64_t index, T (&y)[kWidth]) const
@@ -152,6 +184,21 @@ Outcome LaunchBinary(F functor, std::span<const T> a, std::span<const T> b, std:
                   b.data(), c.data(), n);
   }
   return Launch(context, Binary<1, F, T>, GridFor(n, kLoads / 2), kBlockSize, functor, a.data(), b.data(), c.data(), n);
+}
+
+// The same with inputs that are broadcast to c, which has elements.
+template <typename F, typename T>
+Outcome LaunchBroadcast(F functor, const Broadcast& shape, const T* a, const T* b, std::span<T> c,
+                        CudaContext& context) {
+  const std::size_t n = c.size();
+  constexpr int kWidth = 16 / sizeof(T);
+  if (!Aligned16(c.data())) {
+    return Launch(context, BroadcastBinary<1, std::uint64_t, F, T>, GridFor(n), kBlockSize, functor, shape, a, b,
+                  c.data(), n);
+  }
+  const auto kernel =
+      n <= UINT32_MAX ? BroadcastBinary<kWidth, std::uint32_t, F, T> : BroadcastBinary<kWidth, std::uint64_t, F, T>;
+  return Launch(context, kernel, GridFor(n, kWidth), kBlockSize, functor, shape, a, b, c.data(), n);
 }
 
 // y[i] = functor(i)

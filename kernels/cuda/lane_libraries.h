@@ -10,11 +10,13 @@
 
 namespace hotplate {
 
-// What a product's algorithm depends on. Scratch and arrays are always on multiples of 256 bytes.
+// What the algorithm of products that are made together depends on.
 struct ProductKey {
   std::uint64_t m = 0, n = 0, k = 0;
+  std::uint64_t count = 1, a_step = 1, b_step = 1;  // products; matrices from one to the next, 0: the same for all
   bool transpose_a = false, transpose_b = false;
   int dtype = 0, precision = 0;
+  std::uint32_t alignment = 0;  // of all matrices, in bytes
 
   auto operator<=>(const ProductKey&) const = default;
 };

@@ -1,8 +1,10 @@
 #include "kernels/matmul/matmul.h"
 
 #include <limits>
+#include <span>
 #include <string>
 
+#include "kernels/matmul/products.h"
 #include "kernels/spec.h"
 #include "kernels/status.h"
 
@@ -16,25 +18,30 @@ struct Sides {
   std::int64_t rows, columns;
 };
 
+// Of the matrices of a [..., rows, columns].
 Sides After(const Shape& shape, bool transposed) {
-  return transposed ? Sides{shape[1], shape[0]} : Sides{shape[0], shape[1]};
+  const std::int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  return transposed ? Sides{columns, rows} : Sides{rows, columns};
 }
 
+Sides Left(const BoundCall& call) { return After(call.Input("a").shape, call.Bool("transpose_a")); }
+Sides Right(const BoundCall& call) { return After(call.Input("b").shape, call.Bool("transpose_b")); }
+
 std::string Expected(const BoundCall& call) {
-  return std::string("expected a ") + (call.Bool("transpose_a") ? "[k, m]" : "[m, k]") + " and b " +
-         (call.Bool("transpose_b") ? "[n, k]" : "[k, n]");
+  return std::string("expected a [..., ") + (call.Bool("transpose_a") ? "k, m" : "m, k") + "] and b [..., " +
+         (call.Bool("transpose_b") ? "n, k]" : "k, n]");
 }
 
 absl::Status Shapes(BoundCall& call) {
   const Signature &a = call.Input("a"), &b = call.Input("b");
   std::vector<FieldViolation> violations;
   for (const auto& [name, array] : {std::pair<std::string, const Signature&>("a", a), {"b", b}}) {
-    if (array.shape.size() != 2) {
+    if (array.shape.size() < 2) {
       violations.push_back({"inputs." + name, "matmul: " + name + " is " + ToString(array.shape) +
                                                   ", which is not a matrix; " + Expected(call)});
       continue;
     }
-    for (const std::int64_t side : array.shape) {
+    for (const std::int64_t side : std::span(array.shape).last(2)) {
       if (side > kLongestSide) {
         violations.push_back({"inputs." + name, "matmul: " + name + " is " + ToString(array.shape) +
                                                     "; a side may have at most " + std::to_string(kLongestSide) +
@@ -48,12 +55,18 @@ absl::Status Shapes(BoundCall& call) {
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
 
-  const Sides left = After(a.shape, call.Bool("transpose_a")), right = After(b.shape, call.Bool("transpose_b"));
-  if (left.columns != right.rows) {
-    return InvalidField("inputs.b", "matmul: inner sizes differ: a is " + ToString(a.shape) + ", b is " +
-                                        ToString(b.shape) + "; " + Expected(call));
+  const std::string both = "a is " + ToString(a.shape) + ", b is " + ToString(b.shape) + "; ";
+  if (Left(call).columns != Right(call).rows) {
+    return InvalidField("inputs.b", "matmul: inner sizes differ: " + both + Expected(call));
   }
-  const Signature c{.dtype = a.dtype, .shape = {left.rows, right.columns}};
+  std::optional<Shape> shape = BroadcastShape(BatchOf(a.shape), BatchOf(b.shape));
+  if (!shape) {
+    return InvalidField("inputs.b", "matmul: batches do not broadcast: " + both +
+                                        "sizes before the last two, counted from the last, must be the same or 1");
+  }
+  shape->push_back(Left(call).rows);
+  shape->push_back(Right(call).columns);
+  const Signature c{.dtype = a.dtype, .shape = *std::move(shape)};
   const std::optional<std::size_t> bytes = ByteSize(c);
   if (!bytes || *bytes > kMaxArrayBytes) {
     return InvalidField("inputs.b", "matmul: the product would be " + ToString(c) + ", more than the " +
@@ -63,18 +76,22 @@ absl::Status Shapes(BoundCall& call) {
   return absl::OkStatus();
 }
 
-Cost CostOf(const BoundCall& call) {
-  const Signature &a = call.Input("a"), &b = call.Input("b");
-  const Sides left = After(a.shape, call.Bool("transpose_a")), right = After(b.shape, call.Bool("transpose_b"));
-  const double m = static_cast<double>(left.rows), k = static_cast<double>(left.columns);
-  const double n = static_cast<double>(right.columns);
-  return {.flop = 2 * m * n * k, .bytes = (m * k + k * n + m * n) * static_cast<double>(SizeOf(a.dtype))};
+// Matrices in the batch.
+double CountOf(const BoundCall& call) {
+  return static_cast<double>(ElementCount(BatchOf(call.outputs.front().shape)).value_or(0));
 }
 
-// The products, and each array packed, cleared or mirrored once.
+Cost CostOf(const BoundCall& call) {
+  const double m = static_cast<double>(Left(call).rows), k = static_cast<double>(Left(call).columns);
+  const double n = static_cast<double>(Right(call).columns);
+  return {.flop = 2 * m * n * k * CountOf(call),
+          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+}
+
+// The products, each array packed, cleared or mirrored once, and what a library does for each product beside that.
 double WorkBound(const BoundCall& call) {
   const Cost cost = CostOf(call);
-  return cost.flop + cost.bytes;
+  return cost.flop + cost.bytes + 500 * CountOf(call);
 }
 
 ParamSpec Transpose(const char* name, const char* docs) {
@@ -92,17 +109,22 @@ ParamSpec Transpose(const char* name, const char* docs) {
 KernelSpec Spec() {
   return KernelSpecBuilder("matmul", "c = a b, the matrix product")
       .Docs(
-          "Matrices only: a vector is given as [n, 1] or [1, n]. transpose_a and transpose_b take an input by its "
-          "transpose without copying it; a times its own transpose is recognised when both are the same array. "
-          "--precision tf32, bf16 or f16 lets a GPU multiply float32 inputs in that precision (sums stay float32); the "
-          "CPU has full precision only and refuses it. Cannot be interrupted once it runs.")
+          "Matrices and batches of them as numpy.matmul takes them: sizes before the last two follow NumPy "
+          "broadcasting, so that one b may serve a whole batch of a. A vector is given as [n, 1] or [1, n]. "
+          "transpose_a "
+          "and transpose_b take each matrix of an input by its transpose without copying it; a times its own transpose "
+          "is recognised when both are the same array. --precision tf32, bf16 or f16 lets a GPU multiply float32 "
+          "inputs "
+          "in that precision (sums stay float32); the CPU has full precision only and refuses it. Can be interrupted "
+          "between the products of a batch (on a GPU: while they are handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
-      .Param(Transpose("transpose_a", "use a's transpose: a is then [k, m]"))
-      .Param(Transpose("transpose_b", "use b's transpose: b is then [n, k]"))
-      .Input("a", "T", "m, k", "left factor")
-      .Input("b", "T", "k, n", "right factor")
-      .Output("c", "T", "m, n", "the product")
-      .CostModel("2 * m * n * k FLOP, (m * k + k * n + m * n) * sizeof(T) bytes: bound by arithmetic", CostOf)
+      .Param(Transpose("transpose_a", "use a's transpose: a is then [..., k, m]"))
+      .Param(Transpose("transpose_b", "use b's transpose: b is then [..., n, k]"))
+      .Input("a", "T", "broadcast ..., m, k", "left factor")
+      .Input("b", "T", "broadcast ..., k, n", "right factor")
+      .Output("c", "T", "..., m, n", "the product")
+      .CostModel("2 * m * n * k FLOP for each product; bytes: both inputs and the output once; bound by arithmetic",
+                 CostOf)
       .WorkBound(WorkBound)
       .Numerics(
           "|c - exact| at most (k + 2) * u * (|a| |b|), u = 2^-24 in float32 and 2^-53 in float64; "

@@ -4,13 +4,18 @@
 #include <cstring>
 
 #include "kernels/cpu/openblas_turn.h"
+#include "kernels/for_type.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/products.h"
 
 namespace hotplate::matmul {
 namespace {
 
 // Products with fewer multiplications than this run on one thread, as OpenBLAS itself would have it.
 constexpr double kSerialBelow = 262'144;
+
+// Of a batch of small products, one thread takes so many multiplications at a time; each product counts as some more.
+constexpr double kTogether = 1'000'000, kEachProduct = 1000;
 
 // What one product is, in BLAS's words. Sides fit in int: the spec sees to it.
 template <typename T>
@@ -56,16 +61,17 @@ void MirrorRows(T* c, std::size_t n, std::size_t begin, std::size_t end) {
   }
 }
 
+// On this thread alone without a context.
 template <typename T>
-void Multiply(const Product<T>& p, const Call& call, CpuContext& context) {
-  const hotplate_array &a = call.InputArray("a"), &b = call.InputArray("b");
-  if (p.n == 1) return Gemv(p.transpose_a, static_cast<int>(a.shape[0]), p.lda, p.a, p.b, p.c);
-  if (p.m == 1) return Gemv(!p.transpose_b, static_cast<int>(b.shape[0]), p.ldb, p.b, p.a, p.c);
-  if (p.a == p.b && p.m == p.n && p.transpose_a != p.transpose_b && a.shape[0] == b.shape[0]) {
+void Multiply(const Product<T>& p, CpuContext* context) {
+  if (p.n == 1) return Gemv(p.transpose_a, p.transpose_a ? p.k : p.m, p.lda, p.a, p.b, p.c);
+  if (p.m == 1) return Gemv(!p.transpose_b, p.transpose_b ? p.n : p.k, p.ldb, p.b, p.a, p.c);
+  if (p.a == p.b && p.m == p.n && p.transpose_a != p.transpose_b) {
     Syrk(p);
     const std::size_t n = static_cast<std::size_t>(p.n);
+    if (context == nullptr) return MirrorRows(p.c, n, 0, n);
     constexpr std::size_t kRows = 64;
-    context.ParallelChunks((n + kRows - 1) / kRows, 1, [=](std::size_t begin, std::size_t end) {
+    context->ParallelChunks((n + kRows - 1) / kRows, 1, [=](std::size_t begin, std::size_t end) {
       MirrorRows(p.c, n, begin * kRows, std::min(n, end * kRows));
     });
     return;
@@ -74,32 +80,51 @@ void Multiply(const Product<T>& p, const Call& call, CpuContext& context) {
 }
 
 template <typename T>
+Product<T> ProductAt(const Products& all, const Call& call, std::uint64_t index) {
+  const auto side = [](std::uint64_t size) { return static_cast<int>(size); };
+  const Broadcast::Place place = all.matrices.Element(index);
+  return {.a = call.Input<T>("a").data() + place.a * all.m * all.k,
+          .b = call.Input<T>("b").data() + place.b * all.k * all.n,
+          .c = call.Output<T>("c").data() + index * all.m * all.n,
+          .m = side(all.m),
+          .n = side(all.n),
+          .k = side(all.k),
+          .lda = side(all.transpose_a ? all.m : all.k),
+          .ldb = side(all.transpose_b ? all.k : all.n),
+          .transpose_a = all.transpose_a,
+          .transpose_b = all.transpose_b};
+}
+
+template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
-  const hotplate_array &a = call.InputArray("a"), &b = call.InputArray("b"), &c = call.OutputArray("c");
-  const Product<T> p{.a = static_cast<const T*>(a.data),
-                     .b = static_cast<const T*>(b.data),
-                     .c = static_cast<T*>(c.data),
-                     .m = static_cast<int>(c.shape[0]),
-                     .n = static_cast<int>(c.shape[1]),
-                     .k = static_cast<int>(a.shape[call.Bool("transpose_a") ? 0 : 1]),
-                     .lda = static_cast<int>(a.shape[1]),
-                     .ldb = static_cast<int>(b.shape[1]),
-                     .transpose_a = call.Bool("transpose_a"),
-                     .transpose_b = call.Bool("transpose_b")};
-  if (p.m == 0 || p.n == 0) return Outcome::Ok();
-  if (p.k == 0) {
+  const hotplate_array& c = call.OutputArray("c");
+  if (c.bytes == 0) return Outcome::Ok();
+  const Products all = ProductsOf(call);
+  if (all.k == 0) {
     std::memset(c.data, 0, c.bytes);
     return Outcome::Ok();
   }
-  const OpenBlasTurn turn(context, static_cast<double>(p.m) * p.n * p.k < kSerialBelow);
-  Multiply(p, call, context);
+  const bool small = all.multiplications() < kSerialBelow;
+  if (small && all.count > 1) {
+    const auto chunk = static_cast<std::size_t>(kTogether / (all.multiplications() + kEachProduct)) + 1;
+    const bool whole = context.ParallelChunks(all.count, chunk, [&](std::size_t begin, std::size_t end) {
+      const OpenBlasTurn turn(context, /*serial=*/true);
+      for (std::size_t i = begin; i < end; ++i) Multiply(ProductAt<T>(all, call, i), nullptr);
+    });
+    return whole ? Outcome::Ok() : Outcome::Cancelled();
+  }
+  for (std::uint64_t i = 0; i < all.count; ++i) {
+    if (context.cancelled()) return Outcome::Cancelled();
+    const OpenBlasTurn turn(context, small);
+    Multiply(ProductAt<T>(all, call, i), &context);
+  }
   return Outcome::Ok();
 }
 
 }  // namespace
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return call.InputType("a") == DType::kFloat32 ? Run<float>(call, context) : Run<double>(call, context);
+  return ForType<float, double>("matmul", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::matmul

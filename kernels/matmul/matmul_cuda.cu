@@ -64,12 +64,23 @@ Outcome MakeHandle(LaneLibraries& libraries) {
   return made;
 }
 
-Outcome MakeLayout(const CublasLt& blas, const Operand& operand, cudaDataType_t type, Layout& layout) {
+// Of `count` matrices, each `step` elements after the one before.
+Outcome MakeLayout(const CublasLt& blas, const Operand& operand, cudaDataType_t type, std::uint64_t count,
+                   std::uint64_t step, Layout& layout) {
   cublasLtMatrixLayout_t raw = nullptr;
   const Outcome made = FromBlas(
       blas, blas.cublasLtMatrixLayoutCreate(&raw, type, operand.rows, operand.columns, operand.leading()), "layout");
   layout = {raw, {blas.cublasLtMatrixLayoutDestroy}};
-  return made;
+  if (!made.ok() || count == 1) return made;
+  const auto matrices = static_cast<std::int32_t>(count);
+  const auto distance = static_cast<std::int64_t>(step);
+  const cublasStatus_t set =
+      blas.cublasLtMatrixLayoutSetAttribute(raw, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices, sizeof matrices);
+  if (const Outcome o = FromBlas(blas, set, "batch"); !o.ok()) return o;
+  return FromBlas(blas,
+                  blas.cublasLtMatrixLayoutSetAttribute(raw, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
+                                                        sizeof distance),
+                  "batch");
 }
 
 Outcome MakeDescriptor(const CublasLt& blas, const Product& product, const Types& types, Descriptor& descriptor) {
@@ -88,15 +99,10 @@ Outcome MakeDescriptor(const CublasLt& blas, const Product& product, const Types
                   "transpose");
 }
 
-Product Asked(const Call& call) {
-  return ProductOf(call.InputArray("a").shape, call.Bool("transpose_a"), call.InputArray("b").shape,
-                   call.Bool("transpose_b"));
-}
-
 // The library's own choice for a product with this workspace.
 Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t first,
                cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t result, std::size_t workspace_bytes,
-               cublasLtMatmulAlgo_t& chosen) {
+               std::uint32_t alignment, cublasLtMatmulAlgo_t& chosen) {
   const CublasLt& blas = libraries.blas;
   cublasLtMatmulPreference_t raw = nullptr;
   if (const Outcome o = FromBlas(blas, blas.cublasLtMatmulPreferenceCreate(&raw), "preference"); !o.ok()) return o;
@@ -104,6 +110,13 @@ Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, 
   const cublasStatus_t set = blas.cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                                        &workspace_bytes, sizeof workspace_bytes);
   if (const Outcome o = FromBlas(blas, set, "workspace"); !o.ok()) return o;
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    const cublasStatus_t aligned =
+        blas.cublasLtMatmulPreferenceSetAttribute(raw, attribute, &alignment, sizeof alignment);
+    if (const Outcome o = FromBlas(blas, aligned, "alignment"); !o.ok()) return o;
+  }
   cublasLtMatmulHeuristicResult_t algorithm{};
   int found = 0;
   const cublasStatus_t asked = blas.cublasLtMatmulAlgoGetHeuristic(libraries.blas_handle.get(), descriptor, first,
@@ -114,24 +127,29 @@ Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, 
   return Outcome::Ok();
 }
 
-// a and b in the type that they are multiplied in.
-Outcome Multiply(const ProductKey& key, const Product& product, const Types& types, const void* a, const void* b,
-                 void* c, const ScratchLayout& scratch, void* workspace, CudaContext& context) {
+// a and b in the type that they are multiplied in, at the first of `some`.
+Outcome Multiply(const ProductKey& key, const Product& product, const StridedProducts& some, const Types& types,
+                 const void* a, const void* b, void* c, const ScratchLayout& scratch, void* workspace,
+                 CudaContext& context) {
   LaneLibraries& libraries = context.libraries();
   const CublasLt& blas = libraries.blas;
   if (const Outcome o = MakeHandle(libraries); !o.ok()) return o;
   Descriptor descriptor;
   Layout first, second, result;
   if (const Outcome o = MakeDescriptor(blas, product, types, descriptor); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(blas, product.first, types.in, first); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(blas, product.second, types.in, second); !o.ok()) return o;
-  if (const Outcome o = MakeLayout(blas, product.result, types.out, result); !o.ok()) return o;
+  const std::uint64_t a_step = some.a_step * product.m * product.k, b_step = some.b_step * product.k * product.n;
+  if (const Outcome o = MakeLayout(blas, product.first, types.in, some.count, b_step, first); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(blas, product.second, types.in, some.count, a_step, second); !o.ok()) return o;
+  if (const Outcome o = MakeLayout(blas, product.result, types.out, some.count, product.m * product.n, result);
+      !o.ok()) {
+    return o;
+  }
 
   auto known = libraries.algorithms.find(key);
   if (known == libraries.algorithms.end()) {
     cublasLtMatmulAlgo_t chosen{};
     if (const Outcome o = Choose(libraries, descriptor.get(), first.get(), second.get(), result.get(),
-                                 scratch.workspace_bytes, chosen);
+                                 scratch.workspace_bytes, key.alignment, chosen);
         !o.ok()) {
       return o;
     }
@@ -154,36 +172,56 @@ Outcome Multiply(const ProductKey& key, const Product& product, const Types& typ
 }  // namespace
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits) {
-  return LayOutScratch(Asked(call), call.precision(), traits).bytes;
+  const std::uint64_t element = SizeOf(call.InputType("a"));
+  return LayOutScratch(call.InputArray("a").bytes / element, call.InputArray("b").bytes / element, call.precision(),
+                       traits)
+      .bytes;
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  const Product product = Asked(call);
   const hotplate_array& c = call.OutputArray("c");
-  if (product.m == 0 || product.n == 0) return Outcome::Ok();
-  if (product.k == 0) {  // the empty sum
+  if (c.bytes == 0) return Outcome::Ok();
+  const Products all = ProductsOf(call);
+  if (all.k == 0) {  // the empty sum
     return ToOutcome(cudaMemsetAsync(c.data, 0, c.bytes, context.stream()), "memset");
   }
-  const ScratchLayout scratch = LayOutScratch(product, call.precision(), context.traits());
+  const DType dtype = call.InputType("a");
+  const std::uint64_t element = SizeOf(dtype);
+  const std::uint64_t a_elements = call.InputArray("a").bytes / element,
+                      b_elements = call.InputArray("b").bytes / element;
+  const ScratchLayout scratch = LayOutScratch(a_elements, b_elements, call.precision(), context.traits());
   std::byte* const memory = call.scratch().data();
-  const void* a = call.InputArray("a").data;
-  const void* b = call.InputArray("b").data;
+  const auto* a = static_cast<const std::byte*>(call.InputArray("a").data);
+  const auto* b = static_cast<const std::byte*>(call.InputArray("b").data);
+  std::uint64_t in_element = element;
   if (call.precision() == HOTPLATE_PRECISION_BF16 || call.precision() == HOTPLATE_PRECISION_F16) {
     const auto round = call.precision() == HOTPLATE_PRECISION_BF16 ? RoundTo<__nv_bfloat16> : RoundTo<__half>;
     if (const Outcome o = round(call.Input<float>("a"), memory + scratch.a, context); !o.ok()) return o;
     if (const Outcome o = round(call.Input<float>("b"), memory + scratch.b, context); !o.ok()) return o;
     a = memory + scratch.a;
     b = memory + scratch.b;
+    in_element = 2;
   }
-  const DType dtype = call.InputType("a");
-  const ProductKey key{.m = product.m,
-                       .n = product.n,
-                       .k = product.k,
-                       .transpose_a = product.second.transpose,
-                       .transpose_b = product.first.transpose,
-                       .dtype = static_cast<int>(dtype),
-                       .precision = call.precision()};
-  return Multiply(key, product, TypesFor(dtype, call.precision()), a, b, c.data, scratch, memory, context);
+  const Product product = ProductOf(all);
+  return InStrides(all, kMostProducts, [&](const StridedProducts& some) {
+    if (context.CancelRequested()) return Outcome::Cancelled();
+    const std::byte* const first_a = a + some.first.a * all.m * all.k * in_element;
+    const std::byte* const first_b = b + some.first.b * all.k * all.n * in_element;
+    std::byte* const first_c = static_cast<std::byte*>(c.data) + some.first_c * all.m * all.n * element;
+    const ProductKey key{.m = product.m,
+                         .n = product.n,
+                         .k = product.k,
+                         .count = some.count,
+                         .a_step = some.a_step,
+                         .b_step = some.b_step,
+                         .transpose_a = all.transpose_a,
+                         .transpose_b = all.transpose_b,
+                         .dtype = static_cast<int>(dtype),
+                         .precision = call.precision(),
+                         .alignment = AlignmentOf(first_a, first_b, first_c)};
+    return Multiply(key, product, some, TypesFor(dtype, call.precision()), first_a, first_b, first_c, scratch, memory,
+                    context);
+  });
 }
 
 }  // namespace hotplate::matmul

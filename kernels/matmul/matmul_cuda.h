@@ -6,6 +6,7 @@
 #include "kernels/call.h"
 #include "kernels/cuda/grid.h"
 #include "kernels/cuda/traits.h"
+#include "kernels/matmul/products.h"
 
 namespace hotplate::matmul {
 
@@ -22,16 +23,27 @@ struct Product {
   Operand first, second, result;      // b, a, c
 };
 
-inline Product ProductOf(const std::int64_t* a_shape, bool transpose_a, const std::int64_t* b_shape, bool transpose_b) {
-  const auto size = [](std::int64_t side) { return static_cast<std::uint64_t>(side); };
-  Product product;
-  product.m = size(a_shape[transpose_a ? 1 : 0]);
-  product.k = size(a_shape[transpose_a ? 0 : 1]);
-  product.n = size(b_shape[transpose_b ? 0 : 1]);
-  product.first = {.rows = size(b_shape[1]), .columns = size(b_shape[0]), .transpose = transpose_b};
-  product.second = {.rows = size(a_shape[1]), .columns = size(a_shape[0]), .transpose = transpose_a};
-  product.result = {.rows = product.n, .columns = product.m, .transpose = false};
-  return product;
+inline Product ProductOf(const Products& all) {
+  return {.m = all.m,
+          .n = all.n,
+          .k = all.k,
+          .first = {.rows = all.transpose_b ? all.k : all.n,
+                    .columns = all.transpose_b ? all.n : all.k,
+                    .transpose = all.transpose_b},
+          .second = {.rows = all.transpose_a ? all.m : all.k,
+                     .columns = all.transpose_a ? all.k : all.m,
+                     .transpose = all.transpose_a},
+          .result = {.rows = all.n, .columns = all.m, .transpose = false}};
+}
+
+// Products that one call of the library is given: a batch of them is a dimension of its grids.
+inline constexpr std::uint64_t kMostProducts = 65'535;
+
+// The largest power of two, 256 at most, on whose multiples all of these addresses are.
+inline std::uint32_t AlignmentOf(const void* a, const void* b, const void* c) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
+                    reinterpret_cast<std::uintptr_t>(c) | kArenaAlignment;
+  return static_cast<std::uint32_t>(bits & -bits);
 }
 
 // Scratch: the library's workspace, then, for bf16 and f16, both inputs in that type.
@@ -39,14 +51,15 @@ struct ScratchLayout {
   std::uint64_t workspace_bytes = 0, a = 0, b = 0, bytes = 0;
 };
 
-inline ScratchLayout LayOutScratch(const Product& product, int precision, const CudaTraits& traits) {
+inline ScratchLayout LayOutScratch(std::uint64_t a_elements, std::uint64_t b_elements, int precision,
+                                   const CudaTraits& traits) {
   ScratchLayout layout;
   // What NVIDIA recommends: Hopper's and later kernels ask for more.
   layout.workspace_bytes = std::uint64_t{traits.compute_major >= 9 ? 32u : 8u} << 20;
   layout.a = layout.b = layout.bytes = layout.workspace_bytes;
   if (precision == HOTPLATE_PRECISION_BF16 || precision == HOTPLATE_PRECISION_F16) {
-    layout.b = layout.a + RoundUp(product.m * product.k * 2, kArenaAlignment);
-    layout.bytes = layout.b + RoundUp(product.k * product.n * 2, kArenaAlignment);
+    layout.b = layout.a + RoundUp(a_elements * 2, kArenaAlignment);
+    layout.bytes = layout.b + RoundUp(b_elements * 2, kArenaAlignment);
   }
   return layout;
 }

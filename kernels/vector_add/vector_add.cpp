@@ -6,26 +6,29 @@ namespace hotplate::vector_add {
 namespace {
 
 Cost CostOf(const BoundCall& call) {
-  const Signature& a = call.Input("a");
-  const double n = static_cast<double>(*ElementCount(a.shape));
-  return {.flop = n, .bytes = 3 * n * static_cast<double>(SizeOf(a.dtype))};
+  return {.flop = static_cast<double>(*ElementCount(call.outputs.front().shape)),
+          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
-double WorkBound(const BoundCall& call) { return CostOf(call).flop; }
+// The last axis may be short, and where each line along it begins is looked for anew.
+double WorkBound(const BoundCall& call) {
+  const bool same = call.Input("a").shape == call.Input("b").shape;
+  return (same ? 1 : 30) * static_cast<double>(*ElementCount(call.outputs.front().shape));
+}
 
 }  // namespace
 
 KernelSpec Spec() {
   return KernelSpecBuilder("vector_add", "c = a + b, element by element")
       .Docs(
-          "Both inputs have the same shape and dtype; there is no broadcasting. Integers wrap around on overflow, as "
-          "in "
-          "NumPy.")
+          "NumPy broadcasting: counted from the last, the sizes of a and b are the same or one of them is 1, and its "
+          "element is used for all; missing leading sizes count as 1, and a scalar goes with everything. Both have the "
+          "same dtype. Integers wrap around on overflow, as in NumPy.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
-      .Input("a", "T", "...", "first addend")
-      .Input("b", "T", "...", "second addend")
-      .Output("c", "T", "...", "the sum")
-      .CostModel("n FLOP, 3 * n * sizeof(T) bytes: bound by memory bandwidth", CostOf)
+      .Input("a", "T", "broadcast ...", "first addend")
+      .Input("b", "T", "broadcast ...", "second addend")
+      .Output("c", "T", "...", "the sum, of the shape that NumPy broadcasting makes of both")
+      .CostModel("n FLOP for n sums; bytes: both inputs and the output once; bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics("correctly rounded: the same bits as NumPy; deterministic")
       .Example("hotplate run vector_add a.npy b.npy -o c.npy")

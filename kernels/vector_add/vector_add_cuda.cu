@@ -1,4 +1,5 @@
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/for_type.h"
 #include "kernels/vector_add/vector_add.h"
 #include "kernels/vector_add/vector_add_functor.h"
 
@@ -7,24 +8,19 @@ namespace {
 
 template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
-  return elementwise::LaunchBinary(Add(), call.Input<T>("a"), call.Input<T>("b"), call.Output<T>("c"), context);
+  const std::span<const T> a = call.Input<T>("a"), b = call.Input<T>("b");
+  const std::span<T> c = call.Output<T>("c");
+  if (c.empty()) return Outcome::Ok();
+  const Broadcast shape = BroadcastOf(call.InputArray("a"), call.InputArray("b"), call.OutputArray("c"));
+  return shape.IsPlain() ? elementwise::LaunchBinary(Add(), a, b, c, context)
+                         : elementwise::LaunchBroadcast(Add(), shape, a.data(), b.data(), c, context);
 }
 
 }  // namespace
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  switch (call.InputType("a")) {
-    case DType::kFloat32:
-      return Run<float>(call, context);
-    case DType::kFloat64:
-      return Run<double>(call, context);
-    case DType::kInt32:
-      return Run<std::int32_t>(call, context);
-    case DType::kInt64:
-      return Run<std::int64_t>(call, context);
-    default:
-      return Outcome::Failed("no code for this dtype");
-  }
+  return ForType<float, double, std::int32_t, std::int64_t>("vector_add", call.InputType("a"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::vector_add

@@ -199,8 +199,10 @@ TEST(MatmulSpecTest, SaysWhatDoesNotFit) {
         .ToString();
   };
   EXPECT_THAT(message({3000, 3000}, {1000, 2}),
-              HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000, 2]; expected a [m, k] and b [k, n]"));
+              HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000, 2]; expected a [..., m, k] and b [..., k, n]"));
   EXPECT_THAT(message({3000, 3000}, {1000}), HasSubstr("b is [1000], which is not a matrix"));
+  EXPECT_THAT(message({2, 3, 4}, {3, 4, 5}),
+              HasSubstr("batches do not broadcast: a is [2, 3, 4], b is [3, 4, 5]; sizes before the last two"));
   EXPECT_THAT(message({3, 4}, {3, 4}, {{"transpose_a", true}, {"transpose_b", true}}),
               HasSubstr("expected a [k, m] and b [n, k]"));
   EXPECT_THAT(message({0x7fffffff, 1}, {1, 0x7fffffff}), HasSubstr("more than the"));

@@ -1,7 +1,9 @@
 // Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition.
 #include <cmath>
 #include <limits>
+#include <span>
 
+#include "tests/conformance/broadcasting.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
@@ -39,6 +41,24 @@ Case WithItself(const std::string& name, DType dtype, const Shape& shape, bool t
           .same_as = {{"b", "a"}}};
 }
 
+// A batch of [m, k] by one of [k, n], 9 by 5 by 7 or larger, with the batch's sizes in front.
+Case Batch(const std::string& name, DType dtype, const Shape& a_batch, const Shape& b_batch, bool transpose_a,
+           bool transpose_b, Sides sides = {9, 5, 7}) {
+  return {.name = std::string(Name(dtype)) + "_batch_" + name,
+          .params = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+          .inputs = [=](std::mt19937_64& random) {
+            Signature a = Stored(dtype, sides.m, sides.k, transpose_a),
+                      b = Stored(dtype, sides.k, sides.n, transpose_b);
+            a.shape.insert(a.shape.begin(), a_batch.begin(), a_batch.end());
+            b.shape.insert(b.shape.begin(), b_batch.begin(), b_batch.end());
+            std::map<std::string, TestArray> inputs;
+            inputs.emplace("a", TestArray(a));
+            inputs.emplace("b", TestArray(b));
+            for (auto& [input, array] : inputs) FillUniform(array, -1, 1, random);
+            return inputs;
+          }};
+}
+
 Case Special(DType dtype) {
   Case special = Product("nan_and_infinities", dtype, {40, 30, 35}, false, false);
   special.inputs = [random_inputs = special.inputs, dtype](std::mt19937_64& random) {
@@ -59,28 +79,23 @@ Case Special(DType dtype) {
 }
 
 template <typename T>
-Verdict Verify(const Executed& executed) {
-  const TestArray &a = executed.Input("a"), &b = executed.Input("b"), &c = executed.Output("c");
-  const bool transpose_a = executed.call.Bool("transpose_a"), transpose_b = executed.call.Bool("transpose_b");
-  const std::int64_t m = c.signature().shape[0], n = c.signature().shape[1];
-  const std::int64_t k = a.signature().shape[transpose_a ? 0 : 1];
-  const auto x = a.Elements<T>(), y = b.Elements<T>(), z = c.Elements<T>();
+void VerifyOne(const T* x, const T* y, const T* z, Sides sides, bool transpose_a, bool transpose_b, std::size_t index,
+               Verdict& verdict) {
+  const auto [m, k, n] = sides;
   const long double unit = std::is_same_v<T, float> ? 0x1p-24L : 0x1p-53L;
-
-  Verdict verdict;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       long double sum = 0, magnitude = 0;
       for (std::int64_t l = 0; l < k; ++l) {
-        const long double left = x[static_cast<std::size_t>(transpose_a ? l * m + i : i * k + l)];
-        const long double right = y[static_cast<std::size_t>(transpose_b ? j * k + l : l * n + j)];
+        const long double left = x[transpose_a ? l * m + i : i * k + l];
+        const long double right = y[transpose_b ? j * k + l : l * n + j];
         sum += left * right;
         magnitude += std::fabs(left * right);
       }
-      const long double got = z[static_cast<std::size_t>(i * n + j)];
+      const long double got = z[i * n + j];
       const auto describe = [&] {
-        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] = " + std::to_string(got) + " instead of " +
-               std::to_string(sum);
+        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] of product " + std::to_string(index) + " = " +
+               std::to_string(got) + " instead of " + std::to_string(sum);
       };
       if (std::isnan(sum)) {
         verdict.Add(std::isnan(got) ? 0 : 2, describe);
@@ -91,6 +106,24 @@ Verdict Verify(const Executed& executed) {
         verdict.Add(bound == 0 ? (got == 0 ? 0 : 2) : static_cast<double>(std::fabs(got - sum) / bound), describe);
       }
     }
+  }
+}
+
+template <typename T>
+Verdict Verify(const Executed& executed) {
+  const TestArray &a = executed.Input("a"), &b = executed.Input("b"), &c = executed.Output("c");
+  const Shape &a_shape = a.signature().shape, &b_shape = b.signature().shape, &c_shape = c.signature().shape;
+  const bool transpose_a = executed.call.Bool("transpose_a"), transpose_b = executed.call.Bool("transpose_b");
+  const Sides sides{c_shape[c_shape.size() - 2], a_shape[a_shape.size() - (transpose_a ? 2 : 1)], c_shape.back()};
+  const auto one = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
+  Verdict verdict;
+  if (c.size() == 0) return verdict;
+  const std::size_t count = c.size() / one(sides.m, sides.n);
+  const auto batch = [](const Shape& shape) { return std::span(shape).first(shape.size() - 2); };
+  for (std::size_t i = 0; i < count; ++i) {
+    VerifyOne(a.Elements<T>().data() + BroadcastPlace(batch(a_shape), batch(c_shape), i) * one(sides.m, sides.k),
+              b.Elements<T>().data() + BroadcastPlace(batch(b_shape), batch(c_shape), i) * one(sides.k, sides.n),
+              c.Elements<T>().data() + i * one(sides.m, sides.n), sides, transpose_a, transpose_b, i, verdict);
   }
   return verdict;
 }
@@ -115,6 +148,23 @@ std::vector<Case> MatmulCases() {
         cases.push_back(WithItself("square_with_itself" + suffix, dtype, {129, 129}, transpose_a, transpose_b));
       }
     }
+    // Small ones, some of them cut into chunks; large enough for threads each; none, and of nothing.
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        const std::string suffix = std::string(transpose_a ? "_t" : "_n") + (transpose_b ? "t" : "n");
+        cases.push_back(Batch("of_both" + suffix, dtype, {3, 2}, {3, 2}, transpose_a, transpose_b));
+        cases.push_back(Batch("by_one" + suffix, dtype, {3, 2}, {}, transpose_a, transpose_b));
+        cases.push_back(Batch("of_one" + suffix, dtype, {1}, {2, 4}, transpose_a, transpose_b));
+        cases.push_back(Batch("in_turn" + suffix, dtype, {2, 1, 3}, {5, 1}, transpose_a, transpose_b));
+        cases.push_back(Batch("large" + suffix, dtype, {2}, {2}, transpose_a, transpose_b, {70, 80, 60}));
+      }
+    }
+    cases.push_back(Batch("many", dtype, {1500}, {1500}, false, false));
+    cases.push_back(Batch("vectors", dtype, {4}, {4}, false, false, {6, 5, 1}));
+    cases.push_back(Batch("rows", dtype, {4}, {4}, false, true, {1, 5, 6}));
+    cases.push_back(Batch("none", dtype, {0}, {1}, false, false));
+    cases.push_back(Batch("nothing_to_add", dtype, {3}, {3}, false, false, {4, 0, 2}));
+    cases.push_back(WithItself("batch_by_own_transposes", dtype, {4, 30, 12}, false, true));
     cases.push_back(WithItself("by_own_transpose", dtype, {300, 120}, false, true));
     cases.push_back(WithItself("own_transpose_by", dtype, {300, 120}, true, false));
     cases.push_back(WithItself("small_by_own_transpose", dtype, {5, 3}, false, true));

@@ -1,8 +1,10 @@
-// Integers must be equal modulo 2^bits; floats within half a unit in the last place of the exact sum.
+// Elements by the definition of NumPy's broadcasting. Integers must be equal modulo 2^bits; floats within half a unit
+// in the last place of the exact sum.
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "tests/conformance/broadcasting.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
@@ -24,6 +26,36 @@ std::map<std::string, TestArray> Extremes(DType dtype) {
   return {{"a", std::move(a)}, {"b", std::move(b)}};
 }
 
+// Lines long and short, of one input or the other repeated; axes that are one to walk along, and that are not.
+struct ShapePair {
+  const char* name;
+  Shape a, b;
+};
+const ShapePair kBroadcasts[] = {
+    {"column_and_vector", {37, 1}, {29}},
+    {"vector_and_column", {29}, {37, 1}},
+    {"scalar_and_matrix", {}, {5, 7}},
+    {"vector_and_scalar", {1001}, {}},
+    {"one_and_scalar", {1, 1}, {}},
+    {"row_to_each", {11, 3}, {3}},
+    {"matrix_to_each", {2, 3, 4}, {3, 4}},
+    {"middle_of_each", {4, 1, 5}, {4, 3, 5}},
+    {"both_in_turn", {3, 1, 5, 1}, {4, 1, 6}},
+    {"eight_axes", {2, 1, 2, 1, 3, 1, 2, 1}, {1, 3, 1, 2, 1, 2, 1, 2}},
+    {"nothing", {1, 3}, {0, 1}},
+    {"nothing_of_one", {1}, {0}},
+    {"threads", {301, 1}, {1003}},
+};
+
+Case Sum(const std::string& name, DType dtype, const Shape& a_shape, const Shape& b_shape) {
+  return {.name = std::string(Name(dtype)) + "_" + name, .params = {}, .inputs = [=](std::mt19937_64& random) {
+            TestArray a({dtype, a_shape}), b({dtype, b_shape});
+            FillUniform(a, -1e6, 1e6, random);
+            FillUniform(b, -1, 1, random);
+            return std::map<std::string, TestArray>{{"a", std::move(a)}, {"b", std::move(b)}};
+          }};
+}
+
 template <typename T>
 double Error(T a, T b, T c) {
   if constexpr (std::is_integral_v<T>) {
@@ -31,20 +63,23 @@ double Error(T a, T b, T c) {
     const __int128 modulus = static_cast<__int128>(1) << (8 * sizeof(T));
     return difference % modulus == 0 ? 0 : std::numeric_limits<double>::infinity();
   } else {
-    const __float128 exact = static_cast<__float128>(a) + static_cast<__float128>(b);
+    // In double a sum of two floats is exact, or so near that it stays on the same side of what lies between two
+    // floats.
+    using Wide = std::conditional_t<std::is_same_v<T, float>, double, __float128>;
+    const Wide exact = static_cast<Wide>(a) + static_cast<Wide>(b);
     if (std::isnan(a) || std::isnan(b) || (std::isinf(a) && a == -b)) return std::isnan(c) ? 0 : 2;
     if (std::isinf(a) || std::isinf(b)) return c == a + b ? 0 : 2;
     // Everything from half a unit beyond the largest number on rounds to infinity.
     const T largest = std::numeric_limits<T>::max();
     if (std::isinf(c)) {
-      const __float128 half = static_cast<__float128>(largest - std::nextafter(largest, T(0))) / 2;
-      return (c > 0 ? exact : -exact) >= static_cast<__float128>(largest) + half ? 0 : 2;
+      const Wide half = static_cast<Wide>(largest - std::nextafter(largest, T(0))) / 2;
+      return (c > 0 ? exact : -exact) >= static_cast<Wide>(largest) + half ? 0 : 2;
     }
     const T magnitude = std::fabs(c);
     const T unit =
         magnitude == largest ? largest - std::nextafter(largest, T(0)) : std::nextafter(magnitude, largest) - magnitude;
-    const __float128 error = exact > c ? exact - c : c - exact;
-    return static_cast<double>(error / (static_cast<__float128>(unit) / 2));
+    const Wide error = exact > c ? exact - c : c - exact;
+    return static_cast<double>(error / (static_cast<Wide>(unit) / 2));
   }
 }
 
@@ -54,19 +89,14 @@ std::vector<Case> VectorAddCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
-      cases.push_back({.name = std::string(Name(dtype)) + "_" + shape.name,
-                       .params = {},
-                       .inputs = [signature = Signature{dtype, shape.shape}](std::mt19937_64& random) {
-                         TestArray a(signature), b(signature);
-                         FillUniform(a, -1e6, 1e6, random);
-                         FillUniform(b, -1, 1, random);
-                         return std::map<std::string, TestArray>{{"a", std::move(a)}, {"b", std::move(b)}};
-                       }});
+      cases.push_back(Sum(shape.name, dtype, shape.shape, shape.shape));
     }
+    for (const ShapePair& pair : kBroadcasts) cases.push_back(Sum(pair.name, dtype, pair.a, pair.b));
     cases.push_back({.name = std::string(Name(dtype)) + "_extremes", .params = {}, .inputs = [dtype](std::mt19937_64&) {
                        return Extremes(dtype);
                      }});
   }
+  cases.push_back(Sum("broadcast_larger_than_caches", DType::kFloat32, {4099, 1}, {2053}));
   return cases;
 }
 
@@ -76,10 +106,13 @@ Verdict VerifyVectorAdd(const Executed& executed) {
   WithType(a.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto x = a.Elements<T>(), y = b.Elements<T>(), z = c.Elements<T>();
+    const Shape &left = a.signature().shape, &right = b.signature().shape, &out = c.signature().shape;
     for (std::size_t i = 0; i < z.size(); ++i) {
-      verdict.Add(Error(x[i], y[i], z[i]), [&] {
-        return "c[" + std::to_string(i) + "] = " + std::to_string(z[i]) + " for " + std::to_string(x[i]) + " + " +
-               std::to_string(y[i]);
+      const T p = x[left == out ? i : BroadcastPlace(left, out, i)],
+              q = y[right == out ? i : BroadcastPlace(right, out, i)];
+      verdict.Add(Error(p, q, z[i]), [&] {
+        return "c[" + std::to_string(i) + "] = " + std::to_string(z[i]) + " for " + std::to_string(p) + " + " +
+               std::to_string(q);
       });
     }
   });

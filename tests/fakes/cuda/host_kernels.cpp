@@ -10,9 +10,11 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/broadcast.h"
 #include "kernels/cuda/kernel_side.h"
 #include "kernels/integrate2d/integrate2d_functor.h"
 #include "kernels/mandelbrot/mandelbrot_functor.h"
+#include "kernels/matmul/products.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {
@@ -63,10 +65,13 @@ template <typename T>
 Outcome Add(const Call& call, CudaContext& context) {
   const auto a = call.Input<T>("a"), b = call.Input<T>("b");
   const auto c = call.Output<T>("c");
-  return Launch("vector_add", context, [a, b, c] {
+  const Broadcast shape = BroadcastOf(call.InputArray("a"), call.InputArray("b"), call.OutputArray("c"));
+  return Launch("vector_add", context, [a, b, c, shape] {
     using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
-    for (std::size_t i = 0; i < c.size(); ++i)
-      c[i] = static_cast<T>(static_cast<Wrapping>(a[i]) + static_cast<Wrapping>(b[i]));
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      const Broadcast::Place at = shape.Element(i);
+      c[i] = static_cast<T>(static_cast<Wrapping>(a[at.a]) + static_cast<Wrapping>(b[at.b]));
+    }
   });
 }
 
@@ -195,22 +200,20 @@ Outcome Product(const Call& call, CudaContext& context) {
   const T* const a = call.Input<T>("a").data();
   const T* const b = call.Input<T>("b").data();
   const auto c = call.Output<T>("c");
-  const bool a_turned = call.Bool("transpose_a"), b_turned = call.Bool("transpose_b");
-  const auto* const a_sides = call.InputArray("a").shape;
-  const auto* const b_sides = call.InputArray("b").shape;
-  const std::int64_t rows = a_sides[a_turned ? 1 : 0], inner = a_sides[a_turned ? 0 : 1],
-                     columns = b_sides[b_turned ? 0 : 1];
+  const matmul::Products all = matmul::ProductsOf(call);
   auto* const sums = reinterpret_cast<T*>(call.scratch().data());
   return Launch("matmul", context, [=] {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < inner; ++k) {
-          sum += static_cast<double>(a[a_turned ? k * rows + i : i * inner + k]) *
-                 static_cast<double>(b[b_turned ? j * inner + k : k * columns + j]);
-        }
-        sums[i * columns + j] = static_cast<T>(sum);
+    for (std::size_t out = 0; out < c.size(); ++out) {
+      const std::uint64_t row = out / all.n % all.m, column = out % all.n;
+      const Broadcast::Place place = all.matrices.Element(out / (all.m * all.n));
+      const T* const left = a + place.a * all.m * all.k;
+      const T* const right = b + place.b * all.k * all.n;
+      double sum = 0;
+      for (std::uint64_t k = 0; k < all.k; ++k) {
+        sum += static_cast<double>(left[all.transpose_a ? k * all.m + row : row * all.k + k]) *
+               static_cast<double>(right[all.transpose_b ? column * all.k + k : k * all.n + column]);
       }
+      sums[out] = static_cast<T>(sum);
     }
     std::copy(sums, sums + c.size(), c.begin());
   });

@@ -81,5 +81,21 @@ TEST(ShapeTest, RefusesWhatCannotBeCounted) {
   EXPECT_FALSE(ByteSize({DType::kFloat64, {kHuge}}));
 }
 
+TEST(ShapeTest, BroadcastsAsNumPyDoes) {
+  const Shape shapes[][3] = {{{}, {}, {}},
+                             {{5}, {}, {5}},
+                             {{1}, {}, {1}},
+                             {{3, 1}, {4}, {3, 4}},
+                             {{4}, {3, 1}, {3, 4}},
+                             {{2, 1, 4}, {3, 1}, {2, 3, 4}},
+                             {{0, 1}, {1, 7}, {0, 7}},
+                             {{1}, {0}, {0}},
+                             {{2, 3}, {2, 3}, {2, 3}}};
+  for (const auto& [a, b, both] : shapes) EXPECT_EQ(BroadcastShape(a, b), both) << ToString(a) << ToString(b);
+  for (const auto& [a, b] : {std::pair<Shape, Shape>{{3}, {4}}, {{3, 4}, {4, 3}}, {{0}, {2}}, {{2, 3}, {2, 3, 1, 5}}}) {
+    EXPECT_FALSE(BroadcastShape(a, b)) << ToString(a) << ToString(b);
+  }
+}
+
 }  // namespace
 }  // namespace hotplate

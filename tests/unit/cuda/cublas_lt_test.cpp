@@ -36,6 +36,9 @@ TEST(CublasLtTest, TakesTheToolkitsOwn) {
   EXPECT_STREQ(blas.cublasLtGetStatusName(CUBLAS_STATUS_INVALID_VALUE), "CUBLAS_STATUS_INVALID_VALUE");
   cublasLtMatrixLayout_t layout = nullptr;
   ASSERT_EQ(blas.cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 4, 3, 4), CUBLAS_STATUS_SUCCESS);
+  const std::int32_t count = 7;
+  EXPECT_EQ(blas.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+            CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(blas.cublasLtMatrixLayoutDestroy(layout), CUBLAS_STATUS_SUCCESS);
   cublasLtMatmulDesc_t product = nullptr;
   ASSERT_EQ(blas.cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);

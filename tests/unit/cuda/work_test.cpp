@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/array/shape.h"
 #include "kernels/cuda/grid.h"
 #include "kernels/cuda/traits.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
@@ -377,9 +378,8 @@ TEST(MatmulProduct, MapsRowsToColumnsWithAndWithoutTransposes) {
           }
         }
       }
-      const std::int64_t a_shape[] = {transpose_a ? k : m, transpose_a ? m : k};
-      const std::int64_t b_shape[] = {transpose_b ? n : k, transpose_b ? k : n};
-      const matmul::Product product = matmul::ProductOf(a_shape, transpose_a, b_shape, transpose_b);
+      const matmul::Product product = matmul::ProductOf(
+          {.m = 3, .n = 5, .k = 4, .transpose_a = transpose_a, .transpose_b = transpose_b, .matrices = {}});
       EXPECT_EQ(product.m, 3u);
       EXPECT_EQ(product.n, 5u);
       EXPECT_EQ(product.k, 4u);
@@ -388,12 +388,62 @@ TEST(MatmulProduct, MapsRowsToColumnsWithAndWithoutTransposes) {
   }
 }
 
+// Each product of the batch, in order: the matrices of a and of b that InStrides has it made of.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Pairs(const matmul::Products& products, std::uint64_t most) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs;
+  const Outcome outcome = matmul::InStrides(products, most, [&](const matmul::StridedProducts& some) {
+    EXPECT_EQ(some.first_c, pairs.size());
+    EXPECT_GE(some.count, 1u);
+    EXPECT_LE(some.count, most);
+    for (std::uint64_t i = 0; i < some.count; ++i) {
+      pairs.emplace_back(some.first.a + i * some.a_step, some.first.b + i * some.b_step);
+    }
+    return Outcome::Ok();
+  });
+  EXPECT_TRUE(outcome.ok());
+  return pairs;
+}
+
+matmul::Products Batch(const Shape& a, const Shape& b, const Shape& c, bool transpose_a = false) {
+  return matmul::ProductsOf(a, b, c, transpose_a, /*transpose_b=*/false);
+}
+
+TEST(MatmulBatch, EachProductIsOfItsOwnMatrices) {
+  const matmul::Products products = Batch({2, 1, 3, 9, 4}, {5, 1, 4, 8}, {2, 5, 3, 9, 8});
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> expected;
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    for (std::uint64_t j = 0; j < 5; ++j) {
+      for (std::uint64_t k = 0; k < 3; ++k) expected.emplace_back(i * 3 + k, j);
+    }
+  }
+  EXPECT_EQ(products.count, 30u);
+  for (const std::uint64_t most : {1, 2, 3, 100}) EXPECT_EQ(Pairs(products, most), expected) << most;
+
+  const matmul::Products even = Batch({7, 3, 9, 4}, {7, 3, 4, 8}, {7, 3, 9, 8});
+  EXPECT_EQ(even.matrices.rank, 1) << "one call of the library does them all";
+  EXPECT_EQ(Pairs(even, 100).back(), std::pair(std::uint64_t{20}, std::uint64_t{20}));
+}
+
+TEST(MatmulBatch, WithOneRightFactorIsOneProduct) {
+  const matmul::Products one = Batch({7, 3, 9, 4}, {4, 8}, {7, 3, 9, 8});
+  EXPECT_EQ(one.count, 1u);
+  EXPECT_EQ(one.m, 7u * 3 * 9);
+  const matmul::Products transposed = Batch({7, 3, 4, 9}, {4, 8}, {7, 3, 9, 8}, true);
+  EXPECT_EQ(transposed.count, 21u) << "the rows of transposes do not follow each other";
+  EXPECT_EQ(Pairs(transposed, 100).back(), std::pair(std::uint64_t{20}, std::uint64_t{0}));
+  EXPECT_EQ(Batch({1 << 20, 1 << 12, 4}, {4, 1}, {1 << 20, 1 << 12, 1}).m, 4096u) << "a library counts in 32 bits";
+}
+
+TEST(MatmulBatch, AlignmentIsThatOfAllThree) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  EXPECT_EQ(matmul::AlignmentOf(at(4096), at(512), at(256)), 256u);
+  EXPECT_EQ(matmul::AlignmentOf(at(4096), at(512 + 24), at(256)), 8u);
+}
+
 TEST(MatmulScratch, HasRoomForRoundedInputs) {
-  const std::int64_t a_shape[] = {100, 7}, b_shape[] = {7, 50};
-  const matmul::Product product = matmul::ProductOf(a_shape, false, b_shape, false);
-  EXPECT_EQ(matmul::LayOutScratch(product, HOTPLATE_PRECISION_DEFAULT, kSmall).bytes, 8u << 20);
-  EXPECT_EQ(matmul::LayOutScratch(product, HOTPLATE_PRECISION_TF32, kLarge).bytes, 32u << 20);
-  const auto layout = matmul::LayOutScratch(product, HOTPLATE_PRECISION_BF16, kLarge);
+  EXPECT_EQ(matmul::LayOutScratch(700, 350, HOTPLATE_PRECISION_DEFAULT, kSmall).bytes, 8u << 20);
+  EXPECT_EQ(matmul::LayOutScratch(700, 350, HOTPLATE_PRECISION_TF32, kLarge).bytes, 32u << 20);
+  const auto layout = matmul::LayOutScratch(700, 350, HOTPLATE_PRECISION_BF16, kLarge);
   EXPECT_EQ(layout.a, 32u << 20);
   EXPECT_GE(layout.b - layout.a, 1400u);
   EXPECT_GE(layout.bytes - layout.b, 700u);

@@ -126,6 +126,41 @@ TEST(BindInputsTest, ShapesThatDiffer) {
                           "v [..., k] with the same \"...\""));
 }
 
+KernelSpec Broadcasting() {
+  return KernelSpecBuilder("blend", "")
+      .Type("T", {kF32})
+      .Input("a", "T", "broadcast ..., m")
+      .Input("b", "T", "broadcast ...")
+      .Input("c", "T", "broadcast ...")
+      .Output("o", "T", "..., m")
+      .Build();
+}
+
+TEST(BindInputsTest, ShapesThatBroadcast) {
+  const auto shape = [](const Shape& a, const Shape& b, const Shape& c) {
+    return Outputs(Broadcasting(), {{"a", {kF32, a}}, {"b", {kF32, b}}, {"c", {kF32, c}}}).at(0).shape;
+  };
+  EXPECT_EQ(shape({9}, {}, {}), (Shape{9}));
+  EXPECT_EQ(shape({9}, {}, {4, 2}), (Shape{4, 2, 9}));
+  EXPECT_EQ(shape({3, 1, 9}, {4}, {1, 1, 1}), (Shape{1, 3, 4, 9}));
+  EXPECT_EQ(shape({3, 1, 9}, {1, 0}, {}), (Shape{3, 0, 9}));
+}
+
+TEST(BindInputsTest, ShapesThatDoNotBroadcastAreNamedTwoAndTwo) {
+  const auto complaint = [](const Shape& a, const Shape& b, const Shape& c) {
+    return Complaints(Bind(Broadcasting(), {{"a", {kF32, a}}, {"b", {kF32, b}}, {"c", {kF32, c}}}));
+  };
+  EXPECT_THAT(
+      complaint({9}, {3, 4}, {4, 3}),
+      ElementsAre("inputs.c | blend: shapes do not broadcast: b is [3, 4], c is [4, 3]; sizes, counted from the "
+                  "last, must be the same or 1"));
+  EXPECT_THAT(
+      complaint({5, 9}, {}, {0}),
+      ElementsAre("inputs.c | blend: shapes do not broadcast: a is [5, 9], c is [0]; expected a [broadcast ..., "
+                  "m] and c [broadcast ...], and in \"...\" sizes, counted from the last, must be the same or "
+                  "1"));
+}
+
 TEST(BindInputsTest, ASymbolWithTwoSizes) {
   EXPECT_THAT(Complaints(Bind(Matvec(), {{"a", {kF32, {3000, 3000}}}, {"v", {kF32, {1000}}}})),
               ElementsAre("inputs.v | matvec: k is 3000 in a [3000, 3000] but 1000 in v [1000]; expected a [..., m, k] "

@@ -142,6 +142,8 @@ TEST_F(SpecDeathTest, NamesThatNothingDeterminesEndTheProcess) {
   EXPECT_DEATH(KernelSpecBuilder("k", "").Input("x", "T", "").Output("o", "int8", "").Build(), "unknown type \"T\"");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Input("x", "int8", "m,").Output("o", "int8", "").Build(), "unreadable shape");
   EXPECT_DEATH(Axpy().Input("x", "T", "...").Build(), "\"x\" is there twice");
+  EXPECT_DEATH(Axpy().Input("z", "T", "broadcast ...").Build(), "some inputs have \"broadcast ...\"");
+  EXPECT_DEATH(Axpy().Output("z", "T", "broadcast ...").Build(), "what the inputs become is");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Build(), "no output");
   EXPECT_DEATH(KernelSpecBuilder("Not a name", "").Output("o", "int8", "").Build(), "lower_snake");
 }

@@ -1,0 +1,85 @@
+// What is multiplied, for both back-ends: op(a) [m, k] by op(b) [k, n], once for each matrix of a batch. Standard
+// library only.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "kernels/broadcast.h"
+#include "kernels/call.h"
+
+namespace hotplate::matmul {
+
+// What is before an array's last two sizes.
+inline std::span<const std::int64_t> BatchOf(std::span<const std::int64_t> shape) {
+  return shape.first(shape.size() - 2);
+}
+
+struct Products {
+  std::uint64_t m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  std::uint64_t count = 1;  // of the batch
+  Broadcast matrices;       // its axes; steps and places count matrices
+
+  double multiplications() const { return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+};
+
+// Of shapes that the spec has accepted. Where the product has no element, its batch is not to be looked at.
+inline Products ProductsOf(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+                           std::span<const std::int64_t> c, bool transpose_a, bool transpose_b) {
+  const auto side = [](std::span<const std::int64_t> shape, std::size_t from_last) {
+    return static_cast<std::uint64_t>(shape[shape.size() - 1 - from_last]);
+  };
+  Products products{.m = side(c, 1),
+                    .n = side(c, 0),
+                    .k = side(a, transpose_a ? 1 : 0),
+                    .transpose_a = transpose_a,
+                    .transpose_b = transpose_b,
+                    .matrices = BroadcastOf(BatchOf(a), BatchOf(b), BatchOf(c))};
+  for (const std::int64_t axis : BatchOf(c)) products.count *= static_cast<std::uint64_t>(axis);
+  // Where one b serves all, the matrices of a, one below the other, are one.
+  const bool one_b = products.matrices.rank == 1 && products.matrices.axes[0].b_step == 0;
+  if (one_b && !products.transpose_a && products.m * products.count <= std::numeric_limits<std::int32_t>::max()) {
+    products.m *= products.count;
+    products.count = 1;
+    products.matrices = {};
+  }
+  return products;
+}
+
+inline Products ProductsOf(const Call& call) {
+  const auto shape = [](const hotplate_array& array) {
+    return std::span(array.shape, static_cast<std::size_t>(array.rank));
+  };
+  return ProductsOf(shape(call.InputArray("a")), shape(call.InputArray("b")), shape(call.OutputArray("c")),
+                    call.Bool("transpose_a"), call.Bool("transpose_b"));
+}
+
+// Products of matrices that lie at even distances: the next one of a and of b is a step further, of c the next.
+struct StridedProducts {
+  Broadcast::Place first;  // matrices
+  std::uint64_t first_c = 0;
+  std::uint64_t a_step = 1, b_step = 1;  // 0: the same for all
+  std::uint64_t count = 1;
+};
+
+// Calls each(StridedProducts), which returns an Outcome, for the whole batch in order, at most `most` products at once;
+// ends with the first that is not OK.
+template <typename Each>
+Outcome InStrides(const Products& products, std::uint64_t most, const Each& each) {
+  const Broadcast::Axis& inner = products.matrices.axes[0];
+  for (std::uint64_t done = 0; done < products.count;) {
+    const std::uint64_t left = inner.size - done % inner.size;
+    const StridedProducts some{.first = products.matrices.Element(done),
+                               .first_c = done,
+                               .a_step = inner.a_step,
+                               .b_step = inner.b_step,
+                               .count = left < most ? left : most};
+    if (const Outcome outcome = each(some); !outcome.ok()) return outcome;
+    done += some.count;
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace hotplate::matmul
