@@ -61,6 +61,27 @@ void FillUniform(TestArray& array, double low, double high, std::mt19937_64& ran
   });
 }
 
+Case OfX(const std::string& name, const Signature& x, double low, double high,
+         std::map<std::string, ParamValue> params) {
+  return {.name = std::string(Name(x.dtype)) + "_" + name,
+          .params = std::move(params),
+          .inputs = [=](std::mt19937_64& random) {
+            TestArray array(x);
+            FillUniform(array, low, high, random);
+            return std::map<std::string, TestArray>{{"x", std::move(array)}};
+          }};
+}
+
+Case OfX(const std::string& name, const Signature& x, const std::function<void(TestArray& x)>& fill,
+         std::map<std::string, ParamValue> params) {
+  return {
+      .name = std::string(Name(x.dtype)) + "_" + name, .params = std::move(params), .inputs = [=](std::mt19937_64&) {
+        TestArray array(x);
+        fill(array);
+        return std::map<std::string, TestArray>{{"x", std::move(array)}};
+      }};
+}
+
 std::vector<NamedShape> ElementwiseShapes(DType dtype) {
   std::vector<NamedShape> shapes = {{"empty", {0}},       {"scalar", {}},           {"n1", {1}},
                                     {"n33", {33}},        {"n1000", {1000}},        {"r3", {7, 11, 13}},

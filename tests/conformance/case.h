@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
@@ -96,20 +99,37 @@ std::span<const KernelSuite> KernelSuites();
 // Random elements between low and high (integers: rounded towards zero).
 void FillUniform(TestArray& array, double low, double high, std::mt19937_64& random);
 
-// Calls body with a value-initialised T of the dtype: int32, int64, float32 or float64.
+// Calls body with a value-initialised T: the one of the list that the dtype is of.
+template <typename First, typename... Others, typename Body>
+auto WithTypeOf(DType dtype, const Body& body) {
+  if (dtype == DTypeOf<First>()) return body(First{});
+  if constexpr (sizeof...(Others) > 0) {
+    return WithTypeOf<Others...>(dtype, body);
+  } else {
+    std::abort();
+  }
+}
+
+// The same for most kernels' types.
 template <typename Body>
 auto WithType(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::kInt32:
-      return body(std::int32_t{});
-    case DType::kInt64:
-      return body(std::int64_t{});
-    case DType::kFloat32:
-      return body(float{});
-    case DType::kFloat64:
-      return body(double{});
-    default:
-      std::abort();
+  return WithTypeOf<std::int32_t, std::int64_t, float, double>(dtype, body);
+}
+
+// A call with one input, x, of random elements between low and high, or as `fill` makes it.
+Case OfX(const std::string& name, const Signature& x, double low, double high,
+         std::map<std::string, ParamValue> params = {});
+Case OfX(const std::string& name, const Signature& x, const std::function<void(TestArray& x)>& fill,
+         std::map<std::string, ParamValue> params = {});
+
+// In front of the elements, which are more: those that go wrong first.
+template <typename T>
+void PutExtremes(std::span<T> elements) {
+  using Limits = std::numeric_limits<T>;
+  elements[0] = Limits::max(), elements[1] = Limits::lowest(), elements[2] = Limits::min();
+  if constexpr (std::is_floating_point_v<T>) {
+    elements[3] = Limits::quiet_NaN(), elements[4] = Limits::infinity(), elements[5] = -Limits::infinity();
+    elements[6] = Limits::denorm_min(), elements[7] = -Limits::denorm_min(), elements[8] = T(-0.0);
   }
 }
 

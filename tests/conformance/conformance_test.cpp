@@ -6,6 +6,7 @@
 
 #include "tests/conformance/backends.h"
 #include "tests/conformance/case.h"
+#include "tests/conformance/empty_arrays.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {
@@ -69,6 +70,36 @@ TEST_P(Conformance, WithinTheStatedBound) {
 
 INSTANTIATE_TEST_SUITE_P(All, Conformance, testing::ValuesIn(Instances()),
                          [](const testing::TestParamInfo<Instance>& one) { return one.param.Name(); });
+
+struct KernelOnBackend {
+  const KernelSuite* suite;
+  std::string backend;
+};
+
+std::vector<KernelOnBackend> KernelsOnBackends() {
+  std::vector<KernelOnBackend> all;
+  for (const KernelSuite& suite : KernelSuites()) {
+    for (const std::string& backend : BackendNames()) all.push_back({&suite, backend});
+  }
+  return all;
+}
+
+class EmptyArrays : public testing::TestWithParam<KernelOnBackend> {};
+
+TEST_P(EmptyArrays, AreTakenWhereverTheSpecTakesThem) {
+  const auto& [suite, name] = GetParam();
+  Backend& backend = BackendNamed(name);
+  if (backend.device == nullptr) {
+    ASSERT_TRUE(MayBeMissing(name)) << backend.why_not;
+    GTEST_SKIP() << backend.why_not;
+  }
+  EXPECT_EQ(TroubleWithEmptyArrays(*suite, *backend.device, *backend.lane), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EmptyArrays, testing::ValuesIn(KernelsOnBackends()),
+                         [](const testing::TestParamInfo<KernelOnBackend>& one) {
+                           return std::string(one.param.suite->kernel) + "_" + one.param.backend;
+                         });
 
 }  // namespace
 }  // namespace hotplate::conformance

@@ -63,6 +63,51 @@ inline std::function<std::string()> Describe(std::string what, std::size_t matri
   };
 }
 
+// A sum of products in long double. What a kernel makes of it is a NaN where it is one, the same infinity, or else off
+// by at most (terms + 2) u of the products' magnitudes.
+class SumOfProducts {
+ public:
+  void Add(long double left, long double right) {
+    sum_ += left * right;
+    magnitude_ += std::fabs(left * right);
+    ++terms_;
+  }
+
+  // `place`: what got is, for the message.
+  template <typename T, typename Place>
+  void Judge(Verdict& verdict, T got, const Place& place) const {
+    double error = 0;
+    if (std::isnan(sum_) || std::isinf(sum_)) {
+      error = got == sum_ || (std::isnan(sum_) && std::isnan(got)) ? 0 : 2;
+    } else {
+      const long double bound = static_cast<long double>(terms_ + 2) * UnitRoundoff<T>() * magnitude_;
+      error = InBounds(std::fabs(got - sum_), bound);
+    }
+    verdict.Add(error, [&] { return place() + " = " + std::to_string(got) + " instead of " + std::to_string(sum_); });
+  }
+
+ private:
+  long double sum_ = 0, magnitude_ = 0;
+  std::size_t terms_ = 0;
+};
+
+// A call with one input, a: matrices of random elements between -1 and 1, then changed by change(elements, n), n being
+// their columns. Floats.
+template <typename Change>
+Case OfMatrices(const std::string& name, DType dtype, const Shape& shape, std::map<std::string, ParamValue> params,
+                const Change& change) {
+  return {.name = std::string(Name(dtype)) + "_" + name,
+          .params = std::move(params),
+          .inputs = [=](std::mt19937_64& random) {
+            TestArray a({.dtype = dtype, .shape = shape});
+            FillUniform(a, -1, 1, random);
+            WithTypeOf<float, double>(dtype, [&](auto zero) {
+              change(a.Elements<decltype(zero)>(), static_cast<std::size_t>(shape.back()));
+            });
+            return std::map<std::string, TestArray>{{"a", std::move(a)}};
+          }};
+}
+
 // The columns of `q` (or rows, if `rows`) have length 1 and are orthogonal, to within `bound`.
 inline void AddOrthogonality(Verdict& verdict, const std::string& name, std::size_t index, const Matrix& q, bool rows,
                              long double bound) {

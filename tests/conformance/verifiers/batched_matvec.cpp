@@ -1,7 +1,7 @@
 // Products and their bound (k + 2) u (|a| |x|) in long double, straight from the definition.
-#include <cmath>
 #include <limits>
 
+#include "tests/conformance/matrices.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
@@ -20,15 +20,13 @@ Case Special(const std::string& name, DType dtype, const Shape& a_shape, std::in
   Case special = Products(name, dtype, a_shape, batch);
   special.inputs = [random_inputs = special.inputs, dtype](std::mt19937_64& random) {
     std::map<std::string, TestArray> inputs = random_inputs(random);
-    WithType(dtype, [&](auto zero) {
+    WithTypeOf<float, double>(dtype, [&](auto zero) {
       using T = decltype(zero);
-      if constexpr (std::is_floating_point_v<T>) {
-        const auto a = inputs.at("a").Elements<T>(), x = inputs.at("x").Elements<T>();
-        a[7] = std::numeric_limits<T>::infinity();
-        x[7] = 0;  // infinity times 0
-        x[40 + 11] = std::numeric_limits<T>::quiet_NaN();
-        x[80 + 3] = -std::numeric_limits<T>::infinity();
-      }
+      const auto a = inputs.at("a").Elements<T>(), x = inputs.at("x").Elements<T>();
+      a[7] = std::numeric_limits<T>::infinity();
+      x[7] = 0;  // infinity times 0
+      x[40 + 11] = std::numeric_limits<T>::quiet_NaN();
+      x[80 + 3] = -std::numeric_limits<T>::infinity();
     });
     return inputs;
   };
@@ -43,29 +41,13 @@ Verdict Verify(const Executed& executed) {
   const auto k = static_cast<std::size_t>(x.signature().shape[1]);
   const std::size_t step = a.signature().shape.size() == 3 ? m * k : 0;
   const auto matrix = a.Elements<T>(), vectors = x.Elements<T>(), products = y.Elements<T>();
-  const long double unit = std::is_same_v<T, float> ? 0x1p-24L : 0x1p-53L;
   Verdict verdict;
   for (std::size_t b = 0; b < batch; ++b) {
     for (std::size_t i = 0; i < m; ++i) {
-      long double sum = 0, magnitude = 0;
-      for (std::size_t l = 0; l < k; ++l) {
-        const long double term = static_cast<long double>(matrix[b * step + i * k + l]) * vectors[b * k + l];
-        sum += term;
-        magnitude += std::fabs(term);
-      }
-      const long double got = products[b * m + i];
-      const auto describe = [&] {
-        return "y[" + std::to_string(b) + ", " + std::to_string(i) + "] = " + std::to_string(got) + " instead of " +
-               std::to_string(sum);
-      };
-      if (std::isnan(sum)) {
-        verdict.Add(std::isnan(got) ? 0 : 2, describe);
-      } else if (std::isinf(sum)) {
-        verdict.Add(got == sum ? 0 : 2, describe);
-      } else {
-        const long double bound = static_cast<long double>(k + 2) * unit * magnitude;
-        verdict.Add(bound == 0 ? (got == 0 ? 0 : 2) : static_cast<double>(std::fabs(got - sum) / bound), describe);
-      }
+      SumOfProducts sum;
+      for (std::size_t l = 0; l < k; ++l) sum.Add(matrix[b * step + i * k + l], vectors[b * k + l]);
+      sum.Judge(verdict, products[b * m + i],
+                [&] { return "y[" + std::to_string(b) + ", " + std::to_string(i) + "]"; });
     }
   }
   return verdict;
@@ -95,7 +77,8 @@ std::vector<Case> BatchedMatvecCases() {
 }
 
 Verdict VerifyBatchedMatvec(const Executed& executed) {
-  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
+                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance

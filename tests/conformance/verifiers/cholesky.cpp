@@ -10,23 +10,17 @@ namespace {
 // Positive definite: random off the diagonal, and a diagonal that is larger than what is beside it together. With
 // `upper`, that is what stands above the diagonal, where nobody looks.
 Case Definite(const std::string& name, DType dtype, const Shape& shape, double upper = 0) {
-  return {.name = std::string(Name(dtype)) + "_" + name, .params = {}, .inputs = [=](std::mt19937_64& random) {
-            TestArray a({.dtype = dtype, .shape = shape});
-            FillUniform(a, -1, 1, random);
-            const auto n = static_cast<std::size_t>(shape.back());
-            WithType(dtype, [&](auto zero) {
-              const auto elements = a.Elements<decltype(zero)>();
-              for (std::size_t at = 0; at < elements.size(); ++at) {
-                const std::size_t i = at / n % n, j = at % n, transposed = at - i * n - j + j * n + i;
-                if (i == j) elements[at] = static_cast<decltype(zero)>(static_cast<double>(n) * 0.6 + 0.5);
-                if (j > i) elements[transposed] = elements[at];
-              }
-              for (std::size_t at = 0; upper != 0 && at < elements.size(); ++at) {
-                if (at % n > at / n % n) elements[at] = static_cast<decltype(zero)>(upper);
-              }
-            });
-            return std::map<std::string, TestArray>{{"a", std::move(a)}};
-          }};
+  return OfMatrices(name, dtype, shape, {}, [=](auto elements, std::size_t n) {
+    using T = typename decltype(elements)::value_type;
+    for (std::size_t at = 0; at < elements.size(); ++at) {
+      const std::size_t i = at / n % n, j = at % n, transposed = at - i * n - j + j * n + i;
+      if (i == j) elements[at] = static_cast<T>(static_cast<double>(n) * 0.6 + 0.5);
+      if (j > i) elements[transposed] = elements[at];
+    }
+    for (std::size_t at = 0; upper != 0 && at < elements.size(); ++at) {
+      if (at % n > at / n % n) elements[at] = static_cast<T>(upper);
+    }
+  });
 }
 
 template <typename T>
@@ -77,7 +71,8 @@ std::vector<Case> CholeskyCases() {
 }
 
 Verdict VerifyCholesky(const Executed& executed) {
-  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
+                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance

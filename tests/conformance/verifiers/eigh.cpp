@@ -14,24 +14,15 @@ enum class Kind { kRandom, kGarbageAbove, kIdentity };
 
 Case Symmetric(const std::string& name, DType dtype, const Shape& shape, const std::string& compute,
                Kind kind = Kind::kRandom) {
-  return {.name = std::string(Name(dtype)) + "_" + compute + "_" + name,
-          .params = {{"compute", compute}},
-          .inputs = [=](std::mt19937_64& random) {
-            TestArray a({.dtype = dtype, .shape = shape});
-            FillUniform(a, -1, 1, random);
-            const auto n = static_cast<std::size_t>(shape.back());
-            WithType(dtype, [&](auto zero) {
-              using T = decltype(zero);
-              const auto elements = a.Elements<T>();
-              for (std::size_t at = 0; at < elements.size(); ++at) {
-                const std::size_t i = at / n % n, j = at % n, transposed = at - i * n - j + j * n + i;
-                if (kind == Kind::kIdentity) elements[at] = i == j ? 1 : 0;
-                if (kind == Kind::kGarbageAbove && j > i) elements[at] = std::numeric_limits<T>::quiet_NaN();
-                if (kind == Kind::kRandom && j > i) elements[transposed] = elements[at];
-              }
-            });
-            return std::map<std::string, TestArray>{{"a", std::move(a)}};
-          }};
+  return OfMatrices(compute + "_" + name, dtype, shape, {{"compute", compute}}, [=](auto elements, std::size_t n) {
+    using T = typename decltype(elements)::value_type;
+    for (std::size_t at = 0; at < elements.size(); ++at) {
+      const std::size_t i = at / n % n, j = at % n, transposed = at - i * n - j + j * n + i;
+      if (kind == Kind::kIdentity) elements[at] = i == j ? 1 : 0;
+      if (kind == Kind::kGarbageAbove && j > i) elements[at] = std::numeric_limits<T>::quiet_NaN();
+      if (kind == Kind::kRandom && j > i) elements[transposed] = elements[at];
+    }
+  });
 }
 
 template <typename T>
@@ -96,7 +87,8 @@ std::vector<Case> EighCases() {
 }
 
 Verdict VerifyEigh(const Executed& executed) {
-  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
+                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance

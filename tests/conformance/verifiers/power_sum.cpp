@@ -8,21 +8,17 @@
 namespace hotplate::conformance {
 namespace {
 
-std::map<std::string, TestArray> PowerSumSpecial(DType dtype) {
-  TestArray x({.dtype = dtype, .shape = {24}});
-  WithType(dtype, [&](auto zero) {
+void FillSpecial(TestArray& x) {
+  WithType(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Limits = std::numeric_limits<T>;
     const std::span<T> elements = x.Elements<T>();
     for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<T>(static_cast<int>(i) - 10);
-    elements[0] = Limits::max(), elements[1] = Limits::lowest(), elements[2] = Limits::min();
+    PutExtremes(elements);
     if constexpr (std::is_floating_point_v<T>) {
-      elements[3] = Limits::quiet_NaN(), elements[4] = Limits::infinity(), elements[5] = -Limits::infinity();
-      elements[6] = Limits::denorm_min(), elements[7] = T(-0.5), elements[8] = std::sqrt(Limits::max()) / 2;
-      elements[9] = -elements[8], elements[14] = T(-1);
+      elements[9] = T(-0.5), elements[14] = T(-1), elements[15] = std::sqrt(std::numeric_limits<T>::max()) / 2;
+      elements[16] = -elements[15];
     }
   });
-  return {{"x", std::move(x)}};
 }
 
 template <typename T>
@@ -49,17 +45,9 @@ std::vector<Case> PowerSumCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
-      cases.push_back({.name = std::string(Name(dtype)) + "_" + shape.name,
-                       .params = {},
-                       .inputs = [signature = Signature{dtype, shape.shape}](std::mt19937_64& random) {
-                         TestArray x(signature);
-                         FillUniform(x, -1e4, 1e4, random);
-                         return std::map<std::string, TestArray>{{"x", std::move(x)}};
-                       }});
+      cases.push_back(OfX(shape.name, {dtype, shape.shape}, -1e4, 1e4));
     }
-    cases.push_back({.name = std::string(Name(dtype)) + "_special", .params = {}, .inputs = [dtype](std::mt19937_64&) {
-                       return PowerSumSpecial(dtype);
-                     }});
+    cases.push_back(OfX("special", {dtype, {24}}, FillSpecial));
   }
   // The course's: x = 0 … 9 in int64.
   cases.push_back({.name = "ten", .params = {}, .inputs = [](std::mt19937_64&) {

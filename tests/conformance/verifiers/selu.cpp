@@ -12,21 +12,16 @@ namespace {
 // Of 2^-24 or 2^-53, relative.
 constexpr double kBound = 12;
 
-std::map<std::string, TestArray> Special(DType dtype) {
-  TestArray x({.dtype = dtype, .shape = {40}});
-  WithType(dtype, [&](auto zero) {
+void FillSpecial(TestArray& x) {
+  WithType(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Limits = std::numeric_limits<T>;
     const std::span<T> elements = x.Elements<T>();
     for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<T>(10 - static_cast<int>(i));
-    elements[0] = Limits::max(), elements[1] = Limits::lowest(), elements[2] = Limits::min();
+    PutExtremes(elements);
     if constexpr (std::is_floating_point_v<T>) {
-      elements[3] = Limits::quiet_NaN(), elements[4] = Limits::infinity(), elements[35] = -Limits::infinity();
-      elements[6] = Limits::denorm_min(), elements[7] = -Limits::denorm_min(), elements[8] = T(-0.0);
       elements[9] = T(-1e-20), elements[10] = T(-0x1p-23), elements[11] = T(-88), elements[12] = T(-104);
     }
   });
-  return {{"x", std::move(x)}};
 }
 
 template <typename T, typename F>
@@ -64,18 +59,10 @@ std::vector<Case> SeluCases() {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     const auto random_case = [&](const std::string& name, const Shape& shape, std::map<std::string, ParamValue> params,
                                  double range = 12) {
-      cases.push_back({.name = std::string(Name(dtype)) + "_" + name,
-                       .params = std::move(params),
-                       .inputs = [signature = Signature{dtype, shape}, range](std::mt19937_64& random) {
-                         TestArray x(signature);
-                         FillUniform(x, -range, range, random);
-                         return std::map<std::string, TestArray>{{"x", std::move(x)}};
-                       }});
+      cases.push_back(OfX(name, {dtype, shape}, -range, range, std::move(params)));
     };
     const auto special_case = [&](const std::string& name, std::map<std::string, ParamValue> params) {
-      cases.push_back({.name = std::string(Name(dtype)) + "_" + name,
-                       .params = std::move(params),
-                       .inputs = [dtype](std::mt19937_64&) { return Special(dtype); }});
+      cases.push_back(OfX(name, {dtype, {40}}, FillSpecial, std::move(params)));
     };
     for (const NamedShape& shape : ElementwiseShapes(dtype)) random_case(shape.name, shape.shape, {});
     random_case("other_parameters", {777}, {{"alpha", -0.25}, {"lambda", 3.5}});

@@ -15,7 +15,7 @@ Case System(const std::string& name, DType dtype, const Shape& a_shape, const Sh
             FillUniform(a, -1, 1, random);
             FillUniform(b, -1, 1, random);
             const auto n = static_cast<std::size_t>(a_shape.back());
-            WithType(dtype, [&](auto zero) {
+            WithTypeOf<float, double>(dtype, [&](auto zero) {
               using T = decltype(zero);
               const auto elements = a.Elements<T>();
               // A zero in the corner, and a last row that would be the first to be taken.
@@ -23,9 +23,7 @@ Case System(const std::string& name, DType dtype, const Shape& a_shape, const Sh
                 if (at % (n * n) == 0) elements[at] = 0;
                 if (at / n % n == n - 1) elements[at] *= 10;
               }
-              if constexpr (std::is_floating_point_v<T>) {
-                if (nan) b.Elements<T>()[2] = std::numeric_limits<T>::quiet_NaN();
-              }
+              if (nan) b.Elements<T>()[2] = std::numeric_limits<T>::quiet_NaN();
             });
             return std::map<std::string, TestArray>{{"a", std::move(a)}, {"b", std::move(b)}};
           }};
@@ -92,7 +90,8 @@ std::vector<Case> SolveCases() {
 }
 
 Verdict VerifySolve(const Executed& executed) {
-  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
+                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance

@@ -13,20 +13,12 @@ enum class Kind { kRandom, kRankTwo, kZero };
 
 Case Decomposition(const std::string& name, DType dtype, const Shape& shape, const std::string& compute,
                    Kind kind = Kind::kRandom) {
-  return {.name = std::string(Name(dtype)) + "_" + compute + "_" + name,
-          .params = {{"compute", compute}},
-          .inputs = [=](std::mt19937_64& random) {
-            TestArray a({.dtype = dtype, .shape = shape});
-            FillUniform(a, -1, 1, random);
-            const auto n = static_cast<std::size_t>(shape.back());
-            WithType(dtype, [&](auto zero) {
-              const auto elements = a.Elements<decltype(zero)>();
-              for (std::size_t at = 0; kind != Kind::kRandom && at < elements.size(); ++at) {
-                elements[at] = kind == Kind::kZero ? 0 : static_cast<decltype(zero)>(at / n + 2 * (at % n));
-              }
-            });
-            return std::map<std::string, TestArray>{{"a", std::move(a)}};
-          }};
+  return OfMatrices(compute + "_" + name, dtype, shape, {{"compute", compute}}, [=](auto elements, std::size_t n) {
+    using T = typename decltype(elements)::value_type;
+    for (std::size_t at = 0; kind != Kind::kRandom && at < elements.size(); ++at) {
+      elements[at] = kind == Kind::kZero ? 0 : static_cast<T>(at / n + 2 * (at % n));
+    }
+  });
 }
 
 template <typename T>
@@ -105,7 +97,8 @@ std::vector<Case> SvdCases() {
 }
 
 Verdict VerifySvd(const Executed& executed) {
-  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
+                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance

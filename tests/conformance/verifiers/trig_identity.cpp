@@ -11,20 +11,13 @@ namespace {
 // Of 2^-24 or 2^-53.
 constexpr double kBound = 16;
 
-std::map<std::string, TestArray> Special(DType dtype) {
-  TestArray x({.dtype = dtype, .shape = {40}});
-  WithType(dtype, [&](auto zero) {
+void FillSpecial(TestArray& x) {
+  WithType(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Limits = std::numeric_limits<T>;
     const std::span<T> elements = x.Elements<T>();
     for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<T>(i * i * i * 7919);
-    elements[0] = Limits::max(), elements[1] = Limits::lowest(), elements[2] = Limits::min();
-    if constexpr (std::is_floating_point_v<T>) {
-      elements[3] = Limits::quiet_NaN(), elements[4] = Limits::infinity(), elements[35] = -Limits::infinity();
-      elements[6] = Limits::denorm_min(), elements[7] = T(-0.0);
-    }
+    PutExtremes(elements);
   });
-  return {{"x", std::move(x)}};
 }
 
 template <typename T, typename F>
@@ -53,17 +46,9 @@ std::vector<Case> TrigIdentityCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
-      cases.push_back({.name = std::string(Name(dtype)) + "_" + shape.name,
-                       .params = {},
-                       .inputs = [signature = Signature{dtype, shape.shape}](std::mt19937_64& random) {
-                         TestArray x(signature);
-                         FillUniform(x, -1e5, 1e5, random);
-                         return std::map<std::string, TestArray>{{"x", std::move(x)}};
-                       }});
+      cases.push_back(OfX(shape.name, {dtype, shape.shape}, -1e5, 1e5));
     }
-    cases.push_back({.name = std::string(Name(dtype)) + "_special", .params = {}, .inputs = [dtype](std::mt19937_64&) {
-                       return Special(dtype);
-                     }});
+    cases.push_back(OfX("special", {dtype, {40}}, FillSpecial));
   }
   return cases;
 }

@@ -39,6 +39,7 @@
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 #include "tests/conformance/bad_data.h"
+#include "tests/conformance/empty_arrays.h"
 #include "tests/conformance/launch.h"
 #include "tests/unit/cuda/emulation/grid.h"
 
@@ -320,6 +321,15 @@ TEST(EmulatedStacks, EndBetweenTwoMatricesWhenCancelled) {
     }
   }
   EXPECT_GE(found, 8) << "four kernels, two dtypes";
+}
+
+TEST(EmulatedKernels, TakeEmptyArraysWhereverTheSpecsTakeThem) {
+  const EmulatedDevice device(kFast);
+  EmulatedLane lane(kFast, Order::kForward);
+  for (const KernelSuite& suite : conformance::KernelSuites()) {
+    if (Find(suite.kernel) == nullptr) continue;
+    EXPECT_EQ(conformance::TroubleWithEmptyArrays(suite, device, lane), "");
+  }
 }
 
 // However many matrices there are, or however large they would be.
