@@ -10,6 +10,7 @@
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/norm/norm.h"
+#include "kernels/pagerank/pagerank.h"
 #include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
@@ -39,6 +40,7 @@ const Catalog& BuiltinCatalog() {
       mandelbrot::Spec(),
       matmul::Spec(),
       norm::Spec(),
+      pagerank::Spec(),
       power_sum::Spec(),
       random::Spec(),
       reduce::Spec(),

@@ -11,6 +11,7 @@
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/norm/norm.h"
+#include "kernels/pagerank/pagerank.h"
 #include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
@@ -38,6 +39,7 @@ std::span<const Launcher> Launchers() {
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
       {"norm", norm::RunCpu, norm::PlanCpu},
+      {"pagerank", pagerank::RunCpu, pagerank::PlanCpu},
       {"power_sum", power_sum::RunCpu},
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},

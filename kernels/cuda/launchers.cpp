@@ -17,6 +17,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/matmul_cuda.h"
 #include "kernels/norm/norm.h"
+#include "kernels/pagerank/pagerank.h"
 #include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
@@ -49,6 +50,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
       {"norm", norm::RunCuda, norm::ScratchCuda},
+      {"pagerank", pagerank::RunCuda, pagerank::ScratchCuda, nullptr, nullptr, pagerank::FinishCuda},
       {"power_sum", power_sum::RunCuda},
       {"random", random::RunCuda},
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},

@@ -7,6 +7,7 @@
 
 #include "tests/conformance/backends.h"
 #include "tests/conformance/launch.h"
+#include "tests/conformance/sparse.h"
 
 namespace hotplate::conformance {
 namespace {
@@ -30,6 +31,11 @@ std::map<std::string, Case>& LongCases() {
                                       {"y_min", -0.1},
                                       {"y_max", 0.1}},
                            .inputs = none};
+    cases["pagerank"] = {.name = "long",
+                         .params = {{"tolerance", 0.0}, {"max_iterations", std::int64_t{1'000'000'000}}},
+                         .inputs = [](std::mt19937_64&) {
+                           return PatternArrays(Pattern(2000, {7, 1000, 1999}), DType::kInt32);
+                         }};
   }
   return cases;
 }

@@ -121,6 +121,22 @@ std::vector<BadData> BadSparseCases() {
   // The first is named, and indptr before all.
   all.push_back(Spoilt("spmv", DType::kInt64, {named("decreasing"), named("first_column"), named("far_end")}, true));
   all.push_back(Spoilt("spmv", DType::kInt32, {named("unsorted"), named("column_after_the_last")}, true));
+  const std::vector<Change> of_nodes = Changes("nodes");
+  for (const char* name : {"far_end", "far_column", "unsorted"}) {
+    all.push_back(Spoilt("pagerank", DType::kInt32,
+                         {*std::find_if(of_nodes.begin(), of_nodes.end(),
+                                        [&](const Change& change) { return change.name == std::string(name); })},
+                         false));
+  }
+  const Case pair{.name = "two_that_change_places",
+                  .params = {{"damping", 1.0}, {"max_iterations", std::int64_t{20}}},
+                  .inputs = [](std::mt19937_64&) {
+                    return PatternArrays({{1}, {0}, {0}}, DType::kInt64);
+                  }};
+  all.push_back(
+      {"pagerank", pair, HOTPLATE_FAILED,
+       "no convergence: iteration 20, the last, changed the ranks by 0.6667 in all; less than 3e-06 (tolerance "
+       "* nodes) was asked for: allow more --max-iterations, or a larger --tolerance"});
   return all;
 }
 

@@ -15,6 +15,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},
       {"norm", NormCases, VerifyNorm},
+      {"pagerank", PagerankCases, VerifyPagerank},
       {"power_sum", PowerSumCases, VerifyPowerSum},
       {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},

@@ -38,6 +38,9 @@ Verdict VerifyMatmul(const Executed& executed);
 std::vector<Case> NormCases();
 Verdict VerifyNorm(const Executed& executed);
 
+std::vector<Case> PagerankCases();
+Verdict VerifyPagerank(const Executed& executed);
+
 std::vector<Case> PowerSumCases();
 Verdict VerifyPowerSum(const Executed& executed);
 

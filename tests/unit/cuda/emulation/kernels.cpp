@@ -10,6 +10,7 @@
 #include "kernels/linspace/linspace_cuda.cu"
 #include "kernels/mandelbrot/mandelbrot_cuda.cu"
 #include "kernels/norm/norm_cuda.cu"
+#include "kernels/pagerank/pagerank_cuda.cu"
 #include "kernels/power_sum/power_sum_cuda.cu"
 #include "kernels/random/random_cuda.cu"
 #include "kernels/reduce/reduce_cuda.cu"

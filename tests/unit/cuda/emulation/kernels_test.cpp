@@ -23,6 +23,7 @@
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/norm/norm.h"
+#include "kernels/pagerank/pagerank.h"
 #include "kernels/power_sum/power_sum.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
@@ -62,6 +63,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"linspace", linspace::RunCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
     {"norm", norm::RunCuda, norm::ScratchCuda},
+    {"pagerank", pagerank::RunCuda, pagerank::ScratchCuda, nullptr, nullptr, pagerank::FinishCuda},
     {"power_sum", power_sum::RunCuda},
     {"random", random::RunCuda},
     {"reduce", reduce::RunCuda, reduce::ScratchCuda},

@@ -1,0 +1,222 @@
+// Every edge adds what its node hands on to the node that it goes to: whole numbers, whose sum is the same in any
+// order. The device decides when it is over; iterations that were enqueued after that do nothing.
+#include "kernels/cuda/csr.cuh"
+#include "kernels/for_type.h"
+#include "kernels/pagerank/pagerank.h"
+#include "kernels/pagerank/pagerank_functor.h"
+
+namespace hotplate::pagerank {
+namespace {
+
+// Iterations that are enqueued before the host looks, at most; fewer where they would take longer than kStepMs. An edge
+// is about kOperations.
+constexpr std::uint64_t kMostAtOnce = 8;
+constexpr double kStepMs = 20, kOperations = 20;
+
+enum Phase : std::uint64_t { kRunning = 0, kConverged = 1, kNoGraph = 2 };
+
+struct State {
+  // In this order they go to the host, behind a csr::Defect.
+  std::uint64_t phase;
+  std::uint64_t iterations;
+  Sum change;  // of the last iteration
+
+  Sum changing;                  // of this one
+  Sum dangling, dangling_to_be;  // what nodes without edges hand on, in this iteration and the next
+};
+constexpr std::size_t kPhaseWord = sizeof(csr::Defect) / sizeof(std::uint64_t), kChangeWord = kPhaseWord + 2;
+static_assert(kChangeWord < 8, "the host has eight words");
+
+// Scratch: findings and the rows where pieces begin (csr.cuh), the state, and of each node what it hands on and what it
+// is handed.
+struct Layout {
+  std::uint64_t rows = 0, state = 0, handed_on = 0, handed = 0, bytes = 0;
+
+  Layout(std::uint64_t nodes, std::uint64_t edges) {
+    const std::uint64_t each = RoundUp(nodes * sizeof(Sum), kArenaAlignment);
+    rows = csr::kFindingsBytes;
+    state = rows + RoundUp((csr::PiecesOf(nodes + edges) + 1) * sizeof(std::uint64_t), kArenaAlignment);
+    handed_on = state + RoundUp(sizeof(State), kArenaAlignment);
+    handed = handed_on + each;
+    bytes = handed + each;
+  }
+};
+
+template <typename Index>
+__global__ void __launch_bounds__(kBlockSize)
+    LookAtEdges(csr::Matrix<Index> graph, csr::Findings* findings, const std::uint64_t* rows, std::uint64_t pieces) {
+  if (findings->indptr != csr::kNone) return;
+  for (std::uint64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    csr::ForEachEntry(graph, piece, csr::PieceAt(graph, rows, piece), csr::PieceAt(graph, rows, piece + 1), findings,
+                      [](std::uint64_t, Index, bool) {});
+  }
+}
+
+// Adds up the block's threads' numbers, a warp at a time.
+__device__ __forceinline__ void AddAll(Sum* to, Sum mine) {
+  mine = csr::SumOfWarp(mine);
+  if (threadIdx.x % 32 == 0 && mine != 0) atomicAdd(to, mine);
+}
+
+// Ranks before the first iteration, and what they hand on. The state is zero.
+template <typename Index>
+__global__ void __launch_bounds__(kBlockSize) Begin(csr::Matrix<Index> graph, const csr::Findings* findings,
+                                                    State* state, Sum* handed_on, Sum* handed, double* rank) {
+  if (findings->indptr != csr::kNone || findings->piece != csr::kNone) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) state->phase = kNoGraph;
+    return;
+  }
+  const double even = 1 / static_cast<double>(graph.rows);
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  Sum dangling = 0;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < graph.rows; i += stride) {
+    const auto edges = static_cast<double>(graph.indptr[i + 1] - graph.indptr[i]);
+    rank[i] = even;
+    handed_on[i] = HandedOn(even, edges);
+    handed[i] = 0;
+    if (!(edges > 0)) dangling += handed_on[i];
+  }
+  AddAll(&state->dangling, dangling);
+}
+
+template <typename Index>
+__global__ void __launch_bounds__(kBlockSize)
+    HandOn(csr::Matrix<Index> graph, const State* state, const std::uint64_t* rows, std::uint64_t pieces,
+           const Sum* handed_on, Sum* handed) {
+  if (state->phase != kRunning) return;
+  for (std::uint64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const csr::Place begin = csr::PieceAt(graph, rows, piece), end = csr::PieceAt(graph, rows, piece + 1);
+    for (std::uint64_t i = begin.entry + threadIdx.x; i < end.entry; i += kBlockSize) {
+      std::uint64_t low = begin.row, high = end.row;  // the node that the edge comes from
+      while (low < high) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        if (static_cast<std::uint64_t>(graph.indptr[middle + 1]) > i) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      atomicAdd(&handed[graph.indices[i]], handed_on[low]);
+    }
+  }
+}
+
+// An iteration's end for every node, and the next one's beginning.
+template <typename Index>
+__global__ void __launch_bounds__(kBlockSize)
+    Take(csr::Matrix<Index> graph, double damping, State* state, Sum* handed_on, Sum* handed, double* rank) {
+  if (state->phase != kRunning) return;
+  const Step step(damping, graph.rows, state->dangling);
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  Sum change = 0, dangling = 0;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < graph.rows; i += stride) {
+    const auto edges = static_cast<double>(graph.indptr[i + 1] - graph.indptr[i]);
+    const double before = rank[i], now = step.Rank(handed[i]);
+    rank[i] = now;
+    change += FixedChange(fabs(now - before));
+    const Sum share = HandedOn(now, edges);
+    handed_on[i] = share;
+    handed[i] = 0;
+    if (!(edges > 0)) dangling += share;
+  }
+  AddAll(&state->changing, change);
+  AddAll(&state->dangling_to_be, dangling);
+}
+
+// (A template only so that several files may have it.)
+template <typename Iterations>
+__global__ void __launch_bounds__(1) Judge(Limits limits, State* state, Iterations* iterations) {
+  if (state->phase != kRunning) return;
+  *iterations = static_cast<Iterations>(++state->iterations);
+  state->change = state->changing;
+  state->dangling = state->dangling_to_be;
+  state->changing = state->dangling_to_be = 0;
+  if (ChangeOf(state->change) < limits.change) state->phase = kConverged;
+}
+
+template <typename Index>
+Outcome Run(const Call& call, CudaContext& context) {
+  const std::uint64_t nodes = call.Input<Index>("indptr").size() - 1;
+  const auto graph = csr::MatrixOf<Index>(call, nodes);
+  const std::uint64_t pieces = csr::PiecesOf(csr::ItemsOf(graph));
+  const Layout layout(nodes, graph.entries);
+  std::byte* const scratch = call.scratch().data();
+  auto* const findings = reinterpret_cast<csr::Findings*>(scratch);
+  auto* const rows = reinterpret_cast<std::uint64_t*>(scratch + layout.rows);
+  auto* const state = reinterpret_cast<State*>(scratch + layout.state);
+  auto* const handed_on = reinterpret_cast<Sum*>(scratch + layout.handed_on);
+  auto* const handed = reinterpret_cast<Sum*>(scratch + layout.handed);
+  double* const rank = call.Output<double>("rank").data();
+  std::int64_t* const iterations = call.Output<std::int64_t>("iterations").data();
+  const double damping = call.Float("damping");
+  const Limits limits = LimitsOf(call);
+  const unsigned node_blocks = GridFor(nodes, 4);
+  const std::uint64_t piece_blocks = std::min<std::uint64_t>(pieces, kMaxGrid);
+  void* const words = const_cast<std::uint64_t*>(context.host_words() + kPhaseWord);
+
+  const auto tell_state = [&] {
+    return ToOutcome(cudaMemcpyAsync(words, state, 3 * sizeof(std::uint64_t), cudaMemcpyDeviceToHost, context.stream()),
+                     "telling how far the iteration is");
+  };
+  const auto begin = [&] {
+    if (const Outcome o = csr::Begin(graph, findings, rows, context); !o.ok()) return o;
+    const Outcome counted = ToOutcome(cudaMemsetAsync(iterations, 0, sizeof *iterations, context.stream()), "memset");
+    if (!counted.ok()) return counted;
+    const Outcome cleared = ToOutcome(cudaMemsetAsync(state, 0, sizeof *state, context.stream()), "memset");
+    if (!cleared.ok() || pieces == 0) return cleared;
+    const Outcome looked = Launch(context, LookAtEdges<Index>, piece_blocks, kBlockSize, graph, findings, rows, pieces);
+    if (!looked.ok()) return looked;
+    return Launch(context, Begin<Index>, node_blocks, kBlockSize, graph, findings, state, handed_on, handed, rank);
+  };
+  const auto iterate = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Outcome given =
+          Launch(context, HandOn<Index>, piece_blocks, kBlockSize, graph, state, rows, pieces, handed_on, handed);
+      if (!given.ok()) return given;
+      const Outcome taken =
+          Launch(context, Take<Index>, node_blocks, kBlockSize, graph, damping, state, handed_on, handed, rank);
+      if (!taken.ok()) return taken;
+      if (const Outcome o = Launch(context, Judge<std::int64_t>, 1, 1, limits, state, iterations); !o.ok()) return o;
+    }
+    return Outcome::Ok();
+  };
+
+  Chunks steps = ChunksWithin(nodes == 0 ? 0 : limits.iterations, kOperations * static_cast<double>(ItemsOf(graph)),
+                              context.traits().double_operations_per_ms, kStepMs, 1);
+  steps.size = std::min(steps.size, kMostAtOnce);
+  const Outcome ran = context.Pace(
+      1 + steps.count(),
+      [&](std::uint64_t i) {
+        const Outcome o = i == 0 ? begin() : iterate(steps.End(i - 1) - steps.Begin(i - 1));
+        return o.ok() ? tell_state() : o;
+      },
+      [&](std::uint64_t i) {
+        context.ReportProgress(static_cast<double>(i) / static_cast<double>(steps.count() + 1));
+        return context.host_words()[kPhaseWord] != kRunning;
+      });
+  if (!ran.ok()) return ran;
+  return csr::Tell(graph, findings, context);
+}
+
+}  // namespace
+
+std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
+  return Layout(static_cast<std::uint64_t>(call.InputArray("indptr").shape[0] - 1),
+                static_cast<std::uint64_t>(call.InputArray("indices").shape[0]))
+      .bytes;
+}
+
+Outcome RunCuda(const Call& call, CudaContext& context) {
+  return ForType<std::int32_t, std::int64_t>("pagerank", call.InputType("indices"),
+                                             [&]<typename Index>() { return Run<Index>(call, context); });
+}
+
+Outcome FinishCuda(const Call& call, CudaContext& context) {
+  const auto nodes = static_cast<std::uint64_t>(call.InputArray("indptr").shape[0] - 1);
+  const auto edges = static_cast<std::uint64_t>(call.InputArray("indices").shape[0]);
+  const Outcome graph = csr::OutcomeOf(csr::Told(context), edges, nodes, "nodes");
+  if (!graph.ok() || nodes == 0 || context.host_words()[kPhaseWord] == kConverged) return graph;
+  return NotConverged(LimitsOf(call), ChangeOf(context.host_words()[kChangeWord]));
+}
+
+}  // namespace hotplate::pagerank
