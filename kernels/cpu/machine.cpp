@@ -152,8 +152,10 @@ Memory ReadMemory(const std::string& root) {
   Memory memory{.total = ReadKey(meminfo, "MemTotal").value_or(0) * 1024,
                 .available = ReadKey(meminfo, "MemAvailable").value_or(0) * 1024};
   for (const std::string& folder : CgroupFolders(root, "")) {
-    Tighten(memory, ReadNumber(folder + "/memory.max"), ReadNumber(folder + "/memory.current"),
-            ReadKey(folder + "/memory.stat", "inactive_file"));
+    for (const char* limit : {"/memory.max", "/memory.high"}) {  // the latter slows down where the former kills
+      Tighten(memory, ReadNumber(folder + limit), ReadNumber(folder + "/memory.current"),
+              ReadKey(folder + "/memory.stat", "inactive_file"));
+    }
   }
   for (const std::string& folder : CgroupFolders(root, "memory")) {
     Tighten(memory, ReadNumber(folder + "/memory.limit_in_bytes"), ReadNumber(folder + "/memory.usage_in_bytes"),

@@ -53,6 +53,35 @@ TEST_F(MachineTest, Version2TakesTheTightestOfItsParents) {
   EXPECT_EQ(cpu::ProcessorQuota(root_), 2.5);
 }
 
+// As Slurm's cgroup/v2 makes them: the job and its step have limits, the task none of its own. Beyond memory.high a
+// process is not killed, but stands still while the kernel takes memory from it.
+TEST_F(MachineTest, Version2OfASlurmJob) {
+  const std::string job = "/system.slice/slurmstepd.scope/job_7";
+  Write("/proc/self/cgroup", "0::" + job + "/step_batch/user/task_0\n");
+  const std::string folder = "/sys/fs/cgroup" + job;
+  Write(folder + "/memory.max", "max\n");
+  Write(folder + "/memory.high", "max\n");
+  Write(folder + "/step_batch/memory.max", "409600\n");
+  Write(folder + "/step_batch/memory.high", "307200\n");
+  Write(folder + "/step_batch/memory.current", "102400\n");
+  Write(folder + "/step_batch/user/task_0/memory.max", "max\n");
+  Write(folder + "/step_batch/user/task_0/cpu.max", "max 100000\n");
+  EXPECT_EQ(cpu::ReadMemory(root_).total, 307'200u);
+  EXPECT_EQ(cpu::ReadMemory(root_).available, 204'800u);
+  EXPECT_FALSE(cpu::ProcessorQuota(root_).has_value()) << "cores are given by a cpuset, which affinity tells";
+}
+
+TEST_F(MachineTest, Version2InAContainerThatSeesItsOwnFolderAsTheRoot) {
+  Write("/proc/self/cgroup", "0::/\n");
+  Write("/sys/fs/cgroup/memory.max", "204800\n");
+  Write("/sys/fs/cgroup/memory.current", "300000\n");
+  Write("/sys/fs/cgroup/cpu.max", "50000 100000\n");
+  EXPECT_EQ(cpu::ReadMemory(root_).total, 204'800u);
+  EXPECT_EQ(cpu::ReadMemory(root_).available, 0u);
+  EXPECT_EQ(cpu::ProcessorQuota(root_), 0.5);
+  EXPECT_EQ(cpu::UsableThreads(root_), 1);
+}
+
 TEST_F(MachineTest, Version1AndAContainerWhosePathIsNotThere) {
   Write("/proc/self/cgroup", "9:name=systemd:/\n4:memory:/not/mounted/here\n2:cpuacct,cpu:/\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "409600\n");
