@@ -4,6 +4,7 @@
 #include "kernels/cholesky/cholesky.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/full/full.h"
+#include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/linspace/linspace.h"
@@ -34,6 +35,7 @@ const Catalog& BuiltinCatalog() {
       cholesky::Spec(),
       eigh::Spec(),
       full::Spec(),
+      groupby_sum::Spec(),
       histogram::Spec(),
       integrate2d::Spec(),
       linspace::Spec(),

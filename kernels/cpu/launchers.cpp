@@ -5,6 +5,7 @@
 #include "kernels/cholesky/cholesky.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/full/full.h"
+#include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/linspace/linspace.h"
@@ -33,6 +34,7 @@ std::span<const Launcher> Launchers() {
       {"cholesky", cholesky::RunCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
       {"full", full::RunCpu},
+      {"groupby_sum", groupby_sum::RunCpu, groupby_sum::PlanCpu},
       {"histogram", histogram::RunCpu, histogram::PlanCpu},
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
       {"linspace", linspace::RunCpu},

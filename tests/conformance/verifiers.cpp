@@ -9,6 +9,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"cholesky", CholeskyCases, VerifyCholesky},
       {"eigh", EighCases, VerifyEigh},
       {"full", FullCases, VerifyFull},
+      {"groupby_sum", GroupbySumCases, VerifyGroupbySum},
       {"histogram", HistogramCases, VerifyHistogram},
       {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
       {"linspace", LinspaceCases, VerifyLinspace},

@@ -20,6 +20,9 @@ Verdict VerifyEigh(const Executed& executed);
 std::vector<Case> FullCases();
 Verdict VerifyFull(const Executed& executed);
 
+std::vector<Case> GroupbySumCases();
+Verdict VerifyGroupbySum(const Executed& executed);
+
 std::vector<Case> HistogramCases();
 Verdict VerifyHistogram(const Executed& executed);
 

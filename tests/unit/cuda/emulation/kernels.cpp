@@ -5,6 +5,7 @@
 #include "kernels/cholesky/cholesky_cuda.cu"
 #include "kernels/eigh/eigh_cuda.cu"
 #include "kernels/full/full_cuda.cu"
+#include "kernels/groupby_sum/groupby_sum_cuda.cu"
 #include "kernels/histogram/histogram_cuda.cu"
 #include "kernels/integrate2d/integrate2d_cuda.cu"
 #include "kernels/linspace/linspace_cuda.cu"

@@ -16,6 +16,7 @@
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
 #include "kernels/full/full.h"
+#include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
@@ -58,6 +59,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, nullptr, cholesky::LaneScratchCuda, cholesky::FinishCuda},
     {"eigh", eigh::RunCuda, eigh::ScratchCuda, nullptr, eigh::LaneScratchCuda, eigh::FinishCuda},
     {"full", full::RunCuda},
+    {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},
     {"histogram", histogram::RunCuda, histogram::ScratchCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
     {"linspace", linspace::RunCuda},
