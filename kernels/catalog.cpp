@@ -7,6 +7,7 @@
 #include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
+#include "kernels/kmeans/kmeans.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
@@ -38,6 +39,7 @@ const Catalog& BuiltinCatalog() {
       groupby_sum::Spec(),
       histogram::Spec(),
       integrate2d::Spec(),
+      kmeans::Spec(),
       linspace::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),

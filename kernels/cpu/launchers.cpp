@@ -8,6 +8,7 @@
 #include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
+#include "kernels/kmeans/kmeans.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/matmul/matmul.h"
@@ -37,6 +38,7 @@ std::span<const Launcher> Launchers() {
       {"groupby_sum", groupby_sum::RunCpu, groupby_sum::PlanCpu},
       {"histogram", histogram::RunCpu, histogram::PlanCpu},
       {"integrate2d", integrate2d::RunCpu, integrate2d::PlanCpu},
+      {"kmeans", kmeans::RunCpu, kmeans::PlanCpu},
       {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},

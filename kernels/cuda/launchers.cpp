@@ -12,6 +12,7 @@
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
+#include "kernels/kmeans/kmeans.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
@@ -48,6 +49,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},
       {"histogram", histogram::RunCuda, histogram::ScratchCuda},
       {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
+      {"kmeans", kmeans::RunCuda, kmeans::ScratchCuda},
       {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},

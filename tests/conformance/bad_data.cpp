@@ -48,6 +48,23 @@ Case WithSides(Case spoilt, DType dtype, const Shape& shape) {
   return spoilt;
 }
 
+// One element of points or of initial is spoilt.
+BadData BadPoints(DType dtype, const std::string& input, std::size_t at, double value) {
+  Case spoilt;
+  spoilt.name = std::string(Name(dtype)) + "_" + input + "_" + std::to_string(at);
+  spoilt.inputs = [=](std::mt19937_64& random) {
+    std::map<std::string, TestArray> inputs;
+    for (const auto& [name, rows] : {std::pair("points", 3000), std::pair("initial", 7)}) {
+      TestArray& array = inputs.emplace(name, TestArray({.dtype = dtype, .shape = {rows, 3}})).first->second;
+      FillUniform(array, -1, 1, random);
+    }
+    WithType(dtype,
+             [&](auto zero) { inputs.at(input).Elements<decltype(zero)>()[at] = static_cast<decltype(zero)>(value); });
+    return inputs;
+  };
+  return {"kmeans", spoilt, HOTPLATE_INVALID, input + " holds a NaN or an infinity"};
+}
+
 }  // namespace
 
 std::vector<BadData> BadDataCases() {
@@ -78,6 +95,9 @@ std::vector<BadData> BadDataCases() {
          "2)"});
     all.push_back({"svd", Spoilt("tall_nan", dtype, {2, 40, 5}, 200 + 199, kNan), HOTPLATE_INVALID,
                    "matrix 1 of the 2 in a (counted from 0) holds a NaN or an infinity"});
+    all.push_back(BadPoints(dtype, "points", 0, kNan));
+    all.push_back(BadPoints(dtype, "points", 8999, -kInf));
+    all.push_back(BadPoints(dtype, "initial", 20, kInf));
     for (const char* kernel : {"cholesky", "eigh", "svd"}) {
       all.push_back({kernel, Spoilt("nan", dtype, {6, 6}, 13, kNan), HOTPLATE_INVALID, "a holds a NaN or an infinity"});
       all.push_back({kernel, Spoilt("infinity", dtype, {300, 300}, 299 * 300, -kInf), HOTPLATE_INVALID,

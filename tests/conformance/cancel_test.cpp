@@ -31,6 +31,15 @@ std::map<std::string, Case>& LongCases() {
                                       {"y_min", -0.1},
                                       {"y_max", 0.1}},
                            .inputs = none};
+    cases["kmeans"] = {
+        .name = "long",
+        .params = {{"tolerance", 0.0}},
+        .inputs = [](std::mt19937_64& random) {
+          TestArray points({DType::kFloat32, {20'000, 64}}), initial({DType::kFloat32, {10'000, 64}});
+          FillUniform(points, -1, 1, random);
+          FillUniform(initial, -1, 1, random);
+          return std::map<std::string, TestArray>{{"points", std::move(points)}, {"initial", std::move(initial)}};
+        }};
     cases["pagerank"] = {.name = "long",
                          .params = {{"tolerance", 0.0}, {"max_iterations", std::int64_t{1'000'000'000}}},
                          .inputs = [](std::mt19937_64&) {

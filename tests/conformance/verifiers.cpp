@@ -12,6 +12,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"groupby_sum", GroupbySumCases, VerifyGroupbySum},
       {"histogram", HistogramCases, VerifyHistogram},
       {"integrate2d", Integrate2dCases, VerifyIntegrate2d},
+      {"kmeans", KmeansCases, VerifyKmeans},
       {"linspace", LinspaceCases, VerifyLinspace},
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},

@@ -29,6 +29,9 @@ Verdict VerifyHistogram(const Executed& executed);
 std::vector<Case> Integrate2dCases();
 Verdict VerifyIntegrate2d(const Executed& executed);
 
+std::vector<Case> KmeansCases();
+Verdict VerifyKmeans(const Executed& executed);
+
 std::vector<Case> LinspaceCases();
 Verdict VerifyLinspace(const Executed& executed);
 

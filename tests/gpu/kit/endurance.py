@@ -18,8 +18,18 @@ from .results import NOT_RUN, Failed, NotRun
 # What one call of each chunked kernel takes that would run for many minutes. A chunked kernel without a row fails.
 LONG = {
     "integrate2d": ["--n", "16000000"],
+    "kmeans": ["array:long_points", "array:long_initial", "--max-iterations", "1000000", "--tolerance", "0"],
     "mandelbrot": ["--resolution", "20000", "--max-iterations", "2000000000", "--x-min=-0.1", "--x-max=0.1",
                    "--y-min=-0.1", "--y-max=0.1"],
+    "pagerank": ["array:long_edges", "array:long_nodes", "--max-iterations", "1000000000", "--tolerance", "0"],
+}
+# What is run before, for its inputs.
+BEFORE = {
+    "kmeans": [["random", "--rows", rows, "--n", "64", "--dtype", "float32", "--seed", rows, "-o", f"array:{name}"]
+               for rows, name in (("500000", "long_points"), ("8192", "long_initial"))],
+    # Each node has one edge, to itself.
+    "pagerank": [["arange", "--stop", stop, "--dtype", "int64", "-o", f"array:{name}"]
+                 for stop, name in (("1000000", "long_edges"), ("1000001", "long_nodes"))],
 }
 # A command takes some milliseconds to start, and the daemon some to tell: what is added to twice a kernel's bound.
 COMMAND_MS = 500
@@ -60,6 +70,8 @@ def cancel(kit):
                 kit.need(name)
                 if name not in LONG:
                     raise Failed(f"no long call of {name}: give it a row in tests/gpu/kit/endurance.py")
+                for made in BEFORE.get(name, []):
+                    daemon.answer("run", *made)
                 job = daemon.answer("submit", name, *LONG[name])["jobId"]
                 daemon.wait_for_state(job, "RUNNING")
                 time.sleep(0.2)  # well inside it
@@ -250,6 +262,8 @@ def soak(kit):
                 list(pool.map(lambda one: kit.run_case(daemon, *one), work))
                 list(pool.map(lambda number: kept_arrays(kit, daemon, path, number), range(3)))
             for kernel in long:
+                for made in BEFORE.get(kernel, []):
+                    daemon.answer("run", *made)
                 jobs = [daemon.answer("submit", kernel, *LONG[kernel])["jobId"] for _ in range(3)]
                 daemon.wait_for_state(jobs[0], "RUNNING", patience=20)
                 time.sleep(0.2)

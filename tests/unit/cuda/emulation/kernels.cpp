@@ -8,6 +8,7 @@
 #include "kernels/groupby_sum/groupby_sum_cuda.cu"
 #include "kernels/histogram/histogram_cuda.cu"
 #include "kernels/integrate2d/integrate2d_cuda.cu"
+#include "kernels/kmeans/kmeans_cuda.cu"
 #include "kernels/linspace/linspace_cuda.cu"
 #include "kernels/mandelbrot/mandelbrot_cuda.cu"
 #include "kernels/norm/norm_cuda.cu"

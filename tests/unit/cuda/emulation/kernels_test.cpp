@@ -20,6 +20,7 @@
 #include "kernels/histogram/histogram.h"
 #include "kernels/integrate2d/integrate2d.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
+#include "kernels/kmeans/kmeans.h"
 #include "kernels/linspace/linspace.h"
 #include "kernels/mandelbrot/mandelbrot.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
@@ -62,6 +63,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},
     {"histogram", histogram::RunCuda, histogram::ScratchCuda},
     {"integrate2d", integrate2d::RunCuda, integrate2d::ScratchCuda},
+    {"kmeans", kmeans::RunCuda, kmeans::ScratchCuda},
     {"linspace", linspace::RunCuda},
     {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
     {"norm", norm::RunCuda, norm::ScratchCuda},

@@ -1,0 +1,341 @@
+// Centroids lie side by side in vectors, a coordinate of each; a few points at a time are compared with all of them.
+// Scratch: these vectors, then sums, counts and the state of each piece of the points.
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/multiversion.h"
+#include "kernels/device.h"
+#include "kernels/for_type.h"
+#include "kernels/kmeans/kmeans.h"
+#include "kernels/kmeans/kmeans_steps.h"
+
+namespace hotplate::kmeans {
+namespace {
+
+constexpr std::size_t kVectorBytes = 64;
+template <typename T>
+constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
+// Points that are compared with a vector of centroids while it is in a register.
+constexpr std::size_t kTogether = 4;
+// Between two looks at the cancel flag, about: multiplications.
+constexpr std::uint64_t kPollEvery = std::uint64_t{1} << 24;
+
+template <typename T>
+struct Vectors {
+  typedef T Of __attribute__((vector_size(kVectorBytes)));
+  typedef std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> Places
+      __attribute__((vector_size(kVectorBytes)));
+};
+
+// Of a piece of the points.
+struct Piece {
+  std::uint64_t changed = 0;  // labels
+  double inertia = 0;
+  bool finite = true;
+};
+
+std::uint64_t PiecesOf(const Sizes& sizes) { return sizes.Pieces(64, 1024); }
+
+template <typename T>
+std::uint64_t VectorCount(const Sizes& sizes) {
+  return (sizes.k + kLanes<T> - 1) / kLanes<T>;
+}
+
+// Doubles of a piece's sums; they serve for the coordinates' moments first.
+std::uint64_t SumsOf(const Sizes& sizes) { return std::max(sizes.cells(), 2 * sizes.d); }
+
+template <typename T>
+std::uint64_t ScratchBytes(const Sizes& sizes) {
+  const std::uint64_t vectors = VectorCount<T>(sizes) * sizes.d * kVectorBytes;
+  return vectors + PiecesOf(sizes) * (SumsOf(sizes) * sizeof(double) + sizes.k * sizeof(std::int64_t) + sizeof(Piece));
+}
+
+template <typename T>
+struct State {
+  explicit State(const Call& call)
+      : sizes(call),
+        points(call.Input<T>("points").data()),
+        centroids(call.Output<T>("centroids").data()),
+        labels(call.Output<std::int32_t>("labels").data()),
+        pieces(PiecesOf(sizes)),
+        vectors(reinterpret_cast<T*>(call.scratch().data())),
+        sums(reinterpret_cast<double*>(vectors + VectorCount<T>(sizes) * sizes.d * kLanes<T>)),
+        counts(reinterpret_cast<std::int64_t*>(sums + pieces * SumsOf(sizes))),
+        of_piece(reinterpret_cast<Piece*>(counts + pieces * sizes.k)) {}
+
+  std::uint64_t Begin(std::uint64_t piece) const {
+    return piece * (sizes.n / pieces) + std::min(piece, sizes.n % pieces);
+  }
+
+  const Sizes sizes;
+  const T* const points;
+  T* const centroids;
+  std::int32_t* const labels;
+  const std::uint64_t pieces;
+  T* const vectors;
+  double* const sums;
+  std::int64_t* const counts;
+  Piece* const of_piece;
+};
+
+// The nearest centroids of kCount points.
+template <std::size_t kCount, typename T>
+HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const T* __restrict vectors,
+                               std::size_t vector_count, std::int32_t* labels) {
+  using Vector = typename Vectors<T>::Of;
+  using Places = typename Vectors<T>::Places;
+  Vector least[kCount];
+  Places places[kCount];
+  for (std::size_t p = 0; p < kCount; ++p) least[p] = Vector{} + HUGE_VAL, places[p] = Places{};
+  for (std::size_t v = 0; v < vector_count; ++v) {
+    Vector squares[kCount] = {};
+    const T* const vector = vectors + v * d * kLanes<T>;
+    for (std::size_t j = 0; j < d; ++j) {
+      Vector coordinates;
+      std::memcpy(&coordinates, vector + j * kLanes<T>, sizeof coordinates);
+      for (std::size_t p = 0; p < kCount; ++p) {
+        const Vector difference = points[p * d + j] - coordinates;
+        squares[p] += difference * difference;
+      }
+    }
+    const Places here = Places{} + static_cast<std::int32_t>(v);
+    for (std::size_t p = 0; p < kCount; ++p) {
+      const Places nearer = squares[p] < least[p];
+      least[p] = nearer ? squares[p] : least[p];
+      places[p] = nearer ? here : places[p];
+    }
+  }
+  for (std::size_t p = 0; p < kCount; ++p) {
+    std::size_t best = static_cast<std::size_t>(places[p][0]) * kLanes<T>;
+    T distance = least[p][0];
+    for (std::size_t lane = 1; lane < kLanes<T>; ++lane) {
+      const std::size_t place = static_cast<std::size_t>(places[p][lane]) * kLanes<T> + lane;
+      if (least[p][lane] > distance || (least[p][lane] == distance && place > best)) continue;
+      best = place, distance = least[p][lane];
+    }
+    labels[p] = static_cast<std::int32_t>(best);
+  }
+}
+
+template <typename T>
+HOTPLATE_MULTIVERSION void Nearest(const T* points, std::size_t count, std::size_t d, const T* vectors,
+                                   std::size_t vector_count, std::int32_t* labels) {
+  std::size_t i = 0;
+  for (; i + kTogether <= count; i += kTogether) {
+    NearestOf<kTogether>(points + i * d, d, vectors, vector_count, labels + i);
+  }
+  for (; i < count; ++i) NearestOf<1>(points + i * d, d, vectors, vector_count, labels + i);
+}
+
+template <typename T>
+HOTPLATE_MULTIVERSION void AddPoints(const T* points, std::size_t count, std::size_t d, const std::int32_t* labels,
+                                     double* sums, std::int64_t* counts) {
+  for (std::size_t i = 0; i < count; ++i) {
+    double* __restrict sum = sums + static_cast<std::size_t>(labels[i]) * d;
+    const T* __restrict point = points + i * d;
+#pragma omp simd
+    for (std::size_t j = 0; j < d; ++j) sum[j] += static_cast<double>(point[j]);
+    ++counts[labels[i]];
+  }
+}
+
+template <typename T>
+HOTPLATE_MULTIVERSION double Inertia(const T* points, std::size_t count, std::size_t d, const std::int32_t* labels,
+                                     const T* centroids) {
+  double inertia = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const T* __restrict point = points + i * d;
+    const T* __restrict centroid = centroids + static_cast<std::size_t>(labels[i]) * d;
+    double squares = 0;
+#pragma omp simd reduction(+ : squares)
+    for (std::size_t j = 0; j < d; ++j) {
+      const double difference = static_cast<double>(point[j]) - static_cast<double>(centroid[j]);
+      squares += difference * difference;
+    }
+    inertia += squares;
+  }
+  return inertia;
+}
+
+// False if an element is not finite.
+template <typename T>
+HOTPLATE_MULTIVERSION bool AddMoments(const T* points, std::size_t count, std::size_t d, const T* __restrict from,
+                                      double* __restrict moments) {
+  int finite = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const T* __restrict point = points + i * d;
+#pragma omp simd reduction(& : finite)
+    for (std::size_t j = 0; j < d; ++j) {
+      const double x = static_cast<double>(point[j]) - static_cast<double>(from[j]);
+      moments[j] += x;
+      moments[d + j] += x * x;
+      finite &= IsFiniteNumber(point[j]);
+    }
+  }
+  return finite != 0;
+}
+
+// Calls body(piece, first, count) for the points of all pieces, some at a time. False if it was cancelled.
+template <typename T, typename Body>
+bool EachPiece(const State<T>& state, std::uint64_t work, CpuContext& context, CpuContext::Part part,
+               const Body& body) {
+  const std::uint64_t at_once = std::clamp<std::uint64_t>(kPollEvery / work, kTogether, 1024) / kTogether * kTogether;
+  const bool complete = context.ParallelChunks(
+      state.pieces, 1,
+      [&](std::size_t piece, std::size_t) {
+        const std::uint64_t end = state.Begin(piece + 1);
+        for (std::uint64_t first = state.Begin(piece); first < end && !context.cancelled(); first += at_once) {
+          body(piece, first, std::min(at_once, end - first));
+        }
+      },
+      part);
+  return complete && !context.cancelled();
+}
+
+// What the centroids' moves, squared and summed, are compared with; negative if an element is not finite.
+template <typename T>
+bool FindThreshold(const State<T>& state, double tolerance, double& threshold, CpuContext& context) {
+  const Sizes& sizes = state.sizes;
+  const std::uint64_t d = sizes.d;
+  std::fill_n(state.sums, state.pieces * 2 * d, 0.0);
+  std::fill_n(state.of_piece, state.pieces, Piece());
+  const bool complete =
+      EachPiece(state, d, context, {0, 0}, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
+        Piece& mine = state.of_piece[piece];
+        mine.finite &= AddMoments(state.points + i * d, count, d, state.points, state.sums + piece * 2 * d);
+      });
+  if (!complete) return false;
+  bool finite = true;
+  for (std::uint64_t piece = 0; piece < state.pieces; ++piece) finite = finite && state.of_piece[piece].finite;
+  double variances = 0;
+  for (std::uint64_t j = 0; j < d; ++j) {
+    Moments all;
+    for (std::uint64_t piece = 0; piece < state.pieces; ++piece) {
+      const double* const moments = state.sums + piece * 2 * d;
+      all.Add({moments[j], moments[d + j]});
+    }
+    variances += all.Variance(static_cast<double>(sizes.n));
+  }
+  threshold = finite ? tolerance * (variances / static_cast<double>(d)) : -1;
+  return true;
+}
+
+template <typename T>
+void FillVectors(const State<T>& state) {
+  const auto [n, d, k] = state.sizes;
+  for (std::uint64_t v = 0; v < VectorCount<T>(state.sizes); ++v) {
+    for (std::uint64_t j = 0; j < d; ++j) {
+      for (std::uint64_t lane = 0; lane < kLanes<T>; ++lane) {
+        const std::uint64_t c = v * kLanes<T> + lane;
+        // Nothing is nearer to what is infinitely far.
+        state.vectors[(v * d + j) * kLanes<T> + lane] = c < k ? state.centroids[c * d + j] : static_cast<T>(HUGE_VAL);
+      }
+    }
+  }
+}
+
+template <typename T>
+void FindNearest(const State<T>& state, std::uint64_t first, std::uint64_t count, std::int32_t* labels) {
+  const std::uint64_t d = state.sizes.d;
+  Nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), labels);
+}
+
+// Labels of all points, and the sums of each piece.
+template <typename T>
+bool Assign(const State<T>& state, CpuContext& context, CpuContext::Part part) {
+  const auto [n, d, k] = state.sizes;
+  FillVectors(state);
+  std::fill_n(state.sums, state.pieces * k * d, 0.0);
+  std::fill_n(state.counts, state.pieces * k, std::int64_t{0});
+  std::fill_n(state.of_piece, state.pieces, Piece());
+  return EachPiece(
+      state, k * d, context, part, [&, d = d, k = k](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
+        std::int32_t nearest[1024];
+        FindNearest(state, i, count, nearest);
+        std::uint64_t changed = 0;
+        for (std::uint64_t p = 0; p < count; ++p) changed += nearest[p] != state.labels[i + p];
+        state.of_piece[piece].changed += changed;
+        std::copy_n(nearest, count, state.labels + i);
+        AddPoints(state.points + i * d, count, d, nearest, state.sums + piece * k * d, state.counts + piece * k);
+      });
+}
+
+// Centroids become means; the squares of their moves, summed.
+template <typename T>
+double Move(const State<T>& state, CpuContext& context) {
+  const auto [n, d, k] = state.sizes;
+  context.ParallelFor(k * d, std::size_t{1} << 16, [&, cells = k * d](std::size_t begin, std::size_t end) {
+    for (std::uint64_t piece = 1; piece < state.pieces; ++piece) {
+      for (std::size_t i = begin; i < end; ++i) state.sums[i] += state.sums[piece * cells + i];
+    }
+  });
+  double moves = 0;
+  for (std::uint64_t c = 0; c < k; ++c) {
+    std::int64_t count = 0;
+    for (std::uint64_t piece = 0; piece < state.pieces; ++piece) count += state.counts[piece * k + c];
+    if (count == 0) continue;
+    for (std::uint64_t j = 0; j < d; ++j) {
+      T& coordinate = state.centroids[c * d + j];
+      const T mean = static_cast<T>(state.sums[c * d + j] / static_cast<double>(count));
+      const double move = static_cast<double>(mean) - static_cast<double>(coordinate);
+      moves += move * move;
+      coordinate = mean;
+    }
+  }
+  return moves;
+}
+
+template <typename T>
+Outcome Run(const Call& call, CpuContext& context) {
+  const State<T> state(call);
+  const std::span<const T> initial = call.Input<T>("initial");
+  if (!std::all_of(initial.begin(), initial.end(), IsFiniteNumber<T>)) return Outcome::Invalid(kInitialNotFinite);
+  std::copy(initial.begin(), initial.end(), state.centroids);
+  std::fill_n(state.labels, state.sizes.n, -1);
+  double threshold = 0;
+  if (!FindThreshold(state, call.Float("tolerance"), threshold, context)) return Outcome::Cancelled();
+  if (threshold < 0) return Outcome::Invalid(kPointsNotFinite);
+
+  const std::int64_t most = call.Int("max_iterations");
+  std::int64_t iteration = 0;
+  for (bool ended = false; !ended && iteration < most; ++iteration) {
+    const auto part = CpuContext::Part().Step(static_cast<std::size_t>(iteration), static_cast<std::size_t>(most + 1));
+    if (!Assign(state, context, part)) return Outcome::Cancelled();
+    std::uint64_t changed = 0;
+    for (std::uint64_t piece = 0; piece < state.pieces; ++piece) changed += state.of_piece[piece].changed;
+    const double moves = Move(state, context);
+    ended = changed == 0 || moves <= threshold;
+  }
+
+  FillVectors(state);
+  std::fill_n(state.of_piece, state.pieces, Piece());
+  const auto last = CpuContext::Part().Step(static_cast<std::size_t>(most), static_cast<std::size_t>(most + 1));
+  const std::uint64_t d = state.sizes.d;
+  const bool complete = EachPiece(
+      state, state.sizes.cells(), context, last, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
+        FindNearest(state, i, count, state.labels + i);
+        state.of_piece[piece].inertia += Inertia(state.points + i * d, count, d, state.labels + i, state.centroids);
+      });
+  if (!complete) return Outcome::Cancelled();
+  double& inertia = call.Output<double>("inertia")[0];
+  inertia = 0;
+  for (std::uint64_t piece = 0; piece < state.pieces; ++piece) inertia += state.of_piece[piece].inertia;
+  call.Output<std::int64_t>("iterations")[0] = iteration;
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+MemoryPlan PlanCpu(const BoundCall& call) {
+  const Signature& points = call.Input("points");
+  const Sizes sizes(points.shape.data(), call.Input("initial").shape.data());
+  return {.scratch_bytes = points.dtype == DType::kFloat32 ? ScratchBytes<float>(sizes) : ScratchBytes<double>(sizes)};
+}
+
+Outcome RunCpu(const Call& call, CpuContext& context) {
+  return ForType<float, double>("kmeans", call.InputType("points"),
+                                [&]<typename T>() { return Run<T>(call, context); });
+}
+
+}  // namespace hotplate::kmeans

@@ -1,0 +1,408 @@
+// An iteration is a few launches: each point's nearest centroid, chunk by chunk; sums of pieces of the points; the
+// means. The device itself decides when it ends, and what is enqueued after that does nothing.
+#include "kernels/cuda/launch.h"
+#include "kernels/for_type.h"
+#include "kernels/kmeans/kmeans.h"
+#include "kernels/kmeans/kmeans_steps.h"
+
+namespace hotplate::kmeans {
+namespace {
+
+// A block compares kSide points with as many centroids at a time, a thread kEach with kEach, kDeep coordinates at once.
+constexpr unsigned kSide = 64, kEach = 4, kDeep = 16, kThreads = (kSide / kEach) * (kSide / kEach);
+static_assert(kThreads == kBlockSize);
+constexpr double kBoundMs = 20;
+
+struct State {
+  unsigned long long changed;     // labels, in this iteration
+  unsigned long long not_finite;  // elements of points and centroids: 1 and 2
+  std::uint64_t ended, iterations;
+  double threshold;
+};
+
+// Where things lie in scratch.
+struct Layout {
+  std::uint64_t pieces, sums, counts, moves, blocks, state, bytes;
+};
+
+constexpr std::uint64_t kMostPieces = 2048, kMostBlocks = 1024;
+
+Layout LayOut(const Sizes& sizes) {
+  Layout layout{};
+  layout.pieces = sizes.Pieces(kMostPieces, 256);
+  Arena arena;
+  // Cannot overflow: sums take no more than the points, which are there.
+  static_cast<void>(arena.Add(layout.pieces * std::max(sizes.cells(), 2 * sizes.d) * 8, &layout.sums));
+  static_cast<void>(arena.Add(layout.pieces * sizes.k * 8, &layout.counts));
+  static_cast<void>(arena.Add(sizes.cells() * 8, &layout.moves));
+  static_cast<void>(arena.Add(kMostBlocks * 8, &layout.blocks));
+  static_cast<void>(arena.Add(sizeof(State), &layout.state));
+  layout.bytes = arena.bytes();
+  return layout;
+}
+
+__device__ std::uint64_t First() { return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+__device__ std::uint64_t Stride() { return std::uint64_t{gridDim.x} * blockDim.x; }
+__device__ std::uint64_t BeginOf(std::uint64_t piece, std::uint64_t n, std::uint64_t pieces) {
+  return piece * (n / pieces) + (piece < n % pieces ? piece : n % pieces);
+}
+
+// The block's threads' numbers added up, in thread 0's.
+__device__ double OfBlock(double mine) {
+  __shared__ double parts[kBlockSize];
+  parts[threadIdx.x] = mine;
+  __syncthreads();
+  for (unsigned half = kBlockSize / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
+    __syncthreads();
+  }
+  const double sum = parts[0];
+  __syncthreads();
+  return sum;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    Begin(const T* initial, std::uint64_t cells, T* centroids, std::int32_t* labels, std::uint64_t n, State* state) {
+  for (std::uint64_t i = First(); i < cells; i += Stride()) {
+    centroids[i] = initial[i];
+    if (!IsFiniteNumber(initial[i])) atomicAdd(&state->not_finite, 1ull << 32);
+  }
+  for (std::uint64_t i = First(); i < n; i += Stride()) labels[i] = -1;
+}
+
+// A thread has a coordinate of the points of a piece.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    AddMoments(const T* points, std::uint64_t n, std::uint64_t d, std::uint64_t pieces, double* moments, State* state) {
+  for (std::uint64_t i = First(); i < pieces * d; i += Stride()) {
+    const std::uint64_t piece = i / d, j = i % d, end = BeginOf(piece + 1, n, pieces);
+    Moments mine;
+    bool finite = true;
+    for (std::uint64_t p = BeginOf(piece, n, pieces); p < end; ++p) {
+      const T x = points[p * d + j];
+      mine.Add(static_cast<double>(x) - static_cast<double>(points[j]));
+      finite = finite && IsFiniteNumber(x);
+    }
+    moments[2 * i] = mine.sum;
+    moments[2 * i + 1] = mine.squares;
+    if (!finite) atomicAdd(&state->not_finite, 1ull);
+  }
+}
+
+// By one block.
+__global__ void __launch_bounds__(kBlockSize) FindThreshold(const double* moments, std::uint64_t n, std::uint64_t d,
+                                                            std::uint64_t pieces, double tolerance, State* state) {
+  double variances = 0;
+  for (std::uint64_t j = threadIdx.x; j < d; j += kBlockSize) {
+    Moments all;
+    for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+      const double* const one = moments + 2 * (piece * d + j);
+      all.Add(Moments{one[0], one[1]});
+    }
+    variances += all.Variance(static_cast<double>(n));
+  }
+  variances = OfBlock(variances);
+  if (threadIdx.x == 0) {
+    state->threshold = tolerance * (variances / static_cast<double>(d));
+    state->ended = state->not_finite != 0;
+  }
+}
+
+// Labels of the points in [begin, end), whatever has ended if `last`.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    Assign(const T* points, std::uint64_t begin, std::uint64_t end, const T* centroids, std::uint64_t k,
+           std::uint64_t d, bool last, std::int32_t* labels, State* state) {
+  constexpr unsigned kRow = kSide / kEach;
+  __shared__ T of_points[kDeep][kSide], of_centroids[kDeep][kSide];
+  __shared__ T least[kSide][kRow];
+  __shared__ std::int32_t nearest[kSide][kRow];
+  if (state->ended != 0 && !last) return;
+  const unsigned row = threadIdx.x / kRow, column = threadIdx.x % kRow;
+  for (std::uint64_t base = begin + std::uint64_t{blockIdx.x} * kSide; base < end;
+       base += std::uint64_t{gridDim.x} * kSide) {
+    T best[kEach];
+    std::int32_t place[kEach];
+    for (unsigned a = 0; a < kEach; ++a) best[a] = static_cast<T>(HUGE_VAL), place[a] = 0;
+    for (std::uint64_t first = 0; first < k; first += kSide) {
+      T squares[kEach][kEach] = {};
+      for (std::uint64_t deep = 0; deep < d; deep += kDeep) {
+        for (unsigned i = threadIdx.x; i < kSide * kDeep; i += kThreads) {
+          const unsigned j = i % kDeep, which = i / kDeep;
+          const bool there = deep + j < d;
+          of_points[j][which] = there && base + which < end ? points[(base + which) * d + deep + j] : T(0);
+          of_centroids[j][which] = there && first + which < k ? centroids[(first + which) * d + deep + j] : T(0);
+        }
+        __syncthreads();
+        for (unsigned j = 0; j < kDeep; ++j) {
+          for (unsigned a = 0; a < kEach; ++a) {
+            for (unsigned b = 0; b < kEach; ++b) {
+              const T difference = of_points[j][row * kEach + a] - of_centroids[j][b * kRow + column];
+              squares[a][b] += difference * difference;
+            }
+          }
+        }
+        __syncthreads();
+      }
+      for (unsigned a = 0; a < kEach; ++a) {
+        for (unsigned b = 0; b < kEach; ++b) {
+          const std::uint64_t c = first + b * kRow + column;
+          if (c < k && squares[a][b] < best[a]) best[a] = squares[a][b], place[a] = static_cast<std::int32_t>(c);
+        }
+      }
+    }
+    for (unsigned a = 0; a < kEach; ++a) {
+      least[row * kEach + a][column] = best[a];
+      nearest[row * kEach + a][column] = place[a];
+    }
+    __syncthreads();
+    if (threadIdx.x < kSide && base + threadIdx.x < end) {
+      T distance = least[threadIdx.x][0];
+      std::int32_t label = nearest[threadIdx.x][0];
+      for (unsigned i = 1; i < kRow; ++i) {
+        const T other = least[threadIdx.x][i];
+        const std::int32_t at = nearest[threadIdx.x][i];
+        if (other < distance || (other == distance && at < label)) distance = other, label = at;
+      }
+      if (labels[base + threadIdx.x] != label) atomicAdd(&state->changed, 1ull);
+      labels[base + threadIdx.x] = label;
+    }
+    __syncthreads();
+  }
+}
+
+// A thread has a coordinate of the points of a piece, for all centroids.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    AddPoints(const T* points, std::uint64_t n, std::uint64_t d, std::uint64_t k, std::uint64_t pieces,
+              const std::int32_t* labels, double* sums, std::int64_t* counts, const State* state) {
+  if (state->ended != 0) return;
+  for (std::uint64_t i = First(); i < pieces * d; i += Stride()) {
+    const std::uint64_t piece = i / d, j = i % d, end = BeginOf(piece + 1, n, pieces);
+    double* const sum = sums + piece * k * d + j;
+    std::int64_t* const count = counts + piece * k;
+    for (std::uint64_t c = 0; c < k; ++c) {
+      sum[c * d] = 0;
+      if (j == 0) count[c] = 0;
+    }
+    for (std::uint64_t p = BeginOf(piece, n, pieces); p < end; ++p) {
+      const std::uint64_t c = static_cast<std::uint64_t>(labels[p]);
+      sum[c * d] += static_cast<double>(points[p * d + j]);
+      if (j == 0) ++count[c];
+    }
+  }
+}
+
+// Centroids become means; the squares of their moves.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    Move(const double* sums, const std::int64_t* counts, std::uint64_t d, std::uint64_t k, std::uint64_t pieces,
+         T* centroids, double* moves, const State* state) {
+  if (state->ended != 0) return;
+  for (std::uint64_t i = First(); i < k * d; i += Stride()) {
+    double sum = 0;
+    std::int64_t count = 0;
+    for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+      sum += sums[piece * k * d + i];
+      count += counts[piece * k + i / d];
+    }
+    const T mean = count == 0 ? centroids[i] : static_cast<T>(sum / static_cast<double>(count));
+    const double move = static_cast<double>(mean) - static_cast<double>(centroids[i]);
+    moves[i] = move * move;
+    centroids[i] = mean;
+  }
+}
+
+// By one block: whether that was the last iteration.
+__global__ void __launch_bounds__(kBlockSize) Decide(const double* moves, std::uint64_t cells, State* state) {
+  if (state->ended != 0) return;
+  double mine = 0;
+  for (std::uint64_t i = threadIdx.x; i < cells; i += kBlockSize) mine += moves[i];
+  const double all = OfBlock(mine);
+  if (threadIdx.x == 0) {
+    ++state->iterations;
+    state->ended = state->changed == 0 || all <= state->threshold;
+    state->changed = 0;
+  }
+}
+
+// Each block's points' squared distances.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    AddDistances(const T* points, std::uint64_t n, std::uint64_t d, const T* centroids, const std::int32_t* labels,
+                 double* blocks) {
+  double mine = 0;
+  for (std::uint64_t i = First(); i < n; i += Stride()) {
+    const T* const centroid = centroids + static_cast<std::uint64_t>(labels[i]) * d;
+    double squares = 0;
+    for (std::uint64_t j = 0; j < d; ++j) {
+      const double difference = static_cast<double>(points[i * d + j]) - static_cast<double>(centroid[j]);
+      squares += difference * difference;
+    }
+    mine += squares;
+  }
+  const double all = OfBlock(mine);
+  if (threadIdx.x == 0) blocks[blockIdx.x] = all;
+}
+
+// By one block.
+__global__ void __launch_bounds__(kBlockSize)
+    Tell(const double* blocks, unsigned count, const State* state, double* inertia, std::int64_t* iterations) {
+  double mine = 0;
+  for (unsigned i = threadIdx.x; i < count; i += kBlockSize) mine += blocks[i];
+  const double all = OfBlock(mine);
+  if (threadIdx.x == 0) {
+    *inertia = all;
+    *iterations = static_cast<std::int64_t>(state->iterations);
+  }
+}
+
+// The first of some outcomes that is none to go on with.
+template <typename... Steps>
+Outcome InOrder(const Steps&... steps) {
+  Outcome outcome = Outcome::Ok();
+  static_cast<void>(((outcome = steps(), outcome.ok()) && ...));
+  return outcome;
+}
+
+template <typename T>
+class Iterations {
+ public:
+  Iterations(const Call& call, CudaContext& context)
+      : context_(context),
+        sizes_(call),
+        layout_(LayOut(sizes_)),
+        points_(call.Input<T>("points").data()),
+        centroids_(call.Output<T>("centroids").data()),
+        labels_(call.Output<std::int32_t>("labels").data()),
+        sums_(At<double>(call, layout_.sums)),
+        counts_(At<std::int64_t>(call, layout_.counts)),
+        moves_(At<double>(call, layout_.moves)),
+        blocks_(At<double>(call, layout_.blocks)),
+        state_(At<State>(call, layout_.state)) {
+    const CudaTraits& traits = context.traits();
+    const double rate = sizeof(T) == 4 ? traits.float_operations_per_ms : traits.double_operations_per_ms;
+    const double work = 3.0 * static_cast<double>(sizes_.d) * static_cast<double>(sizes_.k);
+    chunks_ = ChunksWithin(sizes_.n, work, rate, kBoundMs, kSide * static_cast<std::uint64_t>(traits.multiprocessors));
+  }
+
+  // Two words: whether something is not finite (2: of the points, 1: of the centroids), and whether it has ended.
+  Outcome Begin(const Call& call) {
+    const std::uint64_t n = sizes_.n, d = sizes_.d, pieces = layout_.pieces;
+    return InOrder(
+        [&] { return ToOutcome(cudaMemsetAsync(state_, 0, sizeof(State), context_.stream()), "memset"); },
+        [&] {
+          return Launch(context_, kmeans::Begin<T>, GridFor(n, 4), kBlockSize, call.Input<T>("initial").data(),
+                        sizes_.cells(), centroids_, labels_, n, state_);
+        },
+        [&] {
+          return Launch(context_, AddMoments<T>, GridFor(pieces * d), kBlockSize, points_, n, d, pieces, sums_, state_);
+        },
+        [&] {
+          return Launch(context_, FindThreshold, 1, kBlockSize, sums_, n, d, pieces, call.Float("tolerance"), state_);
+        },
+        [&] { return Read(&state_->not_finite); });
+  }
+
+  // The iterations, until the device says that it was the last.
+  Outcome Iterate(std::int64_t most) {
+    const std::uint64_t steps = chunks_.count() + 1;  // of an iteration
+    const std::uint64_t all = static_cast<std::uint64_t>(most) * steps;
+    return context_.Pace(
+        all, [&](std::uint64_t i) { return i % steps + 1 < steps ? AssignChunk(i % steps, false) : Update(); },
+        [&](std::uint64_t i) {
+          context_.ReportProgress(static_cast<double>(i + 1) / static_cast<double>(all + steps));
+          return i % steps + 1 == steps && context_.host_words()[0] != 0;
+        });
+  }
+
+  Outcome End(const Call& call) {
+    const std::uint64_t count = chunks_.count();
+    const Outcome assigned = context_.Pace(
+        count, [&](std::uint64_t i) { return AssignChunk(i, true); }, [](std::uint64_t) { return false; });
+    const unsigned blocks = std::min<unsigned>(GridFor(sizes_.n, 4), kMostBlocks);
+    return InOrder([&] { return assigned; },
+                   [&] {
+                     return Launch(context_, AddDistances<T>, blocks, kBlockSize, points_, sizes_.n, sizes_.d,
+                                   centroids_, labels_, blocks_);
+                   },
+                   [&] {
+                     return Launch(context_, Tell, 1, kBlockSize, blocks_, blocks, state_,
+                                   call.Output<double>("inertia").data(),
+                                   call.Output<std::int64_t>("iterations").data());
+                   });
+  }
+
+ private:
+  template <typename P>
+  static P* At(const Call& call, std::uint64_t offset) {
+    return reinterpret_cast<P*>(call.scratch().data() + offset);
+  }
+
+  // To the host's first word.
+  Outcome Read(const void* from) {
+    void* const word = const_cast<std::uint64_t*>(context_.host_words());
+    return ToOutcome(cudaMemcpyAsync(word, from, sizeof(std::uint64_t), cudaMemcpyDeviceToHost, context_.stream()),
+                     "copy of the state");
+  }
+
+  Outcome AssignChunk(std::uint64_t chunk, bool last) {
+    const std::uint64_t begin = chunks_.Begin(chunk), end = chunks_.End(chunk);
+    return Launch(context_, Assign<T>, GridFor(end - begin, 1, kSide), kBlockSize, points_, begin, end, centroids_,
+                  sizes_.k, sizes_.d, last, labels_, state_);
+  }
+
+  Outcome Update() {
+    const std::uint64_t n = sizes_.n, d = sizes_.d, k = sizes_.k, pieces = layout_.pieces;
+    return InOrder(
+        [&] {
+          return Launch(context_, AddPoints<T>, GridFor(pieces * d), kBlockSize, points_, n, d, k, pieces, labels_,
+                        sums_, counts_, state_);
+        },
+        [&] {
+          return Launch(context_, Move<T>, GridFor(k * d), kBlockSize, sums_, counts_, d, k, pieces, centroids_, moves_,
+                        state_);
+        },
+        [&] { return Launch(context_, Decide, 1, kBlockSize, moves_, k * d, state_); },
+        [&] { return Read(&state_->ended); });
+  }
+
+  CudaContext& context_;
+  const Sizes sizes_;
+  const Layout layout_;
+  const T* const points_;
+  T* const centroids_;
+  std::int32_t* const labels_;
+  double* const sums_;
+  std::int64_t* const counts_;
+  double* const moves_;
+  double* const blocks_;
+  State* const state_;
+  Chunks chunks_;
+};
+
+template <typename T>
+Outcome Run(const Call& call, CudaContext& context) {
+  Iterations<T> iterations(call, context);
+  if (const Outcome o = iterations.Begin(call); !o.ok()) return o;
+  if (const Outcome o = context.Wait(); !o.ok()) return o;
+  if (const std::uint64_t not_finite = context.host_words()[0]; not_finite != 0) {
+    return Outcome::Invalid(not_finite >> 32 != 0 ? kInitialNotFinite : kPointsNotFinite);
+  }
+  if (const Outcome o = iterations.Iterate(call.Int("max_iterations")); !o.ok()) return o;
+  if (const Outcome o = iterations.End(call); !o.ok()) return o;
+  context.ReportProgress(1);
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) { return LayOut(Sizes(call)).bytes; }
+
+Outcome RunCuda(const Call& call, CudaContext& context) {
+  return ForType<float, double>("kmeans", call.InputType("points"),
+                                [&]<typename T>() { return Run<T>(call, context); });
+}
+
+}  // namespace hotplate::kmeans
