@@ -245,6 +245,25 @@ class OneLane(harness.Case):
         self.hotplate("run", *harness.LONG_JOB, "--dry-run", says="cpu0")
         self.assertEqual(len(self.answer("jobs")["jobs"]), before)
 
+    def test_how_much_comes_out_may_depend_on_the_data(self):
+        random = np.random.default_rng(1)
+        keys, values = random.integers(-300, 300, 5000), random.normal(size=5000)
+        unique_keys, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        np.save(self.folder / "keys.npy", keys)
+        np.save(self.folder / "values.npy", values)
+        call = ["run", "groupby_sum", "keys.npy", "values.npy"]
+        self.hotplate(*call, "--dry-run", says="int64 [at most 5000]")
+        self.hotplate("describe", "groupby_sum", says="[at most n]")
+        self.hotplate(*call, "-o", "unique_keys=k.npy", "-o", "sums=s.npy", "-o", "counts=array:COUNTS")
+        self.hotplate("get", "COUNTS", "-o", "c.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "k.npy"), unique_keys)
+        np.testing.assert_allclose(np.load(self.folder / "s.npy"), np.bincount(places, weights=values), atol=1e-9)
+        np.testing.assert_array_equal(np.load(self.folder / "c.npy"), counts)
+        self.assertIn(f"int64 [{len(counts)}]", self.hotplate("arrays"))
+        np.save(self.folder / "none.npy", keys[:0])
+        self.hotplate("run", "groupby_sum", "none.npy", "none.npy", "-o", "unique_keys=k.npy")
+        self.assertEqual(np.load(self.folder / "k.npy").shape, (0,))
+
 
 class Queue(harness.Case):
     def test_a_full_queue_says_to_come_later(self):
