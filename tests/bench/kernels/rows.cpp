@@ -103,6 +103,30 @@ Row Fractal(const std::string& name, std::int64_t resolution, std::int64_t itera
 
 ParamValue Text(const char* choice) { return std::string(choice); }
 
+// Ten entries to a row, each somewhere in its tenth of the columns.
+Row Sparse(const std::string& name, const std::string& kernel, const Params& params, std::int64_t rows) {
+  constexpr std::int64_t kOfARow = 10;
+  return {.name = name, .kernel = kernel, .params = params, .inputs = [=] {
+            Arrays arrays = Random({{"indices", {DType::kInt32, {rows * kOfARow}}}})();
+            const auto indices = arrays.at("indices").Elements<std::int32_t>();
+            const std::int64_t tenth = rows / kOfARow;
+            std::mt19937_64 random(20'240'501);
+            for (std::size_t i = 0; i < indices.size(); ++i) {
+              const std::int64_t first = static_cast<std::int64_t>(i) % kOfARow * tenth;
+              indices[i] = static_cast<std::int32_t>(first + static_cast<std::int64_t>(random() >> 1) % tenth);
+            }
+            TestArray indptr({DType::kInt32, {rows + 1}});
+            for (std::int64_t row = 0; row <= rows; ++row) {
+              indptr.Elements<std::int32_t>()[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(row * kOfARow);
+            }
+            arrays.emplace("indptr", std::move(indptr));
+            if (kernel == "spmv") {
+              arrays.merge(Random({{"data", {DType::kFloat64, {rows * kOfARow}}}, {"x", {DType::kFloat64, {rows}}}})());
+            }
+            return arrays;
+          }};
+}
+
 // Kernels that make or reduce or order `many` elements (10 to the given power), and matrices of order n.
 std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int64_t n) {
   using enum DType;
@@ -130,6 +154,8 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
       Of("sort_f32_" + power, "sort", {}, {{"x", f32}}),
       Of("sort_i64_" + power, "sort", {}, {{"x", i64}}),
       Of("sort_by_key_f32_i64_" + power, "sort_by_key", {}, {{"keys", f32}, {"values", i64}}),
+      Sparse("spmv_f64_i32_" + power, "spmv", {}, many / 10),
+      Sparse("pagerank_i32_" + power, "pagerank", {{"tolerance", 1e-8 / static_cast<double>(many / 10)}}, many / 10),
       Of("batched_matvec_f32_150x100_by_10", "batched_matvec", {},
          {{"a", {kFloat32, {150, 100}}}, {"x", {kFloat32, {10, 100}}}}),
       Of("batched_matvec_f32_150x100_each_of_1000", "batched_matvec", {},
