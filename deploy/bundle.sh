@@ -122,12 +122,13 @@ done
 for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libgtest-dev libhwy-dev; do
   copyright_of $package
 done
+install -m 644 kernels/fft/third_party/pocketfft/LICENSE.md "$doc/licenses/pocketfft.txt"
 if [ ${#plugins[@]} -gt 0 ]; then
   cat >"$doc/licenses/nvidia-cuda.txt" <<'TEXT'
 The plug-ins libhotplate_cuda*.so and the programs bench_bare_* contain NVIDIA's CUDA runtime library (cudart, static), which
 the End User License Agreement of the CUDA Toolkit, attachment A, allows to be redistributed with an application:
-https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed, nor needed to open the plug-ins: cuBLASLt, which
-matmul calls, comes from the site's own CUDA.
+https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed, nor needed to open the plug-ins: those that
+kernels call (cuBLASLt, cuFFT, cuSOLVER) come from the site's own CUDA.
 TEXT
 fi
 

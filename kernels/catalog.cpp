@@ -3,6 +3,7 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cholesky/cholesky.h"
 #include "kernels/eigh/eigh.h"
+#include "kernels/fft/fft.h"
 #include "kernels/full/full.h"
 #include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
@@ -35,6 +36,7 @@ const Catalog& BuiltinCatalog() {
       batched_matvec::Spec(),
       cholesky::Spec(),
       eigh::Spec(),
+      fft::Spec(),
       full::Spec(),
       groupby_sum::Spec(),
       histogram::Spec(),

@@ -55,4 +55,14 @@ bool IsFloating(DType dtype) {
 
 bool IsInteger(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUInt64; }
 
+bool IsComplex(DType dtype) { return dtype == DType::kComplex64 || dtype == DType::kComplex128; }
+
+DType RealPart(DType dtype) {
+  return dtype == DType::kComplex64 ? DType::kFloat32 : dtype == DType::kComplex128 ? DType::kFloat64 : dtype;
+}
+
+DType ComplexOf(DType dtype) {
+  return dtype == DType::kFloat32 ? DType::kComplex64 : dtype == DType::kFloat64 ? DType::kComplex128 : dtype;
+}
+
 }  // namespace hotplate

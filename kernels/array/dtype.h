@@ -43,6 +43,12 @@ std::optional<DType> DTypeFromNumber(int number);
 
 bool IsFloating(DType dtype);  // float16, bfloat16, float32, float64
 bool IsInteger(DType dtype);   // signed and unsigned; not bool
+bool IsComplex(DType dtype);   // complex64, complex128
+
+// float32 for complex64, float64 for complex128; any other is its own.
+DType RealPart(DType dtype);
+// The inverse: complex64 for float32, complex128 for float64; any other is its own.
+DType ComplexOf(DType dtype);
 
 // The dtype of a C++ element type, for typed views: DTypeOf<float>() == DType::kFloat32.
 template <typename T>

@@ -4,6 +4,7 @@
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cholesky/cholesky.h"
 #include "kernels/eigh/eigh.h"
+#include "kernels/fft/fft.h"
 #include "kernels/full/full.h"
 #include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
@@ -34,6 +35,7 @@ std::span<const Launcher> Launchers() {
       {"batched_matvec", batched_matvec::RunCpu},
       {"cholesky", cholesky::RunCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
+      {"fft", fft::RunCpu, fft::PlanCpu},
       {"full", full::RunCpu},
       {"groupby_sum", groupby_sum::RunCpu, groupby_sum::PlanCpu},
       {"histogram", histogram::RunCpu, histogram::PlanCpu},

@@ -6,7 +6,9 @@
 #include <map>
 
 #include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/cufft.h"
 #include "kernels/cuda/cusolver.h"
+#include "kernels/cuda/fourier.h"
 
 namespace hotplate {
 
@@ -33,6 +35,11 @@ struct LaneLibraries {
 
   Cusolver solver;
   OwnedCusolverHandle solver_handle;
+
+  // Making a plan takes longer than a transform, and keeps some of the device's memory.
+  static constexpr std::size_t kMostTransforms = 32;
+  Cufft cufft;
+  std::map<fourier::Batch, CufftPlan> transforms;  // that were run
 };
 
 }  // namespace hotplate

@@ -7,6 +7,8 @@
 #include "kernels/cuda/libraries.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
+#include "kernels/fft/fft.h"
+#include "kernels/fft/fft_cuda.h"
 #include "kernels/full/full.h"
 #include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
@@ -45,6 +47,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, &kCusolver, cholesky::LaneScratchCuda,
        cholesky::FinishCuda},
       {"eigh", eigh::RunCuda, eigh::ScratchCuda, &kCusolver, eigh::LaneScratchCuda, eigh::FinishCuda},
+      {"fft", fft::RunCuda, fft::ScratchCuda, &kCufft, fft::LaneScratchCuda},
       {"full", full::RunCuda},
       {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},
       {"histogram", histogram::RunCuda, histogram::ScratchCuda},

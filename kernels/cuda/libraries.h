@@ -6,6 +6,7 @@
 namespace hotplate {
 
 extern const CudaLibrary kCublasLt;  // cublas_lt.h
+extern const CudaLibrary kCufft;     // cufft.h
 extern const CudaLibrary kCusolver;  // cusolver.h
 
 }  // namespace hotplate

@@ -51,7 +51,7 @@ void Verdict::Add(double error_in_bounds, const std::function<std::string()>& de
 }
 
 void FillUniform(TestArray& array, double low, double high, std::mt19937_64& random) {
-  WithType(array.signature().dtype, [&](auto zero) {
+  WithType(RealPart(array.signature().dtype), [&](auto zero) {
     using T = decltype(zero);
     for (T& element : array.Elements<T>()) {
       // 53 random bits: the same numbers with every standard library.

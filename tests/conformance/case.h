@@ -96,7 +96,7 @@ struct KernelSuite {
 // The table: verifiers.cpp.
 std::span<const KernelSuite> KernelSuites();
 
-// Random elements between low and high (integers: rounded towards zero).
+// Random elements between low and high (integers: rounded towards zero; complex numbers: both parts).
 void FillUniform(TestArray& array, double low, double high, std::mt19937_64& random);
 
 // Calls body with a value-initialised T: the one of the list that the dtype is of.

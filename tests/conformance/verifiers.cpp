@@ -8,6 +8,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"batched_matvec", BatchedMatvecCases, VerifyBatchedMatvec},
       {"cholesky", CholeskyCases, VerifyCholesky},
       {"eigh", EighCases, VerifyEigh},
+      {"fft", FftCases, VerifyFft},
       {"full", FullCases, VerifyFull},
       {"groupby_sum", GroupbySumCases, VerifyGroupbySum},
       {"histogram", HistogramCases, VerifyHistogram},

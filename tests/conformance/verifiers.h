@@ -17,6 +17,9 @@ Verdict VerifyCholesky(const Executed& executed);
 std::vector<Case> EighCases();
 Verdict VerifyEigh(const Executed& executed);
 
+std::vector<Case> FftCases();
+Verdict VerifyFft(const Executed& executed);
+
 std::vector<Case> FullCases();
 Verdict VerifyFull(const Executed& executed);
 

@@ -17,7 +17,7 @@ constexpr std::int64_t kMillion = 1'000'000;
 
 // Numbers from -10 to 10 (integers: from -10000 to 10000), the same in every run; fast, since some rows take 1e8.
 void Fill(TestArray& array, std::uint64_t seed) {
-  conformance::WithType(array.signature().dtype, [&](auto zero) {
+  conformance::WithType(RealPart(array.signature().dtype), [&](auto zero) {
     using T = decltype(zero);
     const double range = std::is_integral_v<T> ? 20'000 : 20;
     std::uint64_t state = seed;
@@ -156,6 +156,10 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
       Of("sort_by_key_f32_i64_" + power, "sort_by_key", {}, {{"keys", f32}, {"values", i64}}),
       Sparse("spmv_f64_i32_" + power, "spmv", {}, many / 10),
       Sparse("pagerank_i32_" + power, "pagerank", {{"tolerance", 1e-8 / static_cast<double>(many / 10)}}, many / 10),
+      Of("fft_c64_1000x1024", "fft", {}, {{"x", {kComplex64, {1000, 1024}}}}),
+      Of("fft_c128_1048576", "fft", {}, {{"x", {kComplex128, {1'048'576}}}}),
+      Of("fft_rfft2_f32_1024", "fft", {{"transform", Text("rfft")}, {"axes", std::int64_t{2}}},
+         {{"x", {kFloat32, {1024, 1024}}}}),
       Of("batched_matvec_f32_150x100_by_10", "batched_matvec", {},
          {{"a", {kFloat32, {150, 100}}}, {"x", {kFloat32, {10, 100}}}}),
       Of("batched_matvec_f32_150x100_each_of_1000", "batched_matvec", {},

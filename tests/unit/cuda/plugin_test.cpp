@@ -61,8 +61,9 @@ TEST(CudaPlugin, SaysWhichKernelsCallWhichLibrary) {
   const int major = table.cuda_runtime_version / 1000;
   const std::string blas = "libcublasLt.so." + std::to_string(major);
   const std::string solver = "libcusolver.so." + std::to_string(major - 1);  // counted by itself
-  EXPECT_THAT(libraries, ElementsAre(Pair("cholesky", solver), Pair("eigh", solver), Pair("matmul", blas),
-                                     Pair("solve", solver), Pair("svd", solver)));
+  const std::string fourier = "libcufft.so." + std::to_string(major - 1);
+  EXPECT_THAT(libraries, ElementsAre(Pair("cholesky", solver), Pair("eigh", solver), Pair("fft", fourier),
+                                     Pair("matmul", blas), Pair("solve", solver), Pair("svd", solver)));
 }
 
 // CUDA 13 left Volta behind: a V100 is served by the plug-in for CUDA 12.

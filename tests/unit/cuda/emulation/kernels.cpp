@@ -1,9 +1,11 @@
 // The device code of the kernels, as the host's compiler understands it with the launch.h beside this file. matmul's
-// is cuBLASLt's and is not here; what others leave to cuSOLVER is dense_by_lapack.cpp's here.
+// is cuBLASLt's and is not here; what others leave to cuSOLVER is dense_by_lapack.cpp's here, and
+// cuFFT's part is fourier_by_sums.cpp's.
 #include "kernels/arange/arange_cuda.cu"
 #include "kernels/batched_matvec/batched_matvec_cuda.cu"
 #include "kernels/cholesky/cholesky_cuda.cu"
 #include "kernels/eigh/eigh_cuda.cu"
+#include "kernels/fft/fft_cuda.cu"
 #include "kernels/full/full_cuda.cu"
 #include "kernels/groupby_sum/groupby_sum_cuda.cu"
 #include "kernels/histogram/histogram_cuda.cu"

@@ -15,6 +15,8 @@
 #include "kernels/cuda/launchers.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
+#include "kernels/fft/fft.h"
+#include "kernels/fft/fft_cuda.h"
 #include "kernels/full/full.h"
 #include "kernels/groupby_sum/groupby_sum.h"
 #include "kernels/histogram/histogram.h"
@@ -59,6 +61,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"batched_matvec", batched_matvec::RunCuda},
     {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, nullptr, cholesky::LaneScratchCuda, cholesky::FinishCuda},
     {"eigh", eigh::RunCuda, eigh::ScratchCuda, nullptr, eigh::LaneScratchCuda, eigh::FinishCuda},
+    {"fft", fft::RunCuda, fft::ScratchCuda, nullptr, fft::LaneScratchCuda},
     {"full", full::RunCuda},
     {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},
     {"histogram", histogram::RunCuda, histogram::ScratchCuda},

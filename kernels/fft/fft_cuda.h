@@ -1,0 +1,16 @@
+// What the CUDA back-end is told of fft beside RunCuda (kernels/cuda/launchers.h). Needs no CUDA Toolkit.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/call.h"
+#include "kernels/cuda/context.h"
+
+namespace hotplate::fft {
+
+// Its own scratch, and an estimate of the library's workspace.
+std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);
+// The same with the workspace that the library asks for.
+Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& bytes);
+
+}  // namespace hotplate::fft
