@@ -4,7 +4,7 @@ usage: peer.py cupy|torch|jax|numba SECONDS FOLDER BENCH_KERNELS [ARGUMENTS]
 
 Kernel times on both sides: ours by the receipt's clock, the peer's by its own events (JAX: by waiting, over many calls).
 Needs NumPy beside the library. Other lines: {"unusable": WORDS} of a library that does not work here, {"error": WORDS} of a row
-that it does not do, {"bench_kernels": WORDS} if ours does not start.
+that it does not do, {"bench_kernels": WORDS} if ours does not start. tests/bench/peers takes what is here for its own.
 """
 
 import importlib
@@ -442,4 +442,5 @@ def main():
     kernels.close()
 
 
-main()
+if __name__ == "__main__":
+    main()
