@@ -41,7 +41,7 @@ if(HOTPLATE_SANITIZER)
   target_compile_options(hotplate_settings INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
 endif()
 
-# For folders of arithmetic: instrumented and not optimised it would take longer than all else. What else an instrumented
+# For arithmetic: instrumented and not optimised it would take longer than all else. What else an instrumented
 # build holds takes longer to optimise than to run.
 set(HOTPLATE_ARITHMETIC_OPTIONS "")
 if(HOTPLATE_SANITIZER)
