@@ -24,6 +24,7 @@
 #include "kernels/spec.h"
 #include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
+#include "kernels/transfer_probe/transfer_probe.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 
@@ -56,6 +57,7 @@ const Catalog& BuiltinCatalog() {
       sort_by_key::Spec(),
       spmv::Spec(),
       svd::Spec(),
+      transfer_probe::Spec(),
       trig_identity::Spec(),
       vector_add::Spec(),
   });

@@ -24,6 +24,7 @@
 #include "kernels/sort_by_key/sort_by_key.h"
 #include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
+#include "kernels/transfer_probe/transfer_probe.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 
@@ -55,6 +56,7 @@ std::span<const Launcher> Launchers() {
       {"sort_by_key", sort_by_key::RunCpu, sort_by_key::PlanCpu},
       {"spmv", spmv::RunCpu, spmv::PlanCpu},
       {"svd", svd::RunCpu, svd::PlanCpu},
+      {"transfer_probe", transfer_probe::RunCpu, transfer_probe::PlanCpu},
       {"trig_identity", trig_identity::RunCpu},
       {"vector_add", vector_add::RunCpu},
   };

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "kernels/call.h"
@@ -26,6 +27,8 @@ class CudaContext {
     std::array<CUevent_st*, 2> marks{};  // for Pace
     // Eight words of pinned memory, for what the device tells a kernel's host side. The device may write them.
     volatile std::uint64_t* host_words = nullptr;
+    // One of the lane's own pinned buffers for copies, which the kernel may use in the order of the stream.
+    std::span<std::byte> pinned = {};
   };
 
   CudaContext(const CudaTraits& traits, const Handles& handles, hotplate_control& control)
@@ -38,6 +41,7 @@ class CudaContext {
   CUstream_st* stream() const { return handles_.stream; }
   LaneLibraries& libraries() const { return *handles_.libraries; }
   volatile std::uint64_t* host_words() const { return handles_.host_words; }
+  std::span<std::byte> pinned() const { return handles_.pinned; }
 
   bool CancelRequested() const { return std::atomic_ref(control_.cancel).load(std::memory_order_relaxed) != 0; }
   void ReportProgress(double fraction) {

@@ -75,7 +75,8 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
                                      .stream = stream_.get(),
                                      .libraries = libraries_.get(),
                                      .marks = {marks_[0].get(), marks_[1].get()},
-                                     .host_words = reinterpret_cast<std::uint64_t*>(host_words_.get())};
+                                     .host_words = reinterpret_cast<std::uint64_t*>(host_words_.get()),
+                                     .pinned = staging_.OwnBytes()};
   CudaContext context(device_.traits(), handles, control);
   Outcome outcome = Outcome::Ok();
   TaskMemory memory(device_, *this);

@@ -35,6 +35,8 @@
 #include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
+#include "kernels/transfer_probe/transfer_probe.h"
+#include "kernels/transfer_probe/transfer_probe_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 
@@ -67,6 +69,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"sort_by_key", sort_by_key::RunCuda, sort_by_key::ScratchCuda},
       {"spmv", spmv::RunCuda, spmv::ScratchCuda, nullptr, nullptr, spmv::FinishCuda},
       {"svd", svd::RunCuda, svd::ScratchCuda, &kCusolver, svd::LaneScratchCuda, svd::FinishCuda},
+      {"transfer_probe", transfer_probe::RunCuda, transfer_probe::ScratchCuda},
       {"trig_identity", trig_identity::RunCuda},
       {"vector_add", vector_add::RunCuda},
   };

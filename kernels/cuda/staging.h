@@ -57,6 +57,9 @@ class Staging {
   Outcome ToDevice(std::byte* block, std::span<const Piece> pieces, const CudaContext& context);
   Outcome FromDevice(const std::byte* block, std::span<const Piece> pieces, const CudaContext& context);
 
+  // A buffer of the lane's own, for whoever uses it in the order of the stream, between ToDevice and FromDevice.
+  std::span<std::byte> OwnBytes() const { return {buffers_.front()->bytes.get(), StagingBuffer::kBytes}; }
+
   // Gives back what was borrowed. The stream is idle.
   void Rest();
 

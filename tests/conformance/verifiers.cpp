@@ -28,6 +28,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"sort_by_key", SortByKeyCases, VerifySortByKey},
       {"spmv", SpmvCases, VerifySpmv},
       {"svd", SvdCases, VerifySvd},
+      {"transfer_probe", TransferProbeCases, VerifyTransferProbe},
       {"trig_identity", TrigIdentityCases, VerifyTrigIdentity},
       {"vector_add", VectorAddCases, VerifyVectorAdd},
   };

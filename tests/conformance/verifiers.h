@@ -77,6 +77,9 @@ Verdict VerifySpmv(const Executed& executed);
 std::vector<Case> SvdCases();
 Verdict VerifySvd(const Executed& executed);
 
+std::vector<Case> TransferProbeCases();
+Verdict VerifyTransferProbe(const Executed& executed);
+
 std::vector<Case> TrigIdentityCases();
 Verdict VerifyTrigIdentity(const Executed& executed);
 

@@ -24,5 +24,6 @@
 #include "kernels/sort_by_key/sort_by_key_cuda.cu"
 #include "kernels/spmv/spmv_cuda.cu"
 #include "kernels/svd/svd_cuda.cu"
+#include "kernels/transfer_probe/transfer_probe_cuda.cu"
 #include "kernels/trig_identity/trig_identity_cuda.cu"
 #include "kernels/vector_add/vector_add_cuda.cu"

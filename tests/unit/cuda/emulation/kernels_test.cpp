@@ -41,6 +41,8 @@
 #include "kernels/spmv/spmv.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
+#include "kernels/transfer_probe/transfer_probe.h"
+#include "kernels/transfer_probe/transfer_probe_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 #include "tests/conformance/bad_data.h"
@@ -80,6 +82,7 @@ constexpr CudaLauncher kLaunchers[] = {
     {"sort_by_key", sort_by_key::RunCuda, sort_by_key::ScratchCuda},
     {"spmv", spmv::RunCuda, spmv::ScratchCuda, nullptr, nullptr, spmv::FinishCuda},
     {"svd", svd::RunCuda, svd::ScratchCuda, nullptr, svd::LaneScratchCuda, svd::FinishCuda},
+    {"transfer_probe", transfer_probe::RunCuda, transfer_probe::ScratchCuda},
     {"trig_identity", trig_identity::RunCuda},
     {"vector_add", vector_add::RunCuda},
 };
@@ -111,6 +114,7 @@ Driver InstantDriver() {
   driver.cuEventRecord = [](CUevent_st*, CUstream_st*) { return 0; };
   driver.cuEventQuery = [](CUevent_st*) { return 0; };
   driver.cuEventSynchronize = [](CUevent_st*) { return 0; };
+  driver.cuStreamSynchronize = [](CUstream_st*) { return 0; };
   return driver;
 }
 
@@ -124,7 +128,8 @@ class EmulatedLane : public Lane {
     hotplate_call plain = task.call;
     const Driver driver = InstantDriver();
     volatile std::uint64_t words[8] = {};
-    CudaContext context(traits_, {.driver = &driver, .host_words = words}, control.plain());
+    std::byte pinned[1000] = {};
+    CudaContext context(traits_, {.driver = &driver, .host_words = words, .pinned = pinned}, control.plain());
     Report report;
     plain.scratch_bytes = launcher.scratch_bytes == nullptr ? 0 : launcher.scratch_bytes(Call(plain), traits_);
     planned_ = plain.scratch_bytes;

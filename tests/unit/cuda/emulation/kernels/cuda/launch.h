@@ -22,7 +22,7 @@
 
 using cudaStream_t = CUstream_st*;
 using cudaError_t = int;
-enum cudaMemcpyKind { cudaMemcpyDeviceToHost };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 
 inline cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t) {
   std::memset(memory, byte, bytes);
