@@ -20,6 +20,8 @@ namespace hotplate::reduction {
 inline constexpr std::size_t kLanes = 128, kTile = 512;
 // With fewer of them an element after the other is as fast.
 inline constexpr std::size_t kFewLanes = 8;
+// A row shorter than this has few lanes by itself; so many such rows are folded side by side.
+inline constexpr std::size_t kShortRow = 8 * kFewLanes, kShortRows = 32;
 // Elements of a block, about; and of what a thread takes at once.
 inline constexpr std::size_t kBlock = 131'072;
 
@@ -125,6 +127,21 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
 }
 
+// Calls finish(state, row) for `rows` short rows of `count` elements, at most kShortRows of them, with an output each.
+// They are turned on their side: by itself each element of a row would wait for the one before.
+template <typename Fold, typename Finish>
+void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_t count, std::size_t rows,
+                   const double* about, const Finish& finish) {
+  alignas(64) typename Fold::Element turned[kShortRow * kShortRows];
+  alignas(64) typename Fold::First a[kShortRows];
+  alignas(64) typename Fold::Second b[kShortRows];
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t row = 0; row < rows; ++row) turned[i * rows + row] = x[row * count + i];
+  }
+  FoldLoop(fold, turned, count, rows, rows, about, a, b);
+  for (std::size_t row = 0; row < rows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
+}
+
 // Calls finish(state, output) for each output. No axis is empty. `part`: what this is of the call. False if it was
 // cancelled.
 template <typename Fold, typename Finish>
@@ -138,6 +155,14 @@ bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element*
   const std::size_t unit_elements = std::min(count, cut.rows) * std::min(inner, kTile);
   const std::size_t at_once = std::max<std::size_t>(1, kBlock / unit_elements);
   const auto fold_units = [=](std::size_t begin, std::size_t end) {
+    if (inner == 1 && count < kShortRow) {  // a unit is an output
+      for (std::size_t first = begin; first < end; first += kShortRows) {
+        FoldShortRows(fold, x + first * count, count, std::min(kShortRows, end - first),
+                      Fold::kAbout ? about + first : nullptr,
+                      [&](const State& state, std::size_t row) { finish(state, first + row); });
+      }
+      return;
+    }
     State here[kTile];
     for (std::size_t unit = begin; unit < end; ++unit) {
       const std::size_t tile = unit % cut.tiles, segment = unit / cut.tiles % cut.segments;

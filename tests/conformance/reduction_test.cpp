@@ -43,6 +43,7 @@ TEST(Reduction, HasTheSameBitsFromAnyNumberOfThreads) {
       {"reduce", Of(DType::kFloat32, {900'001}, {{"operation", std::string("sum")}})},
       {"reduce", Of(DType::kFloat64, {900'001}, {{"operation", std::string("std")}})},
       {"reduce", Of(DType::kFloat32, {1100, 701}, {{"operation", std::string("mean")}, {"axis", first}})},
+      {"reduce", Of(DType::kFloat64, {30'011, 13}, {{"operation", std::string("std")}, {"axis", std::string("1")}})},
       {"norm", Of(DType::kFloat64, {900'001}, {{"ord", std::string("2")}})},
       {"norm", Of(DType::kFloat64, {1100, 701}, {{"ord", std::string("p")}, {"axis", first}})},
   };
@@ -50,6 +51,40 @@ TEST(Reduction, HasTheSameBitsFromAnyNumberOfThreads) {
     const std::vector<std::byte> one = ResultWith(1, kernel, call);
     EXPECT_FALSE(one.empty());
     for (const int threads : {2, 3, 7}) EXPECT_EQ(ResultWith(threads, kernel, call), one) << kernel << " " << threads;
+  }
+}
+
+// Short rows are folded side by side, long ones by themselves; both in groups that need not come out even.
+TEST(Reduction, FoldsEachShortRowByItself) {
+  for (const std::int64_t count : {1, 2, 13, 63, 64, 65}) {
+    constexpr std::int64_t kRows = 101;
+    const auto inputs = [=](std::mt19937_64&) {
+      TestArray x({.dtype = DType::kFloat64, .shape = {kRows, count}});
+      for (std::size_t i = 0; i < x.size(); ++i) x.Elements<double>()[i] = static_cast<double>(i * i % 1009);
+      return std::map<std::string, TestArray>{{"x", std::move(x)}};
+    };
+    const auto result = [&](const char* operation) {
+      return ResultWith(2, "reduce",
+                        {.name = "short_rows",
+                         .params = {{"operation", std::string(operation)}, {"axis", std::string("1")}},
+                         .inputs = inputs});
+    };
+    const std::vector<std::byte> sums = result("sum"), places = result("argmax");
+    ASSERT_EQ(sums.size(), kRows * sizeof(double));
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      double sum = 0, largest = -1, given_sum = 0;
+      std::int64_t place = 0, given_place = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(row * count + i);
+        const auto element = static_cast<double>(at * at % 1009);
+        sum += element;
+        if (element > largest) largest = element, place = i;
+      }
+      std::memcpy(&given_sum, sums.data() + row * 8, 8);
+      std::memcpy(&given_place, places.data() + row * 8, 8);
+      EXPECT_EQ(given_sum, sum) << "row " << row << " of " << count;
+      EXPECT_EQ(given_place, place) << "row " << row << " of " << count;
+    }
   }
 }
 
