@@ -231,7 +231,9 @@ class Jax:
             function = jit(lambda a, b: jnp.matmul(a, b, precision="highest"))
             yield "jax: jit", lambda arrays: lambda: function(arrays["a"], arrays["b"])
         elif numpy_like(jnp, row):
-            function = jit(numpy_like(jnp, row))
+            whole = getattr(jnp.linalg, kernel, None)
+            # Of the lower triangle, as the others have it.
+            function = jit((lambda a: whole(a, symmetrize_input=False)) if kernel in ("cholesky", "eigh") else numpy_like(jnp, row))
             yield "jax: jit", lambda arrays: lambda: function(**arrays)
 
 
