@@ -31,7 +31,7 @@ hotplate_array Plain(const std::string& name, TestArray& array) {
   plain.dtype = static_cast<std::int32_t>(array.signature().dtype);
   plain.rank = static_cast<std::int32_t>(array.signature().shape.size());
   std::copy(array.signature().shape.begin(), array.signature().shape.end(), plain.shape);
-  plain.data = array.data();
+  plain.data = array.bytes() == 0 ? nullptr : array.data();  // what has no elements may have no memory
   plain.bytes = array.bytes();
   return plain;
 }
