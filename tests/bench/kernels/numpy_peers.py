@@ -175,6 +175,30 @@ def sort_by_key(keys, values):
     return run
 
 
+def groupby_sum(keys, values):
+    def run():
+        unique_keys, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return unique_keys, np.bincount(places, weights=values, minlength=len(unique_keys)), counts
+
+    return run
+
+
+def kmeans(points, initial, iterations):
+    def nearest(centroids):
+        return np.argmin((centroids * centroids).sum(axis=1) - 2 * (points @ centroids.T), axis=1)
+
+    def run():
+        centroids = initial.copy()
+        for _ in range(iterations):
+            labels = nearest(centroids)
+            counts = np.bincount(labels, minlength=len(centroids))
+            sums = np.stack([np.bincount(labels, weights=column, minlength=len(centroids)) for column in points.T], axis=1)
+            centroids = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centroids).astype(points.dtype)
+        return centroids, nearest(centroids).astype(np.int32)
+
+    return run
+
+
 def spmv(data, indices, indptr, x):
     """SciPy's where it is installed; NumPy's own needs that no row is empty, as here."""
     try:
@@ -246,6 +270,8 @@ PEERS = {
     "power_sum": lambda name, inputs: power_sum(inputs["x"]),
     "sort": lambda name, inputs: sort(inputs["x"]),
     "sort_by_key": lambda name, inputs: sort_by_key(inputs["keys"], inputs["values"]),
+    "groupby_sum": lambda name, inputs: groupby_sum(inputs["keys"], inputs["values"]),
+    "kmeans": lambda name, inputs: kmeans(inputs["points"], inputs["initial"], 5),
     "fft": lambda name, inputs: lambda: (np.fft.rfft2 if "rfft2" in name else np.fft.fft)(inputs["x"]),
     "batched_matvec": lambda name, inputs: batched_matvec(inputs["a"], inputs["x"]),
     "spmv": lambda name, inputs: spmv(inputs["data"], inputs["indices"], inputs["indptr"], inputs["x"]),
@@ -287,6 +313,7 @@ def differ(row, ours, theirs):
     if kernel in ("matmul", "batched_matvec", "power_sum", "linspace", "spmv", "pagerank"):
         # What rounding does to one element depends on the terms of a sum, not on the sum.
         return float(np.abs(ours - theirs).max() / np.abs(ours).max()), 100 * unit
-    if kernel in ("reduce", "norm", "svd", "eigh", "cholesky", "solve"):  # both sides' errors, in units of the largest
+    if kernel in ("reduce", "norm", "groupby_sum", "kmeans", "svd", "eigh", "cholesky", "solve"):
+        # Both sides' errors, in units of the largest.
         return float(np.abs(ours - theirs).max() / np.abs(ours).max()), 1e4 * unit
     return float((np.abs(ours - theirs) / np.maximum(np.abs(ours), np.finfo(ours.dtype).tiny)).max()), 32 * unit

@@ -19,8 +19,8 @@ def goal_of(row):
 
 
 # Which output is compared where there are several, and its place in a peer's tuple. Vectors have no sign of their own.
-COMPARED = {"svd": ("s", 1), "sort_by_key": ("sorted_values", 1), "eigh": ("w", 0), "integrate2d": ("value", 0),
-            "histogram": ("counts", 0)}
+COMPARED = {"svd": ("s", 1), "sort_by_key": ("sorted_values", 1), "groupby_sum": ("sums", 1), "eigh": ("w", 0),
+            "integrate2d": ("value", 0), "histogram": ("counts", 0), "pagerank": ("rank", 0), "kmeans": ("centroids", 0)}
 
 
 def compared(row, ours, theirs):
