@@ -69,7 +69,10 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
                           : arguments->Flag("quiet") ? OutputForm::kQuiet
                                                      : OutputForm::kPeople;
   const auto output = MakeOutput(form, console);
-  const absl::Status status = command.run({command, words, *arguments, *settings, environment, console, *output});
+  v1::EndpointRecord connected;
+  const Invocation call{command, words, *arguments, *settings, environment, console, *output, connected};
+  absl::Status status = command.run(call);
+  if (client::ConnectionLost(status)) status = WhyLost(call, status);
   const absl::Status flushed = Flushed(console);
   return status.ok() ? flushed : status;
 }
@@ -88,16 +91,20 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   options.server = settings.server;
   options.endpoint = settings.endpoint;
   options.directory = settings.directory;
-  options.on_connection = [&console = console](const absl::Status& status) {
-    // Over the line of a progress that is drawn.
-    console.err << (console.err_terminal ? "\r\033[K! " : "! ")
-                << (status.ok()
-                        ? "connected again"
-                        : "connection lost: " + Printable(client::WithoutHowToStart(std::string(status.message()))) +
-                              "; trying again for at most " + Span(client::kReconnectBound))
-                << std::endl;
-  };
-  return client::Client::Connect(options);
+  options.on_connection = [&console = console](const absl::Status& status) { TellConnection(console, status); };
+  auto client = client::Client::Connect(options);
+  if (client.ok()) connected = client->record();
+  return client;
+}
+
+void TellConnection(Console& console, const absl::Status& status) {
+  // Over the line of a progress that is drawn.
+  console.err << (console.err_terminal ? "\r\033[K! " : "! ")
+              << (status.ok()
+                      ? "connected again"
+                      : "connection lost: " + Printable(client::WithoutHowToStart(std::string(status.message()))) +
+                            "; trying again for at most " + Span(client::kReconnectBound))
+              << std::endl;
 }
 
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {

@@ -26,10 +26,12 @@ struct Invocation {
   const Environment& environment;
   Console& console;
   Output& output;
+  // Where the record is left of the daemon that was last connected to.
+  v1::EndpointRecord& connected;
 
   // The same with other settings, which must live as long.
   Invocation With(const Settings& others) const {
-    return {command, words, arguments, others, environment, console, output};
+    return {command, words, arguments, others, environment, console, output, connected};
   }
 
   // The daemon that the settings lead to. Where there is none, the error says what became of its allocation.
@@ -37,6 +39,9 @@ struct Invocation {
   // The same, with no more in the error than the connection itself tells.
   absl::StatusOr<client::Client> TryConnect(int retries = client::ConnectOptions().retries) const;
 };
+
+// That the connection is lost, and tried again; OK: that it is there again.
+void TellConnection(Console& console, const absl::Status& status);
 
 enum class Group { kDaemon, kKernels, kJobs, kArrays, kDevices, kShell };
 

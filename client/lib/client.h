@@ -51,7 +51,7 @@ using std::chrono::nanoseconds;
 inline constexpr std::size_t kInlineInputBytes = std::size_t{1} << 20;
 // A daemon from which nothing has come for so long, probes included, counts as lost.
 inline constexpr std::chrono::seconds kSilenceBound{30};
-// How long a watch or a job that is waited for outlives the connection to its daemon.
+// How long a watch, a transfer or a job that is waited for outlives the connection to its daemon.
 inline constexpr std::chrono::seconds kReconnectBound{120};
 
 struct ConnectOptions {
@@ -73,9 +73,10 @@ struct ConnectOptions {
   nanoseconds connect_timeout = std::chrono::seconds(5);
   // Repeat calls that are safe to repeat (reads, and jobs with a request_id) on UNAVAILABLE, with backoff.
   int retries = 3;
-  // A watch and a job that is waited for go on when their connection breaks and the daemon cannot be reached: another
-  // is tried again and again for so long, a watch from its last update, a job under its request_id, so that it runs
-  // once. Not where the daemon is known to be gone: its process on this host, its record, its port.
+  // A watch, a transfer and a job that is waited for go on when their connection breaks and the daemon cannot be
+  // reached: another is tried again and again for so long, a watch from its last update, a transfer from its last byte,
+  // a job under its request_id, so that it runs once. Not where the daemon is known to be gone: its process on this
+  // host, its record, its port.
   nanoseconds reconnect = kReconnectBound;
   // Told of that, once `retries` attempts have failed: the error when the connection is lost, OK when it is there
   // again. On the thread that waits for the call, or the library's; it may use the client.

@@ -139,6 +139,37 @@ bool Outage::Over() {
   return std::exchange(told_, false);
 }
 
+void Reconnecting::Tell(const absl::Status& news) const {
+  if (connection_.options().on_connection) connection_.options().on_connection(news);
+}
+
+void Reconnecting::Reached() {
+  if (!outage_.Over()) return;
+  failures_ = 0;
+  Tell(absl::OkStatus());
+}
+
+void Reconnecting::Answered() {
+  Reached();
+  answered_ = true;
+}
+
+void Reconnecting::Progressed() {
+  Answered();
+  backoff_.Reset();
+}
+
+bool Reconnecting::Again(const absl::Status& status, bool may_come_back) {
+  const bool lasts = outage_.Lasts(may_come_back);
+  const bool answered = std::exchange(answered_, false);
+  failures_ = answered ? 1 : failures_ + 1;
+  if (!answered && failures_ > connection_.options().retries) {
+    if (!lasts) return false;
+    if (outage_.ToTell()) Tell(status);
+  }
+  return connection_.Pause(backoff_.Next(), stop_);
+}
+
 void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) const {
   Authorize(context);
   Deadline deadline = rules.until;

@@ -89,15 +89,22 @@ class Connection {
   // Reads the record, which may take its time where that is on a file system of the network's.
   bool MayComeBack(const grpc::Status& status) const;
 
+  // One attempt, whatever `rules` say of others.
+  template <typename Stub, typename Request, typename Response>
+  grpc::Status CallOnce(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                        const Request& request, Response& response, const CallRules& rules = {}) const {
+    grpc::ClientContext context;
+    SetUp(context, rules);
+    const CancelOnStop cancel(rules.stop, context);
+    return (stub.*method)(&context, request, &response);
+  }
+
   template <typename Stub, typename Request, typename Response>
   absl::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response& response, const CallRules& rules = {}) const {
     Backoff backoff;
     for (int attempt = 0;; ++attempt) {
-      grpc::ClientContext context;
-      SetUp(context, rules);
-      const CancelOnStop cancel(rules.stop, context);
-      const absl::Status status = Translate((stub.*method)(&context, request, &response));
+      const absl::Status status = Translate(CallOnce(stub, method, request, response, rules));
       if (status.ok() || !MayRepeat(status, attempt, rules, backoff)) return status;
       response.Clear();
     }
@@ -149,6 +156,34 @@ class Outage {
   const Connection& connection_;
   Deadline until_;
   bool told_ = false;
+};
+
+// The one rule by which a call of one thread outlives its connection, and tells ConnectOptions::on_connection of it:
+// `retries` attempts in any case, and further ones for as long as ConnectOptions::reconnect allows where the daemon
+// cannot be reached. An attempt that brought something does not count.
+class Reconnecting {
+ public:
+  Reconnecting(const Connection& connection, std::stop_token stop)
+      : connection_(connection), stop_(std::move(stop)), outage_(connection) {}
+
+  // The daemon can be reached, which alone is no reason to try for ever.
+  void Reached();
+  // The attempt under way brought something, news or not.
+  void Answered();
+  // It brought the call further.
+  void Progressed();
+  // After an attempt that lost the connection. True: make another, the time until then is over.
+  bool Again(const absl::Status& status, bool may_come_back);
+
+ private:
+  void Tell(const absl::Status& news) const;
+
+  const Connection& connection_;
+  const std::stop_token stop_;
+  Backoff backoff_;
+  Outage outage_;
+  int failures_ = 0;
+  bool answered_ = false;  // since the last loss
 };
 
 }  // namespace hotplate::client

@@ -46,25 +46,19 @@ absl::Status WatchStream(
     const Connection& connection,
     const std::function<std::unique_ptr<grpc::ClientReader<Response>>(grpc::ClientContext&, bool again)>& open,
     const std::function<WatchStep(Response&)>& on_message, const std::stop_token& stop) {
-  Backoff backoff;
-  Outage outage(connection);
-  const auto tell = [&](const absl::Status& news) {
-    if (connection.options().on_connection) connection.options().on_connection(news);
-  };
-  bool again = false;
-  for (int failures = 0;; again = true) {
+  Reconnecting reconnecting(connection, stop);
+  for (bool again = false;; again = true) {
     grpc::ClientContext context;
     connection.Authorize(context);
     const CancelOnStop cancel(stop, context);
     const std::unique_ptr<grpc::ClientReader<Response>> reader = open(context, again);
     Response response;
-    bool done = false, answered = false;
+    bool done = false;
     while (!done && reader->Read(&response)) {
-      answered = true;
-      if (outage.Over()) tell(absl::OkStatus());
+      reconnecting.Answered();
       const WatchStep step = on_message(response);
       done = step == WatchStep::kDone;
-      if (step != WatchStep::kNothingNew) backoff.Reset();
+      if (step != WatchStep::kNothingNew) reconnecting.Progressed();
     }
     if (done) context.TryCancel();
     const grpc::Status finished = reader->Finish();
@@ -72,13 +66,8 @@ absl::Status WatchStream(
     const absl::Status status = finished.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the stream"))
                                               : connection.Translate(finished);
     if (!IsConnectionLoss(status)) return status;
-    const bool lasts = outage.Lasts(connection.MayComeBack(finished));
-    failures = answered ? 1 : failures + 1;
-    if (!answered && failures > connection.options().retries) {
-      if (!lasts) return status;
-      if (outage.ToTell()) tell(status);
-    }
-    if (!connection.Pause(backoff.Next(), stop)) return absl::CancelledError("the watch was cancelled");
+    if (reconnecting.Again(status, connection.MayComeBack(finished))) continue;
+    return stop.stop_requested() ? absl::CancelledError("the watch was cancelled") : status;
   }
 }
 

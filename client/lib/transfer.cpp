@@ -11,12 +11,25 @@
 namespace hotplate::client {
 namespace {
 
+// Between two bytes. A connection that is silent is given up before it, so that this is a daemon's that is there.
+nanoseconds LongestStall(nanoseconds deadline) {
+  constexpr std::chrono::seconds kNoticed(5);
+  return deadline < kSilenceBound ? deadline : std::max<nanoseconds>(deadline, kSilenceBound + kNoticed);
+}
+
+// How an attempt ended.
+struct Ending {
+  absl::Status status;
+  bool may_come_back = false;  // Connection::MayComeBack
+};
+
 // One attempt: a call of the generic stub with one operation under way at a time.
 class Attempt {
  public:
   Attempt(const Connection& connection, const std::string& method, const TransferRules& rules)
       : connection_(connection),
         stop_(rules.stop),
+        longest_stall_(LongestStall(connection.options().deadline)),
         context_(std::make_unique<grpc::ClientContext>()),
         cancel_(std::make_unique<CancelOnStop>(rules.stop, *context_)) {
     connection.Authorize(*context_);
@@ -49,7 +62,7 @@ class Attempt {
   bool Await() {
     void* tag;
     bool ok = false;
-    const auto status = queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + connection_.options().deadline));
+    const auto status = queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + longest_stall_));
     if (status == grpc::CompletionQueue::GOT_EVENT) return ok;
     stalled_ = true;
     context_->TryCancel();
@@ -57,19 +70,19 @@ class Attempt {
     return false;
   }
 
-  absl::Status Finish() {
+  Ending Finish() {
     grpc::Status status;
     stream_->Finish(&status, this);
     Await();
     if (!stalled_) {
       const absl::Status translated = connection_.Translate(status);
-      if (!absl::IsCancelled(translated)) return translated;
-      if (stop_.stop_requested()) return absl::CancelledError("the transfer was given up");
+      if (!absl::IsCancelled(translated)) return {translated, connection_.MayComeBack(status)};
+      if (stop_.stop_requested()) return {absl::CancelledError("the transfer was given up")};
       // Nobody here asked for it: a daemon that leaves breaks off its calls like this.
-      return absl::UnavailableError("the daemon broke the transfer off: it ends");
+      return {absl::UnavailableError("the daemon broke the transfer off: it ends")};
     }
-    const auto seconds = std::chrono::duration_cast<std::chrono::milliseconds>(connection_.options().deadline);
-    return absl::DeadlineExceededError("the transfer stood still for " + std::to_string(seconds.count()) + " ms");
+    const auto stall = std::chrono::duration_cast<std::chrono::milliseconds>(longest_stall_);
+    return {absl::DeadlineExceededError("the transfer stood still for " + std::to_string(stall.count()) + " ms")};
   }
 
   // Until gRPC has let go of memory that is not its own; the last thing to be done. After a call that ended well that
@@ -97,6 +110,7 @@ class Attempt {
 
   const Connection& connection_;
   const std::stop_token stop_;
+  const nanoseconds longest_stall_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<CancelOnStop> cancel_;
   grpc::CompletionQueue queue_;
@@ -109,8 +123,8 @@ void Tell(const TransferRules& rules, std::uint64_t done) {
 }
 
 // Sends everything from `offset` on, as one stream. `sent` is how far it came, as far as this side can tell.
-absl::Status WriteFrom(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                       std::size_t offset, const TransferRules& rules) {
+Ending WriteFrom(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
+                 std::size_t offset, const TransferRules& rules) {
   Borrowed borrowed;
   Attempt attempt(connection, "/hotplate.v1.Arrays/Write", rules);
   bool first = true;
@@ -124,13 +138,13 @@ absl::Status WriteFrom(const Connection& connection, const std::string& array_id
   grpc::ByteBuffer answer;
   attempt.StartRead(answer);
   attempt.Await();
-  const absl::Status status = attempt.Finish();
+  Ending ending = attempt.Finish();
   attempt.AwaitReturn(borrowed);
-  return status;
+  return ending;
 }
 
-absl::Status ReadFrom(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
-                      std::size_t& done, const TransferRules& rules) {
+Ending ReadFrom(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
+                std::size_t& done, Reconnecting& reconnecting, const TransferRules& rules) {
   v1::ReadArrayRequest request;
   request.set_array_id(array_id);
   request.set_offset(done);
@@ -148,31 +162,37 @@ absl::Status ReadFrom(const Connection& connection, const std::string& array_id,
     messages[current].Clear();
     if (copied.ok()) {
       done += *copied;
+      reconnecting.Progressed();
       Tell(rules, done);
     }
     more = attempt.Await();
-    if (!copied.ok()) return copied.status();
+    if (!copied.ok()) return {copied.status()};
   }
-  if (const absl::Status status = attempt.Finish(); !status.ok()) return status;
-  if (done == destination.size()) return absl::OkStatus();
-  return absl::InternalError("the daemon ended array " + array_id + " after " + std::to_string(done) + " of " +
-                             std::to_string(destination.size()) + " bytes");
+  Ending ending = attempt.Finish();
+  if (!ending.status.ok() || done == destination.size()) return ending;
+  return {absl::InternalError("the daemon ended array " + array_id + " after " + std::to_string(done) + " of " +
+                              std::to_string(destination.size()) + " bytes")};
 }
 
 // Where an upload stands on the daemon's side. The stream that broke may still be there for a moment, and an answer
 // of before it was noticed leads to another refusal and another look.
-absl::StatusOr<std::size_t> BytesThere(const Connection& connection, const std::string& array_id, std::size_t total,
-                                       const TransferRules& rules) {
+Ending FindOut(const Connection& connection, const std::string& array_id, std::size_t total, const TransferRules& rules,
+               std::size_t& there) {
   v1::DescribeArrayRequest request;
   request.set_array_id(array_id);
   v1::DescribeArrayResponse response;
-  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Describe, request, response,
-                                              {.until = rules.until, .stop = rules.stop});
-  if (!status.ok()) return status;
-  if (response.array().bytes_written() > total) {
-    return absl::InternalError("array " + array_id + " is larger on the daemon than here");
+  const grpc::Status status = connection.CallOnce(connection.arrays(), &v1::Arrays::Stub::Describe, request, response,
+                                                  {.until = rules.until, .stop = rules.stop});
+  const bool over = rules.until && Clock::now() >= *rules.until;
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && !over) {
+    return {MarkedLost(absl::UnavailableError("the daemon does not say how far the upload has come")), true};
   }
-  return static_cast<std::size_t>(response.array().bytes_written());
+  if (!status.ok()) return {connection.Translate(status), connection.MayComeBack(status)};
+  if (response.array().bytes_written() > total) {
+    return {absl::InternalError("array " + array_id + " is larger on the daemon than here")};
+  }
+  there = static_cast<std::size_t>(response.array().bytes_written());
+  return {absl::OkStatus()};
 }
 
 bool MayContinue(const absl::Status& status, bool resuming) {
@@ -183,38 +203,32 @@ bool MayContinue(const absl::Status& status, bool resuming) {
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared) {
+  Reconnecting reconnecting(connection, rules.stop);
   std::size_t offset = 0;
-  Backoff backoff;
-  bool resuming = shared;
-  for (int failures = 0;;) {
-    const absl::Status status = WriteFrom(connection, array_id, bytes, offset, rules);
-    if (status.ok() || !MayContinue(status, resuming)) return status;
-    if (++failures > connection.options().retries || !SleepFor(backoff.Next(), rules.stop)) return status;
-    resuming = true;
-    const absl::StatusOr<std::size_t> there = BytesThere(connection, array_id, bytes.size(), rules);
-    if (!there.ok()) return there.status();
-    if (*there == bytes.size()) return absl::OkStatus();
-    if (*there > offset) {
-      failures = 0;
-      backoff.Reset();
-    }
-    offset = *there;
+  for (bool resuming = shared;; resuming = true) {
+    Ending ending = WriteFrom(connection, array_id, bytes, offset, rules);
+    if (ending.status.ok() || !MayContinue(ending.status, resuming)) return ending.status;
+    std::size_t there = 0;
+    do {
+      if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
+      ending = FindOut(connection, array_id, bytes.size(), rules, there);
+    } while (IsConnectionLoss(ending.status));
+    if (!ending.status.ok()) return ending.status;
+    reconnecting.Reached();
+    if (there == bytes.size()) return absl::OkStatus();
+    if (there > offset) reconnecting.Progressed();
+    offset = there;
   }
 }
 
 absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
                       const TransferRules& rules) {
+  Reconnecting reconnecting(connection, rules.stop);
   std::size_t done = 0;
-  Backoff backoff;
-  for (int failures = 0;;) {
-    const std::size_t before = done;
-    const absl::Status status = ReadFrom(connection, array_id, destination, done, rules);
-    if (status.ok() || !IsConnectionLoss(status)) return status;
-    if (done > before) {
-      failures = 0;
-      backoff.Reset();
-    }
-    if (++failures > connection.options().retries || !SleepFor(backoff.Next(), rules.stop)) return status;
+  while (true) {
+    const Ending ending = ReadFrom(connection, array_id, destination, done, reconnecting, rules);
+    if (ending.status.ok() || !IsConnectionLoss(ending.status)) return ending.status;
+    if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
   }
 }
 

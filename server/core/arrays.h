@@ -23,8 +23,9 @@ struct ArrayLimits {
   std::uint64_t array_bytes = 0;  // one array; 0: no limit of its own
   std::uint32_t count = 100'000;
   nanoseconds longest_lease = std::chrono::hours(24);
-  // An array that is being written and gets no bytes for this long is freed.
-  nanoseconds upload_grace = std::chrono::seconds(60);
+  // An array that is being written and gets no bytes for this long is freed: later than a client gives up whose
+  // connection broke, which takes 30 s to notice and tries again for 2 minutes.
+  nanoseconds upload_grace = std::chrono::minutes(3);
 };
 
 // Whoever shares the owner's token sees an array; an admin sees all. To others it is NOT_FOUND.

@@ -282,6 +282,41 @@ class SuddenDeath(harness.Case):
         self.assertEqual(run.returncode, harness.NO_DAEMON, out + err)
         self.assertEqual((self.folder / "old.npy").read_bytes(), b"what was there before")
 
+    def test_top_goes_on_with_the_next_start_of_its_daemon(self):
+        daemon = self.start_daemon()
+        top = self.start("top", "--json", "--interval", "200ms")
+        self.assertIn(self.record()["generation"], top.stdout.readline())
+        daemon.kill()
+        second = self.start_daemon()
+        generation = self.record()["generation"]
+        self.assertTrue(any(generation in line for line in top.stdout), "it ended before")
+        top.terminate()
+        err = top.communicate(timeout=harness.PATIENCE)[1]
+        self.assertIn("! connection lost", err)
+        self.assertIn("! connected again", err)
+        self.assertNotIn("hotplate up", err)
+        self.assertEqual(self.stop_daemon(second), 0)
+
+    def test_what_became_of_its_allocation_is_said(self):
+        """A daemon of a batch job that Slurm requeues: nobody is told to start another one."""
+        programs = self.folder / "programs"
+        programs.mkdir()
+        for name, says in (("squeue", f"41|PENDING|1795292833|1795293133||{os.getuid()}|BeginTime"),
+                           ("scontrol", "ClusterName             = fake")):
+            (programs / name).write_text(f"#!/bin/sh\necho '{says}'\n")
+            (programs / name).chmod(0o755)
+        daemon = self.start_daemon("--listen", "127.0.0.1",
+                                   env={"SLURM_JOB_ID": "41", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1",
+                                        "HOTPLATE_SQUEUE_INTERVAL": "0"})
+        job_id = self.submit_long_job()
+        watch = self.start("watch", job_id, env={"PATH": f"{programs}:{os.environ['PATH']}"})
+        self.assertIn("RUNNING", watch.stdout.readline() + watch.stdout.readline())
+        daemon.kill()
+        err = watch.communicate(timeout=harness.PATIENCE)[1]
+        self.assertEqual(watch.returncode, harness.NO_DAEMON, err)
+        self.assertIn("will be started anew: job 41  PENDING", err)
+        self.assertNotIn("hotplate up", err)
+
     def test_watch_of_a_daemon_that_dies(self):
         daemon = self.start_daemon()
         job_id = self.submit_long_job()
@@ -379,6 +414,44 @@ class CutOff(harness.Case):
             self.hotplate(*there, "cancel", jobs.pop())
             self.assertEqual(process.wait(timeout=harness.PATIENCE), harness.CANCELLED, "".join(said))
         self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
+
+    def cut_in(self, way, *words):
+        """Starts a command, and cuts the network when so much of its transfer has passed that more is to come."""
+        network = relay.Relay(self.record()["endpoints"][0]["port"], **{way: 4 << 20})
+        self.addCleanup(network.close)
+        process, said = self.follow("--endpoint", f"localhost:{network.port}", *words)
+        harness.wait_until(lambda: network.held.is_set() or process.poll() is not None, f"{words} was in its middle")
+        self.assertIsNone(process.poll(), "".join(said))
+        network.limits[way] = None
+        network.cut()
+        return network, process, said
+
+    def test_transfers_go_on_where_they_were(self):
+        sent = np.arange(3_000_000, dtype=np.float64)
+        np.save(self.folder / "sent.npy", sent)
+        for way, words in (("up", ("put", "sent.npy", "--name", "far")), ("down", ("get", "far", "-o", "came.npy"))):
+            network, process, said = self.cut_in(way, *words)
+            self.wait_for_word(process, said, "! connection lost")
+            network.mend()
+            self.wait_for_word(process, said, "! connected again")
+            self.assertEqual(process.wait(timeout=harness.PATIENCE), harness.OK, "".join(said))
+        np.testing.assert_array_equal(np.load(self.folder / "came.npy"), sent)
+
+    def test_a_replacement_that_is_cut_off_leaves_the_array_as_it_was(self):
+        old, new = np.full(1000, 7.0), np.zeros(3_000_000)
+        np.save(self.folder / "old.npy", old)
+        np.save(self.folder / "new.npy", new)
+        self.hotplate("put", "old.npy", "--name", "kept")
+        put = ("put", "new.npy", "--name", "kept", "--replace")
+        network, process, said = self.cut_in("up", *put)
+        self.wait_for_word(process, said, "! connection lost")
+        process.kill()
+        process.wait(timeout=harness.PATIENCE)
+        self.hotplate("get", "kept", "-o", "kept.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "kept.npy"), old)
+        self.hotplate(*put)
+        self.hotplate("get", "kept", "-o", "kept.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "kept.npy"), new)
 
     def test_a_run_can_be_interrupted_meanwhile(self):
         run, said = self.follow("--endpoint", f"localhost:{self.relay.port}", "run", *harness.LONG_JOB)

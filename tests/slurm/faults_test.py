@@ -78,11 +78,16 @@ class Faults(harness.SlurmCase):
     def test_requeue(self):
         job, name = self.on_gpu1("--requeue")
         [first] = self.records(job)
+        top = self.start("top", "--json", "--interval", "500ms", "--server", name)
+        self.assertIn(first["generation"], top.stdout.readline())
         self.lab.requeue(job)
         [second] = wait_until(lambda: [record for record in self.records(job) if record["generation"] != first["generation"]],
                               "the daemon published itself again")
         self.assertEqual(second["name"], name)
         self.assertNotEqual(second["token"], first["token"])
+        self.assertTrue(any(second["generation"] in line for line in top.stdout), "top ended over the requeue")
+        top.terminate()
+        self.assertIn("! connected again", top.communicate(timeout=harness.PATIENCE)[1])
         self.hotplate(*RUN, "--server", name)
         self.hotplate("down", "--server", name)
         self.ended(job, name, "COMPLETED")

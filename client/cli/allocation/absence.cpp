@@ -13,13 +13,12 @@ namespace hotplate::cli {
 namespace {
 
 // As a note that nobody wrote: of a job that was submitted without this program.
-std::optional<AllocationNote> NoteOfRecord(const Invocation& call, const std::string& name) {
-  const auto record = RecordOf(call.settings, name);
-  if (!record || !IsJobId(record->slurm_job_id()) || !FindProgram("squeue", call.environment)) return std::nullopt;
-  if (!record->cluster().empty() && !client::IsServerName(record->cluster())) return std::nullopt;
-  return AllocationNote{.name = record->name(),
-                        .job = {record->slurm_job_id(), "", record->cluster(), UserNumber()},
-                        .output_file = record->log_file(),
+std::optional<AllocationNote> NoteOfRecord(const Invocation& call, const v1::EndpointRecord& record) {
+  if (!IsJobId(record.slurm_job_id()) || !FindProgram("squeue", call.environment)) return std::nullopt;
+  if (!record.cluster().empty() && !client::IsServerName(record.cluster())) return std::nullopt;
+  return AllocationNote{.name = record.name(),
+                        .job = {record.slurm_job_id(), "", record.cluster(), UserNumber()},
+                        .output_file = record.log_file(),
                         .attached = true};
 }
 
@@ -60,7 +59,8 @@ std::string LastWords(const AllocationNote& note) {
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call) {
   auto note = NoteFor(call.settings);
   const auto name = ServerName(call.settings);
-  if (!note && name) note = NoteOfRecord(call, *name);
+  if (!note && name)
+    if (const auto record = RecordOf(call.settings, *name)) note = NoteOfRecord(call, *record);
   if (!note) return std::nullopt;
   FoundAllocation found = AskFor(call, *note);
   if (call.settings.server.empty() && !note->over() && found.note.over())
@@ -131,6 +131,48 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   // What the library advises does not fit: there is a daemon.
   return WithNextStep(absl::UnavailableError(client::WithoutHowToStart(original) + "\n" + state),
                       LookAtIt(call, note) + (advice.empty() ? "" : "\n" + advice));
+}
+
+absl::Status WhyLost(const Invocation& call, const absl::Status& status) {
+  const v1::EndpointRecord& lost = call.connected;
+  const auto of_record = NoteOfRecord(call, lost);
+  if (!of_record) return status;
+  Settings settings = call.settings;
+  settings.server = lost.name();
+  auto note = NoteFor(settings);
+  if (!note || note->job.id != of_record->job.id) note = of_record;
+  const FoundAllocation found = AskFor(call.With(settings), *note);
+  const std::string what = client::WithoutHowToStart(std::string(status.message())) + "\n";
+  const std::string look = LookAtIt(call, *note);
+  if (found.note.over()) {
+    return WithNextStep(
+        Worded(status, what + EndText(found.note) + LastWords(found.note)),
+        note->submit_time > 0 ? "hotplate logs · hotplate up --again" : "its output: " + note->output_file);
+  }
+  if (!found.status.ok()) {
+    return WithNextStep(Worded(status, what + "what became of job " + note->job.id +
+                                           " is not known: " + std::string(found.status.status().message())),
+                        look);
+  }
+  const std::string state = StateText(note->job, *found.status);
+  const auto record = RecordOf(settings, lost.name());
+  if (record && record->generation() != lost.generation()) {
+    return WithNextStep(
+        Worded(status, what + lost.name() + " was started anew: " + state + "; jobs and arrays of before are gone"),
+        look);
+  }
+  switch (found.status->phase) {
+    case JobStatus::Phase::kPending:
+      return WithNextStep(Worded(status, what + lost.name() + " will be started anew: " + state +
+                                             "; jobs and arrays of before are gone"),
+                          look);
+    case JobStatus::Phase::kEnding:
+      return WithNextStep(Worded(status, what + lost.name() + " is ending: " + state +
+                                             "; if Slurm requeues its job it comes back under that name"),
+                          look);
+    default:
+      return WithNextStep(Worded(status, what + state), look);
+  }
 }
 
 }  // namespace hotplate::cli

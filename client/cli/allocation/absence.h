@@ -35,4 +35,8 @@ absl::Status CannotBeReached(Settings settings, const AllocationNote& note, cons
 // `status` of a connection that failed, with what is known of the allocation in place of guesses, and what to do next.
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status);
 
+// `status` of a connection that was there (to the daemon of `call.connected`) and broke, with what became of the job
+// that the daemon ran in: requeued, started anew, over. As it is where no scheduler started that daemon.
+absl::Status WhyLost(const Invocation& call, const absl::Status& status);
+
 }  // namespace hotplate::cli

@@ -72,6 +72,9 @@ Command PutCommand() {
       .name = "put",
       .group = Group::kArrays,
       .summary = "send a .npy file to the daemon, to be used as array:NAME",
+      .details =
+          "Where the connection breaks the daemon is tried again for 2 minutes, and the upload goes on where it was.\n"
+          "With --replace the old array stays as it is until the last byte is there: there must be room for both.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
       .positionals = {{.name = "FILE", .help = "a .npy file", .offer = Offer::kFile}},
       .options = {{.names = "--name", .value = "NAME", .help = "the array's name (default: the file's, without .npy)"},

@@ -134,7 +134,7 @@ Command RunCommand() {
           "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
           "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
           "is printed and an array is summed up. Ctrl-C cancels the job. Where the connection breaks the daemon is\n"
-          "tried again for 2 minutes, 3 times while inputs go up or outputs come down; the job runs once. The\n"
+          "tried again for 2 minutes, and inputs and outputs go on where they were; the job runs once. The\n"
           "daemon cancels it 10 s after it has missed this command (hotplated --disconnect-grace), unless\n"
           "--detach-on-disconnect was given.",
       .example = "hotplate run matmul a.npy b.npy -o c.npy",

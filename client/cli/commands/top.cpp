@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "client/cli/allocation/absence.h"
 #include "client/cli/commands.h"
 #include "client/cli/device_text.h"
 #include "client/cli/interrupt.h"
@@ -127,6 +129,37 @@ std::string Json(const Picture& picture) {
   return JsonObject().Raw("info", ToJson(picture.info)).Raw("sample", sample).Raw("jobs", ToJson(jobs)).Json();
 }
 
+// Whether a daemon that comes back, or another start of it, would answer.
+bool MayAnswerLater(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status) ||
+         absl::IsUnauthenticated(status);  // somebody else has its port by now
+}
+
+// After a loss: the daemon of the same name, whose record is read anew each time, so that it may have been started
+// again elsewhere. A job that waits to start again is waited for. CANCELLED: interrupted.
+absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, const absl::Status& lost,
+                                      const std::function<bool(std::chrono::milliseconds)>& interrupted) {
+  constexpr std::chrono::milliseconds kPause(500);
+  Settings settings = call.settings;
+  if (settings.server.empty() && settings.endpoint.empty()) settings.server = name;
+  const Invocation there = call.With(settings);
+  TellConnection(call.console, lost);
+  auto until = std::chrono::steady_clock::now() + client::kReconnectBound;
+  while (!interrupted(kPause)) {
+    auto client = there.TryConnect(/*retries=*/0);
+    if (client.ok()) {
+      TellConnection(call.console, absl::OkStatus());
+      return client;
+    }
+    if (std::chrono::steady_clock::now() < until) continue;
+    const auto found = LookForAllocation(there);
+    const bool waits = found && found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
+    if (!waits) return lost;
+    until = std::chrono::steady_clock::now() + client::kReconnectBound;
+  }
+  return absl::CancelledError("interrupted");
+}
+
 absl::Status Top(const Invocation& call) {
   const auto interval = call.arguments.Duration("interval");
   if (!interval.ok()) return interval.status();
@@ -144,11 +177,21 @@ absl::Status Top(const Invocation& call) {
   auto client = call.Connect();
   absl::Status status = client.status();
   const bool live = screen && !once && status.ok();
-  if (live) call.console.out << "\033[?1049h\033[?25l";
+  if (live) call.console.out << "\033[?1049h\033[?25l" << std::flush;
+  const auto interrupted = [&](std::chrono::milliseconds pause) {
+    pollfd stop{wake[0], POLLIN, 0};
+    return poll(&stop, 1, static_cast<int>(pause.count())) > 0 || interrupt.interrupted();
+  };
   while (status.ok()) {
     const auto picture = Look(*client);
     status = picture.status();
-    if (!status.ok()) break;
+    if (!status.ok()) {
+      if (once || !MayAnswerLater(status)) break;
+      client = Regain(call, client->server_name(), status, interrupted);
+      status = absl::IsCancelled(client.status()) ? absl::OkStatus() : client.status();
+      if (!client.ok()) break;
+      continue;
+    }
     if (live) {
       // Line by line over what stood there, then nothing below: without the flicker of clearing first.
       std::string text = "\033[H";
@@ -161,8 +204,7 @@ absl::Status Top(const Invocation& call) {
       call.output.Answer([&] { return Draw(*picture, call.console.out_colour); }, [&] { return Json(*picture); }, "");
     }
     if (once || !call.console.out) break;
-    pollfd stop{wake[0], POLLIN, 0};
-    if (poll(&stop, 1, static_cast<int>(wait.count())) > 0 || interrupt.interrupted()) break;
+    if (interrupted(wait)) break;
   }
   if (live) call.console.out << "\033[?25h\033[?1049l" << std::flush;
   close(wake[0]);
