@@ -116,6 +116,12 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
                 .output = OutputFile(site, call.settings.directory, std::nullopt),
                 .options = {}};
   if (*idle) launch.options = {"--idle-timeout", *arguments.Text("idle-timeout")};
+  // The job may not get this environment, and its script is to say what will happen.
+  const bool device_given = std::any_of(arguments.rest().begin(), arguments.rest().end(), [](const std::string& word) {
+    return word == "--device" || word.rfind("--device=", 0) == 0;
+  });
+  if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !device_given)
+    launch.options.insert(launch.options.end(), {"--device", *device});
   launch.options.insert(launch.options.end(), arguments.rest().begin(), arguments.rest().end());
   return launch;
 }

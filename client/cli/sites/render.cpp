@@ -133,6 +133,13 @@ bool IsGiven(const Launch& launch, const std::string& option) {
                      [&](const std::string& word) { return word.substr(0, word.find('=')) == option; });
 }
 
+// By the user, or by a variable that the site's profile sets for the daemon.
+bool IsDeviceChosen(const Site& site, const Launch& launch) {
+  return IsGiven(launch, "--device") ||
+         std::any_of(site.exports.begin(), site.exports.end(),
+                     [](const std::string& assignment) { return assignment.rfind("HOTPLATE_DEVICE=", 0) == 0; });
+}
+
 // exec, so that the scheduler's signals reach the daemon itself.
 std::string LastLine(const Site& site, const AllocationPlan& plan, const Launch& launch, const TemplateValues& values) {
   std::string line = "exec";
@@ -145,7 +152,7 @@ std::string LastLine(const Site& site, const AllocationPlan& plan, const Launch&
     line += " --name \"" + site.name + "-$LSB_JOBID\"";  // under Slurm the daemon names itself
   line += " --directory " + ShellQuoted(launch.directory);
   // Who asked for GPUs is not to pay for them and be served by the CPU: without one the daemon tells why, and ends.
-  if (plan.request.gpus > 0 && !IsGiven(launch, "--device") && !IsGiven(launch, "--require-cuda"))
+  if (plan.request.gpus > 0 && !IsDeviceChosen(site, launch) && !IsGiven(launch, "--require-cuda"))
     line += " --require-cuda";
   const bool address_given = IsGiven(launch, "--listen") || IsGiven(launch, "--interface");
   if (!site.interface.empty() && !address_given)

@@ -184,6 +184,14 @@ TEST_F(ClusterUpTest, TheVariablesOfSbatchDoNotOverruleTheScript) {
                              HasSubstr("! sbatch: project has used 98 % of its hours")));
 }
 
+TEST_F(ClusterUpTest, TheDeviceOfTheEnvironmentCountsAsOneThatWasChosen) {
+  variables_["HOTPLATE_DEVICE"] = "cpu";
+  EXPECT_THAT(Hotplate({"up", "--gpus", "1", "--dry-run"}).out,
+              AllOf(HasSubstr(" --device cpu\n"), Not(HasSubstr("--require-cuda"))));
+  EXPECT_THAT(Hotplate({"up", "--gpus", "1", "--dry-run", "--", "--device", "cuda"}).out,
+              AllOf(HasSubstr(" --device cuda\n"), Not(HasSubstr("--device cpu"))));
+}
+
 TEST_F(ClusterUpTest, WithoutSlurmItAsksWhere) {
   std::filesystem::remove(folder_.File("bin/sbatch"));
   const Ran ran = Hotplate({"up"});

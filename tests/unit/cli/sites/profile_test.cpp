@@ -307,6 +307,12 @@ TEST_F(SitesTest, ProfilesNameTheirSourceAndTheirCheck) {
     EXPECT_EQ(site->checked_on.size(), 10u) << name;
     EXPECT_NE(site->checked, "") << name;
     EXPECT_NE(site->title, "") << name;
+    const std::string text = ReadText(std::string(HOTPLATE_SOURCE_DIR) + "/deploy/sites/" + name + ".toml");
+    EXPECT_THAT(text, HasSubstr("\nstatus = \"" + Word(site->status) + "\""))
+        << name << ": said, not left to the default";
+    EXPECT_FALSE(site->scratch.empty() && text.find("# No scratch") == std::string::npos &&
+                 text.find("# scratch = ") == std::string::npos)
+        << name << ": says where arrays are saved, or why it does not";
     EXPECT_FALSE(site->account.required && site->account.example.empty()) << name;
     EXPECT_FALSE(site->status != SiteStatus::kActive && site->status_note.empty()) << name;
     for (const GpuOffer& offer : site->offers) {

@@ -324,6 +324,8 @@ TEST(SiteScripts, WhoAsksForGpusIsNotServedByTheCpuUnlessTheySaySo) {
     EXPECT_THAT(last_line(1, options),
                 AllOf(HasSubstr("exec "), Not(HasSubstr("--require-cuda ")), Not(HasSubstr("--require-cuda\n"))));
   EXPECT_THAT(last_line(0, {}), AllOf(HasSubstr("exec "), Not(HasSubstr("--require-cuda"))));
+  site.exports = {"HOTPLATE_DEVICE=auto"};
+  EXPECT_THAT(last_line(1, {}), AllOf(HasSubstr("exec "), Not(HasSubstr("--require-cuda"))));
 }
 
 TEST(SiteScripts, AHomeThatNodesCannotWriteToIsNoPlaceForRecords) {

@@ -10,4 +10,4 @@
 
 module load 2023 CUDA/12.1.1
 
-exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda
+exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda --scratch "/scratch-shared/$USER/hotplate/saved"
