@@ -5,6 +5,7 @@
 //   hotplate_case_files verify KERNEL CASE FOLDER    reads FOLDER/NAME.npy of every input and output; prints the error
 //                                                    in units of the kernel's bound
 // Exit status: 0; 1 beyond the bound; 2 wrong usage or a file that is not what it should be.
+#include <algorithm>
 #include <cstring>
 #include <iostream>
 #include <random>
