@@ -14,7 +14,11 @@ namespace {
 // Products with fewer multiplications than this run on one thread, as OpenBLAS itself would have it.
 constexpr double kSerialBelow = 262'144;
 
-// Of a batch of small products, one thread takes so many multiplications at a time; each product counts as some more.
+// Products of a batch are made side by side, each on one thread, if they are small, or if there are so many that all
+// threads have some and none takes long. A thread takes so many multiplications at a time; each product counts as some
+// more.
+constexpr double kSideBySideBelow = 512.0 * 512 * 512;
+constexpr std::uint64_t kSideBySideFrom = 8;
 constexpr double kTogether = 1'000'000, kEachProduct = 1000;
 
 // What one product is, in BLAS's words. Sides fit in int: the spec sees to it.
@@ -105,7 +109,8 @@ Outcome Run(const Call& call, CpuContext& context) {
     return Outcome::Ok();
   }
   const bool small = all.multiplications() < kSerialBelow;
-  if (small && all.count > 1) {
+  const bool many = all.count >= kSideBySideFrom && all.multiplications() < kSideBySideBelow;
+  if (all.count > 1 && (small || many)) {
     const auto chunk = static_cast<std::size_t>(kTogether / (all.multiplications() + kEachProduct)) + 1;
     const bool whole = context.ParallelChunks(all.count, chunk, [&](std::size_t begin, std::size_t end) {
       const OpenBlasTurn turn(context, /*serial=*/true);
