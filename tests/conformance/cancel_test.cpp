@@ -32,9 +32,7 @@ std::map<std::string, Case>& LongCases() {
                                       {"y_max", 0.1}},
                            .inputs = none};
     cases["kmeans"] = {
-        .name = "long",
-        .params = {{"tolerance", 0.0}},
-        .inputs = [](std::mt19937_64& random) {
+        .name = "long", .params = {{"tolerance", 0.0}}, .inputs = [](std::mt19937_64& random) {
           TestArray points({DType::kFloat32, {20'000, 64}}), initial({DType::kFloat32, {10'000, 64}});
           FillUniform(points, -1, 1, random);
           FillUniform(initial, -1, 1, random);
