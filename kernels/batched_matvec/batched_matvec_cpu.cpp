@@ -59,9 +59,13 @@ HOTPLATE_INLINE void Dots(const T* a, const T* x, T* y, std::size_t m, std::size
     ++row;
   }
 }
-HOTPLATE_MULTIVERSION void Rows(const float* a, const float* x, float* y, std::size_t m, std::size_t k,
-                                std::size_t begin, std::size_t end) {
-  Dots(a, x, y, m, k, begin, end);
+// In float32 the library's own, which keeps to this thread, is faster.
+void Rows(const float* a, const float* x, float* y, std::size_t m, std::size_t k, std::size_t begin, std::size_t end) {
+  for (std::size_t row = begin; row < end;) {
+    const std::size_t rows = std::min(end, (row / m + 1) * m) - row;
+    Gemv(static_cast<int>(rows), static_cast<int>(k), a + row * k, x + row / m * k, y + row);
+    row += rows;
+  }
 }
 HOTPLATE_MULTIVERSION void Rows(const double* a, const double* x, double* y, std::size_t m, std::size_t k,
                                 std::size_t begin, std::size_t end) {
@@ -83,13 +87,15 @@ Outcome Run(const Call& call, CpuContext& context) {
   }
   const bool small = static_cast<double>(batch * m) * static_cast<double>(k) < kSerialBelow;
   if (call.InputArray("a").rank == 3) {
+    const auto rows = [=, &context](std::size_t begin, std::size_t end) {
+      const OpenBlasTurn here(context, true);
+      Rows(a, x, out, m, k, begin, end);
+    };
     if (small) {
-      Rows(a, x, out, m, k, 0, batch * m);
+      rows(0, batch * m);
     } else {
       // A chunk is some 256 KiB of the matrices.
-      const bool whole = context.ParallelChunks(
-          batch * m, 65'536 / k + 1, [=](std::size_t begin, std::size_t end) { Rows(a, x, out, m, k, begin, end); });
-      if (!whole) return Outcome::Cancelled();
+      if (!context.ParallelChunks(batch * m, 65'536 / k + 1, rows)) return Outcome::Cancelled();
     }
     return Outcome::Ok();
   }
