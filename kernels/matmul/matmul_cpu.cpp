@@ -21,6 +21,11 @@ constexpr double kSideBySideBelow = 512.0 * 512 * 512;
 constexpr std::uint64_t kSideBySideFrom = 8;
 constexpr double kTogether = 1'000'000, kEachProduct = 1000;
 
+// One right factor that is no larger than this stays in a core's cache: the rows that it serves are cut into pieces,
+// each for one thread, of so many rows at least.
+constexpr std::uint64_t kSharedFactor = 512 * 512;
+constexpr std::size_t kRowsTogether = 256;
+
 // What one product is, in BLAS's words. Sides fit in int: the spec sees to it.
 template <typename T>
 struct Product {
@@ -109,6 +114,18 @@ Outcome Run(const Call& call, CpuContext& context) {
     return Outcome::Ok();
   }
   const bool small = all.multiplications() < kSerialBelow;
+  if (all.stacked && all.k * all.n <= kSharedFactor) {
+    const auto rows = std::max(kRowsTogether, static_cast<std::size_t>(kTogether / static_cast<double>(all.k * all.n)));
+    const bool whole = context.ParallelChunks(all.m, rows, [&](std::size_t begin, std::size_t end) {
+      const OpenBlasTurn turn(context, /*serial=*/true);
+      Product<T> some = ProductAt<T>(all, call, 0);
+      some.a += begin * all.k;
+      some.c += begin * all.n;
+      some.m = static_cast<int>(end - begin);
+      Multiply(some, nullptr);
+    });
+    return whole ? Outcome::Ok() : Outcome::Cancelled();
+  }
   const bool many = all.count >= kSideBySideFrom && all.multiplications() < kSideBySideBelow;
   if (all.count > 1 && (small || many)) {
     const auto chunk = static_cast<std::size_t>(kTogether / (all.multiplications() + kEachProduct)) + 1;

@@ -21,6 +21,7 @@ struct Products {
   bool transpose_a = false, transpose_b = false;
   std::uint64_t count = 1;  // of the batch
   Broadcast matrices;       // its axes; steps and places count matrices
+  bool stacked = false;     // m counts the rows of a batch's matrices, one below the other: b serves them all
 
   double multiplications() const { return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
@@ -41,6 +42,7 @@ inline Products ProductsOf(std::span<const std::int64_t> a, std::span<const std:
   // Where one b serves all, the matrices of a, one below the other, are one.
   const bool one_b = products.matrices.rank == 1 && products.matrices.axes[0].b_step == 0;
   if (one_b && !products.transpose_a && products.m * products.count <= std::numeric_limits<std::int32_t>::max()) {
+    products.stacked = products.count > 1;
     products.m *= products.count;
     products.count = 1;
     products.matrices = {};

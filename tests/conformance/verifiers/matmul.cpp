@@ -160,6 +160,7 @@ std::vector<Case> MatmulCases() {
       }
     }
     cases.push_back(Batch("many", dtype, {1500}, {1500}, false, false));
+    cases.push_back(Batch("many_by_one", dtype, {7000}, {}, false, true));
     cases.push_back(Batch("many_large", dtype, {9}, {9}, false, true, {70, 80, 60}));
     cases.push_back(Batch("vectors", dtype, {4}, {4}, false, false, {6, 5, 1}));
     cases.push_back(Batch("rows", dtype, {4}, {4}, false, true, {1, 5, 6}));
