@@ -84,7 +84,7 @@ TEST_F(CommandTest, KernelsAndDescribeNeedNoDaemon) {
   EXPECT_THAT(Hotplate({"kernels"}).out, HasSubstr("mandelbrot"));
   EXPECT_THAT(Hotplate({"kernels", "--quiet"}).out, HasSubstr("matmul\n"));
   EXPECT_THAT(Hotplate({"kernels", "--markdown"}).out,
-              AllOf(StartsWith("| kernel |"), HasSubstr("`a` [m, k], `b` [k, n]")));
+              AllOf(StartsWith("| kernel |"), HasSubstr("`counts` [resolution, resolution]")));
   v1::ListKernelsResponse list;
   const Ran json = Hotplate({"kernels", "--json"});
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &list).ok()) << json.out;
