@@ -12,7 +12,7 @@ PIECE = 1 << 14  # elements: with those in between, some 200 KB of float64
 
 
 def vector_add(a, b):
-    out = np.empty_like(a)
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
     return lambda: np.add(a, b, out=out)
 
 
@@ -116,8 +116,8 @@ def mandelbrot(resolution, iterations):
 
 
 def matmul(a, b):
-    out = np.empty((a.shape[0], b.shape[1]), dtype=a.dtype)
-    return lambda: np.dot(a, b, out=out)
+    out = np.empty(a.shape[:-1] + b.shape[-1:], dtype=a.dtype)
+    return lambda: (np.dot if a.ndim == 2 else np.matmul)(a, b, out=out)
 
 
 def made(shape, dtype, fill):

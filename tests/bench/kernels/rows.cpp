@@ -130,7 +130,7 @@ Row Sparse(const std::string& name, const std::string& kernel, const Params& par
 // Kernels that make or reduce or order `many` elements (10 to the given power), and matrices of order n.
 std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int64_t n) {
   using enum DType;
-  const std::string matrix = "_" + std::to_string(n);
+  const std::string matrix = std::string("_").append(std::to_string(n));  // GCC 12 warns falsely of a sum of both
   const Signature f32{kFloat32, {many}}, f64{kFloat64, {many}}, i64{kInt64, {many}};
   const Signature square{kFloat64, {n, n}};
   return {
@@ -211,6 +211,8 @@ std::vector<Row> CpuRows() {
       Product("matmul_f32_3000", kFloat32, {3000, 3000}, {3000, 3000}),
       OwnTranspose("matmul_f32_3000_own_transpose", 3000),
       Product("matmul_f32_4000_by_vector", kFloat32, {4000, 4000}, {4000, 1}),
+      Product("matmul_f32_1000_of_32", kFloat32, {1000, 32, 32}, {1000, 32, 32}),
+      Of("vector_add_f32_4000x1_and_2500", "vector_add", {}, {{"a", {kFloat32, {4000, 1}}}, {"b", {kFloat32, {2500}}}}),
   };
 }
 
