@@ -99,19 +99,12 @@ class Run {
   bool Look(csr::Defect& defect, CpuContext::Part part) {
     defect = csr::FirstDefectOfIndptr(out_, context_);
     if (defect.wrong != csr::Wrong::kNothing) return true;
-    std::atomic<std::size_t> bad{csr::ItemsOf(out_)};
+    csr::FirstBadPiece bad(kItems);
     const auto look = [&](std::size_t first, std::size_t last) {
-      if (csr::EntriesAreGood(out_, csr::PlaceOf(out_, first), csr::PlaceOf(out_, last))) return;
-      std::size_t known = bad.load(std::memory_order_relaxed);
-      while (first < known && !bad.compare_exchange_weak(known, first, std::memory_order_relaxed)) {
-      }
+      if (!csr::EntriesAreGood(out_, csr::PlaceOf(out_, first), csr::PlaceOf(out_, last))) bad.Add(first);
     };
-    const std::size_t items = csr::ItemsOf(out_);
-    if (!context_.ParallelChunks(items, kItems, look, part)) return false;
-    const std::size_t first = bad.load(std::memory_order_relaxed);
-    if (first == items) return true;
-    defect = csr::FirstDefectOfEntries(out_, csr::PlaceOf(out_, first).entry,
-                                       csr::PlaceOf(out_, std::min(items, first + kItems)).entry);
+    if (!context_.ParallelChunks(csr::ItemsOf(out_), kItems, look, part)) return false;
+    defect = bad.Look(out_);
     return true;
   }
 

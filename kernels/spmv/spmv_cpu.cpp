@@ -1,7 +1,5 @@
 // The matrix is cut into pieces of as many items (csr.h). A row that ends in a piece is written there; what a piece has
 // of the row after these is added to it at the end.
-#include <atomic>
-
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/csr.h"
 #include "kernels/cpu/multiversion.h"
@@ -79,22 +77,18 @@ Outcome Run(const Call& call, CpuContext& context) {
 
   const std::size_t items = csr::ItemsOf(matrix);
   T* const parts = reinterpret_cast<T*>(call.scratch().data());
-  std::atomic<std::size_t> first_bad{items};
+  csr::FirstBadPiece bad(kItems);
   const auto multiply = [&](std::size_t first, std::size_t last) {
     const csr::Place begin = csr::PlaceOf(matrix, first), end = csr::PlaceOf(matrix, last);
     if (csr::EntriesAreGood(matrix, begin, end)) {
       parts[first / kItems] = Multiply(product, begin, end);
-      return;
-    }
-    std::size_t known = first_bad.load(std::memory_order_relaxed);
-    while (first < known && !first_bad.compare_exchange_weak(known, first, std::memory_order_relaxed)) {
+    } else {
+      bad.Add(first);
     }
   };
   if (!context.ParallelChunks(items, kItems, multiply)) return Outcome::Cancelled();
-  if (const std::size_t bad = first_bad.load(std::memory_order_relaxed); bad != items) {
-    return refuse(csr::FirstDefectOfEntries(matrix, csr::PlaceOf(matrix, bad).entry,
-                                            csr::PlaceOf(matrix, std::min(items, bad + kItems)).entry));
-  }
+  const csr::Defect in_entries = bad.Look(matrix);
+  if (in_entries.wrong != csr::Wrong::kNothing) return refuse(in_entries);
   for (std::size_t piece = 0; piece + 1 < PiecesOf(items); ++piece) {
     const std::size_t row = csr::PlaceOf(matrix, (piece + 1) * kItems).row;
     if (row < matrix.rows) product.y[row] += parts[piece];
