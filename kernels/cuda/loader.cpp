@@ -120,12 +120,16 @@ void NoteHiddenDevices(const Node& node, const InstalledDriver& installed, std::
   }
 }
 
-// Devices that are not those that were meant, and what CUDA does not show because of MIG. Who chose devices knows what
-// else there is.
-void NoteOpenDevices(const Node& node, const CudaOptions& options, const std::vector<OpenGpu>& open, DeviceSet& set) {
+// Devices that are not those that were meant are closed again: their memory and their time are somebody else's. And
+// what CUDA does not show because of MIG; who chose devices knows what else there is.
+void KeepGivenDevices(const Node& node, const CudaOptions& options, const std::vector<OpenGpu>& open, DeviceSet& set) {
   if (!node.gpus) return;
-  const std::vector<std::string> others = WhatIsOpenInstead(node.given, *node.gpus, open);
-  set.notes.insert(set.notes.end(), others.begin(), others.end());
+  for (const WrongGpu& wrong : WhatIsOpenInstead(node.given, *node.gpus, open)) {
+    set.notes.push_back(absl::StrCat(wrong.why, ". It is left out"));
+    std::erase_if(set.devices, [id = absl::StrCat("gpu", wrong.index)](const std::unique_ptr<Device>& device) {
+      return device->info().id == id;
+    });
+  }
   if (!options.indices.empty() && !open.empty()) return;
   std::vector<std::string> shown;
   for (const OpenGpu& one : open) shown.push_back(one.uuid);
@@ -206,7 +210,7 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
   const std::vector<int> wanted =
       installed->devices > 0 ? Wanted(options, installed->devices, set.notes) : std::vector<int>();
   if (wanted.empty()) {
-    NoteOpenDevices(node, options, {}, set);
+    KeepGivenDevices(node, options, {}, set);
     return set;
   }
   const std::string folder = PluginFolder(options);
@@ -219,7 +223,7 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
   for (const PluginFile& plugin : plugins) {
     if (loader.TakeDevicesOf(plugin, folder, wanted)) break;
   }
-  NoteOpenDevices(node, options, loader.open(), set);
+  KeepGivenDevices(node, options, loader.open(), set);
   return set;
 }
 

@@ -167,24 +167,26 @@ std::vector<std::string> WhatMigHides(const std::optional<std::string>& text, co
   return hidden;
 }
 
-std::vector<std::string> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
-                                           const std::vector<OpenGpu>& open) {
+std::vector<WrongGpu> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
+                                        const std::vector<OpenGpu>& open) {
   std::vector<std::string> entries;
   if (given.visible) entries = absl::StrSplit(*given.visible, ',');
   const std::vector<std::string> slurm = GivenBySlurm(given.slurm, gpus, open);
-  std::vector<std::string> wrong;
+  std::vector<WrongGpu> wrong;
   for (const OpenGpu& one : open) {
     const auto place = static_cast<std::size_t>(one.index);
     const std::string entry = place < entries.size() ? std::string(absl::StripAsciiWhitespace(entries[place])) : "";
     const std::vector<std::string> named = NamedBy(entry, given.bus_order, gpus);
     if (!named.empty() && !IsAmong(one.uuid, named)) {
-      wrong.push_back(absl::StrCat("gpu", one.index, " is ", one.uuid, ", and CUDA_VISIBLE_DEVICES has ", Quoted(entry),
-                                   " in its place, which is ", named[0],
-                                   " by NVML: it may be another job's; stop the daemon, and tell the site of it"));
+      wrong.push_back({one.index, absl::StrCat("gpu", one.index, " is ", one.uuid, ", and CUDA_VISIBLE_DEVICES has ",
+                                               Quoted(entry), " in its place, which is ", named[0],
+                                               " by NVML: it may be another job's; tell the site of it")});
     } else if (!slurm.empty() && !IsAmong(one.uuid, slurm)) {
-      wrong.push_back(absl::StrCat("gpu", one.index, " is ", one.uuid, ", and Slurm gave ", absl::StrJoin(slurm, ", "),
+      wrong.push_back(
+          {one.index, absl::StrCat("gpu", one.index, " is ", one.uuid, ", and Slurm gave ", absl::StrJoin(slurm, ", "),
                                    " (its numbers: ", absl::StrJoin(given.slurm, ","),
-                                   "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets it"));
+                                   "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets "
+                                   "it")});
     }
   }
   return wrong;

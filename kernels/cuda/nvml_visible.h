@@ -34,11 +34,17 @@ struct GivenGpus {
   std::vector<int> slurm;              // Slurm's own numbers of the job's GPUs; empty: not known
 };
 
-// A sentence with both UUIDs for each device that is open and is another than CUDA_VISIBLE_DEVICES has in its place, or
-// none of those that Slurm gave. What NVML cannot tell is left alone: an index while CUDA has its own order, or while
-// there is MIG; numbers of Slurm's that are no index of a GPU, since a job may see its own GPUs alone. Such a number is
-// an index on one site and a minor number on another: what fits better counts.
-std::vector<std::string> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
-                                           const std::vector<OpenGpu>& open);
+// One that is open and was not given.
+struct WrongGpu {
+  int index = 0;
+  std::string why;
+};
+
+// With a sentence that has both UUIDs, each device that is open and is another than CUDA_VISIBLE_DEVICES has in its
+// place, or none of those that Slurm gave. What NVML cannot tell is left alone: an index while CUDA has its own order,
+// or while there is MIG; numbers of Slurm's that are no index of a GPU, since a job may see its own GPUs alone. Such a
+// number is an index on one site and a minor number on another: what fits better counts.
+std::vector<WrongGpu> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
+                                        const std::vector<OpenGpu>& open);
 
 }  // namespace hotplate

@@ -247,18 +247,18 @@ class Cuda(harness.Case):
         self.serve("--device", "cuda", fake="devices=2", env=self.allocated(SLURM_GPUS_ON_NODE="2"))
         self.assertNotIn("Slurm", " ".join(self.answer("status")["deviceNotes"]))
 
-    def test_a_gpu_that_slurm_did_not_give_is_named_with_those_that_it_gave(self):
+    def test_a_gpu_that_slurm_did_not_give_is_left_out_and_named_with_those_that_it_gave(self):
         told = self.nvml("".join(f"device {UUID}{i} 00000000:{i}:00.0\nminor {i - 10}\n" for i in (10, 11, 12)))
         for visible, given, says in (("2", "2", None), (UUID + "12", "2", None),
                                      ("1", "2", f"gpu0 is {UUID}11, and Slurm gave {UUID}12 (its numbers: 2)")):
             with self.subTest(visible=visible):
                 env = self.allocated(SLURM_GPUS_ON_NODE="1", SLURM_JOB_GPUS=given, CUDA_VISIBLE_DEVICES=visible)
-                daemon = self.serve("--device", "cuda", fake="devices=3", env=told | env)
                 if says:
-                    self.assertIn(says, self.notes())
-                    self.hotplate("devices", says=[says])
-                else:
-                    self.assertNotIn("Slurm gave", self.notes())
+                    self.refuses("--device", "cuda", fake="devices=3", env=told | env,
+                                 says=[says, "It is left out"])
+                    continue
+                daemon = self.serve("--device", "cuda", fake="devices=3", env=told | env)
+                self.assertNotIn("Slurm gave", self.notes())
                 self.stop_daemon(daemon)
 
     def test_gpu_minutes(self):

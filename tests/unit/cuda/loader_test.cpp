@@ -325,6 +325,33 @@ TEST_F(LoaderTest, SaysWhatMigHides) {
   unsetenv("HOTPLATE_FAKE_NVML");
 }
 
+// Of three GPUs that are open the job has one: the others' memory and time are somebody else's.
+TEST_F(LoaderTest, WhatSlurmDidNotGiveIsClosedAgain) {
+  FakeScript script;
+  script.devices = 3;
+  fake_.Reset(script);
+  Put("host_kernels");
+  setenv("HOTPLATE_FAKE_NVML", folder_.File("nvml").c_str(), 1);
+  std::string gpus;
+  for (const char* number : {"10", "11", "12"})
+    gpus += std::string("device GPU-00000000-0000-0000-0000-0000000000") + number + " 00000000:" + number + ":00.0\n";
+  folder_.Write("nvml", gpus);
+  options_.given = {1};
+  {
+    const DeviceSet set = Open();
+    ASSERT_THAT(set.devices, SizeIs(1));
+    EXPECT_EQ(set.devices[0]->info().id, "gpu1");
+    for (const char* wrong : {"gpu0 is", "gpu2 is"})
+      EXPECT_THAT(set.notes, Contains(AllOf(HasSubstr(wrong), HasSubstr("It is left out"))));
+    EXPECT_EQ(fake_.Counts().contexts, 1);
+  }
+  options_.indices = {2};
+  const DeviceSet none = Open();
+  EXPECT_THAT(none.devices, IsEmpty());
+  EXPECT_THAT(none.notes, Contains(HasSubstr("Slurm gave GPU-00000000-0000-0000-0000-000000000011")));
+  unsetenv("HOTPLATE_FAKE_NVML");
+}
+
 TEST_F(LoaderTest, SaysThatThereIsNoNvml) {
   Put("host_device");
   setenv("HOTPLATE_NVML_LIBRARY", "/nowhere/libnvidia-ml.so.1", 1);

@@ -93,7 +93,12 @@ const std::vector<NvmlGpu> kFour = {{"GPU-aaaa0000", {}, false, 3},
 
 std::vector<std::string> Instead(const GivenGpus& given, const std::vector<OpenGpu>& open,
                                  const std::vector<NvmlGpu>& gpus = kFour) {
-  return WhatIsOpenInstead(given, gpus, open);
+  std::vector<std::string> said;
+  for (const WrongGpu& wrong : WhatIsOpenInstead(given, gpus, open)) {
+    EXPECT_THAT(wrong.why, HasSubstr("gpu" + std::to_string(wrong.index) + " is "));
+    said.push_back(wrong.why);
+  }
+  return said;
 }
 
 TEST(OpenDevices, ThoseThatWereMeantAreFine) {
