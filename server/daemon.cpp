@@ -575,7 +575,10 @@ void Daemon::Leave() {
     log_->flush();
     done->set_value();
   }).detach();
-  done->get_future().wait_for(Moments().last);
+  // Where KillWait is short, what the steps before have left of it is for the record as well.
+  nanoseconds last = Moments().last;
+  if (gone_by_) last = std::max(last, std::min<nanoseconds>(*gone_by_ - clock_.Now(), Divide(kSlurmKillWait).last));
+  done->get_future().wait_for(last);
   std::_Exit(kExitOk);
 }
 
