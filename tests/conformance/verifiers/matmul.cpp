@@ -1,9 +1,9 @@
 // Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition.
-#include <cmath>
 #include <limits>
 #include <span>
 
 #include "tests/conformance/broadcasting.h"
+#include "tests/conformance/matrices.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
@@ -82,29 +82,15 @@ template <typename T>
 void VerifyOne(const T* x, const T* y, const T* z, Sides sides, bool transpose_a, bool transpose_b, std::size_t index,
                Verdict& verdict) {
   const auto [m, k, n] = sides;
-  const long double unit = std::is_same_v<T, float> ? 0x1p-24L : 0x1p-53L;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
-      long double sum = 0, magnitude = 0;
+      SumOfProducts sum;
       for (std::int64_t l = 0; l < k; ++l) {
-        const long double left = x[transpose_a ? l * m + i : i * k + l];
-        const long double right = y[transpose_b ? j * k + l : l * n + j];
-        sum += left * right;
-        magnitude += std::fabs(left * right);
+        sum.Add(x[transpose_a ? l * m + i : i * k + l], y[transpose_b ? j * k + l : l * n + j]);
       }
-      const long double got = z[i * n + j];
-      const auto describe = [&] {
-        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] of product " + std::to_string(index) + " = " +
-               std::to_string(got) + " instead of " + std::to_string(sum);
-      };
-      if (std::isnan(sum)) {
-        verdict.Add(std::isnan(got) ? 0 : 2, describe);
-      } else if (std::isinf(sum)) {
-        verdict.Add(got == sum ? 0 : 2, describe);
-      } else {
-        const long double bound = static_cast<long double>(k + 2) * unit * magnitude;
-        verdict.Add(bound == 0 ? (got == 0 ? 0 : 2) : static_cast<double>(std::fabs(got - sum) / bound), describe);
-      }
+      sum.Judge(verdict, z[i * n + j], [&] {
+        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] of product " + std::to_string(index);
+      });
     }
   }
 }
@@ -176,7 +162,8 @@ std::vector<Case> MatmulCases() {
 }
 
 Verdict VerifyMatmul(const Executed& executed) {
-  return executed.Input("a").signature().dtype == DType::kFloat32 ? Verify<float>(executed) : Verify<double>(executed);
+  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
+                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance
