@@ -30,12 +30,13 @@ struct Vectors {
 
 // Of a piece of the points.
 struct Piece {
-  std::uint64_t changed = 0;  // labels
   double inertia = 0;
   bool finite = true;
 };
 
-std::uint64_t PiecesOf(const Sizes& sizes) { return sizes.Pieces(64, 1024); }
+constexpr std::uint64_t kMostPieces = 64;
+
+std::uint64_t PiecesOf(const Sizes& sizes) { return sizes.Pieces(kMostPieces, 1024); }
 
 template <typename T>
 std::uint64_t VectorCount(const Sizes& sizes) {
@@ -176,11 +177,16 @@ HOTPLATE_MULTIVERSION bool AddMoments(const T* points, std::size_t count, std::s
   return finite != 0;
 }
 
+// Points between two looks at the cancel flag, `work` multiplications to each.
+std::uint64_t AtOnce(std::uint64_t work) {
+  return std::clamp<std::uint64_t>(kPollEvery / work, kTogether, 1024) / kTogether * kTogether;
+}
+
 // Calls body(piece, first, count) for the points of all pieces, some at a time. False if it was cancelled.
 template <typename T, typename Body>
 bool EachPiece(const State<T>& state, std::uint64_t work, CpuContext& context, CpuContext::Part part,
                const Body& body) {
-  const std::uint64_t at_once = std::clamp<std::uint64_t>(kPollEvery / work, kTogether, 1024) / kTogether * kTogether;
+  const std::uint64_t at_once = AtOnce(work);
   const bool complete = context.ParallelChunks(
       state.pieces, 1,
       [&](std::size_t piece, std::size_t) {
@@ -236,29 +242,36 @@ void FillVectors(const State<T>& state) {
 }
 
 template <typename T>
-void FindNearest(const State<T>& state, std::uint64_t first, std::uint64_t count, std::int32_t* labels) {
+void Label(const State<T>& state, std::uint64_t first, std::uint64_t count) {
   const std::uint64_t d = state.sizes.d;
-  Nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), labels);
+  Nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), state.labels + first);
+}
+
+// Labels of all points, however few pieces there are.
+template <typename T>
+bool LabelAll(const State<T>& state, CpuContext& context, CpuContext::Part part) {
+  return context.ParallelChunks(
+      state.sizes.n, AtOnce(state.sizes.cells()),
+      [&](std::size_t begin, std::size_t end) { Label(state, begin, end - begin); }, part);
 }
 
 // Labels of all points, and the sums of each piece.
 template <typename T>
 bool Assign(const State<T>& state, CpuContext& context, CpuContext::Part part) {
-  const auto [n, d, k] = state.sizes;
+  const std::uint64_t d = state.sizes.d, k = state.sizes.k;
   FillVectors(state);
   std::fill_n(state.sums, state.pieces * k * d, 0.0);
   std::fill_n(state.counts, state.pieces * k, std::int64_t{0});
-  std::fill_n(state.of_piece, state.pieces, Piece());
-  return EachPiece(
-      state, k * d, context, part, [&, d = d, k = k](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
-        std::int32_t nearest[1024];
-        FindNearest(state, i, count, nearest);
-        std::uint64_t changed = 0;
-        for (std::uint64_t p = 0; p < count; ++p) changed += nearest[p] != state.labels[i + p];
-        state.of_piece[piece].changed += changed;
-        std::copy_n(nearest, count, state.labels + i);
-        AddPoints(state.points + i * d, count, d, nearest, state.sums + piece * k * d, state.counts + piece * k);
-      });
+  const auto add = [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
+    AddPoints(state.points + i * d, count, d, state.labels + i, state.sums + piece * k * d, state.counts + piece * k);
+  };
+  if (state.pieces < kMostPieces) {
+    return LabelAll(state, context, part) && EachPiece(state, d, context, {part.to, part.to}, add);
+  }
+  return EachPiece(state, k * d, context, part, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
+    Label(state, i, count);
+    add(piece, i, count);
+  });
 }
 
 // Centroids become means; the squares of their moves, summed.
@@ -292,7 +305,6 @@ Outcome Run(const Call& call, CpuContext& context) {
   const std::span<const T> initial = call.Input<T>("initial");
   if (!std::all_of(initial.begin(), initial.end(), IsFiniteNumber<T>)) return Outcome::Invalid(kInitialNotFinite);
   std::copy(initial.begin(), initial.end(), state.centroids);
-  std::fill_n(state.labels, state.sizes.n, -1);
   double threshold = 0;
   if (!FindThreshold(state, call.Float("tolerance"), threshold, context)) return Outcome::Cancelled();
   if (threshold < 0) return Outcome::Invalid(kPointsNotFinite);
@@ -302,19 +314,16 @@ Outcome Run(const Call& call, CpuContext& context) {
   for (bool ended = false; !ended && iteration < most; ++iteration) {
     const auto part = CpuContext::Part().Step(static_cast<std::size_t>(iteration), static_cast<std::size_t>(most + 1));
     if (!Assign(state, context, part)) return Outcome::Cancelled();
-    std::uint64_t changed = 0;
-    for (std::uint64_t piece = 0; piece < state.pieces; ++piece) changed += state.of_piece[piece].changed;
-    const double moves = Move(state, context);
-    ended = changed == 0 || moves <= threshold;
+    ended = Move(state, context) <= threshold;  // 0 where no label has changed: the same sums again
   }
 
   FillVectors(state);
   std::fill_n(state.of_piece, state.pieces, Piece());
   const auto last = CpuContext::Part().Step(static_cast<std::size_t>(most), static_cast<std::size_t>(most + 1));
   const std::uint64_t d = state.sizes.d;
-  const bool complete = EachPiece(
-      state, state.sizes.cells(), context, last, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
-        FindNearest(state, i, count, state.labels + i);
+  const bool complete =
+      LabelAll(state, context, last) &&
+      EachPiece(state, d, context, {1, 1}, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
         state.of_piece[piece].inertia += Inertia(state.points + i * d, count, d, state.labels + i, state.centroids);
       });
   if (!complete) return Outcome::Cancelled();

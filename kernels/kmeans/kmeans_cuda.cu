@@ -14,7 +14,6 @@ static_assert(kThreads == kBlockSize);
 constexpr double kBoundMs = 20;
 
 struct State {
-  unsigned long long changed;     // labels, in this iteration
   unsigned long long not_finite;  // elements of points and centroids: 1 and 2
   std::uint64_t ended, iterations;
   double threshold;
@@ -62,13 +61,11 @@ __device__ double OfBlock(double mine) {
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kBlockSize)
-    Begin(const T* initial, std::uint64_t cells, T* centroids, std::int32_t* labels, std::uint64_t n, State* state) {
+__global__ void __launch_bounds__(kBlockSize) Begin(const T* initial, std::uint64_t cells, T* centroids, State* state) {
   for (std::uint64_t i = First(); i < cells; i += Stride()) {
     centroids[i] = initial[i];
     if (!IsFiniteNumber(initial[i])) atomicAdd(&state->not_finite, 1ull << 32);
   }
-  for (std::uint64_t i = First(); i < n; i += Stride()) labels[i] = -1;
 }
 
 // A thread has a coordinate of the points of a piece.
@@ -165,7 +162,6 @@ __global__ void __launch_bounds__(kBlockSize)
         const std::int32_t at = nearest[threadIdx.x][i];
         if (other < distance || (other == distance && at < label)) distance = other, label = at;
       }
-      if (labels[base + threadIdx.x] != label) atomicAdd(&state->changed, 1ull);
       labels[base + threadIdx.x] = label;
     }
     __syncthreads();
@@ -222,8 +218,7 @@ __global__ void __launch_bounds__(kBlockSize) Decide(const double* moves, std::u
   const double all = OfBlock(mine);
   if (threadIdx.x == 0) {
     ++state->iterations;
-    state->ended = state->changed == 0 || all <= state->threshold;
-    state->changed = 0;
+    state->ended = all <= state->threshold;  // 0 where no label has changed: the same sums again
   }
 }
 
@@ -293,8 +288,8 @@ class Iterations {
     return InOrder(
         [&] { return ToOutcome(cudaMemsetAsync(state_, 0, sizeof(State), context_.stream()), "memset"); },
         [&] {
-          return Launch(context_, kmeans::Begin<T>, GridFor(n, 4), kBlockSize, call.Input<T>("initial").data(),
-                        sizes_.cells(), centroids_, labels_, n, state_);
+          return Launch(context_, kmeans::Begin<T>, GridFor(sizes_.cells(), 4), kBlockSize,
+                        call.Input<T>("initial").data(), sizes_.cells(), centroids_, state_);
         },
         [&] {
           return Launch(context_, AddMoments<T>, GridFor(pieces * d), kBlockSize, points_, n, d, pieces, sums_, state_);
