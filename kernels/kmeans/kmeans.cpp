@@ -8,9 +8,8 @@ namespace {
 
 absl::Status Shapes(BoundCall& call) {
   const Signature &points = call.Input("points"), &initial = call.Input("initial");
-  if (points.shape.size() != 2 || points.shape[1] == 0) {
-    return InvalidField("inputs.points", "kmeans: points is " + ToString(points.shape) +
-                                             "; it must be [n, d], with at least one coordinate");
+  if (points.shape.size() != 2) {
+    return InvalidField("inputs.points", "kmeans: points is " + ToString(points.shape) + "; it must be [n, d]");
   }
   const std::int64_t n = points.shape[0], d = points.shape[1];
   if (initial.shape.size() != 2 || initial.shape[1] != d) {

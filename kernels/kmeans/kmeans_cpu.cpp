@@ -179,7 +179,8 @@ HOTPLATE_MULTIVERSION bool AddMoments(const T* points, std::size_t count, std::s
 
 // Points between two looks at the cancel flag, `work` multiplications to each.
 std::uint64_t AtOnce(std::uint64_t work) {
-  return std::clamp<std::uint64_t>(kPollEvery / work, kTogether, 1024) / kTogether * kTogether;
+  return std::clamp<std::uint64_t>(kPollEvery / std::max<std::uint64_t>(work, 1), kTogether, 1024) / kTogether *
+         kTogether;
 }
 
 // Calls body(piece, first, count) for the points of all pieces, some at a time. False if it was cancelled.
@@ -223,7 +224,7 @@ bool FindThreshold(const State<T>& state, double tolerance, double& threshold, C
     }
     variances += all.Variance(static_cast<double>(sizes.n));
   }
-  threshold = finite ? tolerance * (variances / static_cast<double>(d)) : -1;
+  threshold = finite ? tolerance * (variances / static_cast<double>(std::max<std::uint64_t>(d, 1))) : -1;
   return true;
 }
 

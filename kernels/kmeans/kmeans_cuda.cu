@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kBlockSize) FindThreshold(const double* moment
   }
   variances = OfBlock(variances);
   if (threadIdx.x == 0) {
-    state->threshold = tolerance * (variances / static_cast<double>(d));
+    state->threshold = tolerance * (variances / static_cast<double>(d > 0 ? d : 1));
     state->ended = state->not_finite != 0;
   }
 }

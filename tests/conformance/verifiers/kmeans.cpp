@@ -41,7 +41,7 @@ struct Data {
       if (distance < least) {
         second = least;
         least = distance, best = c;
-      } else if (distance < second && !std::equal(&to[c * d], &to[c * d] + d, &to[best * d])) {
+      } else if (distance < second && !std::equal(to.data() + c * d, to.data() + c * d + d, to.data() + best * d)) {
         second = distance;
       }
     }
@@ -84,7 +84,7 @@ Number ThresholdOf(const Data<T>& data, double tolerance) {
     for (std::size_t i = 0; i < data.n; ++i) squares += std::pow(data.points[i * data.d + j] - mean, Number{2});
     variances += squares / static_cast<Number>(data.n);
   }
-  return tolerance * variances / static_cast<Number>(data.d);
+  return tolerance * variances / static_cast<Number>(std::max<std::size_t>(data.d, 1));
 }
 
 template <typename T>
