@@ -175,7 +175,11 @@ Outcome RunAll(const Call& call, CpuContext& context) {
   if (!run.Look(defect, preparing.Step(0, 2))) return Outcome::Cancelled();
   const std::uint64_t nodes = run.graph().rows;
   if (defect.wrong != csr::Wrong::kNothing) return csr::OutcomeOf(defect, run.graph().entries, nodes, "nodes");
-  if (nodes == 0) return Outcome::Ok();
+  const auto converged = [&] {
+    context.Progress(1);  // fewer iterations than it might have taken
+    return Outcome::Ok();
+  };
+  if (nodes == 0) return converged();
   if (!run.TurnRound(preparing.Step(1, 2))) return Outcome::Cancelled();
   run.Begin();
   const Limits limits = LimitsOf(call);
@@ -184,7 +188,7 @@ Outcome RunAll(const Call& call, CpuContext& context) {
   for (std::uint64_t i = 0; i < limits.iterations; ++i) {
     if (!run.Iterate(damping, change, iterating.Step(i, limits.iterations))) return Outcome::Cancelled();
     ++iterations;
-    if (change < limits.change) return Outcome::Ok();
+    if (change < limits.change) return converged();
   }
   return NotConverged(limits, change);
 }

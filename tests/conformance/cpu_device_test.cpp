@@ -233,7 +233,7 @@ TEST(MatmulSpecTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(message({2, 3, 4}, {3, 4, 5}),
               HasSubstr("batches do not broadcast: a is [2, 3, 4], b is [3, 4, 5]; sizes before the last two"));
   EXPECT_THAT(message({3, 4}, {3, 4}, {{"transpose_a", true}, {"transpose_b", true}}),
-              HasSubstr("expected a [k, m] and b [n, k]"));
+              HasSubstr("expected a [..., k, m] and b [..., n, k]"));
   EXPECT_THAT(message({0x7fffffff, 1}, {1, 0x7fffffff}), HasSubstr("more than the"));
   EXPECT_THAT(message({3, 4}, {4, 5}), HasSubstr("OK"));
 }
