@@ -1,6 +1,6 @@
 // The conformance suite's cases as files, and its verifiers as a command: what a run of `hotplate` on .npy files is
 // judged by, on a machine that has neither a compiler nor NumPy. A new kernel is covered through its own suite.
-//   hotplate_case_files list                         one JSON object a line: kernel, case, bytes of inputs and outputs
+//   hotplate_case_files list                         one JSON object a line: kernel, case, bytes, of these the outputs'
 //   hotplate_case_files write KERNEL CASE FOLDER     the inputs as FOLDER/NAME.npy; prints the words for `hotplate run`
 //   hotplate_case_files verify KERNEL CASE FOLDER    reads FOLDER/NAME.npy of every input and output; prints the error
 //                                                    in units of the kernel's bound
@@ -60,7 +60,8 @@ int List() {
       const absl::StatusOr<Bound> bound = Bind(suite, one);
       if (!bound.ok()) return Fail(std::string(bound.status().message()));
       std::cout << "{\"kernel\": " << Quoted(suite.kernel) << ", \"case\": " << Quoted(one.name)
-                << ", \"bytes\": " << bound->call.InputBytes() + bound->call.OutputBytes() << "}\n";
+                << ", \"bytes\": " << bound->call.InputBytes() + bound->call.OutputBytes()
+                << ", \"output_bytes\": " << bound->call.OutputBytes() << "}\n";
     }
   }
   return 0;

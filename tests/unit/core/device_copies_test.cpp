@@ -218,7 +218,7 @@ TEST_F(DeviceCopiesTest, AnUploadThatIsCutOffIsForgotten) {
   EXPECT_TRUE(Eventually([&] { return gpu.bytes() == 2 * kMiB; }));
   writer.reset();
   EXPECT_THAT(gpu.forgotten(), IsEmpty()) << "it can be resumed";
-  clock_.Advance(std::chrono::minutes(2));
+  clock_.Advance(ArrayLimits{}.upload_grace);
   store_->Expire();
   EXPECT_TRUE(Eventually([&] { return gpu.forgotten().size() == 1; }));
   EXPECT_TRUE(Eventually([&] { return store_->bytes_held() == 0; }));
