@@ -440,12 +440,12 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std:
   return (*found)->array;
 }
 
-absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes) {
-  return impl_->memory->Allocate(bytes);
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free) {
+  return impl_->memory->Allocate(bytes, soon_free);
 }
 
-absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateArray(std::uint64_t bytes) {
-  return impl_->memory->Allocate(bytes, 0, impl_->copies);
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateArray(std::uint64_t bytes, std::uint64_t soon_free) {
+  return impl_->memory->Allocate(bytes, soon_free, impl_->copies);
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,

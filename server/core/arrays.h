@@ -74,9 +74,10 @@ class ArrayStore {
   absl::StatusOr<ArraySnapshot> Renew(const Principal& who, const std::string& id_or_name, nanoseconds lease);
 
   // Memory for an output of a job, counted like any other; it becomes an array by Adopt, or goes with its last user.
-  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes);
+  // `soon_free` bytes are about to be released by the caller and do not count against the limit.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free = 0);
   // The same for an output that shall become an array: devices may keep it.
-  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateArray(std::uint64_t bytes);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateArray(std::uint64_t bytes, std::uint64_t soon_free = 0);
   // An owner without a session and no lease: the array stays until somebody frees it.
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
                                       std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);

@@ -113,9 +113,12 @@ absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutput
   }
   planned = size;
   const std::size_t bytes = ByteSize(value.signature).value_or(0);
-  if (bytes == value.data->size()) return absl::OkStatus();
-  absl::StatusOr<std::shared_ptr<HostBuffer>> exact =
-      job.bound.outputs[output].keep ? arrays_.AllocateArray(bytes) : arrays_.AllocateBuffer(bytes);
+  const std::size_t planned_bytes = value.data->size();
+  if (bytes == planned_bytes) return absl::OkStatus();
+  // The planned buffer goes as soon as it is copied: what was computed does not fail for want of room for both.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> exact = job.bound.outputs[output].keep
+                                                          ? arrays_.AllocateArray(bytes, planned_bytes)
+                                                          : arrays_.AllocateBuffer(bytes, planned_bytes);
   if (!exact.ok()) return absl::Status(exact.status().code(), absl::StrCat(value.name, ": ", exact.status().message()));
   if (bytes > 0) std::memcpy((*exact)->data(), value.data->data(), bytes);
   value.data = *std::move(exact);

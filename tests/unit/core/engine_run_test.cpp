@@ -349,12 +349,35 @@ TEST_F(EngineRunTest, JobsThatDoNotFitTogetherDoNotRunTogether) {
   EXPECT_EQ(recorder_->AwaitEnd(2)->state, JobState::kCompleted);
 }
 
+// As many as the first element says.
+Report CopySome(const Task& task, TaskControl& control) {
+  *task.call.outputs[0].actual_size = static_cast<std::int64_t>(*static_cast<const float*>(task.call.inputs[0].data));
+  return CopyBody(task, control);
+}
+
+TEST_F(EngineRunTest, CuttingToSizeNeedsNoRoomBesideWhatWasPlanned) {
+  constexpr std::uint64_t kRest = 3 << 20, kPlanned = 400, kCut = 396;
+  limits_.total_bytes = kRest + kPlanned;
+  bodies_["some"] = CopySome;
+  Start();
+  absl::StatusOr<std::shared_ptr<HostBuffer>> hog = store_->AllocateBuffer(kRest);
+  ASSERT_TRUE(hog.ok()) << hog.status();
+  JobRequest request = Request("some", std::vector<float>(kPlanned / sizeof(float), kCut / sizeof(float)));
+  Submit(request, 1);
+  const auto sent = recorder_->AwaitEnd(1);
+  ASSERT_EQ(sent->state, JobState::kCompleted) << sent->error;
+  EXPECT_EQ(sent->outputs[0].data->size(), kCut);
+
+  *hog = nullptr;
+  hog = store_->AllocateBuffer(kRest - kCut);  // what was sent is still held
+  ASSERT_TRUE(hog.ok()) << hog.status();
+  request.outputs = {{.name = "y", .keep = true, .array_name = "Y", .lease = std::nullopt}};
+  Submit(request, 2);
+  EXPECT_EQ(recorder_->AwaitEnd(2)->state, JobState::kCompleted) << recorder_->AwaitEnd(2)->error;
+}
+
 TEST_F(EngineRunTest, WhatTheDataDecideIsCutToSize) {
-  // As many as the first element says.
-  bodies_["some"] = [](const Task& task, TaskControl& control) {
-    *task.call.outputs[0].actual_size = static_cast<std::int64_t>(*static_cast<const float*>(task.call.inputs[0].data));
-    return CopyBody(task, control);
-  };
+  bodies_["some"] = CopySome;
   bodies_["copy"] = [](const Task& task, TaskControl& control) {
     EXPECT_EQ(task.call.outputs[0].actual_size, nullptr);
     return CopyBody(task, control);
