@@ -20,6 +20,8 @@ constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
 constexpr std::size_t kTogether = 4;
 // Between two looks at the cancel flag, about: multiplications.
 constexpr std::uint64_t kPollEvery = std::uint64_t{1} << 24;
+// Cells of the centroids or of their sums that a thread takes at a time.
+constexpr std::uint64_t kCellsAtOnce = std::uint64_t{1} << 16;
 
 template <typename T>
 struct Vectors {
@@ -80,31 +82,36 @@ struct State {
   Piece* const of_piece;
 };
 
-// The nearest centroids of kCount points.
+// The nearest centroids of kCount points; nothing is said of them if it was cancelled meanwhile.
 template <std::size_t kCount, typename T>
 HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const T* __restrict vectors,
-                               std::size_t vector_count, std::int32_t* labels) {
+                               std::size_t vector_count, std::int32_t* labels, const CpuContext& context) {
   using Vector = typename Vectors<T>::Of;
   using Places = typename Vectors<T>::Places;
   Vector least[kCount];
   Places places[kCount];
   for (std::size_t p = 0; p < kCount; ++p) least[p] = Vector{} + HUGE_VAL, places[p] = Places{};
-  for (std::size_t v = 0; v < vector_count; ++v) {
-    Vector squares[kCount] = {};
-    const T* const vector = vectors + v * d * kLanes<T>;
-    for (std::size_t j = 0; j < d; ++j) {
-      Vector coordinates;
-      std::memcpy(&coordinates, vector + j * kLanes<T>, sizeof coordinates);
-      for (std::size_t p = 0; p < kCount; ++p) {
-        const Vector difference = points[p * d + j] - coordinates;
-        squares[p] += difference * difference;
+  const std::size_t at_once = std::max<std::size_t>(kPollEvery / (kCount * kLanes<T> * std::max<std::size_t>(d, 1)), 1);
+  for (std::size_t begin = 0; begin < vector_count; begin += at_once) {
+    if (begin > 0 && context.cancelled()) return;
+    const std::size_t end = std::min(begin + at_once, vector_count);
+    for (std::size_t v = begin; v < end; ++v) {
+      Vector squares[kCount] = {};
+      const T* const vector = vectors + v * d * kLanes<T>;
+      for (std::size_t j = 0; j < d; ++j) {
+        Vector coordinates;
+        std::memcpy(&coordinates, vector + j * kLanes<T>, sizeof coordinates);
+        for (std::size_t p = 0; p < kCount; ++p) {
+          const Vector difference = points[p * d + j] - coordinates;
+          squares[p] += difference * difference;
+        }
       }
-    }
-    const Places here = Places{} + static_cast<std::int32_t>(v);
-    for (std::size_t p = 0; p < kCount; ++p) {
-      const Places nearer = squares[p] < least[p];
-      least[p] = nearer ? squares[p] : least[p];
-      places[p] = nearer ? here : places[p];
+      const Places here = Places{} + static_cast<std::int32_t>(v);
+      for (std::size_t p = 0; p < kCount; ++p) {
+        const Places nearer = squares[p] < least[p];
+        least[p] = nearer ? squares[p] : least[p];
+        places[p] = nearer ? here : places[p];
+      }
     }
   }
   for (std::size_t p = 0; p < kCount; ++p) {
@@ -121,12 +128,12 @@ HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const 
 
 template <typename T>
 HOTPLATE_MULTIVERSION void Nearest(const T* points, std::size_t count, std::size_t d, const T* vectors,
-                                   std::size_t vector_count, std::int32_t* labels) {
+                                   std::size_t vector_count, std::int32_t* labels, const CpuContext& context) {
   std::size_t i = 0;
   for (; i + kTogether <= count; i += kTogether) {
-    NearestOf<kTogether>(points + i * d, d, vectors, vector_count, labels + i);
+    NearestOf<kTogether>(points + i * d, d, vectors, vector_count, labels + i, context);
   }
-  for (; i < count; ++i) NearestOf<1>(points + i * d, d, vectors, vector_count, labels + i);
+  for (; i < count; ++i) NearestOf<1>(points + i * d, d, vectors, vector_count, labels + i, context);
 }
 
 template <typename T>
@@ -177,7 +184,10 @@ HOTPLATE_MULTIVERSION bool AddMoments(const T* points, std::size_t count, std::s
   return finite != 0;
 }
 
-// Points between two looks at the cancel flag, `work` multiplications to each.
+// Multiplications, or as much, for a point's label.
+std::uint64_t WorkOf(const Sizes& sizes) { return sizes.k * std::max<std::uint64_t>(sizes.d, 1); }
+
+// Points between two looks at the cancel flag, `work` multiplications to each; NearestOf looks, too.
 std::uint64_t AtOnce(std::uint64_t work) {
   return std::clamp<std::uint64_t>(kPollEvery / std::max<std::uint64_t>(work, 1), kTogether, 1024) / kTogether *
          kTogether;
@@ -228,64 +238,86 @@ bool FindThreshold(const State<T>& state, double tolerance, double& threshold, C
   return true;
 }
 
+// Progress stays at `at`.
 template <typename T>
-void FillVectors(const State<T>& state) {
+bool FillVectors(const State<T>& state, CpuContext& context, double at) {
   const auto [n, d, k] = state.sizes;
-  for (std::uint64_t v = 0; v < VectorCount<T>(state.sizes); ++v) {
-    for (std::uint64_t j = 0; j < d; ++j) {
-      for (std::uint64_t lane = 0; lane < kLanes<T>; ++lane) {
-        const std::uint64_t c = v * kLanes<T> + lane;
-        // Nothing is nearer to what is infinitely far.
-        state.vectors[(v * d + j) * kLanes<T> + lane] = c < k ? state.centroids[c * d + j] : static_cast<T>(HUGE_VAL);
-      }
-    }
-  }
+  return context.ParallelChunks(VectorCount<T>(state.sizes) * d, kCellsAtOnce / kLanes<T>,
+                                [&, d = d, k = k](std::size_t begin, std::size_t end) {
+                                  for (std::uint64_t i = begin; i < end; ++i) {
+                                    const std::uint64_t first = i / d * kLanes<T>, j = i % d;
+                                    for (std::uint64_t lane = 0; lane < kLanes<T>; ++lane) {
+                                      const std::uint64_t c = first + lane;
+                                      // Nothing is nearer to what is infinitely far.
+                                      state.vectors[i * kLanes<T> + lane] =
+                                          c < k ? state.centroids[c * d + j] : static_cast<T>(HUGE_VAL);
+                                    }
+                                  }
+                                },
+                                {at, at});
 }
 
+template <typename Number>
+bool Clear(Number* numbers, std::uint64_t count, CpuContext& context, double at) {
+  return context.ParallelChunks(
+      count, kCellsAtOnce,
+      [&](std::size_t begin, std::size_t end) { std::fill(numbers + begin, numbers + end, Number{0}); }, {at, at});
+}
+
+// False if it was cancelled, and labels may be missing.
 template <typename T>
-void Label(const State<T>& state, std::uint64_t first, std::uint64_t count) {
+bool Label(const State<T>& state, std::uint64_t first, std::uint64_t count, const CpuContext& context) {
   const std::uint64_t d = state.sizes.d;
-  Nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), state.labels + first);
+  Nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), state.labels + first,
+          context);
+  return !context.cancelled();
 }
 
 // Labels of all points, however few pieces there are.
 template <typename T>
 bool LabelAll(const State<T>& state, CpuContext& context, CpuContext::Part part) {
-  return context.ParallelChunks(
-      state.sizes.n, AtOnce(state.sizes.cells()),
-      [&](std::size_t begin, std::size_t end) { Label(state, begin, end - begin); }, part);
+  const bool complete = context.ParallelChunks(
+      state.sizes.n, AtOnce(WorkOf(state.sizes)),
+      [&](std::size_t begin, std::size_t end) { Label(state, begin, end - begin, context); }, part);
+  return complete && !context.cancelled();
 }
 
 // Labels of all points, and the sums of each piece.
 template <typename T>
 bool Assign(const State<T>& state, CpuContext& context, CpuContext::Part part) {
   const std::uint64_t d = state.sizes.d, k = state.sizes.k;
-  FillVectors(state);
-  std::fill_n(state.sums, state.pieces * k * d, 0.0);
-  std::fill_n(state.counts, state.pieces * k, std::int64_t{0});
+  if (!FillVectors(state, context, part.from) || !Clear(state.sums, state.pieces * k * d, context, part.from) ||
+      !Clear(state.counts, state.pieces * k, context, part.from)) {
+    return false;
+  }
   const auto add = [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
     AddPoints(state.points + i * d, count, d, state.labels + i, state.sums + piece * k * d, state.counts + piece * k);
   };
   if (state.pieces < kMostPieces) {
     return LabelAll(state, context, part) && EachPiece(state, d, context, {part.to, part.to}, add);
   }
-  return EachPiece(state, k * d, context, part, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
-    Label(state, i, count);
-    add(piece, i, count);
-  });
+  return EachPiece(state, WorkOf(state.sizes), context, part,
+                   [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
+                     if (Label(state, i, count, context)) add(piece, i, count);
+                   });
 }
 
-// Centroids become means; the squares of their moves, summed.
+// Centroids become means; the squares of their moves, summed. False if it was cancelled.
 template <typename T>
-double Move(const State<T>& state, CpuContext& context) {
+bool Move(const State<T>& state, double& moves, CpuContext& context, double at) {
   const auto [n, d, k] = state.sizes;
-  context.ParallelFor(k * d, std::size_t{1} << 16, [&, cells = k * d](std::size_t begin, std::size_t end) {
-    for (std::uint64_t piece = 1; piece < state.pieces; ++piece) {
-      for (std::size_t i = begin; i < end; ++i) state.sums[i] += state.sums[piece * cells + i];
-    }
-  });
-  double moves = 0;
+  const bool added = context.ParallelChunks(k * d, kCellsAtOnce,
+                                            [&, cells = k * d](std::size_t begin, std::size_t end) {
+                                              for (std::uint64_t piece = 1; piece < state.pieces; ++piece) {
+                                                for (std::size_t i = begin; i < end; ++i)
+                                                  state.sums[i] += state.sums[piece * cells + i];
+                                              }
+                                            },
+                                            {at, at});
+  if (!added) return false;
+  moves = 0;
   for (std::uint64_t c = 0; c < k; ++c) {
+    if (context.cancelled()) return false;
     std::int64_t count = 0;
     for (std::uint64_t piece = 0; piece < state.pieces; ++piece) count += state.counts[piece * k + c];
     if (count == 0) continue;
@@ -297,7 +329,7 @@ double Move(const State<T>& state, CpuContext& context) {
       coordinate = mean;
     }
   }
-  return moves;
+  return true;
 }
 
 template <typename T>
@@ -314,16 +346,16 @@ Outcome Run(const Call& call, CpuContext& context) {
   std::int64_t iteration = 0;
   for (bool ended = false; !ended && iteration < most; ++iteration) {
     const auto part = CpuContext::Part().Step(static_cast<std::size_t>(iteration), static_cast<std::size_t>(most + 1));
-    if (!Assign(state, context, part)) return Outcome::Cancelled();
-    ended = Move(state, context) <= threshold;  // 0 where no label has changed: the same sums again
+    double moves = 0;
+    if (!Assign(state, context, part) || !Move(state, moves, context, part.to)) return Outcome::Cancelled();
+    ended = moves <= threshold;  // 0 where no label has changed: the same sums again
   }
 
-  FillVectors(state);
   std::fill_n(state.of_piece, state.pieces, Piece());
   const auto last = CpuContext::Part().Step(static_cast<std::size_t>(most), static_cast<std::size_t>(most + 1));
   const std::uint64_t d = state.sizes.d;
   const bool complete =
-      LabelAll(state, context, last) &&
+      FillVectors(state, context, last.from) && LabelAll(state, context, last) &&
       EachPiece(state, d, context, {1, 1}, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
         state.of_piece[piece].inertia += Inertia(state.points + i * d, count, d, state.labels + i, state.centroids);
       });
