@@ -133,7 +133,11 @@ class ArrayStore::Impl {
     const Name name = NameOf(entry);
     const std::uint64_t number = NumberOf(entry.array.id.value());
     if (successors.erase({name, number}) == 0) return nullptr;
-    return Remove(std::exchange(names.at(name), number));
+    const std::uint64_t before = std::exchange(names.at(name), number);
+    if (arrays.at(before)->array.state == ArrayState::kReady) return Remove(before);
+    // A later one, which had come into the name before it was whole: whoever writes it is to find it still there.
+    successors.emplace(name, before);
+    return nullptr;
   }
 
   std::shared_ptr<Entry> Insert(const Principal& owner, const Signature& signature, const std::string& name,

@@ -187,9 +187,15 @@ TEST_F(ArraysTest, TheNameOfAFreedArrayGoesToTheNewestThatWasToReplaceIt) {
   EXPECT_TRUE(store_.Free(kAlice, "A").ok());
   EXPECT_EQ(store_.Describe(kAlice, "A")->id, newer->id);
   EXPECT_EQ(store_.HoldName(kAlice, "A").status().code(), absl::StatusCode::kAlreadyExists);
+  auto writer = store_.OpenWriter(kAlice, newer->id.value(), 0);
+  (*writer)->Advance(8);
   (*store_.OpenWriter(kAlice, older->id.value(), 0))->Advance(16);
   EXPECT_EQ(store_.Describe(kAlice, "A")->id, older->id) << "whole before the other";
-  EXPECT_EQ(store_.Describe(kAlice, newer->id.value()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_.Describe(kAlice, newer->id.value())->bytes_written, 8u) << "somebody still writes it";
+  (*writer)->Advance(8);
+  EXPECT_EQ(store_.Open(kAlice, "A")->array.id, newer->id);
+  EXPECT_EQ(store_.Describe(kAlice, older->id.value()).status().code(), absl::StatusCode::kNotFound);
+  writer->reset();
   EXPECT_TRUE(store_.Free(kAlice, "A").ok());
   EXPECT_TRUE(store_.HoldName(kAlice, "A").ok()) << "nobody has it any more";
   EXPECT_EQ(store_.bytes_held(), 0u);
