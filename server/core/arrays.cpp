@@ -140,6 +140,37 @@ class ArrayStore::Impl {
     return nullptr;
   }
 
+  // Those that are to take the name, and that nobody writes: their uploads were cut off, or are about to begin.
+  std::vector<std::uint64_t> Unwritten(const Name& name) const {
+    std::vector<std::uint64_t> unwritten;
+    for (auto at = successors.lower_bound({name, 0}); at != successors.end() && at->first == name; ++at) {
+      if (!arrays.at(at->second)->has_writer) unwritten.push_back(at->second);
+    }
+    return unwritten;
+  }
+
+  // The bytes that are free once it is removed. What is read, written or used by a job stays in memory for now.
+  std::uint64_t FreedBy(std::uint64_t number) const {
+    const Entry& entry = *arrays.at(number);
+    const auto users = entry.buffer != nullptr ? entry.buffer.use_count() : entry.filling.use_count();
+    return users == 1 ? entry.array.bytes : 0;
+  }
+
+  std::uint64_t FreedBy(const std::vector<std::uint64_t>& numbers) const {
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t number : numbers) bytes += FreedBy(number);
+    return bytes;
+  }
+
+  // Memory for one more array, in whose favour the others are about to go.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes,
+                                                       const std::vector<std::uint64_t>& going) const {
+    if (going.empty()) {
+      if (absl::Status status = CheckCount(); !status.ok()) return status;
+    }
+    return memory->Allocate(bytes, FreedBy(going), copies);
+  }
+
   std::shared_ptr<Entry> Insert(const Principal& owner, const Signature& signature, const std::string& name,
                                 std::optional<nanoseconds> lease, std::uint64_t bytes, bool as_successor = false) {
     auto entry = std::make_shared<Entry>();
@@ -323,27 +354,33 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const S
   std::uint64_t bytes = 0;
   if (absl::Status status = impl_->CheckNew(signature, name, lease, bytes); !status.ok()) return status;
 
-  std::shared_ptr<Entry> replaced_entry;  // goes after the lock
+  std::vector<std::shared_ptr<Entry>> gone;  // after the lock
   std::scoped_lock lock(impl_->mutex);
   std::uint64_t replaced = 0;
   if (absl::Status status = impl_->CheckName(owner, name, replace, replaced); !status.ok()) return status;
   const Entry* const old = replaced == 0 ? nullptr : impl_->arrays.at(replaced).get();
   // One that is whole stays until the new one is; with one that is not nothing is lost.
   const bool stays = old != nullptr && old->array.state == ArrayState::kReady && bytes > 0;
-  if (old == nullptr || stays) {
-    if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
+  std::vector<std::uint64_t> going;
+  if (old != nullptr && !stays) going.push_back(replaced);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->Allocate(bytes, going);
+  if (!buffer.ok() && old != nullptr) {
+    // An upload that was cut off must not stand in the way of its own repetition.
+    const std::vector<std::uint64_t> unwritten = impl_->Unwritten({owner.token, name});
+    going.insert(going.end(), unwritten.begin(), unwritten.end());
+    if (!unwritten.empty()) buffer = impl_->Allocate(bytes, going);
   }
-  // What is read, written or used by a job stays in memory for now.
-  const bool leaves_room = old != nullptr && (stays ? old->buffer.use_count() : old->filling.use_count()) == 1;
-  const std::uint64_t freed = leaves_room ? old->array.bytes : 0;
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, stays ? 0 : freed, impl_->copies);
   if (!buffer.ok()) {
-    if (!stays || !impl_->memory->HasRoom(bytes, freed)) return buffer.status();
+    if (!stays || !impl_->memory->HasRoom(bytes, impl_->FreedBy(replaced) + impl_->FreedBy(going))) {
+      return buffer.status();
+    }
     return absl::ResourceExhaustedError(absl::StrCat(
         buffer.status().message(), ". Array \"", name, "\" (", old->array.bytes,
         " bytes) stays until the one that replaces it is whole; without it there is room: hotplate free ", name));
   }
-  if (old != nullptr && !stays) replaced_entry = impl_->Remove(replaced);
+  for (const std::uint64_t number : going) {
+    gone.push_back(number == replaced ? impl_->Remove(number) : impl_->Forget(number));
+  }
 
   const std::shared_ptr<Entry> entry = impl_->Insert(owner, signature, name, lease, bytes, stays);
   if (bytes == 0) {

@@ -40,7 +40,8 @@ class ArrayStore {
 
   // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`. An array that is
   // whole stays, under its name, until the last byte of the one that replaces it has come: an upload that is cut off
-  // costs nothing, and there must be room for both.
+  // costs nothing, and there must be room for both. Where there is none for a third, others that were to replace it and
+  // that nobody writes make room.
   absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
                                        std::optional<nanoseconds> lease, bool replace);
 

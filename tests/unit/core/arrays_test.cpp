@@ -224,6 +224,46 @@ TEST_F(ArraysTest, ReplacingAWholeArrayNeedsRoomForBoth) {
       << "it would leave no room while somebody reads it";
 }
 
+TEST_F(ArraysTest, AReplacementThatIsCutOffIsNotInTheWayOfItsRepetition) {
+  const Signature kForty{DType::kUInt8, {40}};
+  const auto first = store_.Create(kAlice, kForty, "A", std::nullopt, false);
+  (*store_.OpenWriter(kAlice, "A", 0))->Advance(40);
+  const auto cut_off = store_.Create(kAlice, kForty, "A", std::nullopt, true);
+  ASSERT_TRUE(cut_off.ok()) << cut_off.status();
+  auto writer = store_.OpenWriter(kAlice, cut_off->id.value(), 0);
+  (*writer)->Advance(20);
+  EXPECT_EQ(store_.Create(kAlice2, kForty, "A", std::nullopt, true).status().code(),
+            absl::StatusCode::kResourceExhausted)
+      << "there is no room for a third while it is written";
+  EXPECT_EQ(store_.Create(kBob, kForty, "A", std::nullopt, true).status().code(), absl::StatusCode::kResourceExhausted);
+  writer->reset();
+  EXPECT_EQ(store_.Create(kBob, kForty, "A", std::nullopt, true).status().code(), absl::StatusCode::kResourceExhausted)
+      << "what is Alice's makes no room for others";
+  EXPECT_EQ(store_.Create(kAlice2, {DType::kUInt8, {61}}, "A", std::nullopt, true).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(store_.Describe(kAlice, cut_off->id.value()).ok()) << "it would not have made room enough";
+
+  const auto again = store_.Create(kAlice2, kForty, "A", std::nullopt, true);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(store_.Describe(kAlice, cut_off->id.value()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_.bytes_held(), 80u);
+  EXPECT_EQ(store_.Open(kAlice, "A")->array.id, first->id);
+  (*store_.OpenWriter(kAlice2, again->id.value(), 0))->Advance(40);
+  EXPECT_EQ(store_.Open(kAlice, "A")->array.id, again->id);
+  EXPECT_EQ(store_.bytes_held(), 40u);
+}
+
+TEST_F(ArraysTest, AReplacementThatIsCutOffStaysWhereThereIsRoom) {
+  Make(kAlice, "A");
+  const auto cut_off = store_.Create(kAlice, kFour, "A", std::nullopt, true);
+  const auto again = store_.Create(kAlice, kFour, "A", std::nullopt, true);
+  ASSERT_TRUE(cut_off.ok() && again.ok());
+  EXPECT_TRUE(store_.Describe(kAlice, cut_off->id.value()).ok()) << "its client may be back";
+  Make(kAlice, "");
+  EXPECT_TRUE(store_.Create(kAlice, kFour, "A", std::nullopt, true).ok()) << "they are four, the limit";
+  EXPECT_EQ(store_.Describe(kAlice, cut_off->id.value()).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(ArraysTest, ReplacingAHalfArrayNeedsNoRoomForBothUnlessItIsInUse) {
   ASSERT_TRUE(store_.Create(kAlice, {DType::kUInt8, {60}}, "A", std::nullopt, false).ok());
   EXPECT_TRUE(store_.Create(kAlice, {DType::kUInt8, {64}}, "A", std::nullopt, true).ok());
