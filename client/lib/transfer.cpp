@@ -174,8 +174,8 @@ Ending ReadFrom(const Connection& connection, const std::string& array_id, std::
                               std::to_string(destination.size()) + " bytes")};
 }
 
-// Where an upload stands on the daemon's side. The stream that broke may still be there for a moment, and an answer
-// of before it was noticed leads to another refusal and another look.
+// Where an upload stands on the daemon's side. An answer of before the daemon noticed that the last stream broke leads
+// to a refusal and another look.
 Ending FindOut(const Connection& connection, const std::string& array_id, std::size_t total, const TransferRules& rules,
                std::size_t& there) {
   v1::DescribeArrayRequest request;
@@ -195,28 +195,63 @@ Ending FindOut(const Connection& connection, const std::string& array_id, std::s
   return {absl::OkStatus()};
 }
 
-bool MayContinue(const absl::Status& status, bool resuming) {
-  return IsConnectionLoss(status) || (resuming && absl::IsFailedPrecondition(status));
-}
+// Of an upload that goes on, by a daemon that is there: for it the stream before may still be writing. Where only this
+// side's end of the connection broke, it notices that by its keepalive, most of a minute later. The time is that of a
+// connection that is lost, and begins anew with each byte that arrives.
+class Refusals {
+ public:
+  Refusals(const Connection& connection, std::stop_token stop)
+      : connection_(connection), stop_(std::move(stop)), time_(connection) {}
+
+  // After another one. True: try again, the pause until then is over.
+  bool Again() {
+    const bool lasts = time_.Lasts(true);
+    if (++count_ > connection_.options().retries && !lasts) return false;
+    return connection_.Pause(pauses_.Next(), stop_);
+  }
+
+  void Progressed() {
+    time_.Over();
+    pauses_.Reset();
+    count_ = 0;
+  }
+
+ private:
+  const Connection& connection_;
+  const std::stop_token stop_;
+  Outage time_;
+  Backoff pauses_;
+  int count_ = 0;
+};
 
 }  // namespace
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared) {
   Reconnecting reconnecting(connection, rules.stop);
+  Refusals refusals(connection, rules.stop);
   std::size_t offset = 0;
   for (bool resuming = shared;; resuming = true) {
     Ending ending = WriteFrom(connection, array_id, bytes, offset, rules);
-    if (ending.status.ok() || !MayContinue(ending.status, resuming)) return ending.status;
+    const bool refused = resuming && absl::IsFailedPrecondition(ending.status);
+    if (ending.status.ok() || !(refused || IsConnectionLoss(ending.status))) return ending.status;
     std::size_t there = 0;
-    do {
+    if (refused) {
+      reconnecting.Reached();
+      if (!refusals.Again()) return ending.status;
+      ending = FindOut(connection, array_id, bytes.size(), rules, there);
+    }
+    while (IsConnectionLoss(ending.status)) {
       if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
       ending = FindOut(connection, array_id, bytes.size(), rules, there);
-    } while (IsConnectionLoss(ending.status));
+    }
     if (!ending.status.ok()) return ending.status;
     reconnecting.Reached();
     if (there == bytes.size()) return absl::OkStatus();
-    if (there > offset) reconnecting.Progressed();
+    if (there > offset) {
+      reconnecting.Progressed();
+      refusals.Progressed();
+    }
     offset = there;
   }
 }

@@ -26,6 +26,8 @@ struct TransferRules {
 
 // Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.
 // `shared`: others may send the same bytes to the same array; goes on from where it stands, and waits while they do.
+// Waits so, too, for a stream of its own that broke, and that the daemon still takes for one that writes: until no byte
+// has come for ConnectOptions::reconnect.
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared = false);
 

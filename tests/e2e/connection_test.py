@@ -415,15 +415,15 @@ class CutOff(harness.Case):
             self.assertEqual(process.wait(timeout=harness.PATIENCE), harness.CANCELLED, "".join(said))
         self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
 
-    def cut_in(self, way, *words):
+    def cut_in(self, way, *words, server="local", **how):
         """Starts a command, and cuts the network when so much of its transfer has passed that more is to come."""
-        network = relay.Relay(self.record()["endpoints"][0]["port"], **{way: 4 << 20})
+        network = relay.Relay(self.record(server)["endpoints"][0]["port"], **{way: 4 << 20})
         self.addCleanup(network.close)
-        process, said = self.follow("--endpoint", f"localhost:{network.port}", *words)
+        process, said = self.follow("--server", server, "--endpoint", f"localhost:{network.port}", *words)
         harness.wait_until(lambda: network.held.is_set() or process.poll() is not None, f"{words} was in its middle")
         self.assertIsNone(process.poll(), "".join(said))
         network.limits[way] = None
-        network.cut()
+        network.cut(**how)
         return network, process, said
 
     def test_transfers_go_on_where_they_were(self):
@@ -436,6 +436,18 @@ class CutOff(harness.Case):
             self.wait_for_word(process, said, "! connected again")
             self.assertEqual(process.wait(timeout=harness.PATIENCE), harness.OK, "".join(said))
         np.testing.assert_array_equal(np.load(self.folder / "came.npy"), sent)
+
+    def test_an_upload_waits_until_the_daemon_has_noticed(self):
+        """Of a network that breaks at the client's end alone: for the daemon the first stream still writes."""
+        daemon = self.start_daemon("--keepalive", "2s", name="slow-to-see")
+        sent = np.arange(3_000_000, dtype=np.float64)
+        np.save(self.folder / "sent.npy", sent)
+        network, put, said = self.cut_in("up", "put", "sent.npy", "--name", "far", server="slow-to-see", near_only=True)
+        network.mend()
+        self.assertEqual(put.wait(timeout=harness.PATIENCE), harness.OK, "".join(said))
+        self.hotplate("--server", "slow-to-see", "get", "far", "-o", "came.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "came.npy"), sent)
+        self.assertEqual(self.stop_daemon(daemon), 0)
 
     def test_a_replacement_that_is_cut_off_leaves_the_array_as_it_was(self):
         old, new = np.full(1000, 7.0), np.zeros(3_000_000)

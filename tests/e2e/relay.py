@@ -17,6 +17,7 @@ class Relay:
         self.released = threading.Event()
         self.sockets = []
         self.silent = False
+        self.near_only = False
         self.heard = None  # when the daemon has last said something over it, since cut()
         self.port = 0
         self.listen()
@@ -26,14 +27,18 @@ class Relay:
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
-    def cut(self, silent=False):
-        """Breaks what is open. What comes after it is refused, or with `silent` accepted and never answered."""
+    def cut(self, silent=False, near_only=False):
+        """Breaks what is open. What comes after it is refused, or with `silent` accepted and never answered. With
+        `near_only` the daemon is not told: its ends stay open, and are silent."""
         self.silent = silent
+        self.near_only = near_only
         if not silent:
             self.hang_up(self.listener)
+        kept = [one for one in self.sockets if near_only and self.is_far(one)]
         for one in self.sockets:
-            self.hang_up(one)
-        self.sockets = []
+            if one not in kept:
+                self.hang_up(one)
+        self.sockets = kept
         self.heard = None
 
     def settled(self):
@@ -46,6 +51,12 @@ class Relay:
         if not self.silent:
             self.listen()
         self.silent = False
+
+    def is_far(self, one):
+        try:
+            return one.getpeername()[1] == self.port_of_daemon
+        except OSError:
+            return False
 
     @staticmethod
     def hang_up(one):
@@ -85,7 +96,8 @@ class Relay:
                 sink.sendall(data)
                 if way == "down":
                     self.heard = time.monotonic()
-            sink.shutdown(socket.SHUT_WR)
+            if not self.near_only:
+                sink.shutdown(socket.SHUT_WR)
         except OSError:
             pass
 

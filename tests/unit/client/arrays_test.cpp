@@ -66,6 +66,35 @@ TEST_P(ArraysTest, ABrokenUploadGoesOnWhereItBroke) {
   EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), back->buffer->size()), 0);
 }
 
+TEST_P(ArraysTest, AnUploadWaitsForTheDaemonToNoticeThatItBroke) {
+  ConnectOptions options = To(daemon_);
+  options.retries = 1;
+  auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok());
+  const std::vector<float> values = Ramp(4'000'000);
+  daemon_.break_after = 3 << 20;
+  daemon_.broken_transfers = 1;
+  daemon_.unnoticed_breaks = 4;
+  const auto array = client->Put(View(values, {4'000'000}));
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(daemon_.writes, 6);
+  EXPECT_EQ(daemon_.bytes_written, values.size() * sizeof(float)) << "nothing was sent twice";
+}
+
+TEST_P(ArraysTest, AnUploadWaitsForThatNoLongerThanForAConnection) {
+  ConnectOptions options = To(daemon_);
+  options.reconnect = std::chrono::milliseconds(200);
+  auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok());
+  daemon_.break_after = 3 << 20;
+  daemon_.broken_transfers = 1;
+  daemon_.unnoticed_breaks = 1'000'000;
+  const absl::Status status = client->Put(View(Ramp(4'000'000), {4'000'000})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("another stream"));
+  EXPECT_GE(daemon_.writes, 2 + options.retries);
+}
+
 TEST_P(ArraysTest, ABrokenDownloadGoesOnWhereItBroke) {
   const std::vector<float> values = Ramp(4'000'000);
   const auto array = client_->Put(View(values, {4'000'000}));

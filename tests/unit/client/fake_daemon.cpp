@@ -275,6 +275,9 @@ struct FakeDaemon::ArraysService : v1::Arrays::Service {
       if (id.empty()) {
         id = request.array_id();
         if (daemon.arrays_.count(id) == 0) return {grpc::StatusCode::NOT_FOUND, "no array " + id};
+        if (request.offset() > 0 && daemon.unnoticed_breaks > 0 && daemon.unnoticed_breaks-- > 0) {
+          return {grpc::StatusCode::FAILED_PRECONDITION, "array " + id + " is being written by another stream"};
+        }
         if (request.offset() != daemon.arrays_[id].data.size()) {
           return {grpc::StatusCode::FAILED_PRECONDITION, "the offset is not where the array stands"};
         }
