@@ -14,10 +14,12 @@ static_assert(kThreads == kBlockSize);
 constexpr double kBoundMs = 20;
 
 struct State {
-  unsigned long long not_finite;  // elements of points and centroids: 1 and 2
+  unsigned long long not_finite;  // kOfPoints, kOfInitial
   std::uint64_t ended, iterations;
   double threshold;
 };
+
+constexpr unsigned long long kOfPoints = 1, kOfInitial = 2;
 
 // Where things lie in scratch.
 struct Layout {
@@ -64,7 +66,7 @@ template <typename T>
 __global__ void __launch_bounds__(kBlockSize) Begin(const T* initial, std::uint64_t cells, T* centroids, State* state) {
   for (std::uint64_t i = First(); i < cells; i += Stride()) {
     centroids[i] = initial[i];
-    if (!IsFiniteNumber(initial[i])) atomicAdd(&state->not_finite, 1ull << 32);
+    if (!IsFiniteNumber(initial[i])) atomicOr(&state->not_finite, kOfInitial);
   }
 }
 
@@ -83,7 +85,7 @@ __global__ void __launch_bounds__(kBlockSize)
     }
     moments[2 * i] = mine.sum;
     moments[2 * i + 1] = mine.squares;
-    if (!finite) atomicAdd(&state->not_finite, 1ull);
+    if (!finite) atomicOr(&state->not_finite, kOfPoints);
   }
 }
 
@@ -282,7 +284,7 @@ class Iterations {
     chunks_ = ChunksWithin(sizes_.n, work, rate, kBoundMs, kSide * static_cast<std::uint64_t>(traits.multiprocessors));
   }
 
-  // Two words: whether something is not finite (2: of the points, 1: of the centroids), and whether it has ended.
+  // Tells what is not finite.
   Outcome Begin(const Call& call) {
     const std::uint64_t n = sizes_.n, d = sizes_.d, pieces = layout_.pieces;
     return InOrder(
@@ -383,7 +385,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   if (const Outcome o = iterations.Begin(call); !o.ok()) return o;
   if (const Outcome o = context.Wait(); !o.ok()) return o;
   if (const std::uint64_t not_finite = context.host_words()[0]; not_finite != 0) {
-    return Outcome::Invalid(not_finite >> 32 != 0 ? kInitialNotFinite : kPointsNotFinite);
+    return Outcome::Invalid((not_finite & kOfInitial) != 0 ? kInitialNotFinite : kPointsNotFinite);
   }
   if (const Outcome o = iterations.Iterate(call.Int("max_iterations")); !o.ok()) return o;
   if (const Outcome o = iterations.End(call); !o.ok()) return o;

@@ -56,10 +56,17 @@ T __shfl_down_sync(unsigned mask, T value, unsigned by) {
   return __shfl_sync(mask, value, from < hotplate::emulation::kLanes ? from : from - by);
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
 template <typename T>
 T atomicAdd(T* memory, T value) {
   const T before = *memory;
   *memory += value;
+  return before;
+}
+template <typename T>
+T atomicOr(T* memory, T value) {
+  const T before = *memory;
+  *memory |= value;
   return before;
 }
 template <typename T>
