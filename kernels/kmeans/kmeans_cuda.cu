@@ -280,8 +280,10 @@ class Iterations {
         state_(At<State>(call, layout_.state)) {
     const CudaTraits& traits = context.traits();
     const double rate = sizeof(T) == 4 ? traits.float_operations_per_ms : traits.double_operations_per_ms;
-    const double work = 3.0 * static_cast<double>(sizes_.d) * static_cast<double>(sizes_.k);
-    chunks_ = ChunksWithin(sizes_.n, work, rate, kBoundMs, kSide * static_cast<std::uint64_t>(traits.multiprocessors));
+    // A point is compared in kDeep coordinates at least, and where it has none.
+    const double coordinates = static_cast<double>(std::max<std::uint64_t>(RoundUp(sizes_.d, kDeep), 1));
+    chunks_ = ChunksWithin(sizes_.n, 3.0 * coordinates * static_cast<double>(sizes_.k), rate, kBoundMs,
+                           kSide * static_cast<std::uint64_t>(traits.multiprocessors));
   }
 
   // Tells what is not finite.
