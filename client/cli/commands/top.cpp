@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/text.h"
 #include "client/cli/commands.h"
 #include "client/cli/device_text.h"
 #include "client/cli/interrupt.h"
@@ -145,6 +147,7 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
   const Invocation there = call.With(settings);
   TellConnection(call.console, lost);
   auto until = std::chrono::steady_clock::now() + client::kReconnectBound;
+  bool told = false;
   while (!interrupted(kPause)) {
     auto client = there.TryConnect(/*retries=*/0);
     if (client.ok()) {
@@ -155,6 +158,12 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
     const auto found = LookForAllocation(there);
     const bool waits = found && found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
     if (!waits) return lost;
+    if (!std::exchange(told, true)) {
+      call.console.err << (call.console.err_terminal ? "\r\033[K! " : "! ")
+                       << Printable(name + " is not back: waiting, without a limit, for its job to start again: " +
+                                    StateText(found->note.job, *found->status))
+                       << std::endl;
+    }
     until = std::chrono::steady_clock::now() + client::kReconnectBound;
   }
   return absl::CancelledError("interrupted");
