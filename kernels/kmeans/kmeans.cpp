@@ -46,7 +46,9 @@ KernelSpec Spec() {
           "says it. A centroid without points stays where it is (scikit-learn moves it to a far point). labels and "
           "inertia are those of the centroids that come back. Centroids to begin with are rows of your points, or are "
           "drawn, the same for the same seed: hotplate run random --rows 8 --n 2 --dtype float32 --seed 1 -o "
-          "array:initial, between 0 and 1. A NaN or an infinity among the elements is refused when the job runs.")
+          "array:initial, between 0 and 1. A NaN or an infinity among the elements is refused when the job runs. On a "
+          "GPU a cancel may take longer than stated where k * d is some 1e8 or more: a block of points is compared "
+          "with all centroids at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "max_iterations",
               .type = ParamType::kInt,
@@ -74,12 +76,9 @@ KernelSpec Spec() {
           CostOf)
       .Numerics(
           "distances in T, from differences of coordinates: a label's centroid is the nearest, or its squared distance "
-          "is "
-          "within (d + 4) * 2^-22 (float64: 2^-51) of that one's, relatively; they must not overflow. Means are summed "
-          "in "
-          "float64, within n * 2^-52 * (mean of |x|) and a rounding to T; inertia within (n + d) * 2^-51 relatively. "
-          "The "
-          "same bits whatever the number of threads, and deterministic on one device")
+          "is within (d + 4) * 2^-22 (float64: 2^-51) of that one's, relatively; they must not overflow. Means are "
+          "summed in float64, within n * 2^-52 * (mean of |x|) and a rounding to T; inertia within (n + d) * 2^-51 "
+          "relatively. The same bits whatever the number of threads, and deterministic on one device")
       .Shapes(Shapes)
       .Chunked(250)
       .Example("hotplate run kmeans points.npy initial.npy -o centroids=c.npy -o labels=l.npy")

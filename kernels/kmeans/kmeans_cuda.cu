@@ -12,6 +12,10 @@ namespace {
 constexpr unsigned kSide = 64, kEach = 4, kDeep = 16, kThreads = (kSide / kEach) * (kSide / kEach);
 static_assert(kThreads == kBlockSize);
 constexpr double kBoundMs = 20;
+// A warp adds up kWarp coordinates of kWarp centroids. Estimates of what that takes: a point after another, where all
+// are the same centroid's; a thread's operations for kWarp labels; and for a coordinate of a point.
+constexpr unsigned kWarp = 32, kAll = 0xffffffff;
+constexpr double kMsPerPoint = 1e-3, kLabelsOperations = 16, kCoordinateOperations = 256;
 
 struct State {
   unsigned long long not_finite;  // kOfPoints, kOfInitial
@@ -23,7 +27,9 @@ constexpr unsigned long long kOfPoints = 1, kOfInitial = 2;
 
 // Where things lie in scratch.
 struct Layout {
-  std::uint64_t pieces, sums, counts, moves, blocks, state, bytes;
+  std::uint64_t pieces;         // that points are summed in
+  std::uint64_t moment_pieces;  // and that their moments are; as many as there is room for in the sums' place
+  std::uint64_t sums, counts, moves, blocks, state, bytes;
 };
 
 constexpr std::uint64_t kMostPieces = 2048, kMostBlocks = 1024;
@@ -31,6 +37,7 @@ constexpr std::uint64_t kMostPieces = 2048, kMostBlocks = 1024;
 Layout LayOut(const Sizes& sizes) {
   Layout layout{};
   layout.pieces = sizes.Pieces(kMostPieces, 256);
+  layout.moment_pieces = std::max(layout.pieces, std::min({kMostPieces, sizes.n / 256, layout.pieces * (sizes.k / 2)}));
   Arena arena;
   // Cannot overflow: sums take no more than the points, which are there.
   static_cast<void>(arena.Add(layout.pieces * std::max(sizes.cells(), 2 * sizes.d) * 8, &layout.sums));
@@ -170,24 +177,39 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// A thread has a coordinate of the points of a piece, for all centroids.
+// Adds up the points [from, to) of each piece, in their order. A warp has kWarp coordinates, one to a lane, of kWarp
+// centroids' points.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     AddPoints(const T* points, std::uint64_t n, std::uint64_t d, std::uint64_t k, std::uint64_t pieces,
-              const std::int32_t* labels, double* sums, std::int64_t* counts, const State* state) {
+              std::uint64_t from, std::uint64_t to, const std::int32_t* labels, double* sums, std::int64_t* counts,
+              const State* state) {
   if (state->ended != 0) return;
-  for (std::uint64_t i = First(); i < pieces * d; i += Stride()) {
-    const std::uint64_t piece = i / d, j = i % d, end = BeginOf(piece + 1, n, pieces);
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::uint64_t groups = (k + kWarp - 1) / kWarp, parts = (d + kWarp - 1) / kWarp;
+  const std::uint64_t items = pieces * groups * parts;
+  for (std::uint64_t i = First() / kWarp; i < items; i += Stride() / kWarp) {
+    const std::uint64_t piece = i / parts / groups, first = i / parts % groups * kWarp, j = i % parts * kWarp + lane;
     double* const sum = sums + piece * k * d + j;
     std::int64_t* const count = counts + piece * k;
-    for (std::uint64_t c = 0; c < k; ++c) {
-      sum[c * d] = 0;
-      if (j == 0) count[c] = 0;
+    const bool has_coordinate = j < d, counts_points = j == 0;
+    for (std::uint64_t c = first; from == 0 && c < k && c < first + kWarp; ++c) {
+      if (has_coordinate) sum[c * d] = 0;
+      if (counts_points) count[c] = 0;
     }
-    for (std::uint64_t p = BeginOf(piece, n, pieces); p < end; ++p) {
-      const std::uint64_t c = static_cast<std::uint64_t>(labels[p]);
-      sum[c * d] += static_cast<double>(points[p * d + j]);
-      if (j == 0) ++count[c];
+    const std::uint64_t all = BeginOf(piece, n, pieces), end_of_all = BeginOf(piece + 1, n, pieces);
+    const std::uint64_t end = end_of_all - all < to ? end_of_all : all + to;
+    for (std::uint64_t base = all + from; base < end; base += kWarp) {
+      // Which of the warp's centroids; kWarp or more: none of them.
+      const unsigned mine =
+          base + lane < end ? static_cast<unsigned>(labels[base + lane]) - static_cast<unsigned>(first) : kWarp;
+      unsigned found = __ballot_sync(kAll, mine < kWarp);
+      for (; found != 0; found &= found - 1) {
+        const unsigned which = static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
+        const std::uint64_t c = first + __shfl_sync(kAll, mine, which);
+        if (has_coordinate) sum[c * d] += static_cast<double>(points[(base + which) * d + j]);
+        if (counts_points) ++count[c];
+      }
     }
   }
 }
@@ -284,11 +306,16 @@ class Iterations {
     const double coordinates = static_cast<double>(std::max<std::uint64_t>(RoundUp(sizes_.d, kDeep), 1));
     chunks_ = ChunksWithin(sizes_.n, 3.0 * coordinates * static_cast<double>(sizes_.k), rate, kBoundMs,
                            kSide * static_cast<std::uint64_t>(traits.multiprocessors));
+    const double labels = static_cast<double>(CeilDiv(sizes_.k, kWarp) * CeilDiv(sizes_.d, kWarp));
+    const double of_each_piece = labels * kLabelsOperations + static_cast<double>(sizes_.d) * kCoordinateOperations;
+    sum_chunks_ =
+        ChunksWithin(CeilDiv(sizes_.n, layout_.pieces),
+                     rate * kMsPerPoint + static_cast<double>(layout_.pieces) * of_each_piece, rate, kBoundMs, 1);
   }
 
   // Tells what is not finite.
   Outcome Begin(const Call& call) {
-    const std::uint64_t n = sizes_.n, d = sizes_.d, pieces = layout_.pieces;
+    const std::uint64_t n = sizes_.n, d = sizes_.d, pieces = layout_.moment_pieces;
     return InOrder(
         [&] { return ToOutcome(cudaMemsetAsync(state_, 0, sizeof(State), context_.stream()), "memset"); },
         [&] {
@@ -306,10 +333,13 @@ class Iterations {
 
   // The iterations, until the device says that it was the last.
   Outcome Iterate(std::int64_t most) {
-    const std::uint64_t steps = chunks_.count() + 1;  // of an iteration
+    const std::uint64_t labelling = chunks_.count(), steps = labelling + sum_chunks_.count();  // of an iteration
     const std::uint64_t all = static_cast<std::uint64_t>(most) * steps;
     return context_.Pace(
-        all, [&](std::uint64_t i) { return i % steps + 1 < steps ? AssignChunk(i % steps, false) : Update(); },
+        all,
+        [&](std::uint64_t i) {
+          return i % steps < labelling ? AssignChunk(i % steps, false) : Update(i % steps - labelling);
+        },
         [&](std::uint64_t i) {
           context_.ReportProgress(static_cast<double>(i + 1) / static_cast<double>(all + steps));
           return i % steps + 1 == steps && context_.host_words()[0] != 0;
@@ -352,13 +382,15 @@ class Iterations {
                   sizes_.k, sizes_.d, last, labels_, state_);
   }
 
-  Outcome Update() {
+  // The last chunk's sums are all sums.
+  Outcome Update(std::uint64_t chunk) {
     const std::uint64_t n = sizes_.n, d = sizes_.d, k = sizes_.k, pieces = layout_.pieces;
+    const std::uint64_t warps = pieces * CeilDiv(k, kWarp) * CeilDiv(d, kWarp);
+    const Outcome added =
+        Launch(context_, AddPoints<T>, GridFor(warps, 1, kBlockSize / kWarp), kBlockSize, points_, n, d, k, pieces,
+               sum_chunks_.Begin(chunk), sum_chunks_.End(chunk), labels_, sums_, counts_, state_);
+    if (!added.ok() || chunk + 1 < sum_chunks_.count()) return added;
     return InOrder(
-        [&] {
-          return Launch(context_, AddPoints<T>, GridFor(pieces * d), kBlockSize, points_, n, d, k, pieces, labels_,
-                        sums_, counts_, state_);
-        },
         [&] {
           return Launch(context_, Move<T>, GridFor(k * d), kBlockSize, sums_, counts_, d, k, pieces, centroids_, moves_,
                         state_);
@@ -378,7 +410,8 @@ class Iterations {
   double* const moves_;
   double* const blocks_;
   State* const state_;
-  Chunks chunks_;
+  Chunks chunks_;      // of the points, for their labels
+  Chunks sum_chunks_;  // of each piece's points, for their sums
 };
 
 template <typename T>

@@ -236,7 +236,8 @@ std::vector<Case> KmeansCases() {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const Sizes& one : kSizes) add(dtype, one);
   }
-  add(DType::kFloat32, {"long", 40'003, 2, 4, Points::kAround, 1e-4, 5});
+  // float64, of which slow devices do so little at a time that they cut the sums, too.
+  add(DType::kFloat64, {"long", 40'003, 2, 4, Points::kAround, 1e-4, 5});
   return cases;
 }
 
