@@ -59,10 +59,15 @@ std::vector<int> Numbers(std::string_view list) {
 void ReadGpus(const Reader& reader, Allocation& allocation) {
   allocation.gpu_ids = reader.Text("SLURM_STEP_GPUS");
   if (allocation.gpu_ids.empty()) allocation.gpu_ids = reader.Text("SLURM_JOB_GPUS");
-  allocation.gpu_numbers = Numbers(allocation.gpu_ids);
+  const std::vector<int> numbers = Numbers(allocation.gpu_ids);
   const auto count = reader.Count("SLURM_GPUS_ON_NODE", kMostGpus);
-  allocation.gpus =
-      static_cast<std::uint32_t>(count ? static_cast<std::size_t>(*count) : allocation.gpu_numbers.size());
+  allocation.gpus = static_cast<std::uint32_t>(count ? static_cast<std::size_t>(*count) : numbers.size());
+  // A batch job inherits the step's variable from the shell that submitted it, and a step may run on another node than
+  // the one that the job's was set on: a GPU that either names may be this job's.
+  allocation.gpu_numbers = numbers;
+  for (const int number : Numbers(reader.Text("SLURM_JOB_GPUS"))) {
+    if (std::ranges::find(numbers, number) == numbers.end()) allocation.gpu_numbers.push_back(number);
+  }
 }
 
 // Slurm gives one of three, in MiB.

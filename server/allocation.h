@@ -30,7 +30,7 @@ struct Allocation {
   std::uint32_t gpus = 0, cpus = 0;
   std::uint64_t memory_bytes = 0;
   std::string gpu_ids;           // Slurm's own numbers of the GPUs, "0,1"
-  std::vector<int> gpu_numbers;  // the same; empty too where they are not to be understood
+  std::vector<int> gpu_numbers;  // of step and job; empty too where they are not to be understood
   std::string memory_source;     // which variable said so
 
   bool empty() const { return job_id.empty(); }

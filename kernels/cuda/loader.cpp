@@ -103,8 +103,9 @@ Node AskNode(const Nvml* nvml, const CudaOptions& options) {
   Node node;
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) node.given.visible = visible;
   node.given.bus_order = Variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID";
-  node.given.slurm = options.given;
   if (nvml != nullptr) node.gpus = nvml->Gpus();
+  // Slurm's numbers are the node's: where a process sees a part of it, they are no index of what it sees.
+  if (nvml != nullptr && !nvml->HidesGpus()) node.given.slurm = options.given;
   return node;
 }
 
@@ -120,12 +121,14 @@ void NoteHiddenDevices(const Node& node, const InstalledDriver& installed, std::
   }
 }
 
-// Devices that are not those that were meant are closed again: their memory and their time are somebody else's. And
-// what CUDA does not show because of MIG; who chose devices knows what else there is.
+// Devices that Slurm did not give are closed again, their memory and their time being somebody else's, unless they were
+// chosen by number. And what CUDA does not show because of MIG; who chose devices knows what else there is.
 void KeepGivenDevices(const Node& node, const CudaOptions& options, const std::vector<OpenGpu>& open, DeviceSet& set) {
   if (!node.gpus) return;
   for (const WrongGpu& wrong : WhatIsOpenInstead(node.given, *node.gpus, open)) {
-    set.notes.push_back(absl::StrCat(wrong.why, ". It is left out"));
+    const bool left_out = wrong.not_slurms && options.indices.empty();
+    set.notes.push_back(absl::StrCat(wrong.why, left_out ? ". It is left out" : ". It is used"));
+    if (!left_out) continue;
     std::erase_if(set.devices, [id = absl::StrCat("gpu", wrong.index)](const std::unique_ptr<Device>& device) {
       return device->info().id == id;
     });

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
@@ -86,9 +87,7 @@ class OpenNvml final : public Nvml {
 
   std::vector<NvmlGpu> Gpus() const override {
     std::vector<NvmlGpu> gpus;
-    unsigned count = 0;
-    if (api_.count == nullptr || api_.by_index == nullptr || api_.count(&count) != nvml::kSuccess) return gpus;
-    for (unsigned i = 0; i < count && i < kMostGpus; ++i) {
+    for (unsigned i = 0; i < Count(); ++i) {
       nvml::Handle gpu = nullptr;
       // A GPU that this process may not use (its cgroup) is counted and gives no handle.
       if (api_.by_index(i, &gpu) != nvml::kSuccess) continue;
@@ -97,6 +96,8 @@ class OpenNvml final : public Nvml {
     }
     return gpus;
   }
+
+  bool HidesGpus() const override { return Gpus().size() < Count(); }
 
   std::unique_ptr<NvmlDevice> Find(const std::string& uuid, const std::string& pci_bus_id, bool mig) override {
     nvml::Handle handle = nullptr, gpu = nullptr;
@@ -115,6 +116,12 @@ class OpenNvml final : public Nvml {
   }
 
  private:
+  unsigned Count() const {
+    unsigned count = 0;
+    if (api_.count == nullptr || api_.by_index == nullptr || api_.count(&count) != nvml::kSuccess) return 0;
+    return std::min<unsigned>(count, kMostGpus);
+  }
+
   std::string UuidOf(nvml::Handle handle) const {
     char text[nvml::kUuidBytes] = {};
     if (api_.uuid == nullptr || api_.uuid(handle, text, sizeof text - 1) != nvml::kSuccess) return "";

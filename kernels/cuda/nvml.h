@@ -42,6 +42,8 @@ class Nvml {
   // Empty if not told.
   virtual const std::string& driver_version() const = 0;
   virtual std::vector<NvmlGpu> Gpus() const = 0;
+  // The driver counts GPUs that this process may not use (its cgroup), and that Gpus() has not.
+  virtual bool HidesGpus() const = 0;
   // Null if it has no such device. `mig`: the device is a MIG instance, so what the bus id leads to is more than it.
   virtual std::unique_ptr<NvmlDevice> Find(const std::string& uuid, const std::string& pci_bus_id, bool mig) = 0;
 };

@@ -172,21 +172,28 @@ std::vector<WrongGpu> WhatIsOpenInstead(const GivenGpus& given, const std::vecto
   std::vector<std::string> entries;
   if (given.visible) entries = absl::StrSplit(*given.visible, ',');
   const std::vector<std::string> slurm = GivenBySlurm(given.slurm, gpus, open);
+  const auto is_slurms = [&](const OpenGpu& one) {
+    return slurm.empty() || IsAmong(one.uuid, Numbered(given.slurm, false, gpus)) ||
+           IsAmong(one.uuid, Numbered(given.slurm, true, gpus));
+  };
   std::vector<WrongGpu> wrong;
   for (const OpenGpu& one : open) {
     const auto place = static_cast<std::size_t>(one.index);
     const std::string entry = place < entries.size() ? std::string(absl::StripAsciiWhitespace(entries[place])) : "";
     const std::vector<std::string> named = NamedBy(entry, given.bus_order, gpus);
     if (!named.empty() && !IsAmong(one.uuid, named)) {
-      wrong.push_back({one.index, absl::StrCat("gpu", one.index, " is ", one.uuid, ", and CUDA_VISIBLE_DEVICES has ",
-                                               Quoted(entry), " in its place, which is ", named[0],
-                                               " by NVML: it may be another job's; tell the site of it")});
-    } else if (!slurm.empty() && !IsAmong(one.uuid, slurm)) {
       wrong.push_back(
-          {one.index, absl::StrCat("gpu", one.index, " is ", one.uuid, ", and Slurm gave ", absl::StrJoin(slurm, ", "),
-                                   " (its numbers: ", absl::StrJoin(given.slurm, ","),
-                                   "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets "
-                                   "it")});
+          {one.index,
+           absl::StrCat("gpu", one.index, " is ", one.uuid, ", and CUDA_VISIBLE_DEVICES has ", Quoted(entry),
+                        " in its place, which is ", named[0], " by NVML: it may be another job's; tell the site of it"),
+           !is_slurms(one)});
+    } else if (!slurm.empty() && !IsAmong(one.uuid, slurm)) {
+      wrong.push_back({one.index,
+                       absl::StrCat("gpu", one.index, " is ", one.uuid, ", and Slurm gave ", absl::StrJoin(slurm, ", "),
+                                    " (its numbers: ", absl::StrJoin(given.slurm, ","),
+                                    "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets "
+                                    "it"),
+                       !is_slurms(one)});
     }
   }
   return wrong;

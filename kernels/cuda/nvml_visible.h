@@ -34,16 +34,18 @@ struct GivenGpus {
   std::vector<int> slurm;              // Slurm's own numbers of the job's GPUs; empty: not known
 };
 
-// One that is open and was not given.
+// One that is open and seems not to have been given.
 struct WrongGpu {
   int index = 0;
   std::string why;
+  bool not_slurms = false;  // by no reading of Slurm's numbers is it one of them
 };
 
 // With a sentence that has both UUIDs, each device that is open and is another than CUDA_VISIBLE_DEVICES has in its
 // place, or none of those that Slurm gave. What NVML cannot tell is left alone: an index while CUDA has its own order,
 // or while there is MIG; numbers of Slurm's that are no index of a GPU, since a job may see its own GPUs alone. Such a
-// number is an index on one site and a minor number on another: what fits better counts.
+// number is an index on one site and a minor number on another: what fits better is told. CUDA_VISIBLE_DEVICES alone
+// proves nothing: an MPS server that sees fewer GPUs counts those from 0.
 std::vector<WrongGpu> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
                                         const std::vector<OpenGpu>& open);
 

@@ -120,8 +120,10 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
   const bool device_given = std::any_of(arguments.rest().begin(), arguments.rest().end(), [](const std::string& word) {
     return word == "--device" || word.rfind("--device=", 0) == 0;
   });
-  if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !device_given)
+  if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !device_given) {
+    call.console.err << "! --device " << Printable(*device) << ": HOTPLATE_DEVICE says so\n";
     launch.options.insert(launch.options.end(), {"--device", *device});
+  }
   launch.options.insert(launch.options.end(), arguments.rest().begin(), arguments.rest().end());
   return launch;
 }

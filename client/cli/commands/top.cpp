@@ -157,7 +157,8 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
     if (std::chrono::steady_clock::now() < until) continue;
     const auto found = LookForAllocation(there);
     const bool waits = found && found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
-    if (!waits) return lost;
+    // A daemon that leaves cancels calls: here nobody did.
+    if (!waits) return absl::IsCancelled(lost) ? absl::UnavailableError(lost.message()) : lost;
     if (!std::exchange(told, true)) {
       call.console.err << (call.console.err_terminal ? "\r\033[K! " : "! ")
                        << Printable(name + " is not back: waiting, without a limit, for its job to start again: " +
@@ -197,7 +198,7 @@ absl::Status Top(const Invocation& call) {
     if (!status.ok()) {
       if (once || !MayAnswerLater(status)) break;
       client = Regain(call, client->server_name(), status, interrupted);
-      status = absl::IsCancelled(client.status()) ? absl::OkStatus() : client.status();
+      status = interrupt.interrupted() ? absl::OkStatus() : client.status();
       if (!client.ok()) break;
       continue;
     }

@@ -3,6 +3,7 @@
 //   init_error 9                       what nvmlInit returns
 //   driver 580.65.06
 //   device GPU-… 00000000:65:00.0      a GPU; the lines below are its own, until the next one
+//   hidden 3                           so many more are counted and give no handle, as under a job's cgroup
 //   instance MIG-…                     a MIG instance of the GPU above; so are the lines below
 //   NAME ANSWER …                      what the call for this metric answers, the first time, the second …; the last
 //                                      one from then on. A number, or !ERROR, or a list of pids ("self" is this
@@ -60,6 +61,7 @@ using namespace hotplate::nvml;
 struct Script {
   std::mutex mutex;
   int init_error = 0;
+  unsigned hidden = 0;
   std::string driver = "580.65.06";
   std::vector<std::unique_ptr<OpaqueDevice>> gpus;
   std::vector<std::unique_ptr<OpaqueDevice>> former;  // of scripts before: whoever has their handles may still ask
@@ -76,6 +78,7 @@ int Read() {
   std::move(script.gpus.begin(), script.gpus.end(), std::back_inserter(script.former));
   script.gpus.clear();
   script.init_error = 0;
+  script.hidden = 0;
   const char* const path = std::getenv("HOTPLATE_FAKE_NVML");
   std::ifstream file(path != nullptr ? path : "");
   OpaqueDevice* current = nullptr;
@@ -85,6 +88,8 @@ int Read() {
     if (!(words >> name)) continue;
     if (name == "init_error") {
       words >> script.init_error;
+    } else if (name == "hidden") {
+      words >> script.hidden;
     } else if (name == "driver") {
       words >> script.driver;
     } else if (name == "device") {
@@ -197,7 +202,7 @@ EXPORT int nvmlSystemGetDriverVersion(char* version, unsigned bytes) {
   return Copy(TheScript().driver, version, bytes);
 }
 EXPORT int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = static_cast<unsigned>(TheScript().gpus.size());
+  *count = static_cast<unsigned>(TheScript().gpus.size()) + TheScript().hidden;
   return kSuccess;
 }
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* device) {

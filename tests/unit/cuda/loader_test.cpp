@@ -348,9 +348,13 @@ TEST_F(LoaderTest, WhatSlurmDidNotGiveIsClosedAgain) {
     EXPECT_EQ(fake_.Counts().contexts, 1);
   }
   options_.indices = {2};
-  const DeviceSet none = Open();
-  EXPECT_THAT(none.devices, IsEmpty());
-  EXPECT_THAT(none.notes, Contains(HasSubstr("Slurm gave GPU-00000000-0000-0000-0000-000000000011")));
+  const DeviceSet chosen = Open();
+  EXPECT_THAT(chosen.devices, SizeIs(1));
+  EXPECT_THAT(chosen.notes, Contains(AllOf(HasSubstr("Slurm gave GPU-00000000-0000-0000-0000-000000000011"),
+                                           HasSubstr("It is used"))));
+  options_.indices = {};
+  folder_.Write("nvml", gpus + "hidden 1\n");
+  EXPECT_THAT(Open().devices, SizeIs(3)) << "Slurm's numbers are not those of what is seen";
   unsetenv("HOTPLATE_FAKE_NVML");
 }
 

@@ -125,6 +125,18 @@ TEST(OpenDevices, WhatSlurmDidNotGiveIsSaidWithBothUuids) {
               ElementsAre(HasSubstr("gpu1 is GPU-cccc2222")));
 }
 
+TEST(OpenDevices, OnlyWhatIsNoneOfSlurmsByAnyReadingIsNotSlurms) {
+  const auto not_slurms = [](const GivenGpus& given, const std::string& uuid) {
+    const std::vector<WrongGpu> wrong = WhatIsOpenInstead(given, kFour, {{0, uuid}});
+    return wrong.size() == 1 && wrong[0].not_slurms;
+  };
+  EXPECT_TRUE(not_slurms({std::nullopt, true, {0}}, "GPU-bbbb1111"));
+  EXPECT_TRUE(not_slurms({"0", true, {0}}, "GPU-bbbb1111"));
+  EXPECT_FALSE(not_slurms({"0", true, {}}, "GPU-bbbb1111")) << "an MPS server may count otherwise";
+  EXPECT_FALSE(not_slurms({"0", true, {1}}, "GPU-bbbb1111")) << "Slurm gave it";
+  EXPECT_FALSE(not_slurms({"0", true, {0}}, "GPU-dddd3333")) << "its minor number";
+}
+
 TEST(OpenDevices, WhatNvmlCannotTellIsLeftAlone) {
   EXPECT_THAT(Instead({"2", false, {}}, {{0, "GPU-aaaa0000"}}), IsEmpty()) << "the fastest first";
   EXPECT_THAT(Instead({"GPU-9", true, {}}, {{0, "GPU-aaaa0000"}}), IsEmpty()) << "said already";

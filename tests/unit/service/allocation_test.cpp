@@ -143,7 +143,8 @@ TEST(AllocationTest, TheNumbersOfTheGpus) {
   EXPECT_EQ(numbers("0,2"), (std::vector<int>{0, 2}));
   EXPECT_EQ(numbers("4-6,1"), (std::vector<int>{4, 5, 6, 1}));
   for (const char* wrong : {"", "x", "3-1", "0-9999"}) EXPECT_TRUE(numbers(wrong).empty()) << wrong;
-  EXPECT_EQ(ReadAllocation(With(Plus(kBatch, {{"SLURM_STEP_GPUS", "1"}}))).gpu_numbers, std::vector<int>{1});
+  EXPECT_EQ(ReadAllocation(With(Plus(kBatch, {{"SLURM_STEP_GPUS", "1"}}))).gpu_numbers, (std::vector<int>{1, 0, 2}))
+      << "inherited from the shell that submitted";
 }
 
 // By IBM's documentation of the variables.

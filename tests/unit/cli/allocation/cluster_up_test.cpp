@@ -186,10 +186,12 @@ TEST_F(ClusterUpTest, TheVariablesOfSbatchDoNotOverruleTheScript) {
 
 TEST_F(ClusterUpTest, TheDeviceOfTheEnvironmentCountsAsOneThatWasChosen) {
   variables_["HOTPLATE_DEVICE"] = "cpu";
-  EXPECT_THAT(Hotplate({"up", "--gpus", "1", "--dry-run"}).out,
-              AllOf(HasSubstr(" --device cpu\n"), Not(HasSubstr("--require-cuda"))));
-  EXPECT_THAT(Hotplate({"up", "--gpus", "1", "--dry-run", "--", "--device", "cuda"}).out,
-              AllOf(HasSubstr(" --device cuda\n"), Not(HasSubstr("--device cpu"))));
+  const Ran there = Hotplate({"up", "--gpus", "1", "--dry-run"});
+  EXPECT_THAT(there.out, AllOf(HasSubstr(" --device cpu\n"), Not(HasSubstr("--require-cuda"))));
+  EXPECT_THAT(there.err, HasSubstr("! --device cpu: HOTPLATE_DEVICE says so"));
+  const Ran given = Hotplate({"up", "--gpus", "1", "--dry-run", "--", "--device", "cuda"});
+  EXPECT_THAT(given.out, AllOf(HasSubstr(" --device cuda\n"), Not(HasSubstr("--device cpu"))));
+  EXPECT_THAT(given.err, Not(HasSubstr("HOTPLATE_DEVICE")));
 }
 
 TEST_F(ClusterUpTest, WithoutSlurmItAsksWhere) {
