@@ -38,9 +38,8 @@ Outcome Do(CudaContext& context, DType dtype, const char* what, const Body& body
   if (const Outcome o = MakeHandle(context); !o.ok()) return o;
   const LaneLibraries& libraries = context.libraries();
   cusolverDnHandle_t handle = libraries.solver_handle.get();
-  return ForType<float, double>(what, dtype, [&]<typename T>() {
-    return FromSolver(body(libraries.solver.In<T>(), handle, T{}), what);
-  });
+  return ForType<float, double>(
+      what, dtype, [&]<typename T>() { return FromSolver(body(libraries.solver.In<T>(), handle, T{}), what); });
 }
 
 // Sizes are asked for without matrices. Not null, which some functions refuse; nobody reads there.

@@ -55,8 +55,7 @@ HOTPLATE_RANDOM_RANGE(WideIntegers)
 Outcome RunCpu(const Call& call, CpuContext& context) {
   const std::uint64_t seed = static_cast<std::uint64_t>(call.Int("seed"));
   return WithDistribution(
-      call.Choice("distribution"), call.OutputType("out"), call.Int("low"), call.Int("high"),
-      [&](auto functor) {
+      call.Choice("distribution"), call.OutputType("out"), call.Int("low"), call.Int("high"), [&](auto functor) {
         using T = typename decltype(functor)::Element;
         Elementwise(context, call.Output<T>("out"), kSerialBelow,
                     [=](std::size_t begin, T* to, std::size_t count) { Range(functor, seed, begin, to, count); });

@@ -219,8 +219,9 @@ Outcome WithDistribution(std::string_view distribution, DType dtype, std::int64_
     const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
     const bool wide = dtype == DType::kInt64 && range > std::uint64_t{1} << 32;
     if (wide) return run(WideIntegers{low, range});
-    return ForType<std::int32_t, std::int64_t>("random", dtype,
-                                               [&]<typename T>() { return run(Integers<T>{low, range}); });
+    return ForType<std::int32_t, std::int64_t>("random", dtype, [&]<typename T>() {
+      return run(Integers<T>{low, range});
+    });
   }
   const bool uniform = distribution == "uniform";
   return ForType<float, double>("random", dtype, [&]<typename T>() {

@@ -57,8 +57,8 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return ForType<float, double, std::int32_t, std::int64_t>(
-      "reduce", call.InputType("x"), [&]<typename T>() { return Run<T>(call, context); });
+  return ForType<float, double, std::int32_t, std::int64_t>("reduce", call.InputType("x"),
+                                                            [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::reduce

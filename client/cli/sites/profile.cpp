@@ -15,7 +15,7 @@ namespace hotplate::cli {
 namespace {
 
 constexpr std::size_t kMostEntries = 64;  // of any list
-constexpr int kMostNodeGpus = 64;             // of a node
+constexpr int kMostNodeGpus = 64;         // of a node
 
 // What a text must be, and how to say so.
 struct Rule {
