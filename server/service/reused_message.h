@@ -48,8 +48,9 @@ class ReusedMessage {
   // To gRPC, for one read or write, and back when that is done, often on another thread. The order between the two is
   // gRPC's; it is made once more here for ThreadSanitizer, which does not see into that library.
   Message* Lend() {
+    Message* const message = message_;  // read before it is handed over
     lent_.store(true, std::memory_order_release);
-    return message_;
+    return message;
   }
   void TakeBack() { lent_.exchange(false, std::memory_order_acquire); }
 
