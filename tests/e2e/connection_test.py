@@ -439,7 +439,7 @@ class CutOff(harness.Case):
 
     def test_an_upload_waits_until_the_daemon_has_noticed(self):
         """Of a network that breaks at the client's end alone: for the daemon the first stream still writes."""
-        daemon = self.start_daemon("--keepalive", "2s", name="slow-to-see")
+        daemon = self.start_daemon("--keepalive", "5s", name="slow-to-see")
         sent = np.arange(3_000_000, dtype=np.float64)
         np.save(self.folder / "sent.npy", sent)
         network, put, said = self.cut_in("up", "put", "sent.npy", "--name", "far", server="slow-to-see", near_only=True)
