@@ -74,7 +74,8 @@ def time_of(function, repetitions):
 
 
 def settle():
-    time.sleep(0.01)  # idle OpenMP threads of whoever ran before spin for some milliseconds
+    # Idle threads of whoever ran before go on spinning: OpenMP's for some milliseconds, OpenBLAS' own for 2^26 cycles.
+    time.sleep(0.05)
 
 
 def compare(ours, peers, pairs, seconds=2):
