@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -279,6 +280,15 @@ time.sleep(1000)
         self.assertIsNone(code)
         self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p", 0.97)}))
         self.assertEqual(kit.recorded, {"selu: p": "pass"})
+
+    def test_the_best_peer_of_a_row_is_a_figure_with_the_rows_goal(self):
+        line = {"row": "svd_f64_4096", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1,
+                "same": True, "goal": 0.97}
+        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
+        kit = Kit(options, {}, self.folder / "results")
+        with mock.patch.object(peers.Comparison, "make", lambda one, _: one.row(line)):
+            peers.peers(kit)
+        self.assertEqual(kit.recorded["svd_f64_4096: best peer's kernel time over ours (p)"], "pass")
 
     def test_idle_time_is_what_is_not_the_devices(self):
         def job(begin, end, **parts):

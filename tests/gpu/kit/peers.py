@@ -25,8 +25,7 @@ def peers(kit):
             if seconds < 2:
                 raise NotRun("no time was left for it; --only peers gives it more")
             Comparison(kit, library, facts, best).make(min(seconds, 12) if kit.quick else seconds)
-    for row, (ratio, who) in sorted(best.items()):
-        goal = 0.97 if row.startswith(BY_LIBRARY) else 1.0
+    for row, (ratio, who, goal) in sorted(best.items()):
         kit.figure(f"{row}: best peer's kernel time over ours ({who})", ratio, "x", goal)
 
 
