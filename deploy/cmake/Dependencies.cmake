@@ -37,9 +37,14 @@ if(HOTPLATE_STATIC)
   list(REMOVE_ITEM archives dl pthread rt atomic m)
   list(TRANSFORM archives PREPEND "-l")
   list(JOIN archives " " archives)
+  # A target with the property HOTPLATE_SHARED_GRPC brings the shared libraries itself: client/python/link.
+  set(archives "-Wl,-Bstatic -Wl,--start-group ${archives} -Wl,--end-group -Wl,-Bdynamic")
+  string(REPLACE "," "$<COMMA>" archives "${archives}")
   target_link_libraries(hotplate_grpc INTERFACE
-    "-Wl,-Bstatic -Wl,--start-group ${archives} -Wl,--end-group -Wl,-Bdynamic" Threads::Threads dl rt)
-  target_link_options(hotplate_grpc INTERFACE -static-libstdc++ -static-libgcc)
+    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>:${archives}>" Threads::Threads dl rt)
+  # In somebody else's process threads may end by the process's own libgcc, which must then be the module's too.
+  target_link_options(hotplate_grpc INTERFACE -static-libstdc++
+    "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>>:-static-libgcc>")
   # absl's own targets name its shared libraries. A program that has gRPC's archives must not have absl a second time.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   list(FILTER imported INCLUDE REGEX "^absl::")
