@@ -53,20 +53,26 @@ HOTPLATE_HOST_DEVICE Defect DefectOfIndptr(const Matrix<Index>& matrix, std::uin
   return defect;
 }
 
-// The first of the entries from begin to before end. indptr has been found good.
+// Which row of [low, high] the entry is in. indptr has been found good.
 template <typename Index>
-HOTPLATE_HOST_DEVICE Defect FirstDefectOfEntries(const Matrix<Index>& matrix, std::uint64_t begin, std::uint64_t end) {
-  std::uint64_t low = 0, high = matrix.rows;  // the row that begin is in
+HOTPLATE_HOST_DEVICE std::uint64_t RowOf(const Matrix<Index>& matrix, std::uint64_t entry, std::uint64_t low,
+                                         std::uint64_t high) {
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
-    if (static_cast<std::uint64_t>(matrix.indptr[middle + 1]) > begin) {
+    if (static_cast<std::uint64_t>(matrix.indptr[middle + 1]) > entry) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
+  return low;
+}
+
+// The first of the entries from begin to before end. indptr has been found good.
+template <typename Index>
+HOTPLATE_HOST_DEVICE Defect FirstDefectOfEntries(const Matrix<Index>& matrix, std::uint64_t begin, std::uint64_t end) {
   Defect defect;
-  defect.row = low;
+  defect.row = RowOf(matrix, begin, 0, matrix.rows);
   for (defect.at = begin; defect.at < end; ++defect.at) {
     while (static_cast<std::uint64_t>(matrix.indptr[defect.row + 1]) <= defect.at) ++defect.row;
     defect.value = matrix.indices[defect.at];

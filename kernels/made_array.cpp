@@ -13,7 +13,6 @@ ParamSpec Size(const char* name, std::optional<ParamValue> default_value, const 
           .default_value = std::move(default_value),
           .minimum = 0,
           .maximum = static_cast<double>(kMaxArrayBytes),
-          .choices = {},
           .docs = docs};
 }
 

@@ -10,8 +10,6 @@ ParamSpec AxisParam(const std::string& docs) {
   ParamSpec param{.name = "axis",
                   .type = ParamType::kChoice,
                   .default_value = std::string("all"),
-                  .minimum = {},
-                  .maximum = {},
                   .choices = {"all"},
                   .docs = docs};
   constexpr int kMost = static_cast<int>(kMaxRank);
@@ -24,9 +22,6 @@ ParamSpec KeepdimsParam() {
   return {.name = "keepdims",
           .type = ParamType::kBool,
           .default_value = false,
-          .minimum = {},
-          .maximum = {},
-          .choices = {},
           .docs = "leave what was reduced as an axis of size 1"};
 }
 

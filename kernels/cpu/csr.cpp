@@ -15,23 +15,17 @@ constexpr std::size_t kSerialBelow = 1 << 16, kAtOnce = 1 << 16;
 // How often an element is below the one before it, in [begin, end): fewer than 2^31, so that they can be counted in
 // Index. begin is not 0.
 template <typename Index>
-HOTPLATE_INLINE std::uint64_t LoopDescents(const Index* numbers, std::size_t begin, std::size_t end) {
+HOTPLATE_MULTIVERSION std::uint64_t Descents(const Index* numbers, std::size_t begin, std::size_t end) {
   Index descents = 0;
 #pragma omp simd reduction(+ : descents)
   for (std::size_t i = begin; i < end; ++i) descents += numbers[i] < numbers[i - 1] ? 1 : 0;
   return static_cast<std::uint64_t>(descents);
 }
-HOTPLATE_MULTIVERSION std::uint64_t Descents(const std::int32_t* numbers, std::size_t begin, std::size_t end) {
-  return LoopDescents(numbers, begin, end);
-}
-HOTPLATE_MULTIVERSION std::uint64_t Descents(const std::int64_t* numbers, std::size_t begin, std::size_t end) {
-  return LoopDescents(numbers, begin, end);
-}
 
 // How often the first entry of a row in [begin, end) is below the entry before it, where it is in [from, to).
 template <typename Index>
-HOTPLATE_INLINE std::uint64_t LoopDescentsToRows(const Matrix<Index>& matrix, std::size_t begin, std::size_t end,
-                                                 std::size_t from, std::size_t to) {
+HOTPLATE_MULTIVERSION std::uint64_t DescentsToRows(const Matrix<Index>& matrix, std::size_t begin, std::size_t end,
+                                                   std::size_t from, std::size_t to) {
   const Index* const indptr = matrix.indptr;
   const Index* const indices = matrix.indices;
   const auto low = static_cast<Index>(from), high = static_cast<Index>(to);
@@ -45,18 +39,12 @@ HOTPLATE_INLINE std::uint64_t LoopDescentsToRows(const Matrix<Index>& matrix, st
   }
   return static_cast<std::uint64_t>(descents);
 }
-HOTPLATE_MULTIVERSION std::uint64_t DescentsToRows(const Matrix<std::int32_t>& matrix, std::size_t begin,
-                                                   std::size_t end, std::size_t from, std::size_t to) {
-  return LoopDescentsToRows(matrix, begin, end, from, to);
-}
-HOTPLATE_MULTIVERSION std::uint64_t DescentsToRows(const Matrix<std::int64_t>& matrix, std::size_t begin,
-                                                   std::size_t end, std::size_t from, std::size_t to) {
-  return LoopDescentsToRows(matrix, begin, end, from, to);
-}
 
 // Negative ones are the largest unsigned ones.
-template <typename Unsigned, typename Index>
-HOTPLATE_INLINE bool LoopAreBelow(const Index* numbers, std::size_t begin, std::size_t end, Unsigned limit) {
+template <typename Index>
+HOTPLATE_MULTIVERSION bool AreBelow(const Index* numbers, std::size_t begin, std::size_t end,
+                                    std::make_unsigned_t<Index> limit) {
+  using Unsigned = std::make_unsigned_t<Index>;
   Unsigned largest = 0;
 #pragma omp simd reduction(max : largest)
   for (std::size_t i = begin; i < end; ++i) {
@@ -64,14 +52,6 @@ HOTPLATE_INLINE bool LoopAreBelow(const Index* numbers, std::size_t begin, std::
     largest = number > largest ? number : largest;
   }
   return begin == end || largest < limit;
-}
-HOTPLATE_MULTIVERSION bool AreBelow(const std::int32_t* numbers, std::size_t begin, std::size_t end,
-                                    std::uint32_t limit) {
-  return LoopAreBelow(numbers, begin, end, limit);
-}
-HOTPLATE_MULTIVERSION bool AreBelow(const std::int64_t* numbers, std::size_t begin, std::size_t end,
-                                    std::uint64_t limit) {
-  return LoopAreBelow(numbers, begin, end, limit);
 }
 
 template <typename Index>

@@ -51,8 +51,6 @@ KernelSpec Spec() {
       .Param({.name = "compute",
               .type = ParamType::kChoice,
               .default_value = std::string("vectors"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"vectors", "values"},
               .docs = "eigenvalues and eigenvectors, or eigenvalues alone"})
       .Input("a", "T", "..., n, n", "the matrices; their lower triangles")

@@ -12,10 +12,7 @@ namespace {
 constexpr std::int64_t kLongestAxis = std::int64_t{1} << 30;
 
 Cost CostOf(const BoundCall& call) {
-  const Signature& x = call.Input("x");
-  const std::int64_t columns = call.Choice("transform") == "irfft" ? call.outputs.front().shape.back() : x.shape.back();
-  const Transform transform =
-      TransformOf(call.Choice("transform"), call.Int("axes"), x.dtype, x.shape.data(), x.shape.size(), columns);
+  const Transform transform = TransformOf(call);
   const double points = static_cast<double>(transform.points());
   const double factor = transform.kind == Transform::Kind::kComplexToComplex ? 5 : 2.5;
   return {.flop = factor * static_cast<double>(transform.count) * points * std::log2(points),
@@ -109,8 +106,6 @@ KernelSpec Spec() {
       .Param({.name = "transform",
               .type = ParamType::kChoice,
               .default_value = std::string("fft"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"fft", "ifft", "rfft", "irfft"},
               .docs = "NumPy's name of it"})
       .Param({.name = "axes",
@@ -118,13 +113,10 @@ KernelSpec Spec() {
               .default_value = std::int64_t{1},
               .minimum = 1,
               .maximum = 2,
-              .choices = {},
               .docs = "how many axes are transformed, counted from the last"})
       .Param({.name = "norm",
               .type = ParamType::kChoice,
               .default_value = std::string("backward"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"backward", "ortho", "forward"},
               .docs = "which direction is divided by the number of points: ifft and irfft, both by its square root, or "
                       "fft and rfft"})
@@ -133,7 +125,6 @@ KernelSpec Spec() {
               .default_value = std::int64_t{0},
               .minimum = 0,
               .maximum = static_cast<double>(2 * kLongestAxis),
-              .choices = {},
               .docs = "of irfft, the last axis of y: 2 * (m - 1) or 2 * (m - 1) + 1 for m in x; 0 is the even one"})
       .Input("x", "T", "..., m", "complex numbers or real ones; rfft takes real ones only, irfft complex ones only")
       .Output("y", "transform", "..., k",

@@ -21,13 +21,7 @@ Cost CostOf(const BoundCall& call) { return {.flop = 0, .bytes = static_cast<dou
 KernelSpec Spec() {
   KernelSpecBuilder builder("full", "an array whose every element is the same value");
   TakeSizes(builder)
-      .Param({.name = "value",
-              .type = ParamType::kFloat,
-              .default_value = 0.0,
-              .minimum = {},
-              .maximum = {},
-              .choices = {},
-              .docs = "every element"})
+      .Param({.name = "value", .type = ParamType::kFloat, .default_value = 0.0, .docs = "every element"})
       .Param(DTypeParam("type of the elements"))
       .Output("out", "dtype", "..., n")
       .Docs(

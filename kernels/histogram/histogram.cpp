@@ -55,13 +55,10 @@ KernelSpec Spec() {
               .default_value = std::int64_t{10},
               .minimum = 1,
               .maximum = 16'777'216,
-              .choices = {},
               .docs = "how many"})
       .Param({.name = "range",
               .type = ParamType::kChoice,
               .default_value = std::string("data"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"data", "given"},
               .docs = "data: from the least to the greatest element; given: from low to high"})
       .Param(NumberParam("low", 0.0, "the first edge, with --range given"))

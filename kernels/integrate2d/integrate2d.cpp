@@ -22,7 +22,6 @@ ParamSpec Limit(const char* name, double default_value, const char* docs) {
           .default_value = default_value,
           .minimum = -1e6,
           .maximum = 1e6,
-          .choices = {},
           .docs = docs};
 }
 
@@ -42,7 +41,6 @@ KernelSpec Spec() {
               .default_value = std::int64_t{10'240},
               .minimum = 1,
               .maximum = 16'777'216,
-              .choices = {},
               .docs = "cells along each axis; n * n sines are evaluated"})
       .Param(Limit("x_min", 0, "lower limit of x"))
       .Param(Limit("x_max", std::numbers::pi, "upper limit of x"))
@@ -51,8 +49,6 @@ KernelSpec Spec() {
       .Param({.name = "variant",
               .type = ParamType::kChoice,
               .default_value = std::string("fast"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"naive", "shared", "fast"},
               .docs = "how a GPU adds up; no effect on the CPU"})
       .Output("value", "float64", "", "the approximation of the integral")

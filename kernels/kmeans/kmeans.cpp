@@ -20,7 +20,8 @@ absl::Status Shapes(BoundCall& call) {
   if (k < 1 || k > n || k > INT32_MAX) {
     return InvalidField("inputs.initial", "kmeans: initial is " + ToString(initial.shape) + ", points is " +
                                               ToString(points.shape) +
-                                              "; there must be at least one centroid, and no more than points");
+                                              "; there must be at least one centroid, and no more than points or " +
+                                              std::to_string(INT32_MAX));
   }
   call.outputs = {initial,
                   {.dtype = DType::kInt32, .shape = {n}},
@@ -55,14 +56,11 @@ KernelSpec Spec() {
               .default_value = std::int64_t{300},
               .minimum = 1,
               .maximum = 1e6,
-              .choices = {},
               .docs = "after as many it ends in any case"})
       .Param({.name = "tolerance",
               .type = ParamType::kFloat,
               .default_value = 1e-4,
               .minimum = 0,
-              .maximum = {},
-              .choices = {},
               .docs = "of the centroids' moves, relative to the points' mean variance; 0: until no label changes"})
       .Input("points", "T", "n, d", "one to a row")
       .Input("initial", "T", "k, d", "centroids to begin with; no more than points")

@@ -372,7 +372,8 @@ Outcome Run(const Call& call, CpuContext& context) {
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& points = call.Input("points");
   const Sizes sizes(points.shape.data(), call.Input("initial").shape.data());
-  return {.scratch_bytes = points.dtype == DType::kFloat32 ? ScratchBytes<float>(sizes) : ScratchBytes<double>(sizes)};
+  const auto bytes = TypeFor<float, double>(points.dtype, [&]<typename T>() { return ScratchBytes<T>(sizes); });
+  return {.scratch_bytes = bytes.value_or(0)};
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {

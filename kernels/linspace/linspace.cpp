@@ -42,15 +42,9 @@ KernelSpec Spec() {
               .default_value = std::int64_t{50},
               .minimum = 0,
               .maximum = static_cast<double>(kMaxArrayBytes),
-              .choices = {},
               .docs = "how many"})
-      .Param({.name = "include_stop",
-              .type = ParamType::kBool,
-              .default_value = true,
-              .minimum = {},
-              .maximum = {},
-              .choices = {},
-              .docs = "stop is the last element"})
+      .Param(
+          {.name = "include_stop", .type = ParamType::kBool, .default_value = true, .docs = "stop is the last element"})
       .Param(DTypeParam("type of the elements"))
       .Output("out", "dtype", "num")
       .CostModel("2 * num FLOP, num * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)

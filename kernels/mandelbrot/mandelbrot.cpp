@@ -24,7 +24,6 @@ ParamSpec Limit(const char* name, double default_value, const char* docs) {
           .default_value = default_value,
           .minimum = -1e6,
           .maximum = 1e6,
-          .choices = {},
           .docs = docs};
 }
 
@@ -34,7 +33,6 @@ ParamSpec Count(const char* name, std::int64_t default_value, double maximum, co
           .default_value = default_value,
           .minimum = 1,
           .maximum = maximum,
-          .choices = {},
           .docs = docs};
 }
 

@@ -1,18 +1,15 @@
 #include "kernels/matmul/matmul.h"
 
-#include <limits>
 #include <span>
 #include <string>
 
 #include "kernels/matmul/products.h"
 #include "kernels/spec.h"
+#include "kernels/square_matrices.h"
 #include "kernels/status.h"
 
 namespace hotplate::matmul {
 namespace {
-
-// Libraries count rows and columns in 32 bits.
-constexpr std::int64_t kLongestSide = std::numeric_limits<std::int32_t>::max();
 
 struct Sides {
   std::int64_t rows, columns;
@@ -42,9 +39,9 @@ absl::Status Shapes(BoundCall& call) {
       continue;
     }
     for (const std::int64_t side : std::span(array.shape).last(2)) {
-      if (side > kLongestSide) {
+      if (side > kLongestLibrarySide) {
         violations.push_back({"inputs." + name, "matmul: " + name + " is " + ToString(array.shape) +
-                                                    "; a side may have at most " + std::to_string(kLongestSide) +
+                                                    "; a side may have at most " + std::to_string(kLongestLibrarySide) +
                                                     " elements"});
       }
     }
@@ -95,13 +92,7 @@ double WorkBound(const BoundCall& call) {
 }
 
 ParamSpec Transpose(const char* name, const char* docs) {
-  return {.name = name,
-          .type = ParamType::kBool,
-          .default_value = false,
-          .minimum = {},
-          .maximum = {},
-          .choices = {},
-          .docs = docs};
+  return {.name = name, .type = ParamType::kBool, .default_value = false, .docs = docs};
 }
 
 }  // namespace

@@ -81,8 +81,6 @@ KernelSpec Spec() {
       .Param({.name = "ord",
               .type = ParamType::kChoice,
               .default_value = std::string("2"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"1", "2", "inf", "-inf", "p", "fro"},
               .docs = "which norm"})
       .Param({.name = "p",
@@ -90,7 +88,6 @@ KernelSpec Spec() {
               .default_value = 3.0,
               .minimum = 0.01,
               .maximum = 1000,
-              .choices = {},
               .docs = "the power, of ord p"})
       .Param(Axis())
       .Param(KeepdimsParam())

@@ -44,21 +44,18 @@ KernelSpec Spec() {
               .default_value = 0.85,
               .minimum = 0,
               .maximum = 1,
-              .choices = {},
               .docs = "how much of its rank a node hands on along its edges; networkx's alpha"})
       .Param({.name = "tolerance",
               .type = ParamType::kFloat,
               .default_value = 1e-6,
               .minimum = 0,
               .maximum = 1,
-              .choices = {},
               .docs = "times the nodes: the change of all ranks together, below which it ends; networkx's tol"})
       .Param({.name = "max_iterations",
               .type = ParamType::kInt,
               .default_value = std::int64_t{100},
               .minimum = 1,
               .maximum = 1'000'000'000,
-              .choices = {},
               .docs = "networkx's max_iter"})
       .Input("indices", "I", "edges", "where each edge goes, node by node")
       .Input("indptr", "I", "nodes_and_one", "where the edges of each node begin, and the last end")

@@ -34,8 +34,8 @@ struct Scratch {
 
 // The sum of what these nodes that have no edges out hand on.
 template <typename Index>
-HOTPLATE_INLINE Sum LoopHandOn(const Index* indptr, const double* rank, Sum* handed_on, std::size_t begin,
-                               std::size_t end) {
+HOTPLATE_MULTIVERSION Sum HandOn(const Index* indptr, const double* rank, Sum* handed_on, std::size_t begin,
+                                 std::size_t end) {
   Sum dangling = 0;
 #pragma omp simd reduction(+ : dangling)
   for (std::size_t i = begin; i < end; ++i) {
@@ -45,19 +45,11 @@ HOTPLATE_INLINE Sum LoopHandOn(const Index* indptr, const double* rank, Sum* han
   }
   return dangling;
 }
-HOTPLATE_MULTIVERSION Sum HandOn(const std::int32_t* indptr, const double* rank, Sum* handed_on, std::size_t begin,
-                                 std::size_t end) {
-  return LoopHandOn(indptr, rank, handed_on, begin, end);
-}
-HOTPLATE_MULTIVERSION Sum HandOn(const std::int64_t* indptr, const double* rank, Sum* handed_on, std::size_t begin,
-                                 std::size_t end) {
-  return LoopHandOn(indptr, rank, handed_on, begin, end);
-}
 
 // By how much these nodes' ranks change.
 template <typename Index>
-HOTPLATE_INLINE Sum LoopGather(const csr::Matrix<Index>& into, const Sum* handed_on, const Step& step, double* rank,
-                               std::size_t begin, std::size_t end) {
+HOTPLATE_MULTIVERSION Sum Gather(const csr::Matrix<Index>& into, const Sum* handed_on, const Step& step, double* rank,
+                                 std::size_t begin, std::size_t end) {
   Sum change = 0;
   for (std::size_t node = begin; node < end; ++node) {
     const auto from = static_cast<std::size_t>(into.indptr[node]), to = static_cast<std::size_t>(into.indptr[node + 1]);
@@ -73,14 +65,6 @@ HOTPLATE_INLINE Sum LoopGather(const csr::Matrix<Index>& into, const Sum* handed
     change += FixedChange(std::fabs(now - before));
   }
   return change;
-}
-HOTPLATE_MULTIVERSION Sum Gather(const csr::Matrix<std::int32_t>& into, const Sum* handed_on, const Step& step,
-                                 double* rank, std::size_t begin, std::size_t end) {
-  return LoopGather(into, handed_on, step, rank, begin, end);
-}
-HOTPLATE_MULTIVERSION Sum Gather(const csr::Matrix<std::int64_t>& into, const Sum* handed_on, const Step& step,
-                                 double* rank, std::size_t begin, std::size_t end) {
-  return LoopGather(into, handed_on, step, rank, begin, end);
 }
 
 // One call's way through its steps, each of which is false if the call was cancelled.

@@ -87,16 +87,7 @@ __global__ void __launch_bounds__(kBlockSize)
   for (std::uint64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const csr::Place begin = csr::PieceAt(graph, rows, piece), end = csr::PieceAt(graph, rows, piece + 1);
     for (std::uint64_t i = begin.entry + threadIdx.x; i < end.entry; i += kBlockSize) {
-      std::uint64_t low = begin.row, high = end.row;  // the node that the edge comes from
-      while (low < high) {
-        const std::uint64_t middle = low + (high - low) / 2;
-        if (static_cast<std::uint64_t>(graph.indptr[middle + 1]) > i) {
-          high = middle;
-        } else {
-          low = middle + 1;
-        }
-      }
-      atomicAdd(&handed[graph.indices[i]], handed_on[low]);
+      atomicAdd(&handed[graph.indices[i]], handed_on[csr::RowOf(graph, i, begin.row, end.row)]);
     }
   }
 }

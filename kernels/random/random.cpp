@@ -41,13 +41,7 @@ Cost CostOf(const BoundCall& call) {
 double WorkBound(const BoundCall& call) { return 100 * ElementsOf(call); }
 
 ParamSpec Integer(const char* name, std::optional<double> minimum, const char* docs) {
-  return {.name = name,
-          .type = ParamType::kInt,
-          .default_value = std::int64_t{0},
-          .minimum = minimum,
-          .maximum = {},
-          .choices = {},
-          .docs = docs};
+  return {.name = name, .type = ParamType::kInt, .default_value = std::int64_t{0}, .minimum = minimum, .docs = docs};
 }
 
 }  // namespace
@@ -58,8 +52,6 @@ KernelSpec Spec() {
       .Param({.name = "distribution",
               .type = ParamType::kChoice,
               .default_value = std::string("uniform"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"uniform", "normal", "integers"},
               .docs = "uniform: [0, 1); normal: mean 0, deviation 1; integers: [low, high)"})
       .Param(DTypeParam("auto: int64 for integers, else float64", "auto"))

@@ -57,8 +57,6 @@ KernelSpec Spec() {
       .Param({.name = "operation",
               .type = ParamType::kChoice,
               .default_value = std::string("sum"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"},
               .docs = "what to reduce with"})
       .Param(AxisParam("the axis that is reduced; all: every one"))
@@ -68,7 +66,6 @@ KernelSpec Spec() {
               .default_value = std::int64_t{0},
               .minimum = 0,
               .maximum = 1e9,
-              .choices = {},
               .docs = "std divides by the number of elements less this; 1 for a sample's"})
       .Input("x", "T", "...", "")
       .Output("y", "T", "...",

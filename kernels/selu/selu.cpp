@@ -26,7 +26,6 @@ ParamSpec Factor(const char* name, double default_value, const char* docs) {
           .default_value = default_value,
           .minimum = -kLargest,
           .maximum = kLargest,
-          .choices = {},
           .docs = docs};
 }
 

@@ -29,9 +29,6 @@ inline ParamSpec DescendingParam() {
   return {.name = "descending",
           .type = ParamType::kBool,
           .default_value = false,
-          .minimum = {},
-          .maximum = {},
-          .choices = {},
           .docs = "the largest first; NaN stays last"};
 }
 

@@ -40,7 +40,7 @@ HOTPLATE_INLINE T SumOf(const Product<T, Index>& product, std::size_t begin, std
 
 // Writes the rows that end in the piece; what it has of the next one.
 template <typename T, typename Index>
-HOTPLATE_INLINE T LoopMultiply(const Product<T, Index>& product, csr::Place begin, csr::Place end) {
+HOTPLATE_MULTIVERSION T Multiply(const Product<T, Index>& product, csr::Place begin, csr::Place end) {
   std::size_t entry = begin.entry;
   for (std::size_t row = begin.row; row < end.row; ++row) {
     const auto next = static_cast<std::size_t>(product.matrix.indptr[row + 1]);
@@ -48,19 +48,6 @@ HOTPLATE_INLINE T LoopMultiply(const Product<T, Index>& product, csr::Place begi
     entry = next;
   }
   return SumOf(product, entry, end.entry);
-}
-
-HOTPLATE_MULTIVERSION float Multiply(const Product<float, std::int32_t>& product, csr::Place begin, csr::Place end) {
-  return LoopMultiply(product, begin, end);
-}
-HOTPLATE_MULTIVERSION float Multiply(const Product<float, std::int64_t>& product, csr::Place begin, csr::Place end) {
-  return LoopMultiply(product, begin, end);
-}
-HOTPLATE_MULTIVERSION double Multiply(const Product<double, std::int32_t>& product, csr::Place begin, csr::Place end) {
-  return LoopMultiply(product, begin, end);
-}
-HOTPLATE_MULTIVERSION double Multiply(const Product<double, std::int64_t>& product, csr::Place begin, csr::Place end) {
-  return LoopMultiply(product, begin, end);
 }
 
 // Scratch: what each piece has of its last row.

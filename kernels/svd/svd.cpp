@@ -71,8 +71,6 @@ KernelSpec Spec() {
       .Param({.name = "compute",
               .type = ParamType::kChoice,
               .default_value = std::string("thin"),
-              .minimum = {},
-              .maximum = {},
               .choices = {"thin", "full", "values"},
               .docs = "k vectors on each side, all m and n of them, or singular values alone"})
       .Input("a", "T", "..., m, n", "the matrices")

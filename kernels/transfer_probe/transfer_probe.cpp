@@ -38,13 +38,10 @@ KernelSpec Spec() {
               .default_value = std::int64_t{64} << 20,
               .minimum = 4096,
               .maximum = kMostBytes,
-              .choices = {},
               .docs = "bytes of a pass"})
       .Param({.name = "direction",
               .type = ParamType::kChoice,
               .default_value = std::string("all"),
-              .minimum = {},
-              .maximum = {},
               .choices = directions,
               .docs = "all: host_to_device, device_to_host and device_to_device, in this order"})
       .Output("rates", "float64", "d", "GB/s of the one direction, or of all three")

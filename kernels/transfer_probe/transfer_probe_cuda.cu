@@ -1,7 +1,6 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/transfer_probe/probe_passes.h"
 #include "kernels/transfer_probe/transfer_probe.h"
-#include "kernels/transfer_probe/transfer_probe_cuda.h"
 
 namespace hotplate::transfer_probe {
 

@@ -42,7 +42,6 @@
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
 #include "kernels/transfer_probe/transfer_probe.h"
-#include "kernels/transfer_probe/transfer_probe_cuda.h"
 #include "kernels/trig_identity/trig_identity.h"
 #include "kernels/vector_add/vector_add.h"
 #include "tests/conformance/bad_data.h"
