@@ -15,13 +15,12 @@ int CpuContext::Threads() {
 
 int CpuContext::LibraryThreads() {
 #ifdef __SANITIZE_THREAD__
-  constexpr bool kOne = true;  // libgomp is not instrumented: every barrier of its would be reported as a race
+  omp_set_num_threads(1);  // libgomp is not instrumented: every barrier of its would be reported as a race
+  return 1;
 #else
-  constexpr bool kOne = false;
+  omp_set_num_threads(Threads());
+  return Threads();
 #endif
-  const int threads = kOne || deterministic_ ? 1 : Threads();
-  omp_set_num_threads(threads);
-  return threads;
 }
 
 template <typename Body>
