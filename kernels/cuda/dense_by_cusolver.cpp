@@ -45,7 +45,8 @@ Outcome Do(CudaContext& context, DType dtype, const char* what, const Body& body
 // Sizes are asked for without matrices. Not null, which some functions refuse; nobody reads there.
 template <typename T>
 T* Nowhere() {
-  return reinterpret_cast<T*>(std::uintptr_t{256});
+  alignas(256) static T nowhere{};
+  return &nowhere;
 }
 
 std::uint64_t Bytes(DType dtype, int elements) {

@@ -100,13 +100,13 @@ double Quantile(std::vector<std::uint32_t>& values, double q) {
   return *below + part * (next - *below);
 }
 
-WaitTable::WaitTable(Bins bins, std::vector<std::pair<std::string, std::optional<std::int64_t>>> limits,
+WaitTable::WaitTable(Bins bins, const std::vector<std::pair<std::string, std::optional<std::int64_t>>>& limits,
                      EpochSeconds since)
     : bins_(std::move(bins)), since_(since) {
-  for (auto& [name, minutes] : limits) {
+  for (const auto& [name, minutes] : limits) {
     if (!index_.emplace(name, partitions_.size()).second) continue;
     Partition partition;
-    partition.name = std::move(name);
+    partition.name = name;
     partition.minutes = minutes;
     partition.waits.resize(bins_.size() + 1);
     partitions_.push_back(std::move(partition));

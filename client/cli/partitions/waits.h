@@ -70,7 +70,8 @@ struct PartitionWaits {
 class WaitTable {
  public:
   // `limits`: the partitions to show, in this order, with their time limits as SizeOf wants them.
-  WaitTable(Bins bins, std::vector<std::pair<std::string, std::optional<std::int64_t>>> limits, EpochSeconds since);
+  WaitTable(Bins bins, const std::vector<std::pair<std::string, std::optional<std::int64_t>>>& limits,
+            EpochSeconds since);
 
   void Add(const SliceJobs& slice);
   // The jobs that wait now: as the last slice has them.

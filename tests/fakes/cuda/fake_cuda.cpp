@@ -86,11 +86,9 @@ FAKE_API int cuMemFreeAsync(DevicePointer memory, CUstream_st* stream) { return 
 FAKE_API int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) { return TheFakeDriver().Pin(memory, bytes); }
 FAKE_API int cuMemFreeHost(void* memory) { return TheFakeDriver().Unpin(memory); }
 FAKE_API int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes, CUstream_st* stream) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): device memory is a number to the driver
   return TheFakeDriver().Copy("cuMemcpyHtoDAsync", reinterpret_cast<void*>(to), from, bytes, true, stream);
 }
 FAKE_API int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   return TheFakeDriver().Copy("cuMemcpyDtoHAsync", to, reinterpret_cast<const void*>(from), bytes, false, stream);
 }
 FAKE_API int cuStreamCreate(CUstream_st** stream, unsigned) { return TheFakeDriver().MakeStream(stream); }

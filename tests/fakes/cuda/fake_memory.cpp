@@ -87,7 +87,7 @@ int FakeDriver::Allocate(DevicePointer* memory, std::uint64_t bytes, CUmemPoolHa
 
 int FakeDriver::Free(DevicePointer memory, CUstream_st* stream) {
   if (const int error = CallInContext("cuMemFreeAsync")) return error;
-  void* const address = reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): the driver's way
+  void* const address = reinterpret_cast<void*>(memory);
   CUmemPoolHandle_st* pool = nullptr;
   std::uint64_t turn = 0;
   {
