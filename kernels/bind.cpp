@@ -108,6 +108,13 @@ class Binder {
     }
   }
 
+  void BindDeterministic(bool deterministic) {
+    call_.deterministic = deterministic;
+    if (!deterministic || spec_.determinism() != Determinism::kNever) return;
+    Add("deterministic",
+        "the same bits every time were asked for, but this kernel measures; leave --deterministic out");
+  }
+
   // Gives the outputs their dtypes; their shapes follow. Only once everything else is bound.
   void BindOutputTypes() {
     for (const ArgumentRules& output : spec_.output_rules()) {
@@ -354,11 +361,13 @@ class Binder {
 }  // namespace
 
 absl::StatusOr<BoundCall> KernelSpec::Bind(const std::map<std::string, ParamValue>& params,
-                                           const std::map<std::string, Signature>& inputs, int precision) const {
+                                           const std::map<std::string, Signature>& inputs, int precision,
+                                           bool deterministic) const {
   Binder binder(*this, inputs);
   binder.BindParams(params);
   binder.BindInputs();
   binder.BindPrecision(precision);
+  binder.BindDeterministic(deterministic);
   if (!shapes_) binder.MatchInputShapes();
   if (!binder.ok()) return binder.Refusal();
 

@@ -56,6 +56,14 @@ struct ArgumentSpec {
 
 enum class CancelClass { kChunked, kUninterruptible };
 
+// Whether a call with the same inputs has the same bits each time that it runs on one device, whatever else that does
+// at the time and however many threads it has for the call. In hotplate.v1.Determinism's numbers.
+enum class Determinism {
+  kAlways = 1,
+  kOnRequest,  // with BoundCall::deterministic; it may then take longer
+  kNever,      // a measurement
+};
+
 struct Cost {
   double flop = 0;
   // Bytes that must move at least: each input read once, each output written once, unless the spec says otherwise.
@@ -71,6 +79,7 @@ struct BoundCall {
   std::vector<Signature> inputs;
   std::vector<Signature> outputs;  // an upper bound where a shape depends on the data
   int precision = HOTPLATE_PRECISION_DEFAULT;
+  bool deterministic = false;  // the same bits are asked for
 
   const ParamValue& Param(std::string_view name) const;
   std::int64_t Int(std::string_view name) const { return std::get<std::int64_t>(Param(name)); }
@@ -102,15 +111,19 @@ class KernelSpec {
   int cancel_bound_ms() const { return cancel_bound_ms_; }  // for kChunked
   const std::string& example() const { return example_; }
   bool takes_precision() const { return takes_precision_; }
+  Determinism determinism() const { return determinism_; }
+  // What "..." counts is computed each by itself, whatever there is beside it: a call may be done in parts.
+  bool divisible() const { return divisible_; }
 
   // 16 hexadecimal digits over what two sides must agree on: name, version, parameters, inputs, outputs.
   // FNV-1a over a canonical text; no secret depends on it.
   std::string Hash() const;
 
-  // INVALID_ARGUMENT with field violations ("params.alpha", "inputs.x", "precision"); every violation that can be
-  // told from the others is named, not only the first.
+  // INVALID_ARGUMENT with field violations ("params.alpha", "inputs.x", "precision", "deterministic"); every violation
+  // that can be told from the others is named, not only the first.
   absl::StatusOr<BoundCall> Bind(const std::map<std::string, ParamValue>& params,
-                                 const std::map<std::string, Signature>& inputs, int precision) const;
+                                 const std::map<std::string, Signature>& inputs, int precision,
+                                 bool deterministic = false) const;
 
   Cost CostOf(const BoundCall& call) const;
 
@@ -130,6 +143,8 @@ class KernelSpec {
   CancelClass cancel_class_ = CancelClass::kUninterruptible;
   int cancel_bound_ms_ = 0;
   bool takes_precision_ = false;
+  Determinism determinism_ = Determinism::kAlways;
+  bool divisible_ = false;
   std::function<Cost(const BoundCall&)> cost_;
   std::function<double(const BoundCall&)> work_bound_;
   std::function<absl::Status(BoundCall&)> shapes_;
@@ -156,6 +171,10 @@ class KernelSpecBuilder {
   KernelSpecBuilder& Example(std::string command_line);
   // The kernel honours --precision; without this any but the default is refused.
   KernelSpecBuilder& TakesPrecision();
+  // Without this kAlways.
+  KernelSpecBuilder& SameBits(Determinism determinism);
+  // All arguments begin with "...", and have a bit for a bit the same elements if it is cut anywhere into ranges.
+  KernelSpecBuilder& Divisible();
   // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
   // only document.

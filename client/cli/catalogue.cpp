@@ -133,6 +133,20 @@ std::string RangeText(const v1::ParamSpec& param) {
   return param.type() == v1::PARAM_TYPE_FLOAT ? "finite" : "";
 }
 
+// Whether the same call has the same bits every time; empty for a daemon that does not tell.
+std::string DeterminismText(v1::Determinism determinism) {
+  switch (determinism) {
+    case v1::DETERMINISM_ALWAYS:
+      return "every time on one device";
+    case v1::DETERMINISM_ON_REQUEST:
+      return "every time on one device with --deterministic, which may take longer";
+    case v1::DETERMINISM_NEVER:
+      return "not: --deterministic is refused";
+    default:
+      return "";
+  }
+}
+
 std::string DescribeKernel(const v1::KernelSpec& kernel) {
   std::string page = kernel.name() + "   " + kernel.summary() + "\n";
   if (kernel.inputs_size() > 0) AddRows(page, "inputs", ArgumentRows(kernel, kernel.inputs()));
@@ -149,6 +163,7 @@ std::string DescribeKernel(const v1::KernelSpec& kernel) {
                kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
                    ? "within " + std::to_string(kernel.cancel_bound_ms()) + " ms, and reports progress"
                    : "takes effect when the kernel ends");
+  AddParagraph(page, "same bits", DeterminismText(kernel.determinism()));
   AddParagraph(page, "docs", kernel.docs());
   for (const std::string& why : kernel.unavailable()) AddParagraph(page, "note", Printable(why));
   AddParagraph(page, "example", kernel.example());

@@ -117,6 +117,8 @@ struct JobOptions {
   std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
+  // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec says).
+  bool deterministic = false;
   int priority = 0;
   std::optional<nanoseconds> time_limit = {};
   // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call

@@ -15,12 +15,13 @@ int CpuContext::Threads() {
 
 int CpuContext::LibraryThreads() {
 #ifdef __SANITIZE_THREAD__
-  omp_set_num_threads(1);  // libgomp is not instrumented: every barrier of its would be reported as a race
-  return 1;
+  constexpr bool kOne = true;  // libgomp is not instrumented: every barrier of its would be reported as a race
 #else
-  omp_set_num_threads(Threads());
-  return Threads();
+  constexpr bool kOne = false;
 #endif
+  const int threads = kOne || deterministic_ ? 1 : Threads();
+  omp_set_num_threads(threads);
+  return threads;
 }
 
 template <typename Body>

@@ -43,15 +43,19 @@ class ThreadBudget {
 // One call's. Threads are taken from the budget by the first parallel loop and given back with the context.
 class CpuContext {
  public:
-  CpuContext(ThreadBudget& budget, hotplate_control& control) : budget_(budget), control_(control) {}
+  // `deterministic`: the same bits are asked for, whatever the number of threads.
+  CpuContext(ThreadBudget& budget, hotplate_control& control, bool deterministic = false)
+      : budget_(budget), control_(control), deterministic_(deterministic) {}
   ~CpuContext();
   CpuContext(const CpuContext&) = delete;
   CpuContext& operator=(const CpuContext&) = delete;
 
   // The threads that a parallel loop may use from now on; they are this call's.
   int Threads();
-  // The same for a library that has its own OpenMP threads: sets their number for this thread.
+  // The same for a library that has its own OpenMP threads: sets their number for this thread. Such libraries cut their
+  // work by it, so it is one where the same bits are asked for.
   int LibraryThreads();
+  bool deterministic() const { return deterministic_; }
   // The most that were used so far.
   int threads_used() const { return threads_ == 0 ? 1 : threads_; }
 
@@ -107,6 +111,7 @@ class CpuContext {
 
   ThreadBudget& budget_;
   hotplate_control& control_;
+  const bool deterministic_;
   int threads_ = 0;  // taken from the budget
 };
 

@@ -74,7 +74,7 @@ class CpuLane final : public Lane {
       call.scratch_bytes = task.scratch_bytes;
     }
     {
-      CpuContext context(shared_->budget, control.plain());
+      CpuContext context(shared_->budget, control.plain(), task.call.deterministic != 0);
       const steady_clock::time_point start = steady_clock::now();
       report.outcome = context.cancelled() ? Outcome::Cancelled() : entry->launcher->run(Call(call), context);
       report.kernel_ns = static_cast<std::uint64_t>(

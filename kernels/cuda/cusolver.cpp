@@ -87,6 +87,8 @@ Outcome Cusolver::Load(void* opened, Cusolver& functions) {
   taker.Take("cusolverDnSetStream", functions.cusolverDnSetStream);
   TakeFloat(taker, functions.in_float);
   TakeDouble(taker, functions.in_double);
+  functions.cusolverDnSetDeterministicMode = reinterpret_cast<decltype(functions.cusolverDnSetDeterministicMode)>(
+      dlsym(opened, "cusolverDnSetDeterministicMode"));
   if (taker.missing() == nullptr) return Outcome::Ok();
   std::snprintf(text, sizeof text, "version %d.%d.%d is too old: it has no function %s", major, minor, patch,
                 taker.missing());
@@ -96,6 +98,12 @@ Outcome Cusolver::Load(void* opened, Cusolver& functions) {
 const CudaLibrary kCusolver = {
     "libcusolver.so." HOTPLATE_TEXT(CUSOLVER_VER_MAJOR),
     [](void* opened, LaneLibraries& libraries) { return Cusolver::Load(opened, libraries.solver); },
+    [](const LaneLibraries& libraries) {
+      if (libraries.solver.cusolverDnSetDeterministicMode != nullptr) return Outcome::Ok();
+      return Outcome::Invalid(
+          "the cuSOLVER that was found cannot promise the same bits every time; that of CUDA 12.2 or later can. Leave "
+          "--deterministic out to run it here");
+    },
 };
 
 }  // namespace hotplate

@@ -40,6 +40,9 @@ struct Cusolver {
   decltype(&::cusolverDnCreate) cusolverDnCreate = nullptr;
   decltype(&::cusolverDnDestroy) cusolverDnDestroy = nullptr;
   decltype(&::cusolverDnSetStream) cusolverDnSetStream = nullptr;
+  // Null in libraries from before CUDA 12.2, whose headers have not its type.
+  cusolverStatus_t (*cusolverDnSetDeterministicMode)(cusolverDnHandle_t, int mode) = nullptr;
+  static constexpr int kDeterministicResults = 1;  // CUSOLVER_DETERMINISTIC_RESULTS
   CusolverRoutines<float> in_float;
   CusolverRoutines<double> in_double;
 

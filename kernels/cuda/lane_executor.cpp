@@ -70,6 +70,9 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   const Driver& driver = device_.driver();
   if (const Outcome o = device_.Usable(); !o.ok()) return o;
   if (const Outcome o = device_.CheckPrecision(call.precision); !o.ok()) return o;
+  if (call.deterministic != 0 && launcher.library != nullptr && launcher.library->same_bits != nullptr) {
+    if (const Outcome o = launcher.library->same_bits(*libraries_); !o.ok()) return o;
+  }
   if (const Outcome o = device_.Enter(); !o.ok()) return o;
   const CudaContext::Handles handles{.driver = &driver,
                                      .stream = stream_.get(),

@@ -18,6 +18,9 @@ struct CudaLibrary {
   // Takes its functions from what dlopen returned. INVALID and what is wrong with it: another version, or a function
   // missing. Makes no use of the device.
   Outcome (*take)(void* opened, LaneLibraries& libraries);
+  // Asked of what was taken, for a call that is to have the same bits each time: INVALID, and why it cannot promise
+  // that. Null where it always does: its choices depend on the call and the device alone.
+  Outcome (*same_bits)(const LaneLibraries& libraries) = nullptr;
 };
 
 struct CudaLauncher {

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 4
+#define HOTPLATE_CUDA_ABI_VERSION 5
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;

@@ -48,6 +48,7 @@ class PlainCall {
     plain_.input_count = static_cast<std::int32_t>(inputs_.size());
     plain_.output_count = static_cast<std::int32_t>(outputs_.size());
     plain_.precision = call.precision;
+    plain_.deterministic = call.deterministic ? 1 : 0;
   }
   PlainCall(const PlainCall&) = delete;
   PlainCall& operator=(const PlainCall&) = delete;

@@ -52,7 +52,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
       violations.push_back({"inputs." + input.name, absl::StrCat("input \"", input.name, "\" is given twice")});
     }
   }
-  absl::StatusOr<BoundCall> call = (*spec)->Bind(request.params, signatures, request.precision);
+  absl::StatusOr<BoundCall> call = (*spec)->Bind(request.params, signatures, request.precision, request.deterministic);
   if (!call.ok()) {
     if (violations.empty()) return call.status();
     for (FieldViolation& one : Violations(call.status())) violations.push_back(std::move(one));

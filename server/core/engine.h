@@ -3,6 +3,7 @@
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
 //   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
+//      A large one of a kernel that allows it is divided between devices that have nothing else to do.
 //      A job that is tiny by its kernel's own bound of the work, and finds the queue empty and a lane idle, runs on
 //      that lane at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held.
@@ -53,6 +54,8 @@ struct EngineOptions {
   // So many threads at a time may run tiny jobs inside Submit; 0: a quarter of the processor's, 1 to 8. Submit is
   // called by threads that have connections to serve: most of them always can.
   std::uint32_t threads_in_submit = 0;
+  // A large job of a divisible kernel may be done in parts of at least so many bytes on several devices.
+  std::uint64_t part_bytes = 4 << 20;
   // Called with no lock held, from any thread; messages below `log_level` are not even made.
   std::function<void(LogLevel, const std::string&)> log;
   LogLevel log_level = LogLevel::kInfo;
@@ -99,10 +102,11 @@ struct EngineStatus {
   nanoseconds idle{};  // since the last job or activity ended; 0 while one goes on
   struct DeviceStatus {
     std::string id;
-    std::uint32_t running = 0;
-    double busy_fraction = 0;  // of its lanes, over the last second
-    nanoseconds occupied{};    // how long at least one job ran there, all in all
-    std::string lost;          // empty while healthy
+    std::uint32_t running = 0;     // jobs, and parts of jobs
+    std::uint32_t idle_lanes = 0;  // that wait for one
+    double busy_fraction = 0;      // of its lanes, over the last second
+    nanoseconds occupied{};        // how long at least one job ran there, all in all
+    std::string lost;              // empty while healthy
   };
   std::vector<DeviceStatus> devices;
 };

@@ -129,6 +129,7 @@ EngineStatus Engine::Impl::Status() const {
     EngineStatus::DeviceStatus one;
     one.id = device->device->info().id;
     one.running = device->running;
+    one.idle_lanes = static_cast<std::uint32_t>(device->idle.size());
     one.lost = device->lost;
     one.occupied = device->occupied;
     if (device->running > 0) one.occupied += std::max(now - device->occupied_since, nanoseconds::zero());

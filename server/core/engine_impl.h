@@ -80,6 +80,16 @@ class Engine::Impl {
   // Under the lock. A new session takes the place of one that holds nothing where there are too many.
   absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& session, int streams);
 
+  // A part of a job that another lane has, and waits for.
+  struct PartRun {
+    Job* job = nullptr;
+    const Task* task = nullptr;
+    std::uint64_t extra_bytes = 0;  // of its device, while it runs
+    SteadyTime start_time;
+    // Guarded by the mutex.
+    Report report;
+    bool over = false;
+  };
   struct DeviceState;
   struct LaneState {
     DeviceState* device = nullptr;
@@ -95,7 +105,12 @@ class Engine::Impl {
     // to look at the queue), with its thread, or borrowed (its thread sleeps on).
     bool asleep = false;
     bool borrowed = false;
-    Job* current = nullptr;  // the table keeps it alive
+    Job* current = nullptr;   // the table keeps it alive
+    PartRun* part = nullptr;  // of a job that another lane has: engine_parts.cpp
+
+    // The job that it computes, or a part of; null while it does nothing.
+    Job* JobHere() const { return part != nullptr ? part->job : current; }
+    SteadyTime Since() const { return part != nullptr ? part->start_time : current->start_time; }
   };
   struct DeviceState {
     unsigned index = 0;
@@ -175,6 +190,16 @@ class Engine::Impl {
   void Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result);
   absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);       // mutex held
   void LoseDevice(DeviceState& device, const std::string& why, Aftermath& after);  // mutex held
+  // What runs on a device from now on, and no more; mutex held.
+  void Occupy(DeviceState& device, std::uint64_t extra_bytes, SteadyTime now);
+  void Vacate(DeviceState& device, std::uint64_t extra_bytes, SteadyTime start, SteadyTime now);
+
+  // Large jobs in parts on several devices: engine_parts.cpp. On a lane's thread, without the mutex unless it says so.
+  Report RunTask(LaneState& lane, Job& job, const Task& task, std::vector<std::string>& part_devices);
+  void RunPart(LaneState& lane);
+  bool MayBeDivided(const Job& job, const Task& task) const;
+  std::vector<LaneState*> LanesForParts(const LaneState& own, const Task& task) const;  // mutex held
+  void HandOver(PartRun& run, Job& job, const Task& task, LaneState& lane);             // mutex held
 
   // Tiny jobs on the thread that submits them: engine_inline.cpp.
   static bool IsTiny(const Job& job);
@@ -215,7 +240,7 @@ class Engine::Impl {
   JobTable table_;
   JobQueue queue_;
   SessionTable sessions_;
-  std::condition_variable lanes_opened_, quiet_, ticker_wake_;
+  std::condition_variable lanes_opened_, quiet_, ticker_wake_, part_over_;
   Observers observers_;
   std::vector<std::shared_ptr<Job>> untold_;
   std::vector<std::shared_ptr<Job>> in_grace_;

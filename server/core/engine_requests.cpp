@@ -117,6 +117,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   job->attached = request.attached;
   job->on_disconnect = request.on_disconnect;
   job->priority = request.priority;
+  job->divisible = job->bound.call.spec->divisible() && request.device.empty() && !request.deterministic;
   for (const DeviceNeed& need : job->bound.needs) job->devices |= std::uint64_t{1} << need.device;
 
   const bool may_run_here = request.may_run_here && !IsRunningHere() && IsTiny(*job);

@@ -99,7 +99,7 @@ void Engine::Impl::Tick(SteadyTime now, Aftermath& after,
 nanoseconds Engine::Impl::BusyUntil(const DeviceState& device, SteadyTime now) const {
   nanoseconds busy = device.busy;
   for (const std::unique_ptr<LaneState>& lane : device.lanes) {
-    if (lane->current != nullptr) busy += now - lane->current->start_time;
+    if (lane->JobHere() != nullptr) busy += now - lane->Since();
   }
   return busy;
 }

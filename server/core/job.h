@@ -30,6 +30,7 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   std::uint64_t payload_hash = 0;
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
+  bool divisible = false;  // by its kernel and its request
   SteadyTime submit_time;
 
   // Guarded by the engine's mutex.

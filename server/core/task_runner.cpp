@@ -52,7 +52,8 @@ absl::Status ErrorOf(const Outcome& outcome, const std::string& kernel, const st
 
 }  // namespace
 
-RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNeed& need, Lane& lane) {
+RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
+                          absl::FunctionRef<Report(const Task&)> run) {
   RunResult result;
   const BoundCall& call = job.bound.call;
   result.error = Gather(job, result);
@@ -72,8 +73,10 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
                  .output_count = static_cast<std::int32_t>(output_views_.size()),
                  .precision = call.precision,
                  .scratch = nullptr,
-                 .scratch_bytes = 0};
-    result.report = lane.Run(task, job.control);
+                 .scratch_bytes = 0,
+                 .deterministic = call.deterministic ? 1 : 0,
+                 .reserved = 0};
+    result.report = run(task);
     const Outcome& outcome = result.report.outcome;
     if (outcome.ok()) {
       result.kind = RunResult::Kind::kCompleted;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "server/core/arrays.h"
 #include "server/core/job.h"
 
@@ -13,10 +14,11 @@ namespace hotplate::core {
 struct RunResult {
   enum class Kind { kCompleted, kCancelled, kFailed, kDeviceLost };
   Kind kind = Kind::kCompleted;
-  absl::Status error;                   // unless kCompleted or kCancelled
-  Report report;                        // as far as it got
-  std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
-  std::optional<nanoseconds> load;      // reading inputs that came by path
+  absl::Status error;                     // unless kCompleted or kCancelled
+  Report report;                          // as far as it got
+  std::vector<JobOutputValue> outputs;    // with data, not yet arrays; kCompleted only
+  std::optional<nanoseconds> load;        // reading inputs that came by path
+  std::vector<std::string> part_devices;  // others that did parts of it
 };
 
 class TaskRunner {
@@ -25,8 +27,9 @@ class TaskRunner {
   TaskRunner(ArrayStore& arrays, const Clock& clock, const DeviceInfo& device)
       : arrays_(arrays), clock_(clock), device_(device) {}
 
-  // On the lane's thread. Does not change the job but for its control.
-  RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need, Lane& lane);
+  // On the lane's thread, which also runs the task by `run`. Does not change the job but for its control.
+  RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
+                absl::FunctionRef<Report(const Task&)> run);
 
  private:
   absl::Status Gather(const Job& job, RunResult& result);

@@ -97,6 +97,7 @@ struct JobRequest {
   std::vector<JobOutput> outputs;
   std::string device;  // empty: any
   int precision = HOTPLATE_PRECISION_DEFAULT;
+  bool deterministic = false;
   int priority = 0;
   std::optional<nanoseconds> time_limit;
   std::string request_id;
@@ -145,6 +146,8 @@ struct JobReceipt {
   bool device_shared = false;  // another job ran on the device at the same time
   DeviceConditions conditions;
   int precision = HOTPLATE_PRECISION_DEFAULT;
+  bool deterministic = false;             // was asked for
+  std::vector<std::string> part_devices;  // others that each computed a part of it; times are the longest part's
 };
 
 // The numbered and kept part of a job's story: state changes, the last of them with the end.

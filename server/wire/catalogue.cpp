@@ -36,6 +36,8 @@ v1::ParamValue ToProto(const ParamValue& value) {
   return out;
 }
 
+static_assert(static_cast<int>(Determinism::kNever) == v1::DETERMINISM_NEVER);
+
 v1::KernelSpec ToProto(const KernelSpec& spec) {
   v1::KernelSpec out;
   out.set_name(spec.name());
@@ -58,6 +60,7 @@ v1::KernelSpec ToProto(const KernelSpec& spec) {
   } else {
     out.set_cancel_class(v1::CANCEL_CLASS_UNINTERRUPTIBLE);
   }
+  out.set_determinism(static_cast<v1::Determinism>(spec.determinism()));
   out.set_example(spec.example());
   out.set_hash(spec.Hash());
   return out;

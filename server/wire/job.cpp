@@ -209,6 +209,7 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   } else {
     complaints.Add("precision", "precision has the unknown number " + std::to_string(spec.precision()));
   }
+  request.deterministic = spec.deterministic();
   if (std::abs(std::int64_t{spec.priority()}) > core::kMaxPriority) {
     complaints.Add("priority", "priority is " + std::to_string(spec.priority()) + "; it must be from -100 to 100");
   }

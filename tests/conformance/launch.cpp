@@ -85,6 +85,7 @@ Report Launch::Run(Lane& lane, TaskControl& control) {
   task.call.input_count = static_cast<std::int32_t>(plain_inputs.size());
   task.call.output_count = static_cast<std::int32_t>(plain_outputs.size());
   task.call.precision = call.precision;
+  task.call.deterministic = call.deterministic ? 1 : 0;
   task.scratch_bytes = scratch_bytes;
   Report report = lane.Run(task, control);
   for (std::size_t i = 0; i < sizes.size() && report.outcome.ok(); ++i) {

@@ -119,13 +119,29 @@ KernelSpec SomeSpec() {
   return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n").Build();
 }
 
+KernelSpec EachSpec() {
+  return KernelSpecBuilder("each", "y = x")
+      .Input("x", "float32", "...")
+      .Output("y", "float32", "...")
+      .Divisible()
+      .Build();
+}
+
+KernelSpec MeasureSpec() {
+  return KernelSpecBuilder("measure", "y = x")
+      .Input("x", "float32", "n")
+      .Output("y", "float32", "n")
+      .SameBits(Determinism::kNever)
+      .Build();
+}
+
 }  // namespace
 
 FakeDevice::FakeDevice(FakeDeviceOptions options, std::map<std::string, KernelBody> bodies)
     : free_bytes(options.memory_bytes), options_(std::move(options)), bodies_(std::move(bodies)) {
   info_.id = options_.id;
   info_.backend = options_.backend;
-  info_.name = "fake";
+  info_.name = options_.name;
   info_.memory_bytes = options_.memory_bytes;
   info_.lanes = options_.lanes;
   info_.host_memory = options_.host_memory;
@@ -152,8 +168,8 @@ DeviceMetrics FakeDevice::Sample() {
 
 const Catalog& FakeCatalog() {
   static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
-                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(),
-                                UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
+                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), EachSpec(),
+                                MeasureSpec(), UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
                                 UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
                                 UnboundedSpec("all_work", std::numeric_limits<double>::infinity())});
   return catalog;
