@@ -2,12 +2,12 @@
 # Prints the source files, one a line, that must be compiled again as position-independent code before these archives can
 # be linked into a shared object; nothing where all can be. Of Debian's archives nearly all can, but some hold objects
 # that were compiled for programs: their thread-locals and their `stderr` are at places that only a program knows.
-#   usage: pic_sources.sh CACHE_FOLDER LIBRARY_FOLDER NAME...     (NAME as in -lNAME)
+#   usage: pic_sources.sh CACHE_FOLDER COMPILER NAME...     (NAME as in -lNAME)
 # Each object's source file comes from the source package, in the very version, of the installed package that holds the
 # archive: its own distribution's, checked by apt's signatures, with apt's lists kept in the cache folder, so neither root
 # nor a deb-src line is needed. Exits with 1 and a sentence where that cannot be.
 set -euo pipefail
-cache=$1 libraries=$2
+cache=$1 compiler=$2
 shift 2
 
 fail() { echo "$*" >&2; exit 1; }
@@ -16,9 +16,9 @@ fail() { echo "$*" >&2; exit 1; }
 # data of the C library at a fixed distance.
 unfit=$(
   for name in "$@"; do
-    archive=$libraries/lib$name.a
-    [ -e "$archive" ] || fail "there is no $archive"
-    LC_ALL=C readelf -rW "$archive" 2>/dev/null | awk -v archive="$archive" '
+    archive=$("$compiler" -print-file-name="lib$name.a")
+    [ -e "$archive" ] || fail "there is no lib$name.a"
+    LC_ALL=C readelf -rW "$archive" 2>/dev/null | awk -v archive="$(realpath "$archive")" '
       /^File: / { object = $2; sub(/^.*\(/, "", object); sub(/\)$/, "", object) }
       / R_X86_64_(TPOFF32|32S?) / || / R_X86_64_PC32 .* (stdin|stdout|stderr|_*environ|optarg|optind|in6addr_any) / {
         if (!(object in seen)) print archive, object; seen[object] = 1 }'
@@ -96,3 +96,4 @@ while read -r archive object; do
     fail "the sources of $package have no one file that $object of $archive can come from: ${found:-none}"
   echo "$found"
 done <<<"$unfit"
+rm -rf "$cache/lists" "$cache/apt" "$cache/tree"
