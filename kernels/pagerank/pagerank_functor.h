@@ -13,12 +13,14 @@ namespace hotplate::pagerank {
 
 using Sum = unsigned long long;  // as CUDA's atomicAdd has it
 
+// NOLINTBEGIN(bugprone-incorrect-roundings): of no number that is so near to a half
 // A share of all ranks, which are 1.
 HOTPLATE_HOST_DEVICE inline Sum FixedShare(double share) { return static_cast<Sum>(share * 0x1p62 + 0.5); }
 HOTPLATE_HOST_DEVICE inline double ShareOf(Sum fixed) { return static_cast<double>(fixed) * 0x1p-62; }
 // How far ranks have changed: 2 in all at most.
 HOTPLATE_HOST_DEVICE inline Sum FixedChange(double change) { return static_cast<Sum>(change * 0x1p60 + 0.5); }
 HOTPLATE_HOST_DEVICE inline double ChangeOf(Sum fixed) { return static_cast<double>(fixed) * 0x1p-60; }
+// NOLINTEND(bugprone-incorrect-roundings)
 
 // What a node of that rank hands on along each of `edges`, or to all nodes if it has none.
 HOTPLATE_HOST_DEVICE inline Sum HandedOn(double rank, double edges) {

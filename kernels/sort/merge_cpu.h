@@ -64,7 +64,7 @@ bool SortLongRow(std::size_t n, Key* a, Key* b, const Load& load, const Store& s
   const int rounds = std::countr_zero(wanted);
   const std::size_t length = (n / wanted / kMergedAtOnce + 1) * kMergedAtOnce;
   const auto part = [&](int step) {
-    return whole.Step(static_cast<std::size_t>(step), static_cast<std::size_t>(1 + std::max(rounds, 1)));
+    return whole.Step(static_cast<std::size_t>(step), 1 + static_cast<std::size_t>(std::max(rounds, 1)));
   };
   // In turns, so that the last round reads a.
   const auto source = [&](int round) { return (rounds - 1 - round) % 2 == 0 ? a : b; };

@@ -66,11 +66,21 @@ void PlainSort(Key* keys, std::size_t n) {
   std::sort(keys, keys + n);
 }
 
+#if HWY_ARCH_X86
+#if defined(__clang__) && __clang_major__ < 18  // knows no level by its name; every processor with these has the rest
+bool HasV4() { return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"); }
+bool HasV3() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
+#else
+bool HasV4() { return __builtin_cpu_supports("x86-64-v4"); }
+bool HasV3() { return __builtin_cpu_supports("x86-64-v3"); }
+#endif
+#endif
+
 template <typename Key>
 SortFunction<Key> Best([[maybe_unused]] SortFunction<Key> v4, [[maybe_unused]] SortFunction<Key> v3) {
 #if HWY_ARCH_X86
-  if (__builtin_cpu_supports("x86-64-v4")) return v4;
-  if (__builtin_cpu_supports("x86-64-v3")) return v3;
+  if (HasV4()) return v4;
+  if (HasV3()) return v3;
 #endif
   return PlainSort<Key>;
 }
