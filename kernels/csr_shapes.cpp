@@ -15,9 +15,7 @@ absl::Status CheckCsrShapes(const BoundCall& call) {
     if (call.inputs[i].shape.size() == 1) continue;
     violations.push_back({"inputs." + inputs[i].name, kernel + inputs[i].name + " is " +
                                                           ToString(call.inputs[i].shape) +
-                                                          "; it must have one "
-                                                          "dimension, [" +
-                                                          inputs[i].shape + "]"});
+                                                          "; it must have one dimension, [" + inputs[i].shape + "]"});
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   if (call.Input("indptr").shape[0] == 0) {

@@ -191,8 +191,7 @@ std::vector<WrongGpu> WhatIsOpenInstead(const GivenGpus& given, const std::vecto
       wrong.push_back({one.index,
                        absl::StrCat("gpu", one.index, " is ", one.uuid, ", and Slurm gave ", absl::StrJoin(slurm, ", "),
                                     " (its numbers: ", absl::StrJoin(given.slurm, ","),
-                                    "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets "
-                                    "it"),
+                                    "): it may be another job's; leave CUDA_VISIBLE_DEVICES as Slurm sets it"),
                        !is_slurms(one)});
     }
   }

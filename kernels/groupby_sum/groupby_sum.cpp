@@ -41,9 +41,8 @@ KernelSpec Spec() {
           "Each key once, ascending, with the sum of its values and how many these are: what pandas calls "
           "groupby(keys).sum() and .size(), and NumPy np.unique with np.add.at. How many keys there are depends on the "
           "data: the outputs have at most n elements. Integers are summed in int64, where they wrap around. A NaN "
-          "among "
-          "a key's values makes its sum NaN, as in NumPy (pandas leaves NaN out). No rows have no keys. On a GPU it "
-          "cannot be interrupted once it runs.")
+          "among a key's values makes its sum NaN, as in NumPy (pandas leaves NaN out). No rows have no keys. On a GPU "
+          "it cannot be interrupted once it runs.")
       .Type("K", {DType::kInt32, DType::kInt64})
       .Type("V", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Input("keys", "K", "n", "at most 4294967295, in any order")
@@ -56,9 +55,8 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics(
           "floats are summed in float64: a sum is within count * 2^-53 * (sum of |values|) of the exact one, for "
-          "float32 "
-          "plus its one rounding; integers and counts are exact, modulo 2^64. The order of a sum depends on the data "
-          "alone: the same bits whatever the number of threads, and deterministic on one device")
+          "float32 plus its one rounding; integers and counts are exact, modulo 2^64. The order of a sum depends on "
+          "the data alone: the same bits whatever the number of threads, and deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run groupby_sum keys.npy values.npy -o unique_keys=k.npy -o sums=s.npy -o counts=c.npy")
       .Build();

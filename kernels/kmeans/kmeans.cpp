@@ -43,13 +43,12 @@ KernelSpec Spec() {
           "each point takes its nearest centroid (the first of several), each centroid becomes the mean of its points. "
           "Ends when no point changes its centroid, or when the centroids' moves, squared and summed, are at most "
           "tolerance times the mean variance of the coordinates, or after max_iterations, which is no error: "
-          "iterations "
-          "says it. A centroid without points stays where it is (scikit-learn moves it to a far point). labels and "
-          "inertia are those of the centroids that come back. Centroids to begin with are rows of your points, or are "
-          "drawn, the same for the same seed: hotplate run random --rows 8 --n 2 --dtype float32 --seed 1 -o "
-          "array:initial, between 0 and 1. A NaN or an infinity among the elements is refused when the job runs. On a "
-          "GPU a cancel may take longer than stated where k * d is some 1e8 or more: a block of points is compared "
-          "with all centroids at once.")
+          "iterations says it. A centroid without points stays where it is (scikit-learn moves it to a far point). "
+          "labels and inertia are those of the centroids that come back. Centroids to begin with are rows of your "
+          "points, or are drawn, the same for the same seed: hotplate run random --rows 8 --n 2 --dtype float32 --seed "
+          "1 -o array:initial, between 0 and 1. A NaN or an infinity among the elements is refused when the job runs. "
+          "On a GPU a cancel may take longer than stated where k * d is some 1e8 or more: a block of points is "
+          "compared with all centroids at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "max_iterations",
               .type = ParamType::kInt,
@@ -69,8 +68,8 @@ KernelSpec Spec() {
       .Output("inertia", "float64", "", "the sum of the squared distances to them")
       .Output("iterations", "int64", "", "that were done")
       .CostModel(
-          "about 3 * n * k * d FLOP an iteration, of which nobody knows the number; points, centroids and labels "
-          "moved once",
+          "about 3 * n * k * d FLOP an iteration, of which nobody knows the number; points, centroids and labels moved "
+          "once",
           CostOf)
       .Numerics(
           "distances in T, from differences of coordinates: a label's centroid is the nearest, or its squared distance "
