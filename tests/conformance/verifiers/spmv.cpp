@@ -1,9 +1,8 @@
 // Each row's sum in long double. Where a product is a NaN or infinite, so is the row, by IEEE's rules whatever the
 // order.
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "tests/conformance/matrices.h"
 #include "tests/conformance/sparse.h"
 #include "tests/conformance/verifiers.h"
 
@@ -17,28 +16,12 @@ Verdict Verify(const Executed& executed) {
   const auto data = executed.Input("data").Elements<T>(), x = executed.Input("x").Elements<T>();
   const auto indices = executed.Input("indices").Elements<Index>(), indptr = executed.Input("indptr").Elements<Index>();
   const auto y = executed.Output("y").Elements<T>();
-  constexpr long double kUnit = std::numeric_limits<T>::epsilon() / 2, kTiny = std::numeric_limits<T>::denorm_min();
   Verdict verdict;
   for (std::size_t row = 0; row < y.size(); ++row) {
-    const auto begin = static_cast<std::size_t>(indptr[row]), end = static_cast<std::size_t>(indptr[row + 1]);
-    long double sum = 0, magnitudes = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const long double product = static_cast<long double>(data[i]) * x[static_cast<std::size_t>(indices[i])];
-      sum += product;
-      magnitudes += std::fabs(product);
-    }
-    const long double got = y[row], entries = static_cast<long double>(end - begin);
-    double error = 0;
-    if (std::isnan(sum)) {
-      error = std::isnan(got) ? 0 : 2;
-    } else if (std::isinf(sum)) {
-      error = got == sum ? 0 : 2;
-    } else if (got != sum) {
-      error = static_cast<double>(std::fabs(got - sum) / ((entries + 2) * (kUnit * magnitudes + kTiny)));
-    }
-    verdict.Add(error, [&] {
-      return "y[" + std::to_string(row) + "] = " + std::to_string(got) + " instead of " + std::to_string(sum);
-    });
+    SumOfProducts sum;
+    for (auto i = static_cast<std::size_t>(indptr[row]); i < static_cast<std::size_t>(indptr[row + 1]); ++i)
+      sum.Add(data[i], x[static_cast<std::size_t>(indices[i])]);
+    sum.Judge(verdict, y[row], [&] { return "y[" + std::to_string(row) + "]"; });
   }
   return verdict;
 }
