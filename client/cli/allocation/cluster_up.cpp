@@ -117,10 +117,7 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
                 .options = {}};
   if (*idle) launch.options = {"--idle-timeout", *arguments.Text("idle-timeout")};
   // The job may not get this environment, and its script is to say what will happen.
-  const bool device_given = std::any_of(arguments.rest().begin(), arguments.rest().end(), [](const std::string& word) {
-    return word == "--device" || word.rfind("--device=", 0) == 0;
-  });
-  if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !device_given) {
+  if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !IsGiven(arguments.rest(), "--device")) {
     call.console.err << "! --device " << Printable(*device) << ": HOTPLATE_DEVICE says so\n";
     launch.options.insert(launch.options.end(), {"--device", *device});
   }

@@ -127,15 +127,9 @@ std::string Body(const Site& site, const TemplateValues& values) {
   return body;
 }
 
-// What the user gives the daemon counts; the site's value would be the same option twice.
-bool IsGiven(const Launch& launch, const std::string& option) {
-  return std::any_of(launch.options.begin(), launch.options.end(),
-                     [&](const std::string& word) { return word.substr(0, word.find('=')) == option; });
-}
-
 // By the user, or by a variable that the site's profile sets for the daemon.
 bool IsDeviceChosen(const Site& site, const Launch& launch) {
-  return IsGiven(launch, "--device") ||
+  return IsGiven(launch.options, "--device") ||
          std::any_of(site.exports.begin(), site.exports.end(),
                      [](const std::string& assignment) { return assignment.rfind("HOTPLATE_DEVICE=", 0) == 0; });
 }
@@ -152,21 +146,26 @@ std::string LastLine(const Site& site, const AllocationPlan& plan, const Launch&
     line += " --name \"" + site.name + "-$LSB_JOBID\"";  // under Slurm the daemon names itself
   line += " --directory " + ShellQuoted(launch.directory);
   // Who asked for GPUs is not to pay for them and be served by the CPU: without one the daemon tells why, and ends.
-  if (plan.request.gpus > 0 && !IsDeviceChosen(site, launch) && !IsGiven(launch, "--require-cuda"))
+  if (plan.request.gpus > 0 && !IsDeviceChosen(site, launch) && !IsGiven(launch.options, "--require-cuda"))
     line += " --require-cuda";
-  const bool address_given = IsGiven(launch, "--listen") || IsGiven(launch, "--interface");
+  const bool address_given = IsGiven(launch.options, "--listen") || IsGiven(launch.options, "--interface");
   if (!site.interface.empty() && !address_given)
     line += " --interface " + site.interface;
   else if (site.scheduler == SchedulerKind::kLsf && !address_given)
     line += " --listen 0.0.0.0";  // under Slurm it does so by itself
-  if (!site.ports.empty() && !IsGiven(launch, "--port")) line += " --port " + site.ports;
-  if (!site.scratch.empty() && !IsGiven(launch, "--scratch"))
+  if (!site.ports.empty() && !IsGiven(launch.options, "--port")) line += " --port " + site.ports;
+  if (!site.scratch.empty() && !IsGiven(launch.options, "--scratch"))
     if (const auto scratch = Filled(site.scratch, values)) line += " --scratch \"" + *scratch + "\"";
   for (const std::string& option : launch.options) line += " " + ShellQuoted(option);
   return line + "\n";
 }
 
 }  // namespace
+
+bool IsGiven(const std::vector<std::string>& words, const std::string& option) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return word.substr(0, word.find('=')) == option; });
+}
 
 absl::StatusOr<std::string> RenderScript(const Site& site, const AllocationPlan& plan, const Launch& launch) {
   if (const absl::Status status = CheckLaunch(site, launch); !status.ok()) return status;

@@ -112,6 +112,10 @@ struct Launch {
   std::vector<std::string> options = {};  // hotplated's further words
 };
 
+// "--device cpu" and "--device=cpu" both give "--device". What the user gives the daemon counts: a site's or a
+// variable's value would be the same option twice.
+bool IsGiven(const std::vector<std::string>& words, const std::string& option);
+
 // What site names are made of: letters, digits, '.', '_', '-'.
 bool IsSiteName(const std::string& name);
 
