@@ -97,14 +97,14 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   return client;
 }
 
+void Remark(Console& console, const std::string& text) {
+  console.err << (console.err_terminal ? "\r\033[K! " : "! ") << Printable(text) << std::endl;
+}
+
 void TellConnection(Console& console, const absl::Status& status) {
-  // Over the line of a progress that is drawn.
-  console.err << (console.err_terminal ? "\r\033[K! " : "! ")
-              << (status.ok()
-                      ? "connected again"
-                      : "connection lost: " + Printable(client::WithoutHowToStart(std::string(status.message()))) +
-                            "; trying again for at most " + Span(client::kReconnectBound))
-              << std::endl;
+  Remark(console, status.ok() ? "connected again"
+                              : "connection lost: " + client::WithoutHowToStart(std::string(status.message())) +
+                                    "; trying again for at most " + Span(client::kReconnectBound));
 }
 
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {

@@ -40,6 +40,8 @@ struct Invocation {
   absl::StatusOr<client::Client> TryConnect(int retries = client::ConnectOptions().retries) const;
 };
 
+// A line on standard error, over that of a progress that may be drawn there.
+void Remark(Console& console, const std::string& text);
 // That the connection is lost, and tried again; OK: that it is there again.
 void TellConnection(Console& console, const absl::Status& status);
 

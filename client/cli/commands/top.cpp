@@ -160,10 +160,8 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
     // A daemon that leaves cancels calls: here nobody did.
     if (!waits) return absl::IsCancelled(lost) ? absl::UnavailableError(lost.message()) : lost;
     if (!std::exchange(told, true)) {
-      call.console.err << (call.console.err_terminal ? "\r\033[K! " : "! ")
-                       << Printable(name + " is not back: waiting, without a limit, for its job to start again: " +
-                                    StateText(found->note.job, *found->status))
-                       << std::endl;
+      Remark(call.console, name + " is not back: waiting, without a limit, for its job to start again: " +
+                               StateText(found->note.job, *found->status));
     }
     until = std::chrono::steady_clock::now() + client::kReconnectBound;
   }
