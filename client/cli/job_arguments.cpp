@@ -10,8 +10,6 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::chrono::hours kKeptResultLease(8);
-
 bool EndsWith(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
@@ -137,7 +135,7 @@ class Planner {
     if (!lease.ok()) return lease.status();
     for (const OutputArgument& output : plan_.outputs)
       if (output.kind == OutputArgument::Kind::kArray)
-        options.keep[output.name] = {output.text, lease->value_or(kKeptResultLease)};
+        options.keep[output.name] = {output.text, lease->value_or(kDefaultLease)};
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
     plan_.dry_run = arguments_.Flag("dry-run");

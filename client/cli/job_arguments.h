@@ -2,6 +2,7 @@
 // no file and asks no daemon.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "hotplate/v1/catalogue.pb.h"
 
 namespace hotplate::cli {
+
+// How long the daemon holds an array that was put or kept, where no --lease says it.
+inline constexpr std::chrono::hours kDefaultLease(8);
 
 struct InputArgument {
   enum class Kind { kFile, kArray, kPath };

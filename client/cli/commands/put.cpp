@@ -13,8 +13,6 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::chrono::hours kDefaultLease(8);
-
 absl::Status Put(const Invocation& call) {
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
