@@ -92,8 +92,9 @@ def one_version(peer, device, kernels, one, name, make, settings):
     began = time.perf_counter_ns()
     value = run()
     ours, theirs = compared(row, one.outputs, value)
-    difference, tolerance = differ(row, device, ours, peer.get(theirs))
+    theirs = peer.get(theirs)
     first_ns = time.perf_counter_ns() - began
+    difference, tolerance = differ(row, device, ours, theirs)
     line = {"row": row["name"], "kernel": row["kernel"], "peer": name, "difference": difference, "tolerance": tolerance,
             "same": bool(difference <= tolerance), "first_call_ns": first_ns, "goal": goal_of(row)}
     if line["same"] and not settings["check"]:
