@@ -130,13 +130,13 @@ def memory(kit):
         try:
             with kit.check("a job waits for room") as facts:
                 holder, facts["holder"] = hold(kit, HELD_BACK)
+
+                def later():
+                    facts["fit"] = fit = fit_of(kit, daemon)
+                    return fit["fit"] == "LATER" and int(fit["bytesNeeded"]) > int(fit["bytesFree"])
+
                 # The daemon looks at the device's free memory now and then.
-                wait_until(lambda: fit_of(kit, daemon)["fit"] != "NOW", "--dry-run saw that the device is full", patience=10)
-                time.sleep(1.5)
-                fit = fit_of(kit, daemon)
-                facts["fit"] = fit
-                if fit["fit"] != "LATER" or int(fit["bytesNeeded"]) <= int(fit["bytesFree"]):
-                    raise Failed(f"--dry-run on a full device says {fit}")
+                wait_until(later, "--dry-run said LATER on a full device, and that more is needed than is free", patience=10)
                 job = daemon.answer("submit", *big(kit), "--output", "array:big")["jobId"]
                 for _ in range(10):
                     shown = daemon.answer("show", job)
@@ -271,7 +271,7 @@ def soak(kit):
                     daemon.hotplate("cancel", job)
                 for job in jobs:
                     daemon.wait_for_state(job, "CANCELLED", patience=20)
-            time.sleep(2)
+            time.sleep(2)  # --result-retention is 1 s
             before = resources(daemon)
             # Some time is for the calls that run at the end, and for what comes back after them.
             seconds = 5 if kit.quick else max(5, min(SOAK_SECONDS, kit.left() - 10))
