@@ -14,6 +14,7 @@ packages=(
   libopenblas-openmp-dev libhwy-dev                                              # matmul and sort on a CPU
   libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
   python3 python3-numpy jq                                                       # the independent side of the tests
+  pybind11-dev python3-dev python3-pytest python3-hypothesis                     # the Python package and its tests
 )
 start_services=yes
 for argument in "$@"; do

@@ -128,7 +128,7 @@ grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, 
 }
 
 absl::StatusOr<std::size_t> DecodeRead(const grpc::ByteBuffer& message, std::uint64_t expected_offset,
-                                       std::span<std::byte> array) {
+                                       std::span<std::byte> array, std::uint64_t begin) {
   std::vector<grpc::Slice> slices;
   if (!message.Dump(&slices).ok()) return Broken("cannot be decompressed");
   Cursor cursor(slices);
@@ -147,10 +147,11 @@ absl::StatusOr<std::size_t> DecodeRead(const grpc::ByteBuffer& message, std::uin
       if (offset != expected_offset) {
         return Broken("is at byte " + std::to_string(offset) + " instead of " + std::to_string(expected_offset));
       }
-      if (offset > array.size() || *length > array.size() - offset) {
-        return Broken("goes beyond the array's " + std::to_string(array.size()) + " bytes");
+      const std::uint64_t at = offset - begin;
+      if (at > array.size() || *length > array.size() - at) {
+        return Broken("goes beyond the " + std::to_string(array.size()) + " bytes that were asked for");
       }
-      cursor.Copy(array.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(*length)));
+      cursor.Copy(array.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(*length)));
       copied = static_cast<std::size_t>(*length);
     } else if (!SkipField(cursor, *tag)) {
       return Broken("has a field that cannot be read");

@@ -38,8 +38,9 @@ grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, 
                              Borrowed& borrowed);
 
 // Copies the data of a ReadArrayResponse to their place in `array`, and returns how many bytes that were. INTERNAL:
-// the message is broken, is not at `expected_offset`, or does not fit into the array.
+// the message is broken, is not at `expected_offset`, or does not fit into the array. Of a part of an array `begin` is
+// where it begins in the whole; `expected_offset`, also in the whole, is not before it.
 absl::StatusOr<std::size_t> DecodeRead(const grpc::ByteBuffer& message, std::uint64_t expected_offset,
-                                       std::span<std::byte> array);
+                                       std::span<std::byte> array, std::uint64_t begin = 0);
 
 }  // namespace hotplate::client

@@ -117,7 +117,8 @@ struct JobOptions {
   std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
-  // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec says).
+  // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec
+  // says).
   bool deterministic = false;
   int priority = 0;
   std::optional<nanoseconds> time_limit = {};
@@ -130,6 +131,10 @@ struct JobOptions {
   // Leave the daemon's copies of large outputs where they are, for Fetch, until Release or the session's end.
   bool leave_result = false;
   bool detach_on_disconnect = false;
+  // Memory of the caller's that outputs land in, by output: of exactly its bytes, and there until the call is over.
+  // What an output of another size leaves in its own is an INVALID_ARGUMENT; of a call that fails nobody knows what is
+  // there.
+  std::map<std::string, std::span<std::byte>> destinations = {};
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
   // A slow callback misses progress, and a short job may have nothing to say before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
@@ -137,7 +142,8 @@ struct JobOptions {
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
 };
 
-// An array that came back, or that was left on the daemon (then `id` is set and `buffer` null).
+// An array that came back, or that was left on the daemon (then `id` is set and `buffer` null). In a destination of the
+// caller's it has no buffer either.
 struct OutputArray {
   Signature signature;
   std::shared_ptr<HostBuffer> buffer;
@@ -215,6 +221,10 @@ class Client {
   absl::Status GetInto(const std::string& id_or_name, std::span<std::byte> destination,
                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                        const Cancellation* cancellation = nullptr);
+  // A part of it: as many bytes as the destination has, from byte `offset` on.
+  absl::Status GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
+                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                        const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Array> DescribeArray(const std::string& id_or_name);
   absl::StatusOr<v1::ListArraysResponse> Arrays();
   absl::Status Free(const std::string& id_or_name);
@@ -229,9 +239,10 @@ class Client {
   // The same, on the stream, without waiting. The inputs' memory must live until the future is ready.
   std::future<absl::StatusOr<JobResult>> RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
                                                   JobOptions options = {});
-  // The same with a callback, on a thread of the library: for many jobs in flight.
+  // The same with a callback, on a thread of the library: for many jobs in flight. A cancelled one is told like any
+  // other end, once the daemon has confirmed it. The callback is destroyed on that thread too, without a lock.
   void RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
-                std::function<void(absl::StatusOr<JobResult>)> done);
+                std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation = nullptr);
   // One unary call instead of the stream: for a single small job. Without updates, and without the job's id when it is
   // cancelled from here.
   absl::StatusOr<JobResult> Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,

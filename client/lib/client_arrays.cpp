@@ -80,8 +80,15 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
                                       std::to_string(described.bytes()) + " bytes; the destination has " +
                                       std::to_string(destination.size()));
   }
-  return Download(connection, described.id(), destination,
+  return Download(connection, described.id(), 0, destination,
                   RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+}
+
+absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
+                              const OnProgress& on_download, const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
+  return Download(*impl_->connection, id_or_name, offset, destination,
+                  RulesFor(on_download, destination.size(), Impl::TokenOf(cancellation)));
 }
 
 absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name) {

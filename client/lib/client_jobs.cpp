@@ -18,6 +18,19 @@ bool HasArrays(const absl::StatusOr<EndedJob>& ended) {
   return false;
 }
 
+// Asked to stop when either of two is.
+class EitherStop {
+ public:
+  EitherStop(const std::stop_token& one, const std::stop_token& other)
+      : on_one_(one, [this] { source_.request_stop(); }), on_other_(other, [this] { source_.request_stop(); }) {}
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+  std::stop_callback<std::function<void()>> on_one_, on_other_;
+};
+
 bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RUNNING; }
 
 }  // namespace
@@ -45,18 +58,22 @@ absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<
 }
 
 void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
-                      std::function<void(absl::StatusOr<JobResult>)> done) {
+                      std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation) {
   // Whatever is captured below ends before the Impl does.
   Impl& impl = *impl_;
+  const auto either =
+      cancellation ? std::make_shared<EitherStop>(impl.closing.get_token(), Impl::TokenOf(cancellation)) : nullptr;
   auto run = std::make_shared<JobRun>(*impl.connection, kernel, std::move(inputs), std::move(options),
-                                      impl.closing.get_token());
-  const auto ended = [&impl, run, done = std::move(done)](absl::StatusOr<EndedJob> end) {
+                                      either ? either->token() : impl.closing.get_token());
+  const auto ended = [&impl, run, either, done = std::move(done)](absl::StatusOr<EndedJob> end) {
     if (!run->has_uploads() && !HasArrays(end)) return done(run->Complete(std::move(end)));
-    impl.workers.Add([run, done, end = std::move(end)] { done(run->Complete(end)); });
+    impl.workers.Add([run, either, done, end = std::move(end)] { done(run->Complete(end)); });
   };
-  const auto start = [&impl, run, ended](absl::StatusOr<v1::JobSpec> spec) {
+  const auto start = [&impl, run, either, ended](absl::StatusOr<v1::JobSpec> spec) {
     if (!spec.ok()) return ended(spec.status());
-    impl.stream().Start(*std::move(spec), run->options().on_update, run->deadline(), ended);
+    // A client that is closed ends what is on its stream in any case.
+    const std::stop_token stop = either ? either->token() : std::stop_token();
+    impl.stream().Start(*std::move(spec), run->options().on_update, run->deadline(), stop, ended);
   };
   if (!run->has_uploads()) {
     if (absl::StatusOr<v1::JobSpec> spec = run->Prepare(); spec.ok()) return start(std::move(spec));
@@ -215,7 +232,7 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
   };
   JobResult result;
   result.job_id = job_id;
-  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, on_download, rules, result);
+  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, {}, on_download, rules, result);
   if (!collected.ok()) return AboutJob(collected, job_id);
   result.receipt = std::move(*end.mutable_result()->mutable_receipt());
   result.timings.total = std::chrono::duration_cast<nanoseconds>(Clock::now() - begin);

@@ -70,7 +70,8 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& conn
   std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
   if (!buffer) return NoMemory("array " + array_id, bytes);
   if (bytes == 0) return buffer;
-  if (const absl::Status status = Download(connection, array_id, buffer->bytes(), rules); !status.ok()) return status;
+  if (const absl::Status status = Download(connection, array_id, 0, buffer->bytes(), rules); !status.ok())
+    return status;
   return buffer;
 }
 
@@ -86,6 +87,7 @@ absl::Status GoneError(const v1::JobResult::Output& output) {
 }  // namespace
 
 absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
+                            const std::map<std::string, std::span<std::byte>>& destinations,
                             const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
                             const TransferRules& rules, JobResult& to) {
   const Clock::time_point begin = Clock::now();
@@ -98,10 +100,22 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
     if (!bytes.ok()) return bytes.status();
     OutputArray& array = to.outputs[output.name()];
     array.signature = *std::move(signature);
+    const auto destination = destinations.find(output.name());
+    if (destination != destinations.end() && destination->second.size() != *bytes) {
+      return absl::InvalidArgumentError("output " + output.name() + ", " + ToString(array.signature) + ", has " +
+                                        std::to_string(*bytes) + " bytes; its destination has " +
+                                        std::to_string(destination->second.size()));
+    }
     if (output.has_inline_()) {
-      array.buffer = HostBuffer::Allocate(*bytes);
-      if (!array.buffer) return NoMemory("output " + output.name(), *bytes);
-      if (*bytes > 0) std::memcpy(array.buffer->data(), output.inline_().data(), *bytes);
+      std::byte* to_bytes = nullptr;
+      if (destination != destinations.end()) {
+        to_bytes = destination->second.data();
+      } else {
+        array.buffer = HostBuffer::Allocate(*bytes);
+        if (!array.buffer) return NoMemory("output " + output.name(), *bytes);
+        to_bytes = array.buffer->data();
+      }
+      if (*bytes > 0) std::memcpy(to_bytes, output.inline_().data(), *bytes);
       continue;
     }
     const absl::StatusOr<bool> kept = is_kept(output);
@@ -118,11 +132,17 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
     TransferRules one = rules;
     if (on_download) one.on_bytes = [&](std::uint64_t done) { on_download(before + done, total); };
     OutputArray& array = to.outputs[output->name()];
-    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
-        DownloadArray(connection, output->array_id(), array.signature, one);
-    if (absl::IsNotFound(buffer.status())) return GoneError(*output);
-    if (!buffer.ok()) return buffer.status();
-    array.buffer = *std::move(buffer);
+    absl::Status status;
+    if (const auto destination = destinations.find(output->name()); destination != destinations.end()) {
+      status = Download(connection, output->array_id(), 0, destination->second, one);
+    } else {
+      absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
+          DownloadArray(connection, output->array_id(), array.signature, one);
+      status = buffer.status();
+      if (buffer.ok()) array.buffer = *std::move(buffer);
+    }
+    if (absl::IsNotFound(status)) return GoneError(*output);
+    if (!status.ok()) return status;
     before += bytes;
   }
   if (!downloads.empty()) to.timings.download += Since(begin);
@@ -273,8 +293,8 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
     if (!kept) downloaded.push_back(output.array_id());
     return kept;
   };
-  const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_.on_download,
-                                             {.until = deadline_, .stop = stop_}, result);
+  const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_.destinations,
+                                             options_.on_download, {.until = deadline_, .stop = stop_}, result);
   if (status.ok() && !options_.leave_result) FreeAll(connection_, downloaded).IgnoreError();
   if (status.ok() && options_.leave_result) result.left = std::move(downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());

@@ -60,8 +60,10 @@ class JobRun {
 // Which outputs are not to be downloaded: asked for each that is an array of the daemon's.
 using IsKept = std::function<absl::StatusOr<bool>(const v1::JobResult::Output& output)>;
 
-// Copies inline outputs out, downloads arrays, names kept ones by id. Adds to the result's timings. Frees nothing.
+// Copies inline outputs out, downloads arrays, names kept ones by id; what has a destination goes there. Adds to the
+// result's timings. Frees nothing.
 absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
+                            const std::map<std::string, std::span<std::byte>>& destinations,
                             const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
                             const TransferRules& rules, JobResult& to);
 

@@ -137,8 +137,11 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
   return *std::move(job->result);
 }
 
-void RunStream::Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline,
+void RunStream::Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline, const std::stop_token& stop,
                       std::function<void(absl::StatusOr<EndedJob>)> done) {
+  // Goes with `done`, that is without the lock: its end waits for a RequestCancel under way.
+  using OnStop = std::optional<std::stop_callback<std::function<void()>>>;
+  const std::shared_ptr<OnStop> on_stop = stop.stop_possible() ? std::make_shared<OnStop>() : nullptr;
   Lock lock(mutex_);
   const PendingJob job = Add(std::move(spec), deadline);
   job->on_update = std::move(on_update);
@@ -146,6 +149,13 @@ void RunStream::Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline,
   ++started_;
   if (!background_.joinable()) background_ = std::thread([this] { RunBackground(); });
   background_wake_.notify_one();
+  if (on_stop) {
+    job->done = [on_stop, done = std::move(job->done)](absl::StatusOr<EndedJob> end) { done(std::move(end)); };
+    // A stop that was asked for before ends the job here, unsent.
+    lock.unlock();
+    on_stop->emplace(stop, [this, tag = job->tag] { RequestCancel(tag); });
+    lock.lock();
+  }
   Flush(lock);
 }
 
@@ -157,6 +167,7 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   job.stopping = true;
   if (std::find(to_start_.begin(), to_start_.end(), tag) != to_start_.end() && job.breaks == 0) {
     End(job, absl::CancelledError("cancelled before the job was started"));
+    WakePoller();  // where that is the library's thread, it is to tell of it
     return;
   }
   to_cancel_.push_back(tag);

@@ -143,11 +143,13 @@ Ending WriteFrom(const Connection& connection, const std::string& array_id, std:
   return ending;
 }
 
-Ending ReadFrom(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
-                std::size_t& done, Reconnecting& reconnecting, const TransferRules& rules) {
+Ending ReadFrom(const Connection& connection, const std::string& array_id, std::uint64_t offset,
+                std::span<std::byte> destination, std::size_t& done, Reconnecting& reconnecting,
+                const TransferRules& rules) {
   v1::ReadArrayRequest request;
   request.set_array_id(array_id);
-  request.set_offset(done);
+  request.set_offset(offset + done);
+  request.set_length(destination.size() - done);
   const grpc::Slice encoded(request.SerializeAsString());
 
   Attempt attempt(connection, "/hotplate.v1.Arrays/Read", rules);
@@ -158,7 +160,7 @@ Ending ReadFrom(const Connection& connection, const std::string& array_id, std::
   for (int current = 0; more; current ^= 1) {
     // The next message comes in while this one is copied out.
     attempt.StartRead(messages[current ^ 1]);
-    const absl::StatusOr<std::size_t> copied = DecodeRead(messages[current], done, destination);
+    const absl::StatusOr<std::size_t> copied = DecodeRead(messages[current], offset + done, destination, offset);
     messages[current].Clear();
     if (copied.ok()) {
       done += *copied;
@@ -256,12 +258,14 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, s
   }
 }
 
-absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
-                      const TransferRules& rules) {
+absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
+                      std::span<std::byte> destination, const TransferRules& rules) {
+  // To the protocol no length is the length of all.
+  if (destination.empty()) return absl::OkStatus();
   Reconnecting reconnecting(connection, rules.stop);
   std::size_t done = 0;
   while (true) {
-    const Ending ending = ReadFrom(connection, array_id, destination, done, reconnecting, rules);
+    const Ending ending = ReadFrom(connection, array_id, offset, destination, done, reconnecting, rules);
     if (ending.status.ok() || !IsConnectionLoss(ending.status)) return ending.status;
     if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
   }

@@ -31,8 +31,8 @@ struct TransferRules {
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared = false);
 
-// Fills `destination` with the whole array, which must be of exactly that size.
-absl::Status Download(const Connection& connection, const std::string& array_id, std::span<std::byte> destination,
-                      const TransferRules& rules);
+// Fills `destination` with the array's bytes from `offset` on, which it must have.
+absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
+                      std::span<std::byte> destination, const TransferRules& rules);
 
 }  // namespace hotplate::client

@@ -36,10 +36,11 @@ void Workers::Work() {
     wake_.wait(lock, [this] { return closing_ || !queue_.empty(); });
     --idle_;
     if (queue_.empty()) return;
-    const std::function<void()> work = std::move(queue_.front());
+    std::function<void()> work = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     work();
+    work = nullptr;  // what it holds may wait for others as it goes
     lock.lock();
   }
 }

@@ -11,6 +11,7 @@ Who may include whom, innermost first:
   server          the core, kernels, kernels/process, absl, protobuf, gRPC, any library
   client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array and /process, absl, protobuf, any library
+  client/python   client/lib, kernels/array, absl, protobuf, pybind11
 Tests may include anything. Preprocessor questions about CUDA are asked in kernels/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
@@ -36,7 +37,8 @@ NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|
 
 def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
-    for folder in ("kernels/array", "kernels/process", "kernels", "server/core", "server", "client/lib", "client/cli", "client", "tests"):
+    for folder in ("kernels/array", "kernels/process", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
+                   "tests"):
         if path.startswith(folder + "/"):
             return folder
     if path.startswith(("grpc/", "grpcpp/", "grpc++/")) or path.endswith(".grpc.pb.h"):
@@ -68,6 +70,7 @@ LAYERS = (  # (folder, what it may include); the first folder that holds a file 
     ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
     ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/process", "absl", "protobuf",
                                 "libcrypto", "other library", "numeric library"}),
+    ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "absl", "protobuf", "other library"}),
 )
 
 

@@ -1,0 +1,39 @@
+"""Hotplate: kernels on GPUs that a daemon keeps warm.
+
+>>> import hotplate as hp
+>>> gpu = hp.connect()
+>>> c = gpu.matmul(a, b)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import errors
+from .arrays import Array
+from .client import Client, connect
+from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall,
+                     InvalidType, JobCancelled, JobFailed, JobOutOfMemory, JobTimeout, NotAllowed, NotFound, OutOfMemory,
+                     UnknownKernel)
+from .receipt import Receipt
+
+__all__ = ["AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed", "DeadlineExceeded", "Error",
+           "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled", "JobFailed", "JobOutOfMemory",
+           "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "UnknownKernel", "connect", "errors", "up"]
+
+# Imported when first used: a script that only calls kernels does not pay for them.
+_LATER = {"Executor": "executor", "up": "allocation"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module hotplate has no {name}")
+    import importlib
+
+    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

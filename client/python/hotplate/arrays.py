@@ -1,0 +1,244 @@
+"""Arrays that stay on the daemon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from . import _core
+from .errors import InvalidType
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Array:
+    """An array that the daemon holds. Kernels take it as they take an ndarray, and nothing is sent.
+
+    One without a name and without a lease is freed when the last reference to it goes; one with a name or a lease stays:
+    with a name until the session ends or `free`, with a lease until that is over.
+
+    Attributes:
+        shape, dtype, ndim, size, nbytes: as of an ndarray.
+        id: how the daemon knows it.
+        name: "" where it has none.
+
+    Example:
+        >>> A = gpu.array(np.eye(3000), name="A")
+        >>> B = gpu.matmul(A, A, keep=True)
+        >>> B[0, :5]                                 # reads 40 bytes
+        array([1., 0., 0., 0., 0.])
+    """
+
+    # Before ndarray's: `array + A` is not to fetch A silently element by element.
+    __array_priority__ = 10.0
+    __array_ufunc__ = None
+
+    def __init__(self, client: Client, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
+                 owned: bool = False) -> None:
+        self._client = client
+        self.id = id
+        self.name = name
+        self.shape = tuple(shape)
+        self._dtype = dtype
+        self._owned = owned
+        self._ref = _core.ArrayRef(id)
+        if owned:
+            client._core.own(id)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' dtype. TypeError for one that NumPy has not (bfloat16)."""
+        try:
+            return np.dtype(self._dtype)
+        except TypeError:
+            raise InvalidType(f"array {self.name or self.id} is {self._dtype}, which NumPy has not") from None
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        count = 1
+        for length in self.shape:
+            count *= length
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where it is now: "host" or a device's id. Asks the daemon."""
+        return self.describe()["location"]
+
+    @property
+    def lease(self) -> Optional[float]:
+        """When its lease ends, in seconds of the Unix clock; None: it belongs to the session. Asks the daemon."""
+        return self.describe()["lease_expire_time"]
+
+    def describe(self) -> dict[str, Any]:
+        """All that the daemon says about it.
+
+        Raises:
+            KeyError: it was freed.
+        """
+        return self._client._core.describe_array(self.id)
+
+    def numpy(self, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Its elements, as an ndarray of one's own, or in `out`: C-contiguous, of the same shape and dtype.
+
+        Raises:
+            ValueError: `out` does not fit.
+            KeyError: it was freed.
+
+        Example:
+            >>> A.numpy().sum()
+        """
+        if out is None:
+            return self._client._core.get(self.id)
+        check_destination("out", out, self._dtype, self.shape)
+        self._client._core.get_into(self.id, out)
+        return out
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
+        fetched = self.numpy()
+        return fetched if dtype is None else fetched.astype(dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**{key: value for key, value in options.items() if value is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # host memory
+
+    def __getitem__(self, index: Any) -> Any:
+        """A part of it, as an ndarray: what indexing an ndarray gives. Basic indices (integers, slices, ...) read no more
+        than the bytes from the first element to the last of each contiguous piece; others read the whole array."""
+        pieces = _pieces(index, self.shape, self.dtype)
+        if pieces is None:
+            return self.numpy()[index]
+        begin, length, view = pieces
+        block = np.empty(length, np.uint8)
+        if length:
+            self._client._core.get_into(self.id, block, offset=begin)
+        part = view(block)
+        if part.ndim == 0:
+            return part[()]
+        # What lies between the elements is not to be kept.
+        return part.copy() if part.nbytes < length else part
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return iter(self.numpy())
+
+    def renew(self, lease: float) -> None:
+        """Gives it a new lease, in seconds from now; it then outlives this client and its session.
+
+        Example:
+            >>> A.renew(3600)
+        """
+        self._client._core.renew(self.id, lease)
+        self._keep()
+
+    def free(self) -> None:
+        """Frees it now, whoever else has a name for it.
+
+        Raises:
+            KeyError: it is not there any more.
+        """
+        self._keep()
+        self._client._core.free(self.id)
+
+    def _keep(self) -> None:
+        if self._owned:
+            self._owned = False
+            self._client._core.disown(self.id)
+
+    def __del__(self) -> None:
+        # Of one that was never finished there is nothing to free.
+        if getattr(self, "_owned", False):
+            self._client._core.release_later(self.id)
+
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"<hotplate.Array{name} {self._dtype} {list(self.shape)} on {self._client.server}>"
+
+
+def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    """Raises what is wrong with an array that something of this dtype and shape is to land in.
+
+    Raises:
+        TypeError: it is no ndarray.
+        ValueError: its dtype, its shape, its layout; or it cannot be written to.
+    """
+    if not isinstance(out, np.ndarray):
+        raise InvalidType(f"{what} is a {type(out).__name__}; it must be a numpy.ndarray")
+    if out.dtype != np.dtype(dtype) or out.shape != tuple(shape):
+        raise ValueError(f"{what} is {out.dtype} {list(out.shape)}; the result is {dtype} {list(shape)}")
+    if not out.flags.c_contiguous:
+        raise ValueError(f"{what} is not C-contiguous (strides {out.strides}): take numpy.empty({out.shape}, '{dtype}')")
+    if not out.flags.writeable:
+        raise ValueError(f"{what} cannot be written to: it is read-only")
+
+
+def _pieces(index: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """(first byte, bytes, function from these bytes to the part), or None where `index` is not a basic one."""
+    keys = index if isinstance(index, tuple) else (index,)
+    if not all(key is None or key is Ellipsis or isinstance(key, (int, np.integer, slice)) and not isinstance(key, bool)
+               for key in keys):
+        return None
+    # NumPy's own view of an array of this shape that has no memory, for the index's rules and errors.
+    strides = []
+    stride = dtype.itemsize
+    for length in reversed(shape):
+        strides.append(stride)
+        stride *= max(length, 1)
+    one = np.zeros(1, dtype)
+    whole = np.lib.stride_tricks.as_strided(one, shape, (0,) * len(shape), writeable=False)
+    part = whole[(*keys, Ellipsis) if Ellipsis not in keys else keys]
+    if part.size == 0:
+        return 0, 0, lambda block: np.empty(part.shape, dtype)
+    begin, steps = _basic(keys, shape, tuple(reversed(strides)))
+    low = begin + sum(step * (length - 1) for step, length in zip(steps, part.shape) if step < 0)
+    high = begin + sum(step * (length - 1) for step, length in zip(steps, part.shape) if step > 0) + dtype.itemsize
+
+    def view(block: np.ndarray) -> np.ndarray:
+        return np.ndarray(part.shape, dtype, block, begin - low, steps)
+
+    return low, high - low, view
+
+
+def _basic(keys: tuple[Any, ...], shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Where the first element is, in bytes, and the strides of what is left."""
+    used = sum(key is not None and key is not Ellipsis for key in keys)
+    if Ellipsis not in keys:
+        keys = (*keys, Ellipsis)
+    begin, axis, steps = 0, 0, []
+    for key in keys:
+        if key is None:
+            steps.append(0)
+        elif key is Ellipsis:
+            rest = len(shape) - used
+            steps.extend(strides[axis:axis + rest])
+            axis += rest
+        elif isinstance(key, slice):
+            first, _, step = key.indices(shape[axis])
+            begin += first * strides[axis]
+            steps.append(step * strides[axis])
+            axis += 1
+        else:
+            begin += (int(key) + (shape[axis] if key < 0 else 0)) * strides[axis]
+            axis += 1
+    return begin, tuple(steps)

@@ -1,0 +1,463 @@
+"""From a Python call to a job and back: what a kernel's spec says, prepared once, applied to each call."""
+
+from __future__ import annotations
+
+import collections
+import keyword
+import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from .arrays import Array, check_destination
+from .errors import InvalidType
+from .receipt import Receipt
+
+if TYPE_CHECKING:
+    import inspect
+
+    from .client import Client
+
+# Keywords of every call, besides the kernel's own.
+OPTIONS = ("out", "keep", "lease", "device", "precision", "priority", "time_limit", "deadline", "progress")
+
+_NDARRAY = np.ndarray
+
+
+def seconds(value: Any) -> float:
+    """A duration as a number of seconds, also from a datetime.timedelta."""
+    total = getattr(value, "total_seconds", None)
+    return float(total() if total is not None else value)
+
+
+def _words(names: Sequence[str], last: str = "and") -> str:
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, names, n=3)
+    if near:
+        return f"; did you mean {_words(near, 'or')}?"
+    return f"; there are {_words(names)}" if names else ""
+
+
+class Param:
+    """A parameter of a kernel: its name as a Python keyword, and how a value becomes what the daemon takes."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self.name: str = spec["name"]
+        self.type: str = spec["type"]
+        self.default = spec["default_value"]
+        self.choices: Sequence[str] = spec["choices"]
+        self.docs: str = spec["docs"]
+        self.minimum, self.maximum = spec["minimum"], spec["maximum"]
+        # "lambda" is no name for a keyword.
+        self.keyword = self.name + "_" if keyword.iskeyword(self.name) else self.name
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is None
+
+    def convert(self, value: Any) -> Any:
+        """An int, float, bool or str; TypeError where `value` is nothing of the kind. Its range is for the daemon to judge."""
+        try:
+            if self.type == "FLOAT":
+                if isinstance(value, (str, bytes)):
+                    raise TypeError
+                return float(value)
+            if self.type == "INT":
+                number = value.__index__()
+                if not -2**63 <= number < 2**63:
+                    raise ValueError(f"{self.name} is {number}, which is no 64-bit integer")
+                return number
+            if self.type == "BOOL":
+                if not isinstance(value, (bool, np.bool_)):
+                    raise TypeError
+                return bool(value)
+            return self._choice(value)
+        except (TypeError, AttributeError):
+            wanted = {"FLOAT": "a number", "INT": "an integer", "BOOL": "True or False"}.get(
+                self.type, "one of " + ", ".join(map(repr, self.choices)))
+            raise InvalidType(f"{self.name} is {value!r}; it must be {wanted}") from None
+
+    def _choice(self, value: Any) -> str:
+        if isinstance(value, str):
+            if value in self.choices:
+                return value
+        elif isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        elif isinstance(value, (int, float, np.integer, np.floating)):
+            return format(value, "g") if isinstance(value, (float, np.floating)) else str(int(value))
+        if "float64" in self.choices or "float32" in self.choices:
+            return np.dtype(value).name
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+
+    def describe(self) -> str:
+        """A line for a docstring."""
+        kind = {"FLOAT": "float", "INT": "int", "BOOL": "bool"}.get(self.type) or " | ".join(map(repr, self.choices))
+        bounds = [f"at least {self.minimum:g}"] if self.minimum is not None else []
+        bounds += [f"at most {self.maximum:g}"] if self.maximum is not None else []
+        return f"{self.keyword} ({kind}{', ' if bounds else ''}{_words(bounds)}): {self.docs}"
+
+
+class Call:
+    """One call, checked as far as that can be without the daemon.
+
+    Attributes:
+        kernel: the kernel's name.
+        inputs, options: what `_core.Client.run` takes. The inputs' memory must live until the call is over.
+    """
+
+    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress")
+
+    def __init__(self, client: Client, plan: Plan, inputs: dict[str, Any], options: _core.Options) -> None:
+        self.client = client
+        self.plan = plan
+        self.kernel = plan.name
+        self.inputs = inputs
+        self.options = options
+        self.out: Optional[dict[str, np.ndarray]] = None
+        self.end_progress: Optional[Callable[[], None]] = None
+
+    def run(self) -> Any:
+        """Runs it and waits; what it returns is what the kernel's method returns."""
+        try:
+            result = self.client._core.run(self.kernel, self.inputs, self.options)
+        finally:
+            if self.end_progress is not None:
+                self.end_progress()
+        value, self.client._local.receipt = self.finish(result)
+        return value
+
+    def finish(self, result: _core.Result) -> tuple[Any, Receipt]:
+        """The value and the receipt of what came back."""
+        receipt = Receipt(lambda: {**result.receipt(), "client": result.timings()})
+        return self.plan.value(self.client, result, receipt, self.out, self.options.keep if self.kept else None), receipt
+
+    @property
+    def kept(self) -> bool:
+        """Whether outputs stay on the daemon."""
+        return bool(self.options.keep)
+
+
+class Plan:
+    """What is to be known of a kernel for calling it."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self.spec = spec
+        self.name: str = spec["name"]
+        self.inputs: tuple[str, ...] = tuple(argument["name"] for argument in spec["inputs"])
+        self.outputs: tuple[str, ...] = tuple(argument["name"] for argument in spec["outputs"])
+        self.params = {param.name: param for param in map(Param, spec["params"])}
+        self.keywords = {param.keyword: param for param in self.params.values()} | self.params
+        self.required = [param for param in self.params.values() if param.required]
+        variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
+        # Of each input: its type variable, and the dtypes that may be had.
+        self.rules: dict[str, tuple[str, frozenset[np.dtype[Any]]]] = {}
+        for argument in spec["inputs"]:
+            names = variables.get(argument["type"], [argument["type"]])
+            dtypes = frozenset(np.dtype(name) for name in names if name != "bfloat16")
+            self.rules[argument["name"]] = (argument["type"], dtypes)
+        self._tuple: Optional[type] = None
+        self._signatures: dict[Any, list[dict[str, Any]]] = {}
+
+    # A call.
+
+    def prepare(self, client: Client, inputs: Sequence[Any], keywords: dict[str, Any]) -> Call:
+        """The call of these arguments.
+
+        Raises:
+            TypeError: an argument that there is none of, that is missing or of a dtype that the kernel does not take.
+            ValueError: an `out` that does not fit.
+        """
+        values = dict(zip(self.inputs, inputs))
+        if len(inputs) > len(self.inputs):
+            takes = f"{len(self.inputs)} arrays ({', '.join(self.inputs)})" if self.inputs else "no arrays"
+            raise InvalidType(f"{self.name} takes {takes}; {len(inputs)} were given. Parameters are keywords: "
+                              f"{', '.join(param.keyword for param in self.params.values()) or 'it has none'}")
+        options = _core.Options()
+        special: dict[str, Any] = {}
+        if keywords:
+            params = {}
+            for name, value in keywords.items():
+                param = self.keywords.get(name)
+                if param is not None:
+                    if value is not None:  # None: the default
+                        params[param.name] = param.convert(value)
+                elif name in self.rules:
+                    if name in values:
+                        raise InvalidType(f"{self.name} got {name} twice: by position and as a keyword")
+                    values[name] = value
+                elif name in OPTIONS:
+                    special[name] = value
+                else:
+                    known = [*self.inputs, *self.params, *OPTIONS]
+                    raise InvalidType(f"{self.name} has no argument {name!r}{_near(name, known)}")
+            if params:
+                options.params = params
+        if len(values) < len(self.inputs):
+            missing = [name for name in self.inputs if name not in values]
+            raise InvalidType(f"{self.name} needs {_words(self.inputs)}; {_words(missing)} "
+                              f"{'is' if len(missing) == 1 else 'are'} missing")
+        for param in self.required:
+            if keywords.get(param.keyword, keywords.get(param.name)) is None:
+                raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
+        call = Call(client, self, self._arrays(values), options)
+        if special:
+            self._options(call, special)
+        return call
+
+    def _arrays(self, values: dict[str, Any]) -> dict[str, Any]:
+        chosen: dict[str, np.dtype[Any]] = {}
+        for name, value in values.items():
+            if type(value) is not _NDARRAY or not value.flags.c_contiguous:
+                return self._converted(values)
+            variable, dtypes = self.rules[name]
+            dtype = value.dtype
+            if dtype not in dtypes or chosen.setdefault(variable, dtype) != dtype:
+                return self._converted(values)
+        return values
+
+    def _converted(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The inputs as C-ordered ndarrays of one dtype for each type variable, and references."""
+        plain = {name: _plain(name, value) for name, value in values.items()}
+        converted: dict[str, Any] = {}
+        for variable in dict.fromkeys(variable for variable, _ in self.rules.values()):
+            names = [name for name, (its, _) in self.rules.items() if its == variable]
+            dtype = self._dtype_for(names, values, plain)
+            for name in names:
+                value = plain[name]
+                if isinstance(value, Array):
+                    converted[name] = value._ref
+                elif isinstance(value, _core.PathRef):
+                    converted[name] = value
+                else:
+                    converted[name] = np.asarray(value, dtype=dtype, order="C")
+        return {name: converted[name] for name in values}
+
+    def _dtype_for(self, names: Sequence[str], values: Mapping[str, Any], plain: Mapping[str, Any]) -> np.dtype[Any]:
+        """The dtype that inputs of one type variable are to have, by NumPy's rules."""
+        dtypes = self.rules[names[0]][1]
+        held = [plain[name] for name in names if not isinstance(plain[name], _core.PathRef)]
+        known = [value.dtype for value in held]
+        if not known:
+            return np.dtype(np.float64)
+        natural: Optional[np.dtype[Any]] = None
+        if all(dtype == known[0] for dtype in known):
+            natural = known[0].newbyteorder("=")
+        else:
+            # Numbers of Python's own have no say in the width.
+            weighed = [values[name] if type(values[name]) in (int, float, complex) else
+                       plain[name] if isinstance(plain[name], _NDARRAY) else plain[name].dtype
+                       for name in names if not isinstance(plain[name], _core.PathRef)]
+            try:
+                natural = np.result_type(*weighed)
+            except TypeError:
+                pass
+        if natural is not None and natural not in dtypes and not any(isinstance(values[name], (_NDARRAY, np.generic, Array))
+                                                                    for name in names):
+            # Lists and numbers have no dtype of their own.
+            wider = [dtype for dtype in dtypes if np.can_cast(natural, dtype, "safe")]
+            natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize), default=None)
+        if natural in dtypes and all(value.dtype == natural for value in held if isinstance(value, Array)):
+            return natural
+        told = _words([f"{name} is {plain[name].dtype}{' on the daemon' if isinstance(plain[name], Array) else ''}"
+                       for name in names if not isinstance(plain[name], _core.PathRef)])
+        one = "of one dtype, " if len(names) > 1 else ""
+        takes = _words(sorted(map(str, dtypes)), "or")
+        raise InvalidType(f"{self.name} takes {_words(names)} {one}{takes}; {told}: convert with astype")
+
+    # What every call can be told.
+
+    def _options(self, call: Call, given: Mapping[str, Any]) -> None:
+        options = call.options
+        for name in ("device", "precision", "priority"):
+            if given.get(name) is not None:
+                setattr(options, name, given[name])
+        for name in ("time_limit", "deadline"):
+            if given.get(name) is not None:
+                setattr(options, name, seconds(given[name]))
+        keep = given.get("keep")
+        if keep is not None and keep is not False:
+            options.keep = self._keep(keep, given.get("lease"))
+        elif given.get("lease") is not None:
+            raise InvalidType(f"{self.name}: lease= is for results that stay on the daemon; say keep=True or keep='name' too")
+        if given.get("out") is not None:
+            if options.keep:
+                raise InvalidType(f"{self.name}: out= and keep= exclude each other: a result comes back or stays")
+            call.out = self._destinations(call, given["out"])
+            options.out = call.out
+        if given.get("progress"):
+            from .progress import attach
+
+            call.end_progress = attach(options, given["progress"], self.name)
+
+    def _keep(self, keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
+        duration = None if lease is None else seconds(lease)
+        if keep is True:
+            return {output: ("", duration) for output in self.outputs}
+        if isinstance(keep, str):
+            if len(self.outputs) != 1:
+                raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: name them, "
+                                  f"keep={{{self.outputs[0]!r}: {keep!r}}}")
+            return {self.outputs[0]: (keep, duration)}
+        if not isinstance(keep, Mapping):
+            raise InvalidType(f"keep is {keep!r}; it must be True, a name, or a dict of outputs and names")
+        for output in keep:
+            if output not in self.outputs:
+                raise InvalidType(f"{self.name} has no output {output!r}{_near(output, self.outputs)}")
+        return {output: ("" if name is True else name, duration) for output, name in keep.items()}
+
+    def _destinations(self, call: Call, out: Any) -> dict[str, np.ndarray]:
+        if isinstance(out, Mapping):
+            given = dict(out)
+        elif isinstance(out, tuple):
+            given = {name: array for name, array in zip(self.outputs, out) if array is not None}
+            if len(out) != len(self.outputs):
+                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {_words(self.outputs)}")
+        elif len(self.outputs) == 1:
+            given = {self.outputs[0]: out}
+        else:
+            raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: out must be a tuple or a dict of arrays")
+        signatures = {output["name"]: output for output in self._infer(call)}
+        for name, array in given.items():
+            output = signatures.get(name)
+            if output is None:
+                raise InvalidType(f"{self.name} has no output {name!r} here{_near(name, list(signatures))}")
+            if output["at_most"]:
+                raise ValueError(f"out={name}: how large it is, the data decide; take the result as it comes")
+            check_destination(name if len(self.outputs) > 1 else "out", array, output["signature"]["dtype"],
+                              tuple(output["signature"]["shape"]))
+        return given
+
+    def _infer(self, call: Call) -> list[dict[str, Any]]:
+        """The outputs' signatures, from the daemon for inputs that it was not asked about before."""
+        shapes = []
+        for value in call.inputs.values():
+            if not isinstance(value, _NDARRAY):
+                return call.client._core.check(self.name, call.inputs, call.options)["outputs"]
+            shapes.append((value.dtype, value.shape))
+        key = (tuple(shapes), tuple(sorted(call.options.params.items())))
+        found = self._signatures.get(key)
+        if found is None:
+            found = call.client._core.check(self.name, call.inputs, call.options)["outputs"]
+            if len(self._signatures) >= 256:
+                self._signatures.clear()
+            self._signatures[key] = found
+        return found
+
+    # What came back.
+
+    def value(self, client: Client, result: _core.Result, receipt: Receipt, out: Optional[Mapping[str, np.ndarray]],
+              keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
+        """One output as itself, several as a named tuple."""
+        if len(self.outputs) == 1:
+            return _output(client, result, self.outputs[0], out, keep)
+        came = result.outputs()
+        values = [_output(client, result, name, out, keep) if name in came else None for name in self.outputs]
+        if self._tuple is None:
+            self._tuple = _result_type(self.name, self.outputs)
+        named = self._tuple(*values)
+        named.receipt = receipt
+        return named
+
+    # Help.
+
+    def signature(self) -> inspect.Signature:
+        """For inspect, help and completion."""
+        import inspect
+
+        kinds = inspect.Parameter
+        parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs]
+        for param in sorted(self.params.values(), key=lambda param: not param.required):
+            default = kinds.empty if param.required else param.default
+            parameters.append(kinds(param.keyword, kinds.KEYWORD_ONLY, default=default))
+        parameters += [kinds(name, kinds.KEYWORD_ONLY, default=False if name == "keep" else None) for name in OPTIONS]
+        return inspect.Signature(parameters)
+
+    def docs(self) -> str:
+        """A docstring, from the spec."""
+        spec = self.spec
+        variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
+
+        def argument(one: Mapping[str, Any]) -> str:
+            dtypes = _words(variables.get(one["type"], [one["type"]]), "or")
+            letter = f"{one['type']}: " if one["type"] in variables else ""
+            docs = f": {one['docs']}" if one["docs"] else ""
+            return f"    {one['name']} ({letter}{dtypes}; [{one['shape']}]){docs}"
+
+        lines = [spec["summary"], "", spec["docs"], ""]
+        if spec["inputs"] or self.params:
+            lines += ["Args:", *map(argument, spec["inputs"])]
+            lines += [f"    {param.describe()}" for param in self.params.values()]
+            lines += ["    out, keep, lease, device, precision, priority, time_limit, deadline, progress: see hotplate.Client.run", ""]
+        lines += ["Returns:" if len(self.outputs) == 1 else "Returns a named tuple:", *map(argument, spec["outputs"]), ""]
+        lines += ["Raises:", "    TypeError: a dtype that the kernel does not take, an unknown argument.",
+                  "    ValueError: a shape or a value that it does not take.", "", f"Numerics: {spec['numerics']}", "",
+                  "Example:", f"    >>> gpu.{self.name}({', '.join(self.inputs)})"]
+        return "\n".join(lines)
+
+
+class Kernel:
+    """A kernel of a client's daemon, to be called: what `gpu.matmul` is."""
+
+    def __init__(self, client: Client, plan: Plan) -> None:
+        self.client = client
+        self.plan = plan
+        self.name = self.__name__ = self.__qualname__ = plan.name
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        return self.plan.prepare(self.client, inputs, keywords).run()
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The kernel's spec, as the daemon gave it."""
+        return self.plan.spec
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self.plan.signature()
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return self.plan.docs()
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}: {self.plan.spec['summary']}>"
+
+
+def _plain(name: str, value: Any) -> Any:
+    """An ndarray in any order, an Array or a reference to a file."""
+    if isinstance(value, Array):
+        return value
+    if isinstance(value, os.PathLike):
+        return _core.PathRef(os.fspath(value))
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
+    array = np.asarray(value)
+    if array.dtype.hasobject or array.dtype.kind in "USVMm":
+        raise InvalidType(f"{name} is {type(value).__name__} of dtype {array.dtype}; arrays are of numbers")
+    return array
+
+
+def _output(client: Client, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray]],
+            keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
+    value = result.take(name)
+    if value is None:
+        return out[name] if out else None
+    if type(value) is tuple:
+        array_name, lease = keep.get(name, ("", None)) if keep else ("", None)
+        return Array(client, *value, name=array_name, owned=not array_name and lease is None)
+    return value if value.shape else value[()]
+
+
+def _result_type(kernel: str, outputs: Sequence[str]) -> type:
+    names = collections.namedtuple("Result", outputs)  # type: ignore[misc]
+    # Not slots: it has its receipt with it.
+    return type(f"{kernel}_result", (names,), {"__module__": __name__, "__doc__": f"The outputs of {kernel}, and `receipt`."})

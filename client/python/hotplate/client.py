@@ -1,0 +1,333 @@
+"""A connection to a daemon, and what can be asked of it."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
+
+import numpy as np
+
+from . import _core
+from .arrays import Array
+from .calls import Kernel, Plan, seconds
+from .errors import NotFound, UnknownKernel
+from .receipt import Receipt
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from .aio import Aio
+
+
+def connect(server: str = "", *, endpoint: str = "", directory: str = "", session: str = "", contact: bool = True,
+            deadline: float = 30.0, connect_timeout: float = 5.0, retries: int = 3, reconnect: float = 120.0,
+            on_connection: Optional[Callable[[Optional[Exception]], None]] = None) -> Client:
+    """Connects to a daemon, found as the command `hotplate` finds it.
+
+    Args:
+        server: its name below $HOTPLATE_DIR/servers or the path of its record; empty: HOTPLATE_SERVER, else the current
+            one.
+        endpoint: "ADDRESS:PORT" of a port forward to it, in place of the record's; empty: HOTPLATE_ENDPOINT.
+        directory: in place of HOTPLATE_DIR (~/.hotplate).
+        session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
+        contact: False: do not ask the daemon now; the first call meets what is wrong with it.
+        deadline: seconds for a request, and for a transfer without progress.
+        connect_timeout: seconds for the first answer.
+        retries: how often a safe request is repeated at once when the daemon cannot be reached.
+        reconnect: seconds for which jobs and transfers wait for a connection that was lost.
+        on_connection: told of that: the error, and None when the connection is there again.
+
+    Raises:
+        ConnectionError: there is no daemon, or nobody answers.
+        PermissionError: the daemon refuses the token; the record can be read by others.
+        ValueError: an argument that makes no sense.
+        RuntimeError: in a child process that was forked after a connect.
+
+    Example:
+        >>> import hotplate as hp
+        >>> gpu = hp.connect()
+        >>> gpu.matmul(a, b)
+    """
+    return Client(_core.connect(server, endpoint, directory, session, contact, deadline, connect_timeout, retries,
+                                reconnect, on_connection))
+
+
+class Client:
+    """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
+
+    Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
+    numerics; `gpu.kernels` lists all.
+    """
+
+    def __init__(self, core: _core.Client) -> None:
+        self._core = core
+        self._plans: dict[str, Plan] = {}
+        self._local = threading.local()
+        self._all_known = False
+        _open.add(self)
+
+    # Calls.
+
+    def run(self, name: str, *inputs: Any, **keywords: Any) -> Any:
+        """Runs a kernel by its name, and waits for what it gives.
+
+        Args:
+            inputs: in the spec's order, or as keywords: ndarrays of any strides, lists and numbers, hotplate.Array,
+                pathlib.Path of a .npy file that the daemon can read.
+            keywords: the kernel's parameters (None: the default), and
+                out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
+                keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
+                lease: seconds for which what is kept outlives this client;
+                device: a device's id ("gpu0"); precision: "tf32", "bf16" or "f16"; priority: -100 to 100;
+                time_limit: seconds on the device; deadline: seconds for the whole call;
+                progress: True, or a function of a fraction and a text.
+
+        Returns:
+            The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several.
+
+        Raises:
+            KeyError: no such kernel; the message has the nearest names.
+            TypeError: an unknown or missing argument, a dtype that the kernel does not take.
+            ValueError: a shape or a value that it does not take.
+            hotplate.JobFailed: the job began and failed; it has the receipt.
+            MemoryError, TimeoutError, ConnectionError, PermissionError: what they say.
+            KeyboardInterrupt: the job was cancelled.
+
+        Example:
+            >>> gpu.run("selu", x, alpha=1.67)
+        """
+        return self._plan(name).prepare(self, inputs, keywords).run()
+
+    def submit(self, kernel: Any, *inputs: Any, **keywords: Any) -> Future[Any]:
+        """Starts a call and returns at once.
+
+        Args:
+            kernel: a name, or a method of this client (gpu.matmul).
+
+        Returns:
+            A concurrent.futures.Future of what `run` would return; cancel() reaches the job.
+
+        Example:
+            >>> futures = [gpu.submit(gpu.matmul, a, b) for b in many]
+        """
+        from .futures import submit
+
+        return submit(self, kernel, *inputs, **keywords)
+
+    @property
+    def aio(self) -> Aio:
+        """The same calls for asyncio: `await gpu.aio.matmul(a, b)`."""
+        from .aio import Aio
+
+        return Aio(self)
+
+    def check(self, name: str, *inputs: Any, **keywords: Any) -> dict[str, Any]:
+        """What a call would do, without running it: outputs, devices that could run it, cost.
+
+        Example:
+            >>> gpu.check("matmul", a, b)["outputs"]
+        """
+        call = self._plan(name).prepare(self, inputs, keywords)
+        return self._core.check(call.kernel, call.inputs, call.options)
+
+    @property
+    def last_receipt(self) -> Optional[Receipt]:
+        """The receipt of the last call that ended well on this thread."""
+        return getattr(self._local, "receipt", None)
+
+    # Kernels.
+
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """All kernels of the daemon, by name.
+
+        Example:
+            >>> for name, kernel in gpu.kernels.items(): print(name, kernel.spec["summary"])
+        """
+        if not self._all_known:
+            for spec in self._core.kernels():
+                self._plans.setdefault(spec["name"], Plan(spec))
+            self._all_known = True
+        return {name: Kernel(self, plan) for name, plan in sorted(self._plans.items())}
+
+    def _plan(self, name: str) -> Plan:
+        plan = self._plans.get(name)
+        if plan is None:
+            if not isinstance(name, str):
+                raise TypeError(f"a kernel's name is a str; this is {name!r}")
+            try:
+                plan = Plan(self._core.describe(name))
+            except NotFound as error:
+                unknown = UnknownKernel(str(error))
+                unknown.code, unknown.violations = error.code, error.violations
+                raise unknown from None
+            self._plans[name] = plan
+        return plan
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"a client has no {name}")
+        try:
+            kernel = Kernel(self, self._plan(name))
+        except UnknownKernel as error:
+            raise AttributeError(str(error)) from None
+        # Found at once from now on; by reference of a cycle that the collector knows.
+        self.__dict__[name] = kernel
+        return kernel
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.kernels})
+
+    # Arrays.
+
+    def array(self, data: Any = None, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
+              progress: Any = None) -> Array:
+        """Sends an array to the daemon to stay there; without `data` the one that is there under `name`.
+
+        Args:
+            data: an ndarray of any strides, or what numpy.asarray takes.
+            name: under which it stays when the last reference to it is gone.
+            lease: seconds for which it stays when this client and its session are gone.
+            replace: one of the same name, instead of refusing.
+            dtype: as of numpy.asarray.
+            progress: a function of bytes done and bytes in all.
+
+        Raises:
+            ValueError: an array of that name is there already.
+            KeyError: without data: there is none of that name.
+            MemoryError: the daemon has no room for it.
+
+        Example:
+            >>> A = gpu.array(np.eye(3000), name="A")
+        """
+        if data is None:
+            if not name:
+                raise TypeError("array() needs data, or the name of an array that is there")
+            described = self._core.describe_array(name)
+            return self._described(described, owned=False)
+        value = np.asarray(data, dtype=dtype, order="C")
+        if not value.dtype.isnative:
+            value = value.astype(value.dtype.newbyteorder("="))
+        described = self._core.put(value, name, None if lease is None else seconds(lease), replace, progress)
+        return self._described(described, owned=not name and lease is None)
+
+    def _described(self, described: Mapping[str, Any], owned: bool) -> Array:
+        signature = described["signature"]
+        return Array(self, described["id"], signature["dtype"], tuple(signature["shape"]), described["name"], owned)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The arrays of this user that the daemon holds; to hold one of these keeps nothing."""
+        return [self._described(one, owned=False) for one in self._core.arrays()["arrays"]]
+
+    def free(self, array: Any) -> None:
+        """Frees an array, by itself, its name or its id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        if isinstance(array, Array):
+            array.free()
+        else:
+            self._core.free(array)
+
+    # Detached jobs: they go on without this client.
+
+    def submit_detached(self, name: str, *inputs: Any, **keywords: Any) -> str:
+        """Queues a job that outlives this client, and returns its id, for `wait`, `fetch` and the command `hotplate`.
+
+        Example:
+            >>> job_id = gpu.submit_detached("svd", a)
+        """
+        call = self._plan(name).prepare(self, inputs, keywords)
+        return self._core.submit(call.kernel, call.inputs, call.options)
+
+    def wait(self, job_id: str) -> Any:
+        """Waits for a detached job's end and fetches its result, as `run` would return it."""
+        return self._fetched(self._core.wait(job_id))
+
+    def fetch(self, job_id: str) -> Any:
+        """The result of a job that has ended."""
+        return self._fetched(self._core.fetch(job_id))
+
+    def _fetched(self, result: _core.Result) -> Any:
+        receipt = Receipt(lambda: {**result.receipt(), "client": result.timings()})
+        self._local.receipt = receipt
+        return self._plan(receipt.kernel).value(self, result, receipt, None, None)
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """A job's state, progress, error and receipt. KeyError where there is none."""
+        return self._core.job(job_id)
+
+    def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]:
+        """Jobs, newest first."""
+        return self._core.jobs(own_session, active_only)
+
+    def cancel(self, job_id: str) -> dict[str, Any]:
+        """Asks for a job's end; returns it as it is now."""
+        return self._core.cancel(job_id)
+
+    # The daemon.
+
+    @property
+    def devices(self) -> Any:
+        """The devices that kernels run on."""
+        from .telemetry import devices
+
+        return devices(self)
+
+    def telemetry(self, interval: float = 1.0) -> Iterator[Any]:
+        """Samples of all devices, one each `interval` seconds, until the loop ends.
+
+        Example:
+            >>> for sample in gpu.telemetry(): print(sample)
+        """
+        from .telemetry import watch
+
+        return watch(self, interval)
+
+    def info(self) -> dict[str, Any]:
+        """Versions, devices, limits and allocation of the daemon."""
+        return self._core.info()
+
+    @property
+    def server(self) -> str:
+        """The daemon's name."""
+        return self._core.server_name
+
+    @property
+    def session(self) -> str:
+        """This client's session: what `connect(session=…)` takes."""
+        return self._core.session
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._core.closed
+
+    def close(self) -> None:
+        """Cancels what is in flight, frees arrays that only this client knows, and lets go of the daemon."""
+        self._core.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<hotplate.Client, closed>" if self.closed else f"<hotplate.Client of {self.server}>"
+
+
+# At exit their threads must not come back to an interpreter that is gone.
+_open: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for client in list(_open):
+        client.close()
+
+
+atexit.register(_close_all)

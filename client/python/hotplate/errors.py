@@ -1,0 +1,180 @@
+"""The exceptions of this package. Each is also the built-in exception that a Python user expects.
+
+Every one has `code` (the canonical code, "INVALID_ARGUMENT"), `job_id` ("" where there is none), `violations` (a list of
+(field, what is wrong with it)) and `retry_after` (seconds, or None).
+
+Example:
+    >>> try:
+    ...     gpu.matmul(a, b)
+    ... except hp.errors.Busy as error:
+    ...     time.sleep(error.retry_after or 1)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, Optional, Sequence
+
+from .receipt import Receipt
+
+
+class Error(Exception):
+    """What all errors of the daemon and of the connection to it have in common."""
+
+    code: str = "UNKNOWN"
+    job_id: str = ""
+    violations: Sequence[tuple[str, str]] = ()
+    retry_after: Optional[float] = None
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        # KeyError would show the message's repr.
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidCall(Error, ValueError):
+    """A call that was refused: a shape, a value or a size that the kernel does not take."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class InvalidType(Error, TypeError):
+    """A call with a dtype that the kernel does not take, an unknown or a missing argument."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class NotFound(Error, KeyError):
+    """No array or job of that id or name."""
+
+    code = "NOT_FOUND"
+
+
+class UnknownKernel(NotFound):
+    """The daemon has no such kernel; the message has the nearest names."""
+
+
+class AlreadyExists(Error, ValueError):
+    """An array of that name is there already, or a request id was used for another call."""
+
+    code = "ALREADY_EXISTS"
+
+
+class ConnectionFailed(Error, ConnectionError):
+    """No daemon, nobody answers, or the connection was lost: what became of the call is not known."""
+
+    code = "UNAVAILABLE"
+
+
+class DeadlineExceeded(Error, TimeoutError):
+    """The call's deadline was over before the call was."""
+
+    code = "DEADLINE_EXCEEDED"
+
+
+class NotAllowed(Error, PermissionError):
+    """The daemon does not let this user do that, or a file of the connection can be read by others."""
+
+    code = "PERMISSION_DENIED"
+
+
+class OutOfMemory(Error, MemoryError):
+    """Memory of a device, of the daemon or of this machine is not enough."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
+class Busy(Error, RuntimeError):
+    """Refused for now: a full queue, a limit, a daemon that drains. `retry_after` says when to try again, if anything."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
+class Cancelled(Error, RuntimeError):
+    """The call was cancelled before its job began."""
+
+    code = "CANCELLED"
+
+
+class InternalError(Error, RuntimeError):
+    """A defect of the daemon, of this package, or of two versions that do not fit."""
+
+    code = "INTERNAL"
+
+
+class JobFailed(Error, RuntimeError):
+    """A job that began and did not complete.
+
+    Attributes:
+        state: "FAILED", "TIMEOUT" or "CANCELLED".
+        receipt: its Receipt, as far as the daemon has measured it, or None.
+    """
+
+    state: str = "FAILED"
+    receipt: Optional[Receipt] = None
+
+
+class JobTimeout(JobFailed, TimeoutError):
+    """The job's time limit was over, or its allocation ended."""
+
+    state = "TIMEOUT"
+
+
+class JobCancelled(JobFailed, Cancelled):
+    """The job was cancelled while it was queued or ran."""
+
+    state = "CANCELLED"
+
+
+class JobOutOfMemory(JobFailed, OutOfMemory):
+    """The job's device had not enough memory while it ran."""
+
+
+_OF_CODE = {
+    "INVALID_ARGUMENT": InvalidCall,
+    "OUT_OF_RANGE": InvalidCall,
+    "NOT_FOUND": NotFound,
+    "ALREADY_EXISTS": AlreadyExists,
+    "UNAVAILABLE": ConnectionFailed,
+    "DEADLINE_EXCEEDED": DeadlineExceeded,
+    "PERMISSION_DENIED": NotAllowed,
+    "UNAUTHENTICATED": NotAllowed,
+    "RESOURCE_EXHAUSTED": Busy,
+    "FAILED_PRECONDITION": Busy,
+    "ABORTED": Busy,
+    "CANCELLED": Cancelled,
+    "UNIMPLEMENTED": InternalError,
+    "INTERNAL": InternalError,
+    "DATA_LOSS": ConnectionFailed,
+}
+
+
+def _kind(code: str, message: str, fields: Iterable[str], end: Optional[Mapping[str, Any]]) -> type[Error]:
+    memory = code == "RESOURCE_EXHAUSTED" and ("memory" in message or " bytes" in message)
+    if end is not None:
+        if end["state"] == "TIMEOUT":
+            return JobTimeout
+        if end["state"] == "CANCELLED":
+            return JobCancelled
+        return JobOutOfMemory if memory else JobFailed
+    if code == "NOT_FOUND" and "kernel" in fields:
+        return UnknownKernel
+    return OutOfMemory if memory else _OF_CODE.get(code, InternalError)
+
+
+def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], job_id: str,
+                end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> Error:
+    """The exception for an error of the client library; called by it."""
+    kind = _kind(code, message, [field for field, _ in violations], end)
+    more = [f"\n  {field}: {text}" for field, text in violations if text not in message]
+    error = kind((message or code) + "".join(more))
+    error.code = code
+    error.violations = list(violations)
+    error.job_id = job_id
+    error.retry_after = retry_after
+    if isinstance(error, JobFailed) and end is not None:
+        error.state = end["state"]
+        receipt = (end.get("result") or {}).get("receipt")
+        error.receipt = Receipt.of(receipt) if receipt else None
+    return error

@@ -1,0 +1,68 @@
+"""The receipt of a job: what it took, where, and under which conditions."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Mapping, Optional
+
+
+class Receipt(Mapping[str, Any]):
+    """What one job took: attributes, and a mapping of the same names.
+
+    Durations are in nanoseconds on the daemon's clock (`queue_ns`, `kernel_ns`, `host_to_device_ns`, `total_ns`, …), the
+    client's own part in `client` (seconds and bytes on this machine's clock). What could not be measured is None, never 0.
+
+    Example:
+        >>> c = gpu.matmul(a, b)
+        >>> gpu.last_receipt.kernel_ns / 1e6, gpu.last_receipt["device_name"]
+    """
+
+    __slots__ = ("_make", "_fields")
+
+    def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
+        # Read when somebody asks: a call does not pay for a receipt that nobody reads.
+        self._make: Optional[Callable[[], dict[str, Any]]] = make
+        self._fields: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Receipt:
+        """One whose fields are known."""
+        return cls(lambda: fields)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All of it, as a dict."""
+        if self._make is not None:
+            self._fields = self._make()
+            self._make = None
+        return self._fields
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.fields[name]
+        except KeyError:
+            raise AttributeError(f"a receipt has no {name}; it has {', '.join(self.fields)}") from None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.fields]
+
+    def __repr__(self) -> str:
+        fields = self.fields
+        kernel = "" if fields.get("kernel_ns") is None else f", kernel {fields['kernel_ns'] / 1e6:.3f} ms"
+        return (f"<Receipt of job {fields['job_id']}: {fields['kernel']} on {fields['device']}{kernel}, "
+                f"total {fields['total_ns'] / 1e6:.3f} ms>")
+
+    def _repr_html_(self) -> str:
+        from .html import receipt_table
+
+        return receipt_table(self)

@@ -1,0 +1,49 @@
+// NumPy's arrays and the library's, through the buffer protocol: one binary for all versions of NumPy.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "client/lib/client.h"
+
+namespace hotplate::python {
+
+// Python's buffers that a call refers to, held until it is over. Made and destroyed with the GIL.
+class HeldBuffers {
+ public:
+  HeldBuffers() = default;
+  ~HeldBuffers() { Release(); }
+  HeldBuffers(const HeldBuffers&) = delete;
+  HeldBuffers& operator=(const HeldBuffers&) = delete;
+
+  // TypeError, ValueError: not an array in C order with a dtype that the protocol has.
+  client::ArrayView View(pybind11::handle array);
+  // Of an array that may be written to.
+  std::span<std::byte> Writable(pybind11::handle array);
+  // A dict of names and arrays, ArrayRefs and PathRefs.
+  std::map<std::string, client::Input> Inputs(const pybind11::dict& inputs);
+  void Release();
+
+ private:
+  std::deque<Py_buffer> buffers_;
+};
+
+// Memory of the library's, as an object with the buffer protocol, for NumPy to build an array over.
+struct OwnedMemory {
+  std::shared_ptr<HostBuffer> buffer;
+};
+
+// A NumPy array over memory of the library's: no copy. TypeError for a dtype that NumPy has not.
+pybind11::object ToNumpy(const Signature& signature, const std::shared_ptr<HostBuffer>& buffer);
+
+// (dtype's name, shape)
+pybind11::tuple ToTuple(const Signature& signature);
+
+void BindArrays(pybind11::module_& module);
+
+}  // namespace hotplate::python

@@ -1,0 +1,434 @@
+#include "client/python/src/client.h"
+
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "client/python/src/interrupt.h"
+#include "client/python/src/message.h"
+#include "client/python/src/raise.h"
+
+namespace hotplate::python {
+
+namespace py = pybind11;
+
+namespace {
+
+double Seconds(client::nanoseconds span) { return std::chrono::duration<double>(span).count(); }
+
+client::Cancellation OrNew(const client::Cancellation* cancellation) {
+  return cancellation == nullptr ? client::Cancellation() : *cancellation;
+}
+
+// A call that can be cancelled, without the GIL. An exception of a callback, then one of a signal's handler, goes
+// before the error that it led to.
+template <typename Call>
+auto Cancellable(const client::Cancellation& cancellation, const Callbacks* callbacks, const Call& call) {
+  const CancelOnInterrupt interrupt(cancellation);
+  auto result = [&] {
+    const py::gil_scoped_release released;
+    return call();
+  }();
+  if (callbacks != nullptr) callbacks->Check();
+  if (!result.ok()) interrupt.Check();
+  return result;
+}
+
+// One that is over soon in any case.
+template <typename Call>
+auto Released(const Call& call) {
+  const py::gil_scoped_release released;
+  return call();
+}
+
+// Everything of a call that is in flight. Its Python objects go with the GIL, whoever lets go of it last.
+struct AsyncCall {
+  HeldBuffers held;
+  client::Cancellation cancellation;
+  std::shared_ptr<Callbacks> callbacks;
+  py::object done;
+
+  void Finish(absl::StatusOr<client::JobResult> result) {
+    const py::gil_scoped_acquire gil;
+    held.Release();
+    const py::object call = std::exchange(done, py::object());
+    try {
+      if (callbacks->raised()) {
+        call(py::none(), callbacks->Exception());
+      } else if (!result.ok()) {
+        call(py::none(), ToException(result.status()));
+      } else {
+        call(std::make_unique<Result>(*std::move(result)), py::none());
+      }
+    } catch (py::error_already_set& error) {
+      // Nobody is there to be told.
+      error.discard_as_unraisable("the end of a call of hotplate");
+    }
+  }
+};
+
+// The process in which gRPC was first used: it does not survive a fork.
+pid_t ProcessOfFirstClient() {
+  static const pid_t process = getpid();
+  return process;
+}
+
+constexpr char kForked[] =
+    "hotplate was in use before this process was forked from another, which it cannot be after it: connect in the "
+    "child "
+    "only, or start processes with multiprocessing's 'spawn' or 'forkserver'";
+
+}  // namespace
+
+py::object Result::Take(const std::string& output) {
+  const auto found = result_.outputs.find(output);
+  if (found == result_.outputs.end()) throw py::key_error("job " + result_.job_id + " has no output " + output);
+  client::OutputArray& array = found->second;
+  if (!array.id.empty()) return py::make_tuple(array.id) + ToTuple(array.signature);
+  if (!array.buffer) return py::none();
+  return ToNumpy(array.signature, std::exchange(array.buffer, nullptr));
+}
+
+py::list Result::Outputs() const {
+  py::list names;
+  for (const auto& [name, array] : result_.outputs) names.append(name);
+  return names;
+}
+
+py::dict Result::Receipt() const { return ToDict(result_.receipt); }
+
+py::dict Result::Timings() const {
+  py::dict timings;
+  timings["upload_seconds"] = Seconds(result_.timings.upload);
+  timings["download_seconds"] = Seconds(result_.timings.download);
+  timings["total_seconds"] = Seconds(result_.timings.total);
+  timings["bytes_up"] = result_.timings.bytes_up;
+  timings["bytes_down"] = result_.timings.bytes_down;
+  return timings;
+}
+
+PyClient::PyClient(client::Client client)
+    : client_(new client::Client(std::move(client)),
+              [](client::Client* last) {
+                // It waits for threads that may be about to take the GIL.
+                const py::gil_scoped_release released;
+                delete last;
+              }),
+      releaser_(std::make_unique<Releaser>(*client_)),
+      process_(getpid()) {}
+
+PyClient::~PyClient() {
+  if (!forked()) {
+    Close();
+    return;
+  }
+  // Their threads are the parent's: waiting for them would be for ever.
+  new std::shared_ptr<client::Client>(std::move(client_));
+  releaser_.release();
+}
+
+bool PyClient::forked() const { return getpid() != process_; }
+
+std::shared_ptr<client::Client> PyClient::Get() const {
+  if (forked()) throw std::runtime_error(kForked);
+  if (!client_) throw std::runtime_error("this client is closed: connect again");
+  return client_;
+}
+
+void PyClient::Close() {
+  if (!client_ || forked()) return;
+  const std::shared_ptr<client::Client> last = std::exchange(client_, nullptr);
+  const py::gil_scoped_release released;
+  releaser_.reset();
+}
+
+std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict& inputs, const Options& options,
+                                      const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  HeldBuffers held;
+  const auto callbacks = std::make_shared<Callbacks>(stop);
+  const auto converted = held.Inputs(inputs);
+  const client::JobOptions job = ToJobOptions(options, held, callbacks);
+  return std::make_unique<Result>(
+      OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Run(kernel, converted, job, &stop); })));
+}
+
+void PyClient::RunAsync(const std::string& kernel, const py::dict& inputs, const Options& options,
+                        const client::Cancellation* cancellation, const py::object& done) const {
+  const auto client = Get();
+  const auto call = std::make_shared<AsyncCall>();
+  call->cancellation = OrNew(cancellation);
+  call->callbacks = std::make_shared<Callbacks>(call->cancellation);
+  call->done = done;
+  auto converted = call->held.Inputs(inputs);
+  client::JobOptions job = ToJobOptions(options, call->held, call->callbacks);
+  const py::gil_scoped_release released;
+  client->RunAsync(
+      kernel, std::move(converted), std::move(job),
+      [call](absl::StatusOr<client::JobResult> result) { call->Finish(std::move(result)); }, &call->cancellation);
+}
+
+std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, const Options& options,
+                             const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  HeldBuffers held;
+  const auto callbacks = std::make_shared<Callbacks>(stop);
+  const auto converted = held.Inputs(inputs);
+  const client::JobOptions job = ToJobOptions(options, held, callbacks);
+  return OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Submit(kernel, converted, job, &stop); }));
+}
+
+py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, const Options& options) const {
+  const auto client = Get();
+  HeldBuffers held;
+  const auto converted = held.Inputs(inputs);
+  const client::JobOptions job = ToJobOptions(options, held, std::make_shared<Callbacks>(client::Cancellation()));
+  return ToDict(OrRaise(Released([&] { return client->Check(kernel, converted, job); })));
+}
+
+py::dict PyClient::Put(const py::object& array, const std::string& name, std::optional<double> lease, bool replace,
+                       const py::object& on_upload, const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  HeldBuffers held;
+  const auto callbacks = std::make_shared<Callbacks>(stop);
+  const client::ArrayView view = held.View(array);
+  const auto duration = ToDuration(lease);
+  const auto progress = ToProgress(on_upload, callbacks);
+  return ToDict(OrRaise(
+      Cancellable(stop, callbacks.get(), [&] { return client->Put(view, name, duration, replace, progress, &stop); })));
+}
+
+py::object PyClient::GetArray(const std::string& id, const py::object& on_download,
+                              const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  const auto callbacks = std::make_shared<Callbacks>(stop);
+  const auto progress = ToProgress(on_download, callbacks);
+  const client::OutputArray array =
+      OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Get(id, progress, &stop); }));
+  return ToNumpy(array.signature, array.buffer);
+}
+
+void PyClient::GetInto(const std::string& id, const py::object& destination, std::optional<std::uint64_t> offset,
+                       const py::object& on_download, const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  HeldBuffers held;
+  const auto callbacks = std::make_shared<Callbacks>(stop);
+  const std::span<std::byte> bytes = held.Writable(destination);
+  const auto progress = ToProgress(on_download, callbacks);
+  RaiseUnlessOk(Cancellable(stop, callbacks.get(), [&] {
+    return offset ? client->GetRange(id, *offset, bytes, progress, &stop) : client->GetInto(id, bytes, progress, &stop);
+  }));
+}
+
+std::unique_ptr<Result> PyClient::Wait(const std::string& job_id, const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  return std::make_unique<Result>(OrRaise(Cancellable(stop, nullptr, [&] { return client->Wait(job_id, &stop); })));
+}
+
+std::unique_ptr<Result> PyClient::Fetch(const std::string& job_id, const py::object& on_download,
+                                        const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  const auto callbacks = std::make_shared<Callbacks>(stop);
+  const auto progress = ToProgress(on_download, callbacks);
+  return std::make_unique<Result>(
+      OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Fetch(job_id, progress, &stop); })));
+}
+
+py::dict PyClient::Watch(const std::string& job_id, const py::object& on_update,
+                         const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  Callbacks callbacks(stop);
+  const auto tell = [&](const v1::JobUpdate& update) {
+    if (!on_update.is_none()) callbacks.Call([&] { on_update(ToDict(update)); });
+  };
+  return ToDict(OrRaise(Cancellable(stop, &callbacks, [&] { return client->Watch(job_id, tell, &stop); })));
+}
+
+void PyClient::WatchTelemetry(double interval, const py::object& on_sample,
+                              const client::Cancellation* cancellation) const {
+  const auto client = Get();
+  const client::Cancellation stop = OrNew(cancellation);
+  const client::nanoseconds between = *ToDuration(interval);
+  Callbacks callbacks(stop);
+  const auto tell = [&](const v1::TelemetrySample& sample) {
+    bool more = false;
+    callbacks.Call([&] {
+      const int truth = PyObject_IsTrue(on_sample(ToDict(sample)).ptr());
+      if (truth < 0) throw py::error_already_set();
+      more = truth != 0;
+    });
+    return more;
+  };
+  RaiseUnlessOk(Cancellable(stop, &callbacks, [&] { return client->WatchTelemetry(between, tell, &stop); }));
+}
+
+namespace {
+
+std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std::string directory, std::string session,
+                                  bool contact, double deadline, double connect_timeout, int retries, double reconnect,
+                                  const py::object& on_connection) {
+  if (getpid() != ProcessOfFirstClient()) throw std::runtime_error(kForked);
+  client::ConnectOptions options{.server = std::move(server),
+                                 .endpoint = std::move(endpoint),
+                                 .directory = std::move(directory),
+                                 .session = std::move(session),
+                                 .contact = contact,
+                                 .deadline = *ToDuration(deadline),
+                                 .connect_timeout = *ToDuration(connect_timeout),
+                                 .retries = retries,
+                                 .reconnect = *ToDuration(reconnect)};
+  if (const std::shared_ptr<py::object> kept = Keep(on_connection)) {
+    options.on_connection = [kept](const absl::Status& status) {
+      const py::gil_scoped_acquire gil;
+      try {
+        (*kept)(status.ok() ? py::none() : ToException(status));
+      } catch (py::error_already_set& error) {
+        error.discard_as_unraisable("on_connection of a client of hotplate");
+      }
+    };
+  }
+  return std::make_unique<PyClient>(OrRaise(Released([&] { return client::Client::Connect(options); })));
+}
+
+template <typename Message>
+py::list ToList(const std::vector<Message>& messages) {
+  py::list list;
+  for (const Message& message : messages) list.append(ToDict(message));
+  return list;
+}
+
+}  // namespace
+
+void BindClient(py::module_& module) {
+  using client::Cancellation;
+  py::class_<Cancellation>(module, "Cancellation", "Stops a call from another thread: its job is cancelled.")
+      .def(py::init<>())
+      .def("cancel", &Cancellation::Cancel, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("cancelled", &Cancellation::cancelled);
+
+  py::class_<Result>(module, "Result", "What came back from a job.")
+      .def_property_readonly("job_id", &Result::job_id)
+      .def("outputs", &Result::Outputs)
+      .def("take", &Result::Take, py::arg("output"))
+      .def("receipt", &Result::Receipt)
+      .def("timings", &Result::Timings);
+
+  const auto none = py::none();
+  py::class_<PyClient>(module, "Client", "A connection to a daemon.")
+      .def("run", &PyClient::Run, py::arg("kernel"), py::arg("inputs"), py::arg("options"),
+           py::arg("cancellation") = none)
+      .def("run_async", &PyClient::RunAsync, py::arg("kernel"), py::arg("inputs"), py::arg("options"),
+           py::arg("cancellation"), py::arg("done"))
+      .def("submit", &PyClient::Submit, py::arg("kernel"), py::arg("inputs"), py::arg("options"),
+           py::arg("cancellation") = none)
+      .def("check", &PyClient::Check, py::arg("kernel"), py::arg("inputs"), py::arg("options"))
+      .def("put", &PyClient::Put, py::arg("array"), py::arg("name") = "", py::arg("lease") = none,
+           py::arg("replace") = false, py::arg("on_upload") = none, py::arg("cancellation") = none)
+      .def("get", &PyClient::GetArray, py::arg("id"), py::arg("on_download") = none, py::arg("cancellation") = none)
+      .def("get_into", &PyClient::GetInto, py::arg("id"), py::arg("destination"), py::arg("offset") = none,
+           py::arg("on_download") = none, py::arg("cancellation") = none)
+      .def("wait", &PyClient::Wait, py::arg("job_id"), py::arg("cancellation") = none)
+      .def("fetch", &PyClient::Fetch, py::arg("job_id"), py::arg("on_download") = none, py::arg("cancellation") = none)
+      .def("watch", &PyClient::Watch, py::arg("job_id"), py::arg("on_update") = none, py::arg("cancellation") = none)
+      .def("watch_telemetry", &PyClient::WatchTelemetry, py::arg("interval"), py::arg("on_sample"),
+           py::arg("cancellation") = none)
+      .def("own", &PyClient::Own, py::arg("id"))
+      .def("disown", &PyClient::Disown, py::arg("id"))
+      .def("release_later", &PyClient::ReleaseLater, py::arg("id"))
+      .def("close", &PyClient::Close)
+      .def_property_readonly("closed", &PyClient::closed)
+      .def_property_readonly("session", [](const PyClient& self) { return self.Get()->session(); })
+      .def_property_readonly("server_name", [](const PyClient& self) { return self.Get()->server_name(); })
+      .def("kernels",
+           [](const PyClient& self) {
+             const auto client = self.Get();
+             return ToList(OrRaise(Released([&] { return client->Kernels(); })));
+           })
+      .def(
+          "describe",
+          [](const PyClient& self, const std::string& kernel) {
+            const auto client = self.Get();
+            return ToDict(OrRaise(Released([&] { return client->Describe(kernel); })));
+          },
+          py::arg("kernel"))
+      .def("info",
+           [](const PyClient& self) {
+             const auto client = self.Get();
+             return ToDict(OrRaise(Released([&] { return client->Info(); })));
+           })
+      .def(
+          "telemetry",
+          [](const PyClient& self, std::uint32_t history) {
+            const auto client = self.Get();
+            return ToDict(OrRaise(Released([&] { return client->Telemetry(history); })));
+          },
+          py::arg("history") = 1)
+      .def(
+          "describe_array",
+          [](const PyClient& self, const std::string& id) {
+            const auto client = self.Get();
+            return ToDict(OrRaise(Released([&] { return client->DescribeArray(id); })));
+          },
+          py::arg("id"))
+      .def("arrays",
+           [](const PyClient& self) {
+             const auto client = self.Get();
+             return ToDict(OrRaise(Released([&] { return client->Arrays(); })));
+           })
+      .def(
+          "free",
+          [](const PyClient& self, const std::string& id) {
+            const auto client = self.Get();
+            RaiseUnlessOk(Released([&] { return client->Free(id); }));
+          },
+          py::arg("id"))
+      .def(
+          "renew",
+          [](const PyClient& self, const std::string& id, double lease) {
+            const auto client = self.Get();
+            const client::nanoseconds duration = *ToDuration(lease);
+            return ToDict(OrRaise(Released([&] { return client->Renew(id, duration); })));
+          },
+          py::arg("id"), py::arg("lease"))
+      .def(
+          "job",
+          [](const PyClient& self, const std::string& job_id) {
+            const auto client = self.Get();
+            return ToDict(OrRaise(Released([&] { return client->Job(job_id); })));
+          },
+          py::arg("job_id"))
+      .def(
+          "jobs",
+          [](const PyClient& self, bool own_session, bool active_only) {
+            const auto client = self.Get();
+            v1::ListJobsRequest request;
+            request.set_own_session(own_session);
+            request.set_active_only(active_only);
+            return ToList(OrRaise(Released([&] { return client->Jobs(request); })));
+          },
+          py::arg("own_session") = false, py::arg("active_only") = false)
+      .def(
+          "cancel",
+          [](const PyClient& self, const std::string& job_id) {
+            const auto client = self.Get();
+            return ToDict(OrRaise(Released([&] { return client->Cancel(job_id); })));
+          },
+          py::arg("job_id"));
+
+  module.def("connect", &Connect, py::arg("server") = "", py::arg("endpoint") = "", py::arg("directory") = "",
+             py::arg("session") = "", py::arg("contact") = true, py::arg("deadline") = 30.0,
+             py::arg("connect_timeout") = 5.0, py::arg("retries") = 3, py::arg("reconnect") = 120.0,
+             py::arg("on_connection") = none);
+}
+
+}  // namespace hotplate::python

@@ -1,0 +1,95 @@
+// _core.Client: the library's client for Python. Every call lets go of the GIL while it waits or copies.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "client/lib/client.h"
+#include "client/python/src/options.h"
+#include "client/python/src/releaser.h"
+
+namespace hotplate::python {
+
+// What came back from a job. Its arrays are taken once, so that a receipt keeps no memory of theirs.
+class Result {
+ public:
+  explicit Result(client::JobResult result) : result_(std::move(result)) {}
+
+  const std::string& job_id() const { return result_.job_id; }
+  // A NumPy array; (id, dtype, shape) of one that stays on the daemon; None of one with a destination.
+  pybind11::object Take(const std::string& output);
+  pybind11::list Outputs() const;
+  pybind11::dict Receipt() const;
+  // The client's own part: seconds and bytes.
+  pybind11::dict Timings() const;
+
+ private:
+  client::JobResult result_;
+};
+
+class PyClient {
+ public:
+  explicit PyClient(client::Client client);
+  ~PyClient();
+  PyClient(const PyClient&) = delete;
+  PyClient& operator=(const PyClient&) = delete;
+
+  // The client, for one call; let go of with the GIL. RuntimeError: closed, or of the process that this one was forked
+  // from.
+  std::shared_ptr<client::Client> Get() const;
+  // Frees what ReleaseLater was told of, ends what is in flight. Again: nothing.
+  void Close();
+  bool closed() const { return !client_; }
+  bool forked() const;
+
+  std::unique_ptr<Result> Run(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
+                              const client::Cancellation* cancellation) const;
+  void RunAsync(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
+                const client::Cancellation* cancellation, const pybind11::object& done) const;
+  std::string Submit(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
+                     const client::Cancellation* cancellation) const;
+  pybind11::dict Check(const std::string& kernel, const pybind11::dict& inputs, const Options& options) const;
+
+  pybind11::dict Put(const pybind11::object& array, const std::string& name, std::optional<double> lease, bool replace,
+                     const pybind11::object& on_upload, const client::Cancellation* cancellation) const;
+  pybind11::object GetArray(const std::string& id, const pybind11::object& on_download,
+                            const client::Cancellation* cancellation) const;
+  // Into an array of the caller's: the whole one, or with an offset in bytes as much as the destination has.
+  void GetInto(const std::string& id, const pybind11::object& destination, std::optional<std::uint64_t> offset,
+               const pybind11::object& on_download, const client::Cancellation* cancellation) const;
+
+  std::unique_ptr<Result> Wait(const std::string& job_id, const client::Cancellation* cancellation) const;
+  std::unique_ptr<Result> Fetch(const std::string& job_id, const pybind11::object& on_download,
+                                const client::Cancellation* cancellation) const;
+  pybind11::dict Watch(const std::string& job_id, const pybind11::object& on_update,
+                       const client::Cancellation* cancellation) const;
+  void WatchTelemetry(double interval, const pybind11::object& on_sample,
+                      const client::Cancellation* cancellation) const;
+
+  // An array of which somebody here holds the only handle: freed when it is released, or the client closed.
+  void Own(const std::string& id) const {
+    if (Get()) releaser_->Own(id);
+  }
+  void Disown(const std::string& id) const {
+    if (Get()) releaser_->Disown(id);
+  }
+  // Does not wait: a thread frees it.
+  void ReleaseLater(const std::string& id) const {
+    if (!forked() && releaser_) releaser_->Release(id);
+  }
+
+ private:
+  std::shared_ptr<client::Client> client_;
+  std::unique_ptr<Releaser> releaser_;
+  const pid_t process_;
+};
+
+void BindClient(pybind11::module_& module);
+
+}  // namespace hotplate::python

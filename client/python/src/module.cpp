@@ -1,0 +1,13 @@
+// hotplate._core: the client library for Python. What it is made of, for those who call it, is in hotplate/_core.pyi.
+#include <pybind11/pybind11.h>
+
+#include "client/python/src/arrays.h"
+#include "client/python/src/client.h"
+#include "client/python/src/options.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The client library of Hotplate: what the package hotplate is made over.";
+  hotplate::python::BindArrays(module);
+  hotplate::python::BindOptions(module);
+  hotplate::python::BindClient(module);
+}

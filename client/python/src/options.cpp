@@ -1,0 +1,119 @@
+#include "client/python/src/options.h"
+
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <utility>
+
+#include "client/python/src/message.h"
+
+namespace hotplate::python {
+
+namespace py = pybind11;
+
+namespace {
+
+client::ParamValue ToParam(const std::string& name, py::handle value) {
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (py::isinstance<py::int_>(value)) {
+    const long long number = PyLong_AsLongLong(value.ptr());
+    if (number == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return static_cast<std::int64_t>(number);
+  }
+  if (py::isinstance<py::float_>(value)) return value.cast<double>();
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  throw py::type_error("parameter " + name + " is a " + std::string(Py_TYPE(value.ptr())->tp_name) +
+                       "; parameters are int, float, bool or str");
+}
+
+v1::Precision ToPrecision(const std::string& name) {
+  if (name.empty() || name == "default") return v1::PRECISION_UNSPECIFIED;
+  if (name == "tf32") return v1::PRECISION_TF32;
+  if (name == "bf16") return v1::PRECISION_BF16;
+  if (name == "f16") return v1::PRECISION_F16;
+  throw py::value_error("precision is '" + name + "'; there are 'default', 'tf32', 'bf16' and 'f16'");
+}
+
+}  // namespace
+
+std::optional<client::nanoseconds> ToDuration(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  // A century is longer than any wait, and keeps the sum in range.
+  constexpr double kLongest = 3.2e9;
+  if (!(*seconds >= 0))
+    throw py::value_error("a duration is " + std::to_string(*seconds) + " seconds; it must not be negative");
+  return client::nanoseconds(static_cast<std::int64_t>(std::ceil(std::min(*seconds, kLongest) * 1e9)));
+}
+
+Callbacks::~Callbacks() {
+  if (!raised_) return;
+  const py::gil_scoped_acquire gil;
+  raised_.reset();
+}
+
+std::shared_ptr<py::object> Keep(const py::object& callable) {
+  if (callable.is_none()) return nullptr;
+  return {new py::object(callable), [](py::object* object) {
+            const py::gil_scoped_acquire gil;
+            delete object;
+          }};
+}
+
+std::function<void(std::uint64_t, std::uint64_t)> ToProgress(const py::object& callable,
+                                                             const std::shared_ptr<Callbacks>& callbacks) {
+  const std::shared_ptr<py::object> kept = Keep(callable);
+  if (!kept) return nullptr;
+  return [kept, callbacks](std::uint64_t done, std::uint64_t total) { callbacks->Call([&] { (*kept)(done, total); }); };
+}
+
+client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
+                                const std::shared_ptr<Callbacks>& callbacks) {
+  client::JobOptions job;
+  for (const auto& [key, value] : options.params) {
+    std::string name = key.cast<std::string>();
+    client::ParamValue converted = ToParam(name, value);
+    job.params.emplace(std::move(name), std::move(converted));
+  }
+  for (const auto& [key, value] : options.keep) {
+    const auto [name, lease] = value.cast<std::pair<std::string, std::optional<double>>>();
+    job.keep[key.cast<std::string>()] = {name, ToDuration(lease)};
+  }
+  for (const auto& [key, value] : options.out) job.destinations[key.cast<std::string>()] = held.Writable(value);
+  job.device = options.device;
+  job.precision = ToPrecision(options.precision);
+  job.priority = options.priority;
+  job.time_limit = ToDuration(options.time_limit);
+  job.deadline = ToDuration(options.deadline);
+  job.request_id = options.request_id;
+  job.leave_result = options.leave_result;
+  job.detach_on_disconnect = options.detach;
+  if (const std::shared_ptr<py::object> kept = Keep(options.on_update)) {
+    job.on_update = [kept, callbacks](const v1::JobUpdate& update) {
+      callbacks->Call([&] { (*kept)(ToDict(update)); });
+    };
+  }
+  job.on_upload = ToProgress(options.on_upload, callbacks);
+  job.on_download = ToProgress(options.on_download, callbacks);
+  return job;
+}
+
+void BindOptions(py::module_& module) {
+  py::class_<Options>(module, "Options", "What a call says beside its kernel and inputs.")
+      .def(py::init<>())
+      .def_readwrite("params", &Options::params)
+      .def_readwrite("keep", &Options::keep)
+      .def_readwrite("out", &Options::out)
+      .def_readwrite("device", &Options::device)
+      .def_readwrite("precision", &Options::precision)
+      .def_readwrite("request_id", &Options::request_id)
+      .def_readwrite("priority", &Options::priority)
+      .def_readwrite("time_limit", &Options::time_limit)
+      .def_readwrite("deadline", &Options::deadline)
+      .def_readwrite("leave_result", &Options::leave_result)
+      .def_readwrite("detach", &Options::detach)
+      .def_readwrite("on_update", &Options::on_update)
+      .def_readwrite("on_upload", &Options::on_upload)
+      .def_readwrite("on_download", &Options::on_download);
+}
+
+}  // namespace hotplate::python

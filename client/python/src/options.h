@@ -1,0 +1,76 @@
+// What a call from Python says beside its kernel and inputs.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/lib/client.h"
+#include "client/python/src/arrays.h"
+
+namespace hotplate::python {
+
+std::optional<client::nanoseconds> ToDuration(std::optional<double> seconds);
+
+// _core.Options. Callbacks get dicts (on_update) or bytes done and bytes in all (on_upload, on_download).
+struct Options {
+  pybind11::dict params;
+  // Output -> (array's name, lease in seconds or None): left on the daemon.
+  pybind11::dict keep;
+  // Output -> array: where it is to land.
+  pybind11::dict out;
+  std::string device, precision, request_id;
+  int priority = 0;
+  std::optional<double> time_limit, deadline;
+  bool leave_result = false, detach = false;
+  pybind11::object on_update = pybind11::none(), on_upload = pybind11::none(), on_download = pybind11::none();
+};
+
+// Python's callables of one call: called with the GIL; what one raises is kept, and cancels the call.
+class Callbacks {
+ public:
+  explicit Callbacks(client::Cancellation cancellation) : cancellation_(std::move(cancellation)) {}
+  ~Callbacks();
+  Callbacks(const Callbacks&) = delete;
+  Callbacks& operator=(const Callbacks&) = delete;
+
+  // Takes the GIL itself, also for making what the callable gets.
+  template <typename Function>
+  void Call(const Function& call) {
+    const pybind11::gil_scoped_acquire gil;
+    if (raised_) return;
+    try {
+      call();
+    } catch (pybind11::error_already_set& error) {
+      raised_.emplace(error);
+      cancellation_.Cancel();
+    }
+  }
+
+  // With the GIL: throws what was raised.
+  void Check() const {
+    if (raised_) throw pybind11::error_already_set(*raised_);
+  }
+  bool raised() const { return raised_.has_value(); }
+  // The exception itself; with the GIL.
+  pybind11::object Exception() const { return raised_->value(); }
+
+ private:
+  client::Cancellation cancellation_;
+  std::optional<pybind11::error_already_set> raised_;
+};
+
+// A callable for the library to keep and to drop on any thread; null for None.
+std::shared_ptr<pybind11::object> Keep(const pybind11::object& callable);
+
+// `callbacks` lives at least as long as the call.
+client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held, const std::shared_ptr<Callbacks>& callbacks);
+// For transfers: null for None.
+std::function<void(std::uint64_t, std::uint64_t)> ToProgress(const pybind11::object& callable,
+                                                             const std::shared_ptr<Callbacks>& callbacks);
+
+void BindOptions(pybind11::module_& module);
+
+}  // namespace hotplate::python

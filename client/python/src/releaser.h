@@ -1,0 +1,42 @@
+// Frees arrays that nobody in this process refers to any more, on a thread of its own: what drops the last reference
+// must not wait for a daemon.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "client/lib/client.h"
+
+namespace hotplate::python {
+
+class Releaser {
+ public:
+  explicit Releaser(client::Client client) : client_(std::move(client)) {}
+  // Frees what is still owned, up to the first error: the rest goes with the session.
+  ~Releaser();
+  Releaser(const Releaser&) = delete;
+  Releaser& operator=(const Releaser&) = delete;
+
+  void Own(const std::string& id);
+  void Disown(const std::string& id);
+  // Nothing where it is not owned.
+  void Release(const std::string& id);
+
+ private:
+  void Work();
+
+  client::Client client_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::condition_variable wake_;
+  std::set<std::string> owned_;
+  std::deque<std::string> to_free_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hotplate::python
