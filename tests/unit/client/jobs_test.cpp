@@ -294,6 +294,58 @@ TEST_F(JobsTest, TheEndOfAJobThatNothingWasToldOfHasItsId) {
   EXPECT_TRUE(JobIdOf(status).starts_with('j')) << JobIdOf(status);
 }
 
+TEST_F(JobsTest, WhatRunsAsynchronouslyCanBeCancelled) {
+  const auto run = [&](const std::string& kernel, const std::map<std::string, Input>& inputs,
+                       const Cancellation& cancellation) {
+    auto promise = std::make_shared<std::promise<absl::StatusOr<JobResult>>>();
+    client_->RunAsync(
+        kernel, inputs, {}, [promise](absl::StatusOr<JobResult> result) { promise->set_value(std::move(result)); },
+        &cancellation);
+    return promise->get_future();
+  };
+  Cancellation small, large, both, unused;
+  auto small_job = run("hold", Small(), small);
+  auto large_job = run("hold", Large(), large);
+  auto one = run("hold", Small(), both), other = run("hold", Small(), both);
+  auto kept = client_->RunAsync("hold", Small());
+  ASSERT_TRUE(Eventually([&] { return daemon_.running().size() == 5; }));
+  for (Cancellation* cancellation : {&small, &large, &both}) cancellation->Cancel();
+  for (auto* job : {&small_job, &large_job, &one, &other}) {
+    const absl::Status status = job->get().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+    EXPECT_TRUE(EndOf(status).has_value()) << "the daemon's own word: " << status;
+  }
+  EXPECT_TRUE(Eventually([&] { return daemon_.array_count() == 0; })) << "what was uploaded is freed";
+  EXPECT_EQ(run("echo", Small(), both).get().status().code(), absl::StatusCode::kCancelled)
+      << "a cancellation that has been used starts nothing";
+  EXPECT_EQ(run("echo", Large(), both).get().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(daemon_.jobs_started, 5);
+  ExpectSmall(run("echo", Small(), unused).get());
+  // Too late, and after the client has gone: nobody minds.
+  client_ = absl::CancelledError("gone");
+  unused.Cancel();
+  EXPECT_EQ(kept.get().status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(JobsTest, CancelsAndEndsMayCrossEachOther) {
+  std::vector<std::future<void>> ends;
+  std::vector<Cancellation> cancellations(200);
+  std::thread canceller([&] {
+    for (Cancellation& cancellation : cancellations) cancellation.Cancel();
+  });
+  for (Cancellation& cancellation : cancellations) {
+    auto promise = std::make_shared<std::promise<void>>();
+    ends.push_back(promise->get_future());
+    const auto done = [promise](const absl::StatusOr<JobResult>& result) {
+      EXPECT_TRUE(result.ok() || absl::IsCancelled(result.status())) << result.status();
+      promise->set_value();
+    };
+    client_->RunAsync("echo", Small(), {}, done, &cancellation);
+  }
+  canceller.join();
+  for (auto& end : ends) end.wait();
+}
+
 TEST_F(JobsTest, ExecuteCanBeCancelled) {
   Cancellation cancellation;
   std::thread canceller([&] {
