@@ -53,7 +53,7 @@ inline double InBounds(long double error, long double bound) {
   return bound == 0 ? (error == 0 ? 0 : 2) : static_cast<double>(error / bound);
 }
 
-inline std::function<std::string()> Describe(std::string what, std::size_t matrix, std::size_t i, std::size_t j,
+inline std::function<std::string()> Describe(const std::string& what, std::size_t matrix, std::size_t i, std::size_t j,
                                              long double error, long double bound) {
   return [=] {
     char text[160];
@@ -94,11 +94,9 @@ class SumOfProducts {
 // A call with one input, a: matrices of random elements between -1 and 1, then changed by change(elements, n), n being
 // their columns. Floats.
 template <typename Change>
-Case OfMatrices(const std::string& name, DType dtype, const Shape& shape, std::map<std::string, ParamValue> params,
-                const Change& change) {
-  return {.name = std::string(Name(dtype)) + "_" + name,
-          .params = std::move(params),
-          .inputs = [=](std::mt19937_64& random) {
+Case OfMatrices(const std::string& name, DType dtype, const Shape& shape,
+                const std::map<std::string, ParamValue>& params, const Change& change) {
+  return {.name = std::string(Name(dtype)) + "_" + name, .params = params, .inputs = [=](std::mt19937_64& random) {
             TestArray a({.dtype = dtype, .shape = shape});
             FillUniform(a, -1, 1, random);
             WithTypeOf<float, double>(dtype, [&](auto zero) {

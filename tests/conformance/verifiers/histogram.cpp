@@ -59,7 +59,7 @@ std::vector<Case> HistogramCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     const auto filled = [&](const std::string& name, const Shape& shape, Params params, double range,
-                            std::function<void(TestArray&)> change = {}) {
+                            const std::function<void(TestArray&)>& change = {}) {
       cases.push_back({.name = std::string(Name(dtype)) + "_" + name,
                        .params = std::move(params),
                        .inputs = [=](std::mt19937_64& random) {

@@ -87,7 +87,8 @@ std::vector<Case> PagerankCases() {
   using Params = std::map<std::string, ParamValue>;
   std::vector<Case> cases;
   for (const DType index : {DType::kInt32, DType::kInt64}) {
-    const auto add = [&](const std::string& name, Params params, std::function<Pattern(std::mt19937_64&)> pattern) {
+    const auto add = [&](const std::string& name, Params params,
+                         const std::function<Pattern(std::mt19937_64&)>& pattern) {
       cases.push_back({.name = std::string(Name(index)) + "_" + name,
                        .params = std::move(params),
                        .inputs = [=](std::mt19937_64& random) { return PatternArrays(pattern(random), index); }});

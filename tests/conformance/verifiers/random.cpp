@@ -195,14 +195,15 @@ std::vector<Case> RandomCases() {
   const std::pair<const char*, const char*> kinds[] = {{"uniform", "float32"}, {"uniform", "float64"},
                                                        {"normal", "float32"},  {"normal", "float64"},
                                                        {"integers", "int32"},  {"integers", "int64"}};
-  for (const auto& [distribution, dtype] : kinds) {
+  for (const auto& kind : kinds) {
+    const std::string distribution = kind.first, dtype = kind.second;
     const auto of = [&](const std::string& name, std::int64_t n, std::map<std::string, ParamValue> params) {
-      params.insert({{"n", n}, {"distribution", std::string(distribution)}, {"dtype", std::string(dtype)}});
-      if (std::string(distribution) == "integers") {
+      params.insert({{"n", n}, {"distribution", distribution}, {"dtype", dtype}});
+      if (distribution == "integers") {
         params.emplace("low", std::int64_t{-5});
         params.emplace("high", std::int64_t{95});
       }
-      add(std::string(distribution) + "_" + dtype + "_" + name, std::move(params));
+      add(distribution + "_" + dtype + "_" + name, std::move(params));
     };
     for (const std::int64_t n : {0, 1, 2, 3, 4, 5, 33, 1000, 4099}) {
       of("n" + std::to_string(n), n, {{"seed", std::int64_t{n}}});

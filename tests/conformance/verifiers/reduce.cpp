@@ -268,7 +268,8 @@ std::vector<Case> ReduceCases() {
           using T = decltype(zero);
           const auto elements = x.Elements<T>();
           for (std::size_t i = 0; i < 3001; ++i) {
-            elements[i] = i == 3000 ? T(0.375) : (i % 2 == 0 ? T(1) : T(-1)) * static_cast<T>(i / 2 * 1e15);
+            const std::size_t pair = i / 2;
+            elements[i] = i == 3000 ? T(0.375) : (i % 2 == 0 ? T(1) : T(-1)) * static_cast<T>(pair * 1e15);
           }
         });
         return std::map<std::string, TestArray>{{"x", std::move(x)}};

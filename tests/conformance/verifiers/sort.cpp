@@ -117,7 +117,7 @@ void VerifyRow(std::span<const T> x, std::span<const T> y, bool descending, std:
   for (const T element : x) ++counts[BitsOf(element)];
   for (const T element : y) --counts[BitsOf(element)];
   for (const auto& [bits, count] : counts) {
-    verdict.Add(count == 0 ? 0 : 2, [&] {
+    verdict.Add(count == 0 ? 0 : 2, [row, bits = bits, count = count] {
       return "row " + std::to_string(row) + ": the bits " + std::to_string(bits) + " are there " +
              std::to_string(-count) + " times too often";
     });

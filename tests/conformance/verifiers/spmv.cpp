@@ -33,8 +33,8 @@ std::vector<Case> SpmvCases() {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const DType index : {DType::kInt32, DType::kInt64}) {
       const auto add = [&](const std::string& name, std::int64_t columns,
-                           std::function<Degrees(std::mt19937_64&)> degrees,
-                           std::function<void(TestArray & data, TestArray & x)> change = {}) {
+                           const std::function<Degrees(std::mt19937_64&)>& degrees,
+                           const std::function<void(TestArray & data, TestArray & x)>& change = {}) {
         cases.push_back({.name = std::string(Name(dtype)) + "_" + std::string(Name(index)) + "_" + name,
                          .params = {},
                          .inputs = [=](std::mt19937_64& random) {

@@ -16,7 +16,8 @@ Case Decomposition(const std::string& name, DType dtype, const Shape& shape, con
   return OfMatrices(compute + "_" + name, dtype, shape, {{"compute", compute}}, [=](auto elements, std::size_t n) {
     using T = typename decltype(elements)::value_type;
     for (std::size_t at = 0; kind != Kind::kRandom && at < elements.size(); ++at) {
-      elements[at] = kind == Kind::kZero ? 0 : static_cast<T>(at / n + 2 * (at % n));
+      const std::size_t row = at / n, column = at % n;
+      elements[at] = kind == Kind::kZero ? 0 : static_cast<T>(row + 2 * column);
     }
   });
 }
