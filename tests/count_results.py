@@ -3,7 +3,7 @@
 
 usage: count_results.py RESULTS.xml ...     (what `ctest --output-junit` writes)
 
-A ctest test is a program that holds many cases: GoogleTest's and unittest's own summaries are read from its output, so
+A ctest test is a program that holds many cases: GoogleTest's, unittest's and pytest's own summaries are read from its output, so
 that a case skipped inside a program that passes is seen. Any other program counts as one case. Exits with 1 if a case
 failed, if a file cannot be read, or if no case ran at all.
 """
@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 
 GTEST = {word: re.compile(rf"^\[  {word.ljust(7)} \] (\d+) tests?[.,]", re.MULTILINE)
          for word in ("PASSED", "FAILED", "SKIPPED")}
+PYTEST = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in \d[\d.]*s", re.MULTILINE)
 UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 UNITTEST_END = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.MULTILINE)
 
@@ -27,6 +28,11 @@ def cases_in(output):
             counts[word] = int(found[-1])
     if "PASSED" in counts:
         return counts["PASSED"], counts.get("FAILED", 0), counts.get("SKIPPED", 0)
+    summary = PYTEST.findall(output)
+    if summary:
+        words = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", summary[-1])}
+        failed = sum(words.get(word, 0) for word in ("failed", "error", "errors", "xpassed"))
+        return words.get("passed", 0), failed, sum(words.get(word, 0) for word in ("skipped", "xfailed"))
     ran = UNITTEST_RAN.findall(output)
     end = UNITTEST_END.findall(output)
     if ran and end:

@@ -37,6 +37,12 @@ class CountTest(unittest.TestCase):
         python = case("\nRan 9 tests in 0.1s\n\nOK (skipped=2)\n")
         self.assertEqual(self.count(self.suite(gtest), self.suite(python)), (0, "19 passed, 0 failed, 5 skipped"))
 
+    def test_pytest_says_it_in_one_line(self):
+        quiet = case("....s\n10 passed, 1 skipped in 0.52s\n")
+        red = case("= FAILURES =\n== 1 failed, 3 passed, 2 errors in 65.10s (0:01:05) ==\n", "fail")
+        self.assertEqual(self.count(self.suite(quiet)), (0, "10 passed, 0 failed, 1 skipped"))
+        self.assertEqual(self.count(self.suite(quiet, red)), (1, "13 passed, 3 failed, 1 skipped"))
+
     def test_failures_are_counted_and_red(self):
         gtest = case("[  PASSED  ] 1 test.\n[  FAILED  ] 2 tests, listed below:\n", "fail")
         python = case("\nRan 9 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1)\n", "fail")

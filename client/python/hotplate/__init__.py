@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import errors
+from . import _core, errors
+from ._core import __version__
 from .arrays import Array
 from .client import Client, connect
 from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall,
@@ -17,12 +18,14 @@ from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineE
                      UnknownKernel)
 from .receipt import Receipt
 
-__all__ = ["AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed", "DeadlineExceeded", "Error",
+__version__ = _core.__version__
+
+__all__ = ["Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed", "DeadlineExceeded", "Error",
            "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled", "JobFailed", "JobOutOfMemory",
-           "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "UnknownKernel", "connect", "errors", "up"]
+           "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "UnknownKernel", "__version__", "connect", "errors", "up"]
 
 # Imported when first used: a script that only calls kernels does not pay for them.
-_LATER = {"Executor": "executor", "up": "allocation"}
+_LATER = {"Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "up": "allocation"}
 
 
 def __getattr__(name: str) -> Any:

@@ -186,11 +186,11 @@ def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -
     if not isinstance(out, np.ndarray):
         raise InvalidType(f"{what} is a {type(out).__name__}; it must be a numpy.ndarray")
     if out.dtype != np.dtype(dtype) or out.shape != tuple(shape):
-        raise ValueError(f"{what} is {out.dtype} {list(out.shape)}; the result is {dtype} {list(shape)}")
-    if not out.flags.c_contiguous:
-        raise ValueError(f"{what} is not C-contiguous (strides {out.strides}): take numpy.empty({out.shape}, '{dtype}')")
+        raise ValueError(f"{what} is {out.dtype} of shape {list(out.shape)}; the result is {dtype} of shape {list(shape)}")
     if not out.flags.writeable:
         raise ValueError(f"{what} cannot be written to: it is read-only")
+    if not out.flags.c_contiguous:
+        raise ValueError(f"{what} is not C-contiguous (strides {out.strides}): take numpy.empty({out.shape}, '{dtype}')")
 
 
 def _pieces(index: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -440,10 +440,7 @@ def _plain(name: str, value: Any) -> Any:
         return _core.PathRef(os.fspath(value))
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
-    array = np.asarray(value)
-    if array.dtype.hasobject or array.dtype.kind in "USVMm":
-        raise InvalidType(f"{name} is {type(value).__name__} of dtype {array.dtype}; arrays are of numbers")
-    return array
+    return np.asarray(value)
 
 
 def _output(client: Client, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray]],

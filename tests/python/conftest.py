@@ -1,0 +1,121 @@
+"""One daemon on this machine for the tests of a file, and more where a test wants its own.
+
+ctest says where the programs and the package are (HOTPLATE_BIN_DIR, PYTHONPATH); by hand those of build/release are taken:
+`/usr/bin/python3 -m pytest tests/python/test_calls.py`. Waiting is for a state, within PATIENCE seconds.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.setdefault("HOTPLATE_BIN_DIR", str(ROOT / "build/release/bin")))
+PACKAGE = BIN.parent / "python"
+PATIENCE = 60
+# What a caller's shell says about daemons is not for the tests.
+for name in [name for name in os.environ if name.startswith("HOTPLATE_") and name != "HOTPLATE_BIN_DIR"]:
+    del os.environ[name]
+if "PYTHONPATH" not in os.environ:
+    os.environ["PYTHONPATH"] = str(PACKAGE)
+    sys.path.insert(0, str(PACKAGE))
+
+
+def wait_until(condition, what, patience=PATIENCE):
+    """Polls until condition() is true, and returns what it returned."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"within {patience} s it did not happen that {what}")
+
+
+class Daemon:
+    """A hotplated on loopback with a HOTPLATE_DIR of its own."""
+
+    def __init__(self, *flags):
+        # Short: a unix socket's path is limited.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hotplate-python-"))
+        self.directory = self.folder / "hotplate"
+        log = self.folder / "log"
+        self.process = subprocess.Popen(
+            [str(BIN / "hotplated"), "--name", "local", "--device", "cpu", "--log-file", str(log), *map(str, flags)],
+            cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            wait_until(self._published, "hotplated published its record")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _published(self):
+        assert self.process.poll() is None, f"hotplated ended: {self.process.stdout.read()}"
+        return (self.directory / "servers/local.json").exists()
+
+    @property
+    def environment(self):
+        """Of a program that is to find this daemon, and the package."""
+        return os.environ | {"HOTPLATE_DIR": str(self.directory), "HOME": str(self.folder), "NO_COLOR": "1"}
+
+    def connect(self, **options):
+        import hotplate
+
+        return hotplate.connect(directory=str(self.directory), **options)
+
+    def kill(self):
+        """Ends it at once, as a node that fails does."""
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def daemon():
+    """The daemon of this file's tests."""
+    running = Daemon()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def start_daemon():
+    """start_daemon(*flags): a daemon of the test's own; see Daemon."""
+    started = []
+
+    def start(*flags):
+        started.append(Daemon(*flags))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def gpu(daemon):
+    """A client that the tests of a file share."""
+    with daemon.connect() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def environment(daemon):
+    """Of a program that is to find the package, and the daemon by itself."""
+    return daemon.environment
+
+
+@pytest.fixture(scope="module")
+def daemon_directory(daemon):
+    """The daemon's HOTPLATE_DIR."""
+    return daemon.directory
