@@ -269,7 +269,7 @@ class SuddenDeath(harness.Case):
         job_id = self.submit_long_job()
         watch = self.start("watch", job_id)
         wait = self.start("wait", job_id)
-        harness.wait_until(lambda: watch.poll() is None and wait.poll() is None, "both wait")
+        self.assertIn("RUNNING", watch.stdout.readline() + watch.stdout.readline())
         daemon.kill()
         for command in (watch, wait):
             out, err = command.communicate(timeout=harness.PATIENCE)
