@@ -43,7 +43,7 @@ ReturnToService=1
 SchedulerType=sched/backfill
 SchedulerParameters=sched_min_interval=0,bf_interval=1,batch_sched_delay=0
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters={consumables}
 GresTypes=gpu
 KillWait=5
 MinJobAge=300
@@ -122,12 +122,15 @@ def _write_slurm(lab):
                       f" Gres=gpu:{name}:{GPUS} Feature={name} State=UNKNOWN" for node, name in GPU_TYPES.items())
     (etc / "slurm.conf").write_text(SLURM.format(
         cluster=CLUSTER, login=ADDRESSES["login"], folder=folder, tracking=tracking, accounting=accounting, nodes=nodes,
-        node_names=",".join(NODES), extra=lab.extra))
+        node_names=",".join(NODES), consumables="CR_Core_Memory\nDefMemPerCPU=100" if lab.memory else "CR_Core", extra=lab.extra))
     (etc / "gres.conf").write_text("".join(
         f"NodeName={node} Name=gpu Type={name} File={folder}/dev/{node}/nvidia[0-{GPUS - 1}]\n" for node, name in GPU_TYPES.items()))
-    # Named also where there are none: Slurm would look for them.
-    limits = "ConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace=no\n" if lab.cgroups else ""
-    (etc / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n{limits}")
+    # Named also where there are none: Slurm would look for them. Without systemd it makes its groups itself.
+    version, limits = 1, ""
+    if lab.cgroups:
+        version = lab.cgroups.number
+        limits = f"IgnoreSystemd=yes\nConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace={'yes' if lab.memory else 'no'}\n"
+    (etc / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v{version}\nCgroupMountpoint=/sys/fs/cgroup\n{limits}")
     if lab.accounting:
         # slurmdbd refuses a file that others can read.
         descriptor = os.open(etc / "slurmdbd.conf", os.O_WRONLY | os.O_CREAT, 0o600)

@@ -24,6 +24,7 @@ import lab as labs
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("HOTPLATE_BIN_DIR", str(SOURCE / "build" / "release" / "bin"))
+os.environ.setdefault("HOTPLATE_ONLY_VERSION_2", str(SOURCE / "build" / "release" / "tests" / "slurm" / "only_version_2.so"))
 
 
 def _load(name, path):

@@ -12,6 +12,7 @@ import signal
 import subprocess
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
+CLONE_NEWCGROUP = 0x2000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 # The mounts come last: after them /proc is another one.
@@ -62,10 +63,12 @@ def children_in(descriptor=None):
 
 
 class Host:
-    """Needs root. `pid`: the first process of a host that somebody else keeps."""
+    """Needs root. `pid`: the first process of a host that somebody else keeps. `groups`: control groups, [(the root of all that
+    the host sees, where its processes are put)]."""
 
-    def __init__(self, name, pid=None):
+    def __init__(self, name, pid=None, groups=()):
         self.name = name
+        self.groups = groups
         self.first = None
         self.started = []
         if pid is None:
@@ -75,21 +78,30 @@ class Host:
                                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             pid = self.first.pid
         self.pid = pid
-        self.namespaces = {kind: os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in (*KINDS, "pid")}
+        self.namespaces = {kind: os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in (*KINDS, "cgroup", "pid")}
         self.process_ids = os.readlink(f"/proc/{pid}/ns/pid")
         if self.first:
             self.run("mount -t proc proc /proc && hostname " + name)
 
-    @staticmethod
-    def _leave():
+    def _join(self, which):
+        for place in self.groups:
+            (place[which] / "cgroup.procs").write_text("0")
+
+    def _leave(self):
         call(libc.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        if self.groups:
+            self._join(0)
+            call(libc.unshare, CLONE_NEWCGROUP)
+            self._join(1)
         call(libc.unshare, CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
         take_mounts_along()
 
     def start(self, words, uid=0, gid=0, cwd="/", **options):
         """subprocess.Popen on this host; its `pid` is as this machine sees it, so signals reach the command itself."""
         def enter():
+            self._join(1)
+            call(libc.setns, self.namespaces["cgroup"], CLONE_NEWCGROUP)
             for kind, flag in KINDS.items():
                 call(libc.setns, self.namespaces[kind], flag)
             if uid or gid:

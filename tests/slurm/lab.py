@@ -30,11 +30,10 @@ import tempfile
 import time
 
 import configuration
+import control_groups
 import hosts
 
 PREFIX = "hotplate-slurm-"
-CGROUPS = pathlib.Path("/sys/fs/cgroup")
-CONTROLLERS = ("freezer", "devices")
 # The daemons, on a busy machine.
 PATIENCE = 60
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "ip", "mount")
@@ -69,14 +68,16 @@ class Lab:
     enforce     and jobs of other accounts are refused
     extra       more lines for slurm.conf
     mounts      {name: folder}: what is seen as lab.folder/name on all hosts, wherever it is on the machine
+    version     of the kernel's control groups; else the first that the machine has, and `cgroups` is None where it has none
+    memory      is given to jobs as processors are, and what a job has more is taken by force
     """
 
-    def __init__(self, accounting=False, enforce=False, extra="", mounts=None):
+    def __init__(self, accounting=False, enforce=False, extra="", mounts=None, version=None, memory=False):
         self.accounting, self.enforce, self.extra, self.mounts = accounting or enforce, enforce, extra, mounts or {}
+        self.version, self.memory = version, memory
         self.hosts = {}
         self.daemons = {}
-        self.folder = self.ethernet = self.lock = None
-        self.cgroups = False
+        self.folder = self.ethernet = self.lock = self.cgroups = None
 
     # Up and down.
 
@@ -103,10 +104,10 @@ class Lab:
         self.lock = open(draft / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.folder = draft.rename(draft.with_name(draft.name[1:]))
-        self.cgroups = all(os.access(CGROUPS / name / "cgroup.procs", os.W_OK) for name in CONTROLLERS)
+        self.cgroups = control_groups.choose(self.folder.name, self.version)
         if self.cgroups:
-            for name in CONTROLLERS:
-                (CGROUPS / name / self.folder.name).mkdir()
+            control_groups.note(self.cgroups, self.folder)
+            self.cgroups.make(ADDRESSES)
         configuration.write(self)
         self._make_hosts()
         self._start_slurm()
@@ -114,14 +115,14 @@ class Lab:
     def _make_hosts(self):
         self.ethernet = hosts.Ethernet()
         binds = [(self.folder / "etc" / name, f"/etc/{name}") for name in ("passwd", "group", "hosts", "slurm")]
-        if self.cgroups:
-            binds += [(CGROUPS / name / self.folder.name, CGROUPS / name) for name in CONTROLLERS]
         for name, source in self.mounts.items():
             (self.folder / name).mkdir()
             binds.append((pathlib.Path(source).resolve(), self.folder / name))
         for name, address in ADDRESSES.items():
-            host = hosts.Host(name)
+            host = hosts.Host(name, groups=self.cgroups.places(name) if self.cgroups else ())
             self.hosts[name] = host
+            if self.cgroups:
+                self.cgroups.show(host)
             # A copy of /etc, so that a file that the machine does not have can be there.
             copy = self.folder / "shared"
             host.run(f"mount -t tmpfs -o mode=755 etc {copy} && cp -a /etc/. {copy} && mkdir -p {copy}/slurm && touch {copy}/hosts && "
@@ -163,8 +164,8 @@ class Lab:
         """Ends everything, whatever state it is in."""
         for host in self.hosts.values():
             host.kill()
-        if self.cgroups:
-            _thaw(self.folder.name)
+        if self.folder:
+            control_groups.thaw(control_groups.noted(self.folder))
         for host in [*self.hosts.values(), *([self.ethernet] if self.ethernet else [])]:
             host.close()
         self.hosts, self.daemons, self.ethernet = {}, {}, None
@@ -198,7 +199,8 @@ class Lab:
         self._until(lambda: self.run("login", ["scontrol", "ping"], user="root").returncode == 0, "slurmctld answers")
 
     def start_node(self, node):
-        self._daemon(f"slurmd-{node}", node, "slurmd", "-D", "-N", node)
+        preload = self.cgroups and self.cgroups.preload
+        self._daemon(f"slurmd-{node}", node, "slurmd", "-D", "-N", node, env={"LD_PRELOAD": preload} if preload else None)
 
     def wait_for_nodes(self, nodes=NODES, state="idle"):
         # Of all nodes: `sinfo -n NODE` of Slurm 22.05 says that it is in use when another one is.
@@ -322,26 +324,9 @@ class Lab:
         self.lines("scontrol", "update", f"JobId={job}", "StartTime=now+1")
 
 
-def _thaw(name):
-    """Slurm freezes processes to kill them; when Slurm itself is killed meanwhile, they do not even die of SIGKILL."""
-    for state in (CGROUPS / "freezer" / name).glob("**/freezer.state"):
-        try:
-            state.write_text("THAWED")
-        except OSError:
-            continue  # gone meanwhile
-
-
 def _remove(folder):
     """What a lab without processes has left: its control groups and its folder."""
-    for controller in CONTROLLERS:
-        top = CGROUPS / controller / folder.name
-        end = time.monotonic() + PATIENCE
-        while top.exists() and time.monotonic() < end:
-            for path, _, _ in os.walk(top, topdown=False):
-                try:
-                    os.rmdir(path)
-                except OSError:
-                    time.sleep(0.02)  # the last process has left it, but the kernel has not noticed yet
+    control_groups.remove(control_groups.noted(folder))
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -351,7 +336,7 @@ def sweep():
         try:
             with open(folder / "lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _thaw(folder.name)
+                control_groups.thaw(control_groups.noted(folder))
                 _remove(folder)
         except OSError:
             continue  # it is in use, or has just been removed

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import control_groups
 import harness
 import lab as labs
 from harness import PATIENCE, wait_until
@@ -33,21 +34,6 @@ with lab.Lab() as cluster:
 class Cluster(harness.SlurmCase):
     def tearDown(self):
         self.lab.end_jobs()
-
-    def test_a_job_has_its_own_device_files_alone(self):
-        if not self.lab.cgroups:
-            self.skipTest("this machine has no control groups for devices that Slurm 22.05 can use")
-        look = "".join(f"cat {path}; " for path in self.lab.devices("gpu1"))
-        jobs = [self.sbatch("-w", "gpu1", "--gres=gpu:1", "-o", f"{name}.out", "--wrap", f"echo gpu $SLURM_JOB_GPUS; {look} sleep 600")
-                for name in ("first", "second")]
-        for job, name in zip(jobs, ("first", "second")):
-            self.wait_for_job(job, "RUNNING")
-            wait_until(lambda name=name: self.read(f"{name}.out").count("nvidia") == 2, "the job has tried both devices")
-        for number, name in enumerate(("first", "second")):
-            said = self.read(f"{name}.out").splitlines()
-            self.assertEqual(said[0], f"gpu {number}")
-            self.assertIn("No such device or address", said[1 + number])
-            self.assertIn("Operation not permitted", said[2 - number])
 
     def test_the_forms_of_asking_for_gpus(self):
         for words, nodes in ((["--gres=gpu:1"], ("gpu1", "gpu2")), (["--gpus=1", "-C", "a100"], ("gpu1",)), (["--gpus=1", "-C", "l40s"], ("gpu2",)),
@@ -86,11 +72,15 @@ class Cluster(harness.SlurmCase):
 class Ends(unittest.TestCase):
     """A lab in a program of its own, which ends in different ways."""
 
+    def setUp(self):
+        self.groups = {}  # of each lab, by its folder
+
     def keep(self, how="wait"):
         process = subprocess.Popen([sys.executable, "-B", "-c", KEEP, str(HERE), how], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         folder, *pids = process.stdout.readline().split()
+        self.groups[pathlib.Path(folder)] = control_groups.noted(pathlib.Path(folder))
         namespaces = []
         for pid in pids:
             try:
@@ -101,7 +91,7 @@ class Ends(unittest.TestCase):
 
     def left(self, folder, namespaces=()):
         """What there still is of that lab. The next one's namespaces may get the numbers of one that has gone."""
-        found = [str(path) for path in (folder, *(labs.CGROUPS / name / folder.name for name in labs.CONTROLLERS)) if path.exists()]
+        found = [str(path) for path in (folder, *self.groups[folder]) if path.exists()]
         for entry in pathlib.Path("/proc").iterdir():
             try:
                 if entry.name.isdigit() and os.readlink(entry / "ns" / "pid") in namespaces:
