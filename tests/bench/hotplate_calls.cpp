@@ -1,0 +1,88 @@
+#include "tests/bench/hotplate_calls.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <semaphore>
+
+#include "tests/bench/paired.h"
+
+namespace hotplate::bench {
+namespace {
+
+[[noreturn]] void End(const char* what, const absl::Status& status) {
+  std::fprintf(stderr, "benchmark: %s: %s\n", what, status.ToString().c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T Must(absl::StatusOr<T> result, const char* what) {
+  if (!result.ok()) End(what, result.status());
+  return *std::move(result);
+}
+
+}  // namespace
+
+client::Client Connect(const std::string& server) {
+  client::ConnectOptions options;
+  options.server = server;
+  return Must(client::Client::Connect(options), server.c_str());
+}
+
+SmallestJob::SmallestJob(client::Client& client) : client_(client) {
+  const v1::KernelSpec spec = Must(client.Describe("vector_add"), "describe vector_add");
+  for (const v1::ArgumentSpec& input : spec.inputs()) inputs_.emplace(input.name(), client::View(elements_, {4}));
+  output_ = spec.outputs(0).name();
+}
+
+double SmallestJob::PipelinedPerSecond(int jobs, int window) {
+  std::counting_semaphore<> room(window);
+  const double seconds = SecondsOf([&] {
+    for (int i = 0; i < jobs; ++i) {
+      room.acquire();
+      client_.RunAsync("vector_add", inputs_, {}, [&](const absl::StatusOr<client::JobResult>& result) {
+        Check(result);
+        room.release();
+      });
+    }
+    for (int i = 0; i < window; ++i) room.acquire();
+  });
+  return jobs / seconds;
+}
+
+void SmallestJob::Check(const absl::StatusOr<client::JobResult>& result) const {
+  if (result.ok() && result->Output<float>(output_).size() == 4 && result->Output<float>(output_)[3] == 8.0F) return;
+  End("a job went wrong", result.status());
+}
+
+Bulk::Bulk(client::Client& client, std::size_t bytes)
+    : client_(client), bytes_(bytes), up_(bytes / sizeof(float), 1.0F), down_(up_.size()), kept_(Put()) {}
+
+Bulk::~Bulk() { (void)client_.Free(kept_); }
+
+std::string Bulk::Put() {
+  return Must(client_.Put(client::View(up_, {static_cast<std::int64_t>(up_.size())})), "put").id();
+}
+
+double Bulk::Upload() {
+  std::string id;
+  const double rate = Rate([&] { id = Put(); });
+  (void)client_.Free(id);
+  return rate;
+}
+
+double Bulk::Download() {
+  return Rate([&] {
+    const absl::Status got = client_.GetInto(kept_, std::as_writable_bytes(std::span(down_)));
+    if (!got.ok()) End("get", got);
+  });
+}
+
+double Bulk::DownloadIntoNew() {
+  return Rate([&] { (void)Must(client_.Get(kept_), "get"); });
+}
+
+double Bulk::Rate(const std::function<void()>& transfer) const {
+  return static_cast<double>(bytes_) / SecondsOf(transfer) / 1e9;
+}
+
+}  // namespace hotplate::bench

@@ -1,0 +1,65 @@
+// Hotplate's calls as the benchmarks make them, through its client library. What goes wrong ends the program with a
+// sentence: half a measurement is none.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/lib/client.h"
+
+namespace hotplate::bench {
+
+// A client of the daemon of that name in $HOTPLATE_DIR.
+client::Client Connect(const std::string& server);
+
+// The smallest job there is: vector_add of 4 float32, inline, receipt on.
+class SmallestJob {
+ public:
+  explicit SmallestJob(client::Client& client);
+
+  void OnTheStream() { Check(client_.Run("vector_add", inputs_)); }
+  void AsUnary() { Check(client_.Execute("vector_add", inputs_)); }
+  // With so many on their way at a time.
+  double PipelinedPerSecond(int jobs, int window);
+
+ private:
+  void Check(const absl::StatusOr<client::JobResult>& result) const;
+
+  client::Client& client_;
+  const std::vector<float> elements_ = {1, 2, 3, 4};
+  std::map<std::string, client::Input> inputs_;
+  std::string output_;
+};
+
+// So many bytes of float32, and an array of them that the daemon holds.
+class Bulk {
+ public:
+  Bulk(client::Client& client, std::size_t bytes);
+  ~Bulk();
+  Bulk(const Bulk&) = delete;
+  Bulk& operator=(const Bulk&) = delete;
+
+  // GB/s, each way. Freeing is not part of an upload's time.
+  double Upload();
+  double Download();
+  // As Download, but into memory that the library makes for it.
+  double DownloadIntoNew();
+
+  std::span<const char> source() const { return {reinterpret_cast<const char*>(up_.data()), bytes_}; }
+  std::span<char> destination() { return {reinterpret_cast<char*>(down_.data()), bytes_}; }
+  double Rate(const std::function<void()>& transfer) const;
+
+ private:
+  std::string Put();
+
+  client::Client& client_;
+  const std::size_t bytes_;
+  std::vector<float> up_, down_;
+  std::string kept_;
+};
+
+}  // namespace hotplate::bench
