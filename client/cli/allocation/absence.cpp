@@ -1,6 +1,7 @@
 #include "client/cli/allocation/absence.h"
 
 #include <sstream>
+#include <utility>
 
 #include "client/cli/allocation/text.h"
 #include "client/cli/ending.h"
@@ -66,6 +67,21 @@ std::optional<FoundAllocation> LookForAllocation(const Invocation& call) {
   if (call.settings.server.empty() && !note->over() && found.note.over())
     if (const auto next = NoteFor(call.settings); next && !next->over()) return AskFor(call, *next);
   return found;
+}
+
+bool NextStart::Expected(const std::optional<FoundAllocation>& found) {
+  if (!found || found->note.over() || found->daemon_ended) return false;
+  using Phase = JobStatus::Phase;
+  // Without an answer of the scheduler's: as it was.
+  const Phase phase = found->status.ok() ? found->status->phase : waited_ ? Phase::kEnding : Phase::kForgotten;
+  if (phase == Phase::kPending) {
+    waited_ = true;
+    once_more_ = false;
+    return true;
+  }
+  // The record of a daemon that was killed is there until the next one's.
+  const bool starts = phase == Phase::kRunning && (waited_ || !found->has_record);
+  return (starts || phase == Phase::kEnding) && !std::exchange(once_more_, true);
 }
 
 bool AttachedDaemonHasEnded(const std::string& directory, const AllocationNote& note, const JobStatus& status) {

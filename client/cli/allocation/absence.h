@@ -22,6 +22,18 @@ struct FoundAllocation {
 // another that is not, unless it was asked for by name.
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call);
 
+// For one who has lost a daemon, and waits for its next start, with long pauses between two looks at the allocation.
+class NextStart {
+ public:
+  // Whether it is still to be expected. Of a job that waits for its turn always; of one that has just left the queue,
+  // or is about to be put into it, once more: its daemon may not have published itself yet.
+  bool Expected(const std::optional<FoundAllocation>& found);
+
+ private:
+  bool waited_ = false;     // it was seen to wait for its turn
+  bool once_more_ = false;  // since then
+};
+
 // Whether the daemon that was attached to this job, which is in that state, is no more; or never came.
 bool AttachedDaemonHasEnded(const std::string& directory, const AllocationNote& note, const JobStatus& status);
 // What is said then; the note goes.

@@ -72,7 +72,8 @@ Command PutCommand() {
       .summary = "send a .npy file to the daemon, to be used as array:NAME",
       .details =
           "Where the connection breaks the daemon is tried again for 2 minutes, and the upload goes on where it was.\n"
-          "With --replace the old array stays as it is until the last byte is there: there must be room for both.",
+          "With --replace the old array stays as it is until the last byte is there: there must be room for both.\n"
+          "Of several at once the last to be whole stays. Where room is short, a new one takes that of one cut off.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
       .positionals = {{.name = "FILE", .help = "a .npy file", .offer = Offer::kFile}},
       .options = {{.names = "--name", .value = "NAME", .help = "the array's name (default: the file's, without .npy)"},

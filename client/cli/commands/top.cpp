@@ -138,7 +138,7 @@ bool MayAnswerLater(const absl::Status& status) {
 }
 
 // After a loss: the daemon of the same name, whose record is read anew each time, so that it may have been started
-// again elsewhere. A job that waits to start again is waited for. CANCELLED: interrupted.
+// again elsewhere. A job that waits to start again is waited for, and its daemon after that. CANCELLED: interrupted.
 absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, const absl::Status& lost,
                                       const std::function<bool(std::chrono::milliseconds)>& interrupted) {
   constexpr std::chrono::milliseconds kPause(500);
@@ -147,6 +147,7 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
   const Invocation there = call.With(settings);
   TellConnection(call.console, lost);
   auto until = std::chrono::steady_clock::now() + client::kReconnectBound;
+  NextStart next;
   bool told = false;
   while (!interrupted(kPause)) {
     auto client = there.TryConnect(/*retries=*/0);
@@ -156,10 +157,10 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
     }
     if (std::chrono::steady_clock::now() < until) continue;
     const auto found = LookForAllocation(there);
-    const bool waits = found && found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
     // A daemon that leaves cancels calls: here nobody did.
-    if (!waits) return absl::IsCancelled(lost) ? absl::UnavailableError(lost.message()) : lost;
-    if (!std::exchange(told, true)) {
+    if (!next.Expected(found)) return absl::IsCancelled(lost) ? absl::UnavailableError(lost.message()) : lost;
+    const bool waits = found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
+    if (waits && !std::exchange(told, true)) {
       Remark(call.console, name + " is not back: waiting, without a limit, for its job to start again: " +
                                StateText(found->note.job, *found->status));
     }
