@@ -1,0 +1,207 @@
+"""What may be given as an array: any strides, shapes, dtypes and byte orders, lists, scalars, and memory for the result.
+
+Hypothesis chooses the arrays; derandomized, so that a red test is red again. The kernels are those whose results NumPy
+has bit by bit.
+"""
+
+import array
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+DTYPES = ("int32", "int64", "float32", "float64")
+
+bounded = settings(deadline=None, derandomize=True, max_examples=60, database=None,
+                   suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+
+@st.composite
+def views(draw, min_dims=0, dtypes=DTYPES):
+    """Arrays as programs have them: parts of others, with gaps, backwards, transposed, repeated by broadcasting."""
+    dtype = np.dtype(draw(st.sampled_from(dtypes))).newbyteorder(draw(st.sampled_from("<>")))
+    whole = draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=min_dims, max_dims=4, min_side=0, max_side=7),
+                            elements=st.integers(-1000, 1000)))
+    for _ in range(draw(st.integers(0, 3))):
+        change = draw(st.sampled_from(["slice", "transpose", "broadcast", "order", "axis"]))
+        if change == "slice" and whole.ndim:
+            whole = whole[tuple(slice(draw(st.integers(-9, 9)), None, draw(st.sampled_from([-3, -2, -1, 1, 2, 3])))
+                                for _ in whole.shape)]
+        elif change == "transpose":
+            whole = whole.transpose(draw(st.permutations(range(whole.ndim))))
+        elif change == "broadcast" and whole.ndim < 4:
+            whole = np.broadcast_to(whole, (draw(st.integers(0, 3)), *whole.shape))
+        elif change == "order":
+            whole = np.asfortranarray(whole) if whole.ndim else whole
+        elif change == "axis" and whole.ndim < 4:
+            whole = whole[..., np.newaxis]
+    return whole
+
+
+def same(got, expected):
+    """Bit by bit, in this machine's byte order; what has no axes comes as a scalar."""
+    expected = np.asarray(expected)
+    assert np.asarray(got).dtype == expected.dtype.newbyteorder("=") and np.shape(got) == expected.shape
+    assert isinstance(got, np.ndarray) == (expected.ndim > 0)
+    np.testing.assert_array_equal(got, expected)
+
+
+@bounded
+@given(x=views())
+def test_any_view_is_an_input(gpu, x):
+    before = x.copy()
+    same(gpu.vector_add(x, x), x + x)
+    np.testing.assert_array_equal(x, before)
+
+
+@bounded
+@given(x=views(min_dims=1))
+def test_the_last_axis_is_the_last_axis_whatever_the_strides(gpu, x):
+    same(gpu.sort(x), np.sort(x))
+
+
+@bounded
+@given(x=views(min_dims=1, dtypes=("int32", "int64")), data=st.data())
+def test_axes_and_keepdims_shape_a_reduction(gpu, x, data):
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    keepdims = data.draw(st.booleans())
+    same(gpu.reduce(x, operation="sum", axis=str(axis), keepdims=keepdims), x.sum(axis=axis, keepdims=keepdims, dtype="int64"))
+
+
+@bounded
+@given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=4, min_side=0), dtype=st.sampled_from(DTYPES))
+def test_shapes_are_broadcast(gpu, shapes, dtype):
+    a, b = (np.arange(np.prod(shape, dtype=int), dtype=dtype).reshape(shape) for shape in shapes.input_shapes)
+    same(gpu.vector_add(a, b), a + b)
+
+
+@bounded
+@given(shapes=hnp.mutually_broadcastable_shapes(signature="(m,k),(k,n)->(m,n)", max_dims=2, max_side=5))
+def test_matrices_are_the_last_two_axes(gpu, shapes):
+    a, b = (np.arange(np.prod(shape), dtype=float).reshape(shape) for shape in shapes.input_shapes)
+    same(gpu.matmul(np.asfortranarray(a), b[..., ::-1]), a @ b[..., ::-1])
+
+
+@pytest.mark.parametrize("one", DTYPES)
+@pytest.mark.parametrize("other", DTYPES)
+def test_mixed_dtypes_become_what_numpy_makes_of_them(gpu, one, other):
+    a, b = np.array([1, 2, 3], one), np.array([4, 5, 6], other)
+    same(gpu.vector_add(a, b), a + b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scalar", [2, 2.5])
+def test_a_python_number_does_not_widen_an_array(gpu, dtype, scalar):
+    x = np.array([1, 2, 3], dtype)
+    same(gpu.vector_add(x, scalar), x + scalar)
+    same(gpu.vector_add(scalar, x), scalar + x)
+
+
+def test_lists_tuples_and_scalars_are_arrays(gpu):
+    same(gpu.power_sum([1.0, 2.0, 3.0]), np.array([3.0, 14.0, 39.0]))
+    same(gpu.power_sum([[1, 2], [3, 4]]), np.array([[3, 14], [39, 84]]))
+    same(gpu.power_sum((1, 2)), np.array([3, 14]))
+    same(gpu.power_sum(range(3)), np.array([0, 3, 14]))
+    same(gpu.power_sum(2.0), np.float64(14))
+    same(gpu.power_sum(np.int32(2)), np.int32(14))
+    same(gpu.power_sum(np.array(2, "float32")), np.float32(14))
+    same(gpu.power_sum([]), np.array([]))
+
+
+def test_what_has_an_array_is_one(gpu):
+    class Holder:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([1, 2, 3], dtype)
+
+    same(gpu.power_sum(Holder()), np.array([3, 14, 39]))
+    same(gpu.power_sum(array.array("d", [1, 2])), np.array([3.0, 14.0]))
+    same(gpu.power_sum(memoryview(np.array([1, 2], "int32"))), np.array([3, 14], "int32"))
+
+
+@pytest.mark.parametrize("offset", range(1, 8))
+def test_memory_may_begin_anywhere(gpu, offset):
+    x = np.frombuffer(bytearray(offset) + np.arange(5.0).tobytes(), np.float64, offset=offset)
+    same(gpu.vector_add(x, x), x + x)
+
+
+def test_a_field_of_records_is_an_array_and_records_are_none(gpu):
+    records = np.array([(1, 2.5), (3, 4.5)], [("count", "int32"), ("value", "float64")])
+    same(gpu.vector_add(records["value"], 1.0), np.array([3.5, 5.5]))
+    with pytest.raises(TypeError, match="vector_add.*count|count.*vector_add"):
+        gpu.vector_add(records, records)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "uint64", "float16", "complex128", "U3", "object", "datetime64[s]"])
+def test_a_dtype_that_the_kernel_does_not_take_is_named(gpu, dtype):
+    with pytest.raises(TypeError, match=r"int32.*float64|float32.*float64") as refused:
+        gpu.sort(np.zeros(3, dtype))
+    assert str(np.zeros(3, dtype).dtype) in str(refused.value) and "sort" in str(refused.value)
+
+
+def test_lists_of_different_lengths_are_no_array(gpu):
+    with pytest.raises(ValueError):
+        gpu.power_sum([[1, 2], [3]])
+
+
+def test_shapes_that_do_not_fit_are_named(gpu):
+    with pytest.raises(ValueError, match="matmul") as refused:
+        gpu.matmul(np.zeros((3, 4)), np.zeros((5, 6)))
+    assert "4" in str(refused.value) and "5" in str(refused.value)
+
+
+@pytest.mark.parametrize("megabytes", [0.9, 3])  # within the request, and uploaded
+def test_large_views_arrive_whole(gpu, megabytes):
+    n = int(megabytes * 2**20 / 8 / 100)
+    x = np.arange(3 * 100 * 2 * n).reshape(3, 100, 2 * n)[1, ::-1, ::2]
+    same(gpu.vector_add(x, 1), x + 1)
+    same(gpu.power_sum(x.T), x.T + x.T**2 + x.T**3)
+
+
+# Memory for the result.
+
+
+@bounded
+@given(x=views(min_dims=1))
+def test_out_receives_the_result(gpu, x):
+    out = np.full(x.shape, 7, x.dtype.newbyteorder("="))
+    assert gpu.vector_add(x, x, out=out) is out
+    np.testing.assert_array_equal(out, x + x)
+
+
+@pytest.mark.parametrize("megabytes", [0.1, 3])
+def test_out_may_be_an_input(gpu, megabytes):
+    x = np.arange(int(megabytes * 2**20 / 8))
+    expected = x + x
+    assert gpu.vector_add(x, x, out=x) is x
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("n", [10, 300_000])
+@pytest.mark.parametrize("what, out", [
+    ("shape", lambda n: np.zeros(n + 1)),
+    ("float32", lambda n: np.zeros(n, "float32")),
+    ("contiguous", lambda n: np.zeros(2 * n)[::2]),
+    ("writ|read-only", lambda n: np.broadcast_to(0.0, n)),
+    ("byte|>f8", lambda n: np.zeros(n, ">f8")),
+])
+def test_memory_that_does_not_fit_is_refused_and_left_alone(gpu, n, what, out):
+    out = out(n)
+    before = out.copy()
+    with pytest.raises(ValueError, match=f"(?is)out.*({what})"):
+        gpu.vector_add(np.ones(n), np.ones(n), out=out)
+    np.testing.assert_array_equal(out, before)
+
+
+def test_out_is_no_list(gpu):
+    with pytest.raises(TypeError, match="out"):
+        gpu.vector_add([1.0], [2.0], out=[0.0])
+
+
+def test_several_outputs_have_memory_each(gpu):
+    keys, values = np.array([2, 1, 2]), np.array([1.0, 2.0, 3.0])
+    into = np.zeros(3, int), np.zeros(3)
+    got = gpu.sort_by_key(keys, values, out=into)
+    assert got.sorted_keys is into[0] and got.sorted_values is into[1]
+    assert into[0].tolist() == [1, 2, 2] and into[1].tolist() == [2, 1, 3]
