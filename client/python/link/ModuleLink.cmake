@@ -1,6 +1,6 @@
 # hotplate_link_module(TARGET): links hotplate::client into a Python module. With HOTPLATE_STATIC gRPC and what it brings are
 # inside, and nothing but PyInit__core is seen from outside: the module needs glibc, libstdc++'s own libgcc_s and nothing
-# else, and lives beside the gRPC of other packages. The variable HOTPLATE_MODULE_SELF_CONTAINED says whether that is so.
+# else, and lives beside the gRPC of other packages. The target's property HOTPLATE_SELF_CONTAINED says whether that is so.
 #
 # Objects of the system's archives that only a program can hold are compiled again from the distribution's own sources
 # (pic_sources.sh: seconds for the sources, 20 s of compiling, once). Where these cannot be had, the module is linked with
@@ -56,7 +56,7 @@ function(hotplate_pic_objects)
 endfunction()
 
 function(hotplate_link_module target)
-  set(HOTPLATE_MODULE_SELF_CONTAINED OFF PARENT_SCOPE)
+  set_target_properties(${target} PROPERTIES HOTPLATE_SELF_CONTAINED OFF)
   target_link_libraries(${target} PRIVATE hotplate::client hotplate_settings)
   if(NOT HOTPLATE_STATIC)
     return()
@@ -70,7 +70,7 @@ function(hotplate_link_module target)
     target_link_libraries(${target} PRIVATE ${GRPC_LDFLAGS} OpenSSL::Crypto)
     return()
   endif()
-  set(HOTPLATE_MODULE_SELF_CONTAINED ON PARENT_SCOPE)
+  set_target_properties(${target} PROPERTIES HOTPLATE_SELF_CONTAINED ON)
   if(sources)
     hotplate_pic_objects(${sources})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:hotplate_pic>)

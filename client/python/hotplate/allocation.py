@@ -1,0 +1,321 @@
+"""hp.up: an allocation, or a daemon on this machine, for as long as a `with` block.
+
+What happens is what `hotplate up` and `hotplate down` do: this module runs them, shows what they say while they wait, and
+turns how they end into a Client or an exception. It is imported when it is first used: what it needs costs time.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+import time as time_module
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Union
+
+from .errors import ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall, NotAllowed
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .client import Client
+
+# The command's exit codes, as its manual page lists them.
+_USAGE, _NO_DAEMON, _INVALID, _NOT_ALLOWED, _SCHEDULER, _INTERRUPTED = 2, 3, 4, 6, 9, 130
+
+Progress = Union[bool, Callable[[str], None]]
+Duration = Union[str, datetime.timedelta]
+
+
+class SchedulerRefused(Error, RuntimeError):
+    """Slurm (or LSF) refused the request, or ended the job before its daemon was there. The message has its own words."""
+
+    code = "FAILED_PRECONDITION"
+
+
+def command_path() -> str:
+    """The program `hotplate` that belongs to this package, else the one in PATH.
+
+    Raises:
+        FileNotFoundError: there is neither.
+
+    Example:
+        >>> subprocess.run([hotplate.command_path(), "status"])
+    """
+    name = "hotplate"
+    # In a build folder it is a link beside the package; pip puts it among the scripts of the environment.
+    candidates = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)]
+    candidates += [os.path.join(folder, name) for folder in _script_folders()]
+    for candidate in candidates:
+        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
+            return os.path.realpath(candidate)
+    found = shutil.which(name)
+    if found:
+        return found
+    raise FileNotFoundError(f"no program {name}: looked for {', '.join(candidates)} and in PATH")
+
+
+def _script_folders() -> list[str]:
+    """Where pip may have put this package's scripts, the likeliest first."""
+    from importlib import metadata
+
+    folders = []
+    try:
+        for file in metadata.files("hotplate") or []:
+            if file.name == "hotplate" and file.parent.name in ("bin", "Scripts"):
+                folders.append(os.path.dirname(os.path.normpath(str(file.locate()))))
+    except metadata.PackageNotFoundError:
+        pass
+    folders.append(sysconfig.get_path("scripts"))
+    return folders
+
+
+class Allocation:
+    """What hp.up has started. As a context manager it gives a connected Client, and ends with its block.
+
+    Attributes:
+        client: a Client of its daemon.
+        name: the daemon's name, for `hp.connect(server=name)` and the command line.
+        job_id: the scheduler's number for the job; "" for a daemon on this machine.
+        node: where it runs; "" for a daemon on this machine.
+        devices: the daemon's devices, as the command names them; empty for a daemon on this machine.
+        started: False where a daemon of that `name` was there already: that one is left as it is by the end of the block.
+        info: all that `hotplate up --json` has said.
+    """
+
+    def __init__(self, client: Client, info: dict[str, Any], command: _Command) -> None:
+        self.client = client
+        self.info = info
+        self.name: str = info["name"]
+        self.job_id: str = info.get("jobId", "")
+        self.node: str = info.get("node", "")
+        self.devices: list[str] = info.get("devices", [])
+        self.started: bool = info.get("started", True)
+        self._command = command
+        self._ended = False
+
+    def __enter__(self) -> Client:
+        return self.client
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if not self.started:
+            self.client.close()
+            return
+        try:
+            self.down()
+        except Exception as failed:
+            # One that is gone needs no release; and what went wrong in the block is what the caller has to see.
+            if error is None and not isinstance(failed, ConnectionError):
+                raise
+            self._command.tell(f"! {self.name} could not be released: {failed}")
+
+    def down(self, drain_timeout: Duration | None = None) -> dict[str, Any]:
+        """Ends the daemon and releases its job, as `hotplate down` does; a second call does nothing.
+
+        Args:
+            drain_timeout: how long jobs may still run, as "2m" or a timedelta (default: the daemon's).
+
+        Returns:
+            What `hotplate down --json` has said; for a job of a scheduler with the GPU-minutes used.
+
+        Raises:
+            ConnectionError: the daemon does not answer, and its job could not be cancelled either.
+
+        Example:
+            >>> allocation = hp.up(gpus=1, time="30m")
+            >>> allocation.client.integrate2d()
+            >>> allocation.down()["gpuMinutesUsed"]
+        """
+        if self._ended:
+            return {}
+        self._ended = True
+        self.client.close()
+        words = ["down", self.name, "--cancel"]
+        if drain_timeout is not None:
+            words += ["--drain-timeout", _duration("drain_timeout", drain_timeout)]
+        return self._command.run(words)
+
+    def __repr__(self) -> str:
+        where = f"job {self.job_id} on {self.node}" if self.job_id else "on this machine"
+        return f"<hotplate.Allocation {self.name}, {where}{', ended' if self._ended else ''}>"
+
+
+def up(site: str | None = None, *, gpus: int | None = None, time: Duration | None = None, account: str | None = None,
+       gpu_type: str | None = None, partition: str | None = None, cpus: int | None = None, memory: str | None = None,
+       exclusive: bool = False, directives: Sequence[str] = (), attach: str | int | None = None, local: bool = False,
+       name: str | None = None, idle_timeout: Duration | None = None, timeout: Duration | None = None,
+       daemon_options: Sequence[str] = (), directory: str | None = None, progress: Progress = True,
+       **connect_options: Any) -> Allocation:
+    """Starts a daemon in a batch job, waits until it is ready, and connects to it.
+
+    Used in a `with` statement, the daemon ends with the block, however that ends, and its job is given back to the
+    scheduler. Without one, it goes on until `down()` of what is returned, its idle timeout, or the end of the job.
+
+    Args:
+        site: the site's profile (`hotplate sites` lists them); default: HOTPLATE_SITE, else Slurm as it commonly is.
+        gpus: how many GPUs (the profile's default: 1).
+        time: how long, as "30m", "2h", "01:30:00", or a timedelta.
+        account: the project to charge (HOTPLATE_ACCOUNT).
+        gpu_type: which GPUs, as the site calls them: "l40s", "a100".
+        partition: the scheduler's partition or queue.
+        cpus: cores.
+        memory: host memory, as "64G".
+        exclusive: the whole node.
+        directives: more for the scheduler, as ["--qos=high"].
+        attach: the number of a job of yours to start the daemon in, beside what runs there; the job stays at the end.
+        local: start the daemon on this machine instead of asking a scheduler.
+        name: the daemon's name. Where a daemon or a job of this name is there already, it is taken, and left at the end;
+            where the wait fails, its job stays, for another try. Without a name everything is this call's own, and is
+            undone when it fails.
+        idle_timeout: the daemon ends itself after so long without use ("15m"; "0": never).
+        timeout: how long to wait until the daemon is ready (default: 30 s with `local`, else as long as it takes).
+        daemon_options: options for hotplated, as ["--device", "cpu"].
+        directory: where records are kept (default: HOTPLATE_DIR, else ~/.hotplate).
+        progress: True: what the command says goes to sys.stderr; False: nowhere; a callable is given each line.
+        connect_options: for hp.connect.
+
+    Returns:
+        An Allocation: a context manager that gives the Client.
+
+    Raises:
+        ValueError: the request makes no sense, or is beyond what the site's profile allows.
+        SchedulerRefused: the scheduler refused, or ended the job before its daemon was ready; in its own words.
+        ConnectionError: the daemon ended before it was ready, or cannot be reached from here.
+        TimeoutError: it was not ready within `timeout`.
+        PermissionError: files that others could read or write, or a token that is refused.
+        KeyboardInterrupt: Ctrl-C while it waits; the job is cancelled first.
+
+    Example:
+        >>> with hp.up(site="hpc2n", account="hpc2n2024-142", gpus=1, time="30m") as gpu:
+        ...     y = gpu.selu(x)
+    """
+    own_name = name is None
+    # So that it can be undone whatever has become of it, and never is anybody else's.
+    daemon = name if name is not None else f"py-{os.getpid()}-{secrets.token_hex(3)}"
+    words = ["up", "--name", daemon]
+    if local:
+        words.append("--local")
+    if exclusive:
+        words.append("--exclusive")
+    for option, value in (("site", site), ("gpus", gpus), ("account", account), ("gpu-type", gpu_type),
+                          ("partition", partition), ("cpus", cpus), ("memory", memory), ("attach", attach)):
+        if value is not None:
+            words.append(f"--{option}={value}")
+    for option, duration in (("time", time), ("idle_timeout", idle_timeout), ("timeout", timeout)):
+        if duration is not None:
+            words.append(f"--{option.replace('_', '-')}={_duration(option, duration)}")
+    words += [f"--directive={directive}" for directive in directives]
+    if not local:
+        words.append(f"--on-interrupt={'cancel' if own_name else 'keep'}")
+
+    command = _Command(directory, progress)
+    try:
+        info = command.run(words, list(daemon_options))
+        from .client import connect  # Client's module need not be there for what has failed above
+
+        options = {"server": info["name"], **({"directory": directory} if directory else {}), **connect_options}
+        return Allocation(connect(**options), info, command)
+    except BaseException as error:
+        # A call that was refused has started nothing.
+        if own_name and not isinstance(error, (ValueError, TypeError, FileNotFoundError)):
+            command.undo(daemon, attempts=10 if local else 1)
+        raise
+
+
+def _duration(name: str, value: Duration) -> str:
+    """As the command takes it. A bare number is refused: seconds here, minutes in Slurm."""
+    if isinstance(value, datetime.timedelta):
+        return f"{round(value.total_seconds())}s"
+    if isinstance(value, str):
+        return value
+    raise TypeError(f'{name}={value!r} has no unit: say "30m", "2h", "01:30:00" or datetime.timedelta(minutes=30)')
+
+
+class _Command:
+    """Runs the program `hotplate` for one allocation."""
+
+    def __init__(self, directory: str | None, progress: Progress) -> None:
+        self._prefix = [command_path()]
+        self._directory = ["--directory", directory] if directory else []
+        self._progress = progress
+
+    def tell(self, line: str) -> None:
+        if callable(self._progress):
+            self._progress(line)
+        elif self._progress:
+            print(line, file=sys.stderr, flush=True)
+
+    def run(self, words: Sequence[str], rest: Sequence[str] = ()) -> dict[str, Any]:
+        """The JSON that it answers. Lines on its standard error are told as they come; the last ones say why it failed."""
+        line = [*self._prefix, *words, *self._directory, "--json", *(["--", *rest] if rest else [])]
+        # In a session of its own it hears of Ctrl-C from here, and once; and it cannot ask questions.
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, encoding="utf-8", errors="replace", start_new_session=True)
+        try:
+            code, answer, said = self._follow(process)
+        except BaseException:
+            # Ctrl-C, or a callable that raised: the command undoes what it has begun.
+            process.send_signal(signal.SIGINT)
+            try:
+                process.communicate()
+            except KeyboardInterrupt:
+                process.send_signal(signal.SIGINT)
+                process.communicate()
+                raise
+            raise
+        if code == 0:
+            parsed: dict[str, Any] = json.loads(answer) if answer.strip() else {}
+            return parsed
+        raise _error(code, said)
+
+    def _follow(self, process: subprocess.Popen[str]) -> tuple[int, str, list[str]]:
+        """Until it ends: its exit code, its answer, and why it failed."""
+        assert process.stdout is not None and process.stderr is not None
+        answer: list[str] = []
+        stdout = process.stdout
+        reader = threading.Thread(target=lambda: answer.append(stdout.read()), daemon=True)
+        reader.start()
+        why: list[str] = []
+        for text in process.stderr:
+            text = text.rstrip("\n")
+            if text.startswith("✗ ") or why:
+                why.append(text)  # the command's last words are the exception's
+            else:
+                self.tell(text)
+        code = process.wait()
+        reader.join()
+        stdout.close()
+        process.stderr.close()
+        return code, "".join(answer), why
+
+    def undo(self, name: str, attempts: int) -> None:
+        """After a failure: nothing of that name goes on. There may be nothing; or a daemon that is only just starting,
+        which has no scheduler that knows of it, so that it is looked for once a second."""
+        line = [*self._prefix, "down", name, "--cancel", *self._directory, "--json"]
+        for attempt in range(attempts):
+            if attempt:
+                time_module.sleep(1)
+            done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  start_new_session=True, check=False)
+            if done.returncode == 0:
+                return
+
+
+def _error(code: int, said: list[str]) -> BaseException:
+    """The exception that an exit code of the command's means, with its words."""
+    text = "\n".join(said)
+    message = text[2:] if text.startswith("✗ ") else text or f"hotplate ended with code {code} and said nothing"
+    if code == _INTERRUPTED:
+        return KeyboardInterrupt(message)
+    if code == _NO_DAEMON and "is not ready yet" in message:
+        return DeadlineExceeded(message)
+    kinds = {_USAGE: InvalidCall, _INVALID: InvalidCall, _SCHEDULER: SchedulerRefused, _NO_DAEMON: ConnectionFailed,
+             _NOT_ALLOWED: NotAllowed}
+    return kinds.get(code, InternalError)(message)
