@@ -171,6 +171,11 @@ class Array:
         if getattr(self, "_owned", False):
             self._client._core.release_later(self.id)
 
+    def _repr_html_(self) -> str:
+        from .html import array_table
+
+        return array_table(self)
+
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         return f"<hotplate.Array{name} {self._dtype} {list(self.shape)} on {self._client.server}>"

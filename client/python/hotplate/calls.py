@@ -132,8 +132,7 @@ class Call:
         finally:
             if self.end_progress is not None:
                 self.end_progress()
-        value, self.client._local.receipt = self.finish(result)
-        return value
+        return self.finish(result)[0]
 
     def finish(self, result: _core.Result) -> tuple[Any, Receipt]:
         """The value and the receipt of what came back."""
@@ -212,6 +211,16 @@ class Plan:
         if special:
             self._options(call, special)
         return call
+
+    def short_way(self, client: Client) -> Optional[Callable[..., Any]]:
+        """A function for calls with nothing to convert; None for kernels that are not called like that. It returns
+        NotImplemented where there is something."""
+        if len(self.outputs) != 1 or self.required or not self.inputs:
+            return None
+        numbers = {variable: number for number, variable in enumerate(dict.fromkeys(rule for rule, _ in self.rules.values()))}
+        inputs = [(name, numbers[variable], [dtype.name for dtype in dtypes])
+                  for name, (variable, dtypes) in self.rules.items()]
+        return _core.caller(client._core, self.name, inputs, self.outputs[0])
 
     def _arrays(self, values: dict[str, Any]) -> dict[str, Any]:
         chosen: dict[str, np.dtype[Any]] = {}
@@ -411,8 +420,13 @@ class Kernel:
         self.client = client
         self.plan = plan
         self.name = self.__name__ = self.__qualname__ = plan.name
+        self._short = plan.short_way(client)
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        if not keywords and self._short is not None:
+            value = self._short(*inputs)
+            if value is not NotImplemented:
+                return value
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property
@@ -451,7 +465,7 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
     if type(value) is tuple:
         array_name, lease = keep.get(name, ("", None)) if keep else ("", None)
         return Array(client, *value, name=array_name, owned=not array_name and lease is None)
-    return value if value.shape else value[()]
+    return value
 
 
 def _result_type(kernel: str, outputs: Sequence[str]) -> type:

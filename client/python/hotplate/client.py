@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
@@ -64,7 +63,6 @@ class Client:
     def __init__(self, core: _core.Client) -> None:
         self._core = core
         self._plans: dict[str, Plan] = {}
-        self._local = threading.local()
         self._all_known = False
         _open.add(self)
 
@@ -135,7 +133,8 @@ class Client:
     @property
     def last_receipt(self) -> Optional[Receipt]:
         """The receipt of the last call that ended well on this thread."""
-        return getattr(self._local, "receipt", None)
+        result = self._core.last_result()
+        return None if result is None else Receipt(lambda: {**result.receipt(), "client": result.timings()})
 
     # Kernels.
 
@@ -183,7 +182,7 @@ class Client:
     # Arrays.
 
     def array(self, data: Any = None, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
-              progress: Any = None) -> Array:
+              progress: Any = None, *, _cancellation: Optional[_core.Cancellation] = None) -> Array:
         """Sends an array to the daemon to stay there; without `data` the one that is there under `name`.
 
         Args:
@@ -210,7 +209,7 @@ class Client:
         value = np.asarray(data, dtype=dtype, order="C")
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
-        described = self._core.put(value, name, None if lease is None else seconds(lease), replace, progress)
+        described = self._core.put(value, name, None if lease is None else seconds(lease), replace, progress, _cancellation)
         return self._described(described, owned=not name and lease is None)
 
     def _described(self, described: Mapping[str, Any], owned: bool) -> Array:
@@ -254,7 +253,6 @@ class Client:
 
     def _fetched(self, result: _core.Result) -> Any:
         receipt = Receipt(lambda: {**result.receipt(), "client": result.timings()})
-        self._local.receipt = receipt
         return self._plan(receipt.kernel).value(self, result, receipt, None, None)
 
     def job(self, job_id: str) -> dict[str, Any]:

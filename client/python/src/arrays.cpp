@@ -10,10 +10,38 @@ namespace {
 
 namespace py = pybind11;
 
+// An object with the buffer protocol, by hand: pybind11's would be half of what a small result costs.
+struct Memory {
+  PyObject head;
+  std::shared_ptr<HostBuffer> buffer;
+};
+
+PyTypeObject* MakeMemoryType() {
+  static const auto get_buffer = [](PyObject* self, Py_buffer* view, int flags) {
+    HostBuffer& buffer = *reinterpret_cast<Memory*>(self)->buffer;
+    return PyBuffer_FillInfo(view, self, buffer.data(), static_cast<Py_ssize_t>(buffer.size()), 0, flags);
+  };
+  static const auto deallocate = [](PyObject* self) {
+    PyTypeObject* const type = Py_TYPE(self);
+    reinterpret_cast<Memory*>(self)->buffer.~shared_ptr();
+    type->tp_free(self);
+    Py_DECREF(type);
+  };
+  PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(+get_buffer)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(+deallocate)},
+                         {0, nullptr}};
+  PyType_Spec spec = {"hotplate._core.Memory", sizeof(Memory), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyObject* const type = PyType_FromSpec(&spec);
+  if (type == nullptr) throw py::error_already_set();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
 // What arrays are made with. Never freed: an object that outlives the interpreter is not to be touched any more.
 struct Numpy {
   py::object ndarray;
   std::array<py::object, kDTypeCount + 1> dtypes;
+  // Of objects that hold memory of the library's, for arrays to be built over.
+  PyTypeObject* memory_type;
 
   static const Numpy& Instance() {
     static const Numpy* const instance = new Numpy;
@@ -28,6 +56,7 @@ struct Numpy {
       const DType dtype = static_cast<DType>(number);
       if (dtype != DType::kBFloat16) dtypes[number] = numpy.attr("dtype")(std::string(Name(dtype)));
     }
+    memory_type = MakeMemoryType();
   }
 };
 
@@ -78,6 +107,11 @@ std::optional<DType> ToDType(const Py_buffer& buffer) {
   }
 }
 
+client::ArrayView ToView(DType dtype, const Py_buffer& buffer) {
+  return {{dtype, Shape(buffer.shape, buffer.shape + buffer.ndim)},
+          {static_cast<const std::byte*>(buffer.buf), static_cast<std::size_t>(buffer.len)}};
+}
+
 }  // namespace
 
 client::ArrayView HeldBuffers::View(py::handle array) {
@@ -89,8 +123,20 @@ client::ArrayView HeldBuffers::View(py::handle array) {
     throw py::type_error("arrays of element format '" + std::string(buffer.format) +
                          "' are not known: take a numeric dtype in this machine's byte order");
   }
-  return {{*dtype, Shape(buffer.shape, buffer.shape + buffer.ndim)},
-          {static_cast<const std::byte*>(buffer.buf), static_cast<std::size_t>(buffer.len)}};
+  return ToView(*dtype, buffer);
+}
+
+std::optional<client::ArrayView> HeldBuffers::ViewOfNdarray(PyObject* object) {
+  Py_buffer buffer;
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != Numpy::Instance().ndarray.ptr()) return std::nullopt;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  buffers_.push_back(buffer);
+  const std::optional<DType> dtype = ToDType(buffer);
+  if (!dtype) return std::nullopt;
+  return ToView(*dtype, buffer);
 }
 
 std::span<std::byte> HeldBuffers::Writable(py::handle array) {
@@ -123,14 +169,24 @@ void HeldBuffers::Release() {
   buffers_.clear();
 }
 
-py::object ToNumpy(const Signature& signature, const std::shared_ptr<HostBuffer>& buffer) {
+py::object ToNumpy(const Signature& signature, std::shared_ptr<HostBuffer> buffer, bool scalar) {
   const Numpy& numpy = Numpy::Instance();
   const py::object& dtype = numpy.dtypes[static_cast<std::size_t>(signature.dtype)];
-  if (!dtype)
+  if (!dtype) {
     throw py::type_error("NumPy has no " + std::string(Name(signature.dtype)) + ": this array cannot come here");
+  }
   py::tuple shape(signature.shape.size());
   for (std::size_t i = 0; i < signature.shape.size(); ++i) shape[i] = py::int_(signature.shape[i]);
-  return numpy.ndarray(shape, dtype, OwnedMemory{buffer});
+  const auto memory = py::reinterpret_steal<py::object>(PyType_GenericAlloc(numpy.memory_type, 0));
+  if (!memory) throw py::error_already_set();
+  new (&reinterpret_cast<Memory*>(memory.ptr())->buffer) std::shared_ptr<HostBuffer>(std::move(buffer));
+  PyObject* const arguments[] = {shape.ptr(), dtype.ptr(), memory.ptr()};
+  auto array = py::reinterpret_steal<py::object>(PyObject_Vectorcall(numpy.ndarray.ptr(), arguments, 3, nullptr));
+  if (array && scalar && signature.shape.empty()) {
+    array = py::reinterpret_steal<py::object>(PyObject_GetItem(array.ptr(), shape.ptr()));
+  }
+  if (!array) throw py::error_already_set();
+  return array;
 }
 
 py::tuple ToTuple(const Signature& signature) {
@@ -141,10 +197,6 @@ py::tuple ToTuple(const Signature& signature) {
 
 void BindArrays(py::module_& module) {
   Numpy::Instance();
-  py::class_<OwnedMemory>(module, "OwnedMemory", py::buffer_protocol()).def_buffer([](OwnedMemory& memory) {
-    return py::buffer_info(reinterpret_cast<unsigned char*>(memory.buffer->data()),
-                           static_cast<py::ssize_t>(memory.buffer->size()));
-  });
   py::class_<client::ArrayRef>(module, "ArrayRef", "An array that the daemon holds, by its id or name.")
       .def(py::init<std::string>(), py::arg("id_or_name"))
       .def_readonly("id_or_name", &client::ArrayRef::id_or_name);

@@ -3,11 +3,12 @@
 
 #include <pybind11/pybind11.h>
 
-#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "client/lib/client.h"
 
@@ -23,6 +24,8 @@ class HeldBuffers {
 
   // TypeError, ValueError: not an array in C order with a dtype that the protocol has.
   client::ArrayView View(pybind11::handle array);
+  // Of a C-contiguous ndarray; nothing, and no exception, of anything else.
+  std::optional<client::ArrayView> ViewOfNdarray(PyObject* object);
   // Of an array that may be written to.
   std::span<std::byte> Writable(pybind11::handle array);
   // A dict of names and arrays, ArrayRefs and PathRefs.
@@ -30,16 +33,12 @@ class HeldBuffers {
   void Release();
 
  private:
-  std::deque<Py_buffer> buffers_;
+  std::vector<Py_buffer> buffers_;
 };
 
-// Memory of the library's, as an object with the buffer protocol, for NumPy to build an array over.
-struct OwnedMemory {
-  std::shared_ptr<HostBuffer> buffer;
-};
-
-// A NumPy array over memory of the library's: no copy. TypeError for a dtype that NumPy has not.
-pybind11::object ToNumpy(const Signature& signature, const std::shared_ptr<HostBuffer>& buffer);
+// A NumPy array over memory of the library's: no copy. One without axes becomes a scalar where `scalar` asks for that.
+// TypeError for a dtype that NumPy has not.
+pybind11::object ToNumpy(const Signature& signature, std::shared_ptr<HostBuffer> buffer, bool scalar = false);
 
 // (dtype's name, shape)
 pybind11::tuple ToTuple(const Signature& signature);

@@ -1,8 +1,9 @@
 #include "client/python/src/client.h"
 
+#include <pthread.h>
 #include <pybind11/stl.h>
-#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -43,36 +44,18 @@ auto Released(const Call& call) {
   return call();
 }
 
-// Everything of a call that is in flight. Its Python objects go with the GIL, whoever lets go of it last.
-struct AsyncCall {
-  HeldBuffers held;
-  client::Cancellation cancellation;
-  std::shared_ptr<Callbacks> callbacks;
-  py::object done;
+// How many forks there were between the process that loaded this and the one that asks.
+std::uint64_t Forks() {
+  static std::atomic<std::uint64_t> forks = 0;
+  [[maybe_unused]] static const int counting =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  return forks.load(std::memory_order_relaxed);
+}
 
-  void Finish(absl::StatusOr<client::JobResult> result) {
-    const py::gil_scoped_acquire gil;
-    held.Release();
-    const py::object call = std::exchange(done, py::object());
-    try {
-      if (callbacks->raised()) {
-        call(py::none(), callbacks->Exception());
-      } else if (!result.ok()) {
-        call(py::none(), ToException(result.status()));
-      } else {
-        call(std::make_unique<Result>(*std::move(result)), py::none());
-      }
-    } catch (py::error_already_set& error) {
-      // Nobody is there to be told.
-      error.discard_as_unraisable("the end of a call of hotplate");
-    }
-  }
-};
-
-// The process in which gRPC was first used: it does not survive a fork.
-pid_t ProcessOfFirstClient() {
-  static const pid_t process = getpid();
-  return process;
+// When gRPC was first used: it does not survive a fork.
+std::uint64_t ForksBeforeFirstClient() {
+  static const std::uint64_t forks = Forks();
+  return forks;
 }
 
 constexpr char kForked[] =
@@ -83,29 +66,29 @@ constexpr char kForked[] =
 }  // namespace
 
 py::object Result::Take(const std::string& output) {
-  const auto found = result_.outputs.find(output);
-  if (found == result_.outputs.end()) throw py::key_error("job " + result_.job_id + " has no output " + output);
+  const auto found = result_->outputs.find(output);
+  if (found == result_->outputs.end()) throw py::key_error("job " + result_->job_id + " has no output " + output);
   client::OutputArray& array = found->second;
   if (!array.id.empty()) return py::make_tuple(array.id) + ToTuple(array.signature);
   if (!array.buffer) return py::none();
-  return ToNumpy(array.signature, std::exchange(array.buffer, nullptr));
+  return ToNumpy(array.signature, std::exchange(array.buffer, nullptr), true);
 }
 
 py::list Result::Outputs() const {
   py::list names;
-  for (const auto& [name, array] : result_.outputs) names.append(name);
+  for (const auto& [name, array] : result_->outputs) names.append(name);
   return names;
 }
 
-py::dict Result::Receipt() const { return ToDict(result_.receipt); }
+py::dict Result::Receipt() const { return ToDict(result_->receipt); }
 
 py::dict Result::Timings() const {
   py::dict timings;
-  timings["upload_seconds"] = Seconds(result_.timings.upload);
-  timings["download_seconds"] = Seconds(result_.timings.download);
-  timings["total_seconds"] = Seconds(result_.timings.total);
-  timings["bytes_up"] = result_.timings.bytes_up;
-  timings["bytes_down"] = result_.timings.bytes_down;
+  timings["upload_seconds"] = Seconds(result_->timings.upload);
+  timings["download_seconds"] = Seconds(result_->timings.download);
+  timings["total_seconds"] = Seconds(result_->timings.total);
+  timings["bytes_up"] = result_->timings.bytes_up;
+  timings["bytes_down"] = result_->timings.bytes_down;
   return timings;
 }
 
@@ -117,7 +100,8 @@ PyClient::PyClient(client::Client client)
                 delete last;
               }),
       releaser_(std::make_unique<Releaser>(*client_)),
-      process_(getpid()) {}
+      deliveries_(std::make_shared<Deliveries>()),
+      forks_(Forks()) {}
 
 PyClient::~PyClient() {
   if (!forked()) {
@@ -127,9 +111,10 @@ PyClient::~PyClient() {
   // Their threads are the parent's: waiting for them would be for ever.
   new std::shared_ptr<client::Client>(std::move(client_));
   releaser_.release();
+  new std::shared_ptr<Deliveries>(deliveries_);
 }
 
-bool PyClient::forked() const { return getpid() != process_; }
+bool PyClient::forked() const { return Forks() != forks_; }
 
 std::shared_ptr<client::Client> PyClient::Get() const {
   if (forked()) throw std::runtime_error(kForked);
@@ -139,9 +124,16 @@ std::shared_ptr<client::Client> PyClient::Get() const {
 
 void PyClient::Close() {
   if (!client_ || forked()) return;
-  const std::shared_ptr<client::Client> last = std::exchange(client_, nullptr);
+  std::shared_ptr<client::Client> last = std::exchange(client_, nullptr);
+  std::list<client::Cancellation> watches = watches_;
+  {
+    const py::gil_scoped_release released;
+    for (client::Cancellation& watch : watches) watch.Cancel();
+    releaser_.reset();
+  }
+  last.reset();
   const py::gil_scoped_release released;
-  releaser_.reset();
+  deliveries_->Flush();
 }
 
 std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict& inputs, const Options& options,
@@ -152,23 +144,45 @@ std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict&
   const auto callbacks = std::make_shared<Callbacks>(stop);
   const auto converted = held.Inputs(inputs);
   const client::JobOptions job = ToJobOptions(options, held, callbacks);
-  return std::make_unique<Result>(
-      OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Run(kernel, converted, job, &stop); })));
+  return Remembered(Cancellable(stop, callbacks.get(), [&] { return client->Run(kernel, converted, job, &stop); }));
 }
 
-void PyClient::RunAsync(const std::string& kernel, const py::dict& inputs, const Options& options,
-                        const client::Cancellation* cancellation, const py::object& done) const {
+py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
+                            const std::string& output) const {
   const auto client = Get();
-  const auto call = std::make_shared<AsyncCall>();
-  call->cancellation = OrNew(cancellation);
-  call->callbacks = std::make_shared<Callbacks>(call->cancellation);
-  call->done = done;
-  auto converted = call->held.Inputs(inputs);
-  client::JobOptions job = ToJobOptions(options, call->held, call->callbacks);
+  const client::Cancellation stop;
+  const std::unique_ptr<Result> result =
+      Remembered(Cancellable(stop, nullptr, [&] { return client->Run(kernel, inputs, {}, &stop); }));
+  return result->Take(output);
+}
+
+std::unique_ptr<Result> PyClient::Remembered(absl::StatusOr<client::JobResult> result) const {
+  auto shared = std::make_shared<client::JobResult>(OrRaise(std::move(result)));
+  last_.Set(shared);
+  return std::make_unique<Result>(std::move(shared));
+}
+
+std::unique_ptr<Result> PyClient::Last() const {
+  std::shared_ptr<client::JobResult> last = last_.Get();
+  return last ? std::make_unique<Result>(std::move(last)) : nullptr;
+}
+
+std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const py::dict& inputs, const Options& options,
+                                              const client::Cancellation* cancellation, const py::object& done) const {
+  const auto client = Get();
+  const auto call = std::make_shared<AsyncCall>(OrNew(cancellation), done);
+  auto converted = call->held().Inputs(inputs);
+  client::JobOptions job = ToJobOptions(options, call->held(), call->callbacks());
+  job.on_update = [call, on_update = std::move(job.on_update)](const v1::JobUpdate& update) {
+    call->Note(update);
+    if (on_update) on_update(update);
+  };
+  const auto ended = [call, deliveries = deliveries_](absl::StatusOr<client::JobResult> result) {
+    deliveries->Add([call, result = std::move(result)]() mutable { call->Finish(std::move(result)); });
+  };
   const py::gil_scoped_release released;
-  client->RunAsync(
-      kernel, std::move(converted), std::move(job),
-      [call](absl::StatusOr<client::JobResult> result) { call->Finish(std::move(result)); }, &call->cancellation);
+  client->RunAsync(kernel, std::move(converted), std::move(job), ended, &call->cancellation());
+  return call;
 }
 
 std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, const Options& options,
@@ -230,7 +244,7 @@ void PyClient::GetInto(const std::string& id, const py::object& destination, std
 std::unique_ptr<Result> PyClient::Wait(const std::string& job_id, const client::Cancellation* cancellation) const {
   const auto client = Get();
   const client::Cancellation stop = OrNew(cancellation);
-  return std::make_unique<Result>(OrRaise(Cancellable(stop, nullptr, [&] { return client->Wait(job_id, &stop); })));
+  return Remembered(Cancellable(stop, nullptr, [&] { return client->Wait(job_id, &stop); }));
 }
 
 std::unique_ptr<Result> PyClient::Fetch(const std::string& job_id, const py::object& on_download,
@@ -239,8 +253,7 @@ std::unique_ptr<Result> PyClient::Fetch(const std::string& job_id, const py::obj
   const client::Cancellation stop = OrNew(cancellation);
   const auto callbacks = std::make_shared<Callbacks>(stop);
   const auto progress = ToProgress(on_download, callbacks);
-  return std::make_unique<Result>(
-      OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Fetch(job_id, progress, &stop); })));
+  return Remembered(Cancellable(stop, callbacks.get(), [&] { return client->Fetch(job_id, progress, &stop); }));
 }
 
 py::dict PyClient::Watch(const std::string& job_id, const py::object& on_update,
@@ -269,6 +282,11 @@ void PyClient::WatchTelemetry(double interval, const py::object& on_sample,
     });
     return more;
   };
+  struct Listed {
+    std::list<client::Cancellation>& list;
+    std::list<client::Cancellation>::iterator at;
+    ~Listed() { list.erase(at); }
+  } listed{watches_, watches_.insert(watches_.end(), stop)};
   RaiseUnlessOk(Cancellable(stop, &callbacks, [&] { return client->WatchTelemetry(between, tell, &stop); }));
 }
 
@@ -277,7 +295,7 @@ namespace {
 std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std::string directory, std::string session,
                                   bool contact, double deadline, double connect_timeout, int retries, double reconnect,
                                   const py::object& on_connection) {
-  if (getpid() != ProcessOfFirstClient()) throw std::runtime_error(kForked);
+  if (Forks() != ForksBeforeFirstClient()) throw std::runtime_error(kForked);
   client::ConnectOptions options{.server = std::move(server),
                                  .endpoint = std::move(endpoint),
                                  .directory = std::move(directory),
@@ -342,6 +360,7 @@ void BindClient(py::module_& module) {
       .def("watch", &PyClient::Watch, py::arg("job_id"), py::arg("on_update") = none, py::arg("cancellation") = none)
       .def("watch_telemetry", &PyClient::WatchTelemetry, py::arg("interval"), py::arg("on_sample"),
            py::arg("cancellation") = none)
+      .def("last_result", &PyClient::Last)
       .def("own", &PyClient::Own, py::arg("id"))
       .def("disown", &PyClient::Disown, py::arg("id"))
       .def("release_later", &PyClient::ReleaseLater, py::arg("id"))

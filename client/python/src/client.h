@@ -2,15 +2,18 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
-#include <sys/types.h>
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "client/lib/client.h"
+#include "client/python/src/async_call.h"
+#include "client/python/src/deliveries.h"
+#include "client/python/src/last_result.h"
 #include "client/python/src/options.h"
 #include "client/python/src/releaser.h"
 
@@ -19,9 +22,10 @@ namespace hotplate::python {
 // What came back from a job. Its arrays are taken once, so that a receipt keeps no memory of theirs.
 class Result {
  public:
-  explicit Result(client::JobResult result) : result_(std::move(result)) {}
+  explicit Result(client::JobResult result) : Result(std::make_shared<client::JobResult>(std::move(result))) {}
+  explicit Result(std::shared_ptr<client::JobResult> result) : result_(std::move(result)) {}
 
-  const std::string& job_id() const { return result_.job_id; }
+  const std::string& job_id() const { return result_->job_id; }
   // A NumPy array; (id, dtype, shape) of one that stays on the daemon; None of one with a destination.
   pybind11::object Take(const std::string& output);
   pybind11::list Outputs() const;
@@ -30,7 +34,7 @@ class Result {
   pybind11::dict Timings() const;
 
  private:
-  client::JobResult result_;
+  const std::shared_ptr<client::JobResult> result_;
 };
 
 class PyClient {
@@ -43,15 +47,22 @@ class PyClient {
   // The client, for one call; let go of with the GIL. RuntimeError: closed, or of the process that this one was forked
   // from.
   std::shared_ptr<client::Client> Get() const;
-  // Frees what ReleaseLater was told of, ends what is in flight. Again: nothing.
+  // Frees what ReleaseLater was told of, ends what is in flight; Python has been told of that when it returns. Again:
+  // nothing.
   void Close();
   bool closed() const { return !client_; }
   bool forked() const;
 
+  // Runs a kernel with one output and returns that. The inputs' memory is held by the caller.
+  pybind11::object RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
+                          const std::string& output) const;
+  // Of the last call on this thread that ended well; none: null.
+  std::unique_ptr<Result> Last() const;
+
   std::unique_ptr<Result> Run(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                               const client::Cancellation* cancellation) const;
-  void RunAsync(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
-                const client::Cancellation* cancellation, const pybind11::object& done) const;
+  std::shared_ptr<AsyncCall> RunAsync(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
+                                      const client::Cancellation* cancellation, const pybind11::object& done) const;
   std::string Submit(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                      const client::Cancellation* cancellation) const;
   pybind11::dict Check(const std::string& kernel, const pybind11::dict& inputs, const Options& options) const;
@@ -85,9 +96,16 @@ class PyClient {
   }
 
  private:
+  // Raises what went wrong.
+  std::unique_ptr<Result> Remembered(absl::StatusOr<client::JobResult> result) const;
+
   std::shared_ptr<client::Client> client_;
   std::unique_ptr<Releaser> releaser_;
-  const pid_t process_;
+  const std::shared_ptr<Deliveries> deliveries_;
+  // Of streams that go on until somebody ends them; guarded by the GIL.
+  mutable std::list<client::Cancellation> watches_;
+  const LastResult last_;
+  const std::uint64_t forks_;
 };
 
 void BindClient(pybind11::module_& module);

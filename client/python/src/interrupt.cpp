@@ -93,7 +93,8 @@ class Watcher {
 }  // namespace
 
 CancelOnInterrupt::CancelOnInterrupt(const client::Cancellation& cancellation) : cancellation_(cancellation) {
-  if (getpid() != gettid()) return;
+  thread_local const bool is_main = getpid() == gettid();
+  if (!is_main) return;
   Watcher& watcher = Watcher::Instance();
   if (!watcher.StandBefore()) return;
   watching_ = true;

@@ -3,15 +3,16 @@
 
 #include "client/python/src/arrays.h"
 #include "client/python/src/async_call.h"
+#include "client/python/src/caller.h"
 #include "client/python/src/client.h"
 #include "client/python/src/options.h"
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The client library of Hotplate: what the package hotplate is made over.";
   module.attr("__version__") = HOTPLATE_VERSION;
-  module.attr("__version__") = HOTPLATE_VERSION;
   hotplate::python::BindArrays(module);
   hotplate::python::BindOptions(module);
   hotplate::python::BindAsyncCall(module);
   hotplate::python::BindClient(module);
+  hotplate::python::BindCaller(module);
 }

@@ -1,0 +1,62 @@
+#include "client/python/src/async_call.h"
+
+#include <utility>
+
+#include "client/python/src/client.h"
+#include "client/python/src/raise.h"
+
+namespace hotplate::python {
+
+namespace py = pybind11;
+
+AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object& done)
+    : cancellation_(cancellation), callbacks_(std::make_shared<Callbacks>(cancellation)), done_(done) {}
+
+void AsyncCall::Note(const v1::JobUpdate& update) {
+  const std::scoped_lock lock(mutex_);
+  if (!update.job_id().empty()) job_id_ = update.job_id();
+  if (update.has_state_change()) running_ = update.state_change().state() == v1::RUNNING;
+}
+
+void AsyncCall::Finish(absl::StatusOr<client::JobResult> result) {
+  {
+    const std::scoped_lock lock(mutex_);
+    running_ = false;
+    if (result.ok()) job_id_ = result->job_id;
+  }
+  held_.Release();
+  const py::object done = std::exchange(done_, py::object());
+  try {
+    if (callbacks_->raised()) {
+      done(py::none(), callbacks_->Exception());
+    } else if (!result.ok()) {
+      done(py::none(), ToException(result.status()));
+    } else {
+      done(std::make_unique<Result>(*std::move(result)), py::none());
+    }
+  } catch (py::error_already_set& error) {
+    // Nobody is there to be told.
+    error.discard_as_unraisable("the end of a call of hotplate");
+  }
+}
+
+void AsyncCall::Cancel() { cancellation_.Cancel(); }
+
+bool AsyncCall::running() const {
+  const std::scoped_lock lock(mutex_);
+  return running_;
+}
+
+std::string AsyncCall::job_id() const {
+  const std::scoped_lock lock(mutex_);
+  return job_id_;
+}
+
+void BindAsyncCall(py::module_& module) {
+  py::class_<AsyncCall, std::shared_ptr<AsyncCall>>(module, "InFlight", "A call that nobody waits for yet.")
+      .def("cancel", &AsyncCall::Cancel, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("running", &AsyncCall::running)
+      .def_property_readonly("job_id", &AsyncCall::job_id);
+}
+
+}  // namespace hotplate::python

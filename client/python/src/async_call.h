@@ -1,0 +1,54 @@
+// _core.InFlight: one call that nobody waits for yet.
+//
+// 1. PyClient::RunAsync makes one, holds the inputs' buffers in it, and gives it to the library and to Python.
+// 2. The library's thread notes what the daemon tells of the job, and gives its end to the client's Deliveries.
+// 3. Their thread lets go of the buffers and calls `done`, with the GIL.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/lib/client.h"
+#include "client/python/src/options.h"
+
+namespace hotplate::python {
+
+class AsyncCall {
+ public:
+  AsyncCall(const client::Cancellation& cancellation, const pybind11::object& done);
+  AsyncCall(const AsyncCall&) = delete;
+  AsyncCall& operator=(const AsyncCall&) = delete;
+
+  HeldBuffers& held() { return held_; }
+  const client::Cancellation& cancellation() const { return cancellation_; }
+  const std::shared_ptr<Callbacks>& callbacks() const { return callbacks_; }
+
+  // Without the GIL, on the library's thread.
+  void Note(const v1::JobUpdate& update);
+  // With the GIL, once: calls done(Result or None, exception or None). After it nothing of Python's is left here.
+  void Finish(absl::StatusOr<client::JobResult> result);
+
+  // For Python.
+  void Cancel();
+  bool running() const;
+  std::string job_id() const;
+
+ private:
+  HeldBuffers held_;
+  client::Cancellation cancellation_;
+  std::shared_ptr<Callbacks> callbacks_;
+  pybind11::object done_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  bool running_ = false;
+  std::string job_id_;
+};
+
+void BindAsyncCall(pybind11::module_& module);
+
+}  // namespace hotplate::python

@@ -1,0 +1,15 @@
+// The short way of a call: arrays as they are, no keywords, one result.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace hotplate::python {
+
+// _core.caller(client, kernel, inputs, output): a function of as many arrays as there are `inputs`, each (name, number
+// of its type variable, dtypes). It runs the kernel and returns the output, or NotImplemented, having done nothing,
+// where an argument is anything but a C-contiguous ndarray of a dtype that the kernel takes, the same for each
+// variable: the long way (hotplate/calls.py) knows what to do then. A small call is as fast as it touches little: this
+// one touches no Python code and makes no Python object but the result.
+void BindCaller(pybind11::module_& module);
+
+}  // namespace hotplate::python

@@ -1,0 +1,81 @@
+#include "client/python/src/deliveries.h"
+
+#include <pybind11/pybind11.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hotplate::python {
+
+namespace py = pybind11;
+
+struct Deliveries::State {
+  std::mutex mutex;
+  // Guarded by mutex.
+  std::vector<std::function<void()>> ended;
+  std::condition_variable wake, told;
+  bool telling = false;
+  bool closing = false;
+  std::thread thread;
+};
+
+Deliveries::Deliveries() : state_(std::make_shared<State>()) {}
+
+Deliveries::~Deliveries() {
+  const std::scoped_lock lock(state_->mutex);
+  state_->closing = true;
+  state_->wake.notify_one();
+  if (state_->thread.joinable()) state_->thread.detach();
+}
+
+void Deliveries::Add(std::function<void()> tell) const {
+  const std::scoped_lock lock(state_->mutex);
+  state_->ended.push_back(std::move(tell));
+  if (state_->ended.size() > 1) return;
+  if (state_->thread.joinable()) {
+    state_->wake.notify_one();
+    return;
+  }
+  state_->thread = std::thread([state = state_] {
+    // Signals are for the threads that Python knows.
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    Tell(*state);
+  });
+}
+
+void Deliveries::Flush() const {
+  std::unique_lock lock(state_->mutex);
+  if (state_->thread.get_id() == std::this_thread::get_id()) return;
+  state_->told.wait(lock, [this] { return state_->ended.empty() && !state_->telling; });
+}
+
+void Deliveries::Tell(State& state) {
+  std::vector<std::function<void()>> ended;
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.wake.wait(lock, [&state] { return state.closing || !state.ended.empty(); });
+    if (state.ended.empty()) return;
+    std::swap(ended, state.ended);
+    state.telling = true;
+    lock.unlock();
+    {
+      const py::gil_scoped_acquire gil;
+      for (std::function<void()>& tell : ended) {
+        tell();
+        tell = nullptr;
+      }
+    }
+    ended.clear();
+    lock.lock();
+    state.telling = false;
+    state.told.notify_all();
+  }
+}
+
+}  // namespace hotplate::python

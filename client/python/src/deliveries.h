@@ -1,0 +1,35 @@
+// The ends of calls in flight, on their way to Python.
+//
+// The library's thread tells an end and goes on: it never waits for the GIL. A thread of this class takes the GIL and
+// tells Python of all that has ended meanwhile, so that with many calls in flight the GIL changes hands once for many.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace hotplate::python {
+
+class Deliveries {
+ public:
+  Deliveries();
+  // Does not wait: what was added is told all the same.
+  ~Deliveries();
+  Deliveries(const Deliveries&) = delete;
+  Deliveries& operator=(const Deliveries&) = delete;
+
+  // On any thread, with or without the GIL: `tell` is called, and destroyed, with the GIL on the thread that tells, in
+  // the order of adding. It must not throw.
+  void Add(std::function<void()> tell) const;
+
+  // Waits until all that was added is told; on the thread that tells it returns at once. Without the GIL.
+  void Flush() const;
+
+ private:
+  struct State;
+  static void Tell(State& state);
+
+  // The thread's too, which may be the one that ends this.
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace hotplate::python

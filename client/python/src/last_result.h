@@ -1,0 +1,23 @@
+// The last job that ended well, of each client and thread: what `last_receipt` is about.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "client/lib/client.h"
+
+namespace hotplate::python {
+
+class LastResult {
+ public:
+  LastResult();
+
+  // Of the calling thread; null where there is none. A thread remembers a few clients, and drops the longest unused.
+  void Set(std::shared_ptr<client::JobResult> result) const;
+  std::shared_ptr<client::JobResult> Get() const;
+
+ private:
+  const std::uint64_t client_;
+};
+
+}  // namespace hotplate::python
