@@ -235,7 +235,7 @@ TEST(SacctText, AFullCluster) {
 class AccountingTest : public testing::Test {
  protected:
   // What a program with this answer leads to.
-  absl::StatusOr<SliceJobs> Read(absl::StatusOr<ProgramResult> answer) {
+  absl::StatusOr<SliceJobs> Read(const absl::StatusOr<ProgramResult>& answer) {
     Accounting accounting(
         [this, answer](const ProgramCall& call) {
           called_ = call;
