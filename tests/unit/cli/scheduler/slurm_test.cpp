@@ -118,7 +118,8 @@ TEST(SlurmText, EveryKnownRefusalHasAWayOut) {
         "allocation failure: Requested node configuration is not available",
         "sbatch: error: invalid partition specified: nosuch\nallocation failure: Invalid partition name specified",
         "sbatch: error: Invalid generic resource (gres) specification",
-        ("sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size "
+        ("sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's "
+         "size "
          "and/or time limits)"),
         "sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)",
         "sbatch: error: Invalid --time specification",
