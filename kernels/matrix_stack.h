@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <span>
 
 #include "kernels/call.h"
 
@@ -27,6 +28,11 @@ inline MatrixStack StackOf(const std::int64_t* shape, std::size_t rank) {
 }
 inline MatrixStack StackOf(const hotplate_array& array) {
   return StackOf(array.shape, static_cast<std::size_t>(array.rank));
+}
+
+// What is before an array's last two sizes.
+inline std::span<const std::int64_t> BatchOf(std::span<const std::int64_t> shape) {
+  return shape.first(shape.size() - 2);
 }
 
 // What keeps a matrix from being worked with. `index`: which of the stack's.

@@ -122,6 +122,7 @@ class Planner {
       else
         return UsageError("--precision: \"" + *precision + "\" is none of tf32, bf16, f16");
     }
+    options.deterministic = arguments_.Flag("deterministic");
     const auto priority = arguments_.Integer("priority", -100, 100);
     if (!priority.ok()) return priority.status();
     options.priority = static_cast<int>(priority->value_or(0));
@@ -160,6 +161,9 @@ std::vector<OptionSpec> SharedJobOptions() {
        .help = "arithmetic inside the kernel: tf32, bf16 or f16",
        .offer = Offer::kChoices,
        .choices = {"tf32", "bf16", "f16"}},
+      {.names = "--deterministic",
+       .value = "",
+       .help = "the same bits every time on one device, at any number of threads; may take longer"},
       {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first"},
       {.names = "--time-limit", .value = "TIME", .help = "end the job in TIMEOUT after this long on its device"},
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},

@@ -72,7 +72,8 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics(
           "|y - exact| at most (k + 2) * u * (|a| |x|), u = 2^-24 in float32 and 2^-53 in float64; deterministic on "
-          "one device with the same number of threads")
+          "one device, on the CPU only with --deterministic: else the bits depend on the number of threads")
+      .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run batched_matvec a.npy x.npy -o y.npy")
       .Build();

@@ -48,7 +48,9 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics(
           "|a - l l^T| at most 2 * (n + 2) * u * (|l| |l^T|) on and below the diagonal, u = 2^-24 in float32 and 2^-53 "
-          "in float64; deterministic on one device with the same number of threads")
+          "in float64; deterministic on one device, on the CPU only with --deterministic: else the bits depend on the "
+          "number of threads")
+      .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run cholesky a.npy -o l.npy")
       .Build();

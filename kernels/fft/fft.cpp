@@ -31,16 +31,19 @@ absl::Status CheckTypes(const std::string& transform, const Signature& x) {
   return absl::OkStatus();
 }
 
-// The last axis of what irfft makes.
-absl::StatusOr<std::int64_t> RealColumns(const BoundCall& call) {
+// The points along the last axis, which n gives or x.
+absl::StatusOr<std::int64_t> Columns(const BoundCall& call) {
+  const bool real = call.Choice("transform") == "irfft";
   const Shape& shape = call.Input("x").shape;
-  const std::int64_t asked = call.Int("n"), even = 2 * (shape.back() - 1);
-  if (asked == 0 && even > 0) return even;
-  if (asked == even + 1 || (asked == even && even > 0)) return asked;
-  const std::string start = "fft: n is " + std::to_string(asked) + "; of x " + ToString(shape) + " irfft makes ";
-  return InvalidField("params.n",
-                      even == 0 ? start + "a last axis of 1: give n=1"
-                                : start + "a last axis of " + std::to_string(even) + " or " + std::to_string(even + 1));
+  const std::int64_t asked = call.Int("n"), most = real ? 2 * kLongestAxis : kLongestAxis;
+  if (asked > most) {
+    return InvalidField("params.n",
+                        "fft: n is " + std::to_string(asked) + "; it may be at most " + std::to_string(most));
+  }
+  if (asked != 0) return asked;
+  if (!real) return shape.back();
+  if (shape.back() > 1) return 2 * (shape.back() - 1);
+  return InvalidField("params.n", "fft: of x " + ToString(shape) + " irfft makes no last axis by itself: give n");
 }
 
 absl::Status Shapes(BoundCall& call) {
@@ -59,20 +62,10 @@ absl::Status Shapes(BoundCall& call) {
                                         "; an axis that is transformed must have from 1 to " +
                                         std::to_string(kLongestAxis) + " elements");
   }
-  if (transform != "irfft" && call.Int("n") != 0) {
-    return InvalidField("params.n", "fft: n is " + std::to_string(call.Int("n")) +
-                                        "; it is irfft's alone, whose input does not tell it. Leave it out");
-  }
-  Signature y = x;
-  if (transform == "irfft") {
-    const absl::StatusOr<std::int64_t> columns = RealColumns(call);
-    if (!columns.ok()) return columns.status();
-    y = {.dtype = RealPart(x.dtype), .shape = x.shape};
-    y.shape.back() = *columns;
-  } else {
-    y.dtype = ComplexOf(x.dtype);
-    if (transform == "rfft") y.shape.back() = x.shape.back() / 2 + 1;
-  }
+  const absl::StatusOr<std::int64_t> columns = Columns(call);
+  if (!columns.ok()) return columns.status();
+  Signature y{.dtype = transform == "irfft" ? RealPart(x.dtype) : ComplexOf(x.dtype), .shape = x.shape};
+  y.shape.back() = transform == "rfft" ? *columns / 2 + 1 : *columns;
   call.outputs = {y};
   return absl::OkStatus();
 }
@@ -80,10 +73,9 @@ absl::Status Shapes(BoundCall& call) {
 }  // namespace
 
 Transform TransformOf(const BoundCall& call) {
-  const Signature &x = call.Input("x"), &y = call.outputs.front();
-  const std::string& name = call.Choice("transform");
-  return TransformOf(name, call.Int("axes"), x.dtype, x.shape.data(), x.shape.size(),
-                     (name == "irfft" ? y : x).shape.back());
+  const Signature& x = call.Input("x");
+  return TransformOf(call.Choice("transform"), call.Int("axes"), x.dtype, x.shape.data(), x.shape.size(), call.Int("n"),
+                     call.outputs.front().shape.back());
 }
 
 KernelSpec Spec() {
@@ -93,15 +85,14 @@ KernelSpec Spec() {
           "unless norm says otherwise. rfft takes real numbers and gives the first n/2 + 1 elements of their symmetric "
           "transform; irfft is its inverse, and does not look at the imaginary part of what must be real. fft and ifft "
           "take real numbers too, as complex ones without an imaginary part. With axes=2 the last two axes are "
-          "transformed (fft2, ifft2, rfft2, irfft2), of irfft the last one last. Leading dimensions are a batch. An "
-          "axis "
-          "of no elements cannot be transformed; a batch may be empty. A NaN or an infinity anywhere in a transform's "
-          "input makes all of that transform's elements not finite that it has a share in (of a complex one at least "
-          "one "
-          "part; whether NaN or infinite is the library's choice), and no other's. Lengths whose prime factors are "
-          "small are the "
-          "fastest; "
-          "all take n log n. Can be interrupted between the lines of a batch (on a GPU: not), not within one.")
+          "transformed (fft2, ifft2, rfft2, irfft2), of irfft the last one last. With n the last axis is cut to so "
+          "many points or filled up with zeros first, as n does in numpy.fft (irfft then reads n/2 + 1 elements). "
+          "Leading dimensions are a batch. An "
+          "axis of no elements cannot be transformed; a batch may be empty. A NaN or an infinity anywhere in a "
+          "transform's input makes all of that transform's elements not finite that it has a share in (of a complex "
+          "one at least one part; whether NaN or infinite is the library's choice), and no other's. Lengths whose "
+          "prime factors are small are the fastest; all take n log n. Can be interrupted between the lines of a batch "
+          "(on a GPU: not), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128})
       .Param({.name = "transform",
               .type = ParamType::kChoice,
@@ -125,21 +116,20 @@ KernelSpec Spec() {
               .default_value = std::int64_t{0},
               .minimum = 0,
               .maximum = static_cast<double>(2 * kLongestAxis),
-              .docs = "of irfft, the last axis of y: 2 * (m - 1) or 2 * (m - 1) + 1 for m in x; 0 is the even one"})
+              .docs =
+                  "points along the last axis: x is cut there, or filled up with zeros; 0: as many as x has, of irfft "
+                  "2 * (m - 1) for m in x"})
       .Input("x", "T", "..., m", "complex numbers or real ones; rfft takes real ones only, irfft complex ones only")
       .Output("y", "transform", "..., k",
               "of x's precision: complex for fft, ifft and rfft (n/2 + 1 of them), real for irfft")
       .CostModel(
           "5 * p * log2(p) FLOP for each transform of p points, half of it where x or y is real; every input and "
-          "output "
-          "once",
+          "output once",
           CostOf)
       .Numerics(
           "of each transform of p points, an element's error at most 4 * (1 + log2(p)) * u times the largest magnitude "
-          "in "
-          "its exact result, u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; deterministic on "
-          "one "
-          "device")
+          "in its exact result, u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; deterministic "
+          "on one device")
       .Shapes(Shapes)
       .Example("hotplate run fft x.npy -o y.npy")
       .Build();

@@ -101,7 +101,7 @@ struct Pass {
 struct Work {
   Pass along_rows, along_columns;
   bool two_passes = false;
-  std::size_t between = 0, buffers = 0, library = 0;  // bytes
+  std::size_t resized = 0, between = 0, buffers = 0, library = 0;  // bytes, in this order
 
   explicit Work(const Transform& transform) {
     using Kind = Transform::Kind;
@@ -113,6 +113,7 @@ struct Work {
         .n = transform.columns, .lines = transform.count * transform.rows, .complex = kind == Kind::kComplexToComplex};
     along_columns = {.n = transform.rows, .lines = transform.count * width, .complex = true};
     if (transform.count == 0) return;
+    resized = (transform.resized_bytes() + kAlignment - 1) / kAlignment * kAlignment;
     buffers = along_rows.Slots(part) * along_rows.BufferBytes(part);
     library = along_rows.LibraryBytes(part);
     if (!two_passes) return;
@@ -212,6 +213,10 @@ class Transformer {
     const std::size_t width = transform_.kind == Kind::kComplexToComplex || transform_.kind == Kind::kRealToComplex
                                   ? columns
                                   : transform_.half();
+    if (transform_.resized()) {
+      if (!Resize(static_cast<const T*>(x))) return Outcome::Cancelled();
+      x = scratch_.data();
+    }
     const Lines along_rows{.outer = count * rows, .n = columns};
     const Lines along_columns{.outer = count, .n = rows, .inner = width};
     const CpuContext::Part whole, first = whole.Step(0, 2), second = whole.Step(1, 2);
@@ -219,7 +224,7 @@ class Transformer {
     if (transform_.kind == Kind::kHalfToReal) {
       auto* half = static_cast<const Complex<T>*>(x);
       if (work_.two_passes) {
-        auto* const between = reinterpret_cast<Complex<T>*>(scratch_.data());
+        auto* const between = reinterpret_cast<Complex<T>*>(scratch_.data() + work_.resized);
         const Outcome o = ComplexPass(work_.along_columns, along_columns, half, between, 1, first);
         if (!o.ok()) return o;
         half = between;
@@ -238,13 +243,31 @@ class Transformer {
  private:
   using Vector = pocket::vtype_t<T>;
 
+  // x with its last axis as it is taken, in scratch. False if cancelled.
+  bool Resize(const T* x) {
+    const std::size_t given = transform_.given * transform_.parts_in(),
+                      taken = transform_.taken() * transform_.parts_in();
+    const std::size_t some = std::min(given, taken);
+    T* const out = reinterpret_cast<T*>(scratch_.data());
+    const CpuContext::Part nothing{0, 0};  // of the whole's time
+    return context_.ParallelChunks(
+        transform_.count * transform_.rows, kTurn / taken + 1,
+        [=](std::size_t begin, std::size_t end) {
+          for (std::size_t row = begin; row < end; ++row) {
+            std::copy_n(x + row * given, some, out + row * taken);
+            std::fill_n(out + row * taken + some, taken - some, T{0});
+          }
+        },
+        nothing);
+  }
+
   // Calls body(line, buffer) for each group of lines, the first of which is `line`: a vector's lines, or one.
   template <typename Body>
   Outcome ForGroups(const Pass& pass, CpuContext::Part part, const Body& body) {
     const std::size_t buffer_bytes = pass.BufferBytes(sizeof(T)), slots = pass.Slots(sizeof(T));
     const Groups groups{.lines = pass.lines, .lanes = pass.GroupLanes(sizeof(T))};
     const std::size_t turn = std::max<std::size_t>(1, kTurn / (pass.n * groups.lanes));
-    std::byte* const buffers = scratch_.data() + work_.between;
+    std::byte* const buffers = scratch_.data() + work_.resized + work_.between;
     std::atomic<std::size_t> next{0};
     std::atomic<bool> out_of_memory{false};
     const bool whole = context_.ParallelChunks(
@@ -373,7 +396,7 @@ Outcome Run(const Transform& transform, const Call& call, CpuContext& context) {
 // there is room for it: what the lane reserves for it and nobody touches is no memory.
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Work work(TransformOf(call));
-  return {.scratch_bytes = work.between + work.buffers + work.library};
+  return {.scratch_bytes = work.resized + work.between + work.buffers + work.library};
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {

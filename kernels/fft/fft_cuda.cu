@@ -34,10 +34,24 @@ fourier::Batch BatchOf(const Transform& transform) {
           .columns = transform.columns};
 }
 
-// A copy of the spectra, which the library may overwrite. The library's workspace follows.
+// x as it is taken, where that is not how it was given; then a copy of the spectra, which the library may overwrite.
+// The library's workspace follows.
+std::uint64_t ResizedBytes(const Transform& transform) { return RoundUp(transform.resized_bytes(), kArenaAlignment); }
 std::uint64_t CopyBytes(const Transform& transform) {
   if (transform.kind != Transform::Kind::kHalfToReal) return 0;
   return RoundUp(2 * transform.count * transform.rows * transform.half() * transform.part_bytes(), kArenaAlignment);
+}
+std::uint64_t OwnBytes(const Transform& transform) { return ResizedBytes(transform) + CopyBytes(transform); }
+
+// Rows of `given` numbers become rows of `taken`: cut, or with zeros behind.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize)
+    Resize(const T* from, T* to, std::uint64_t elements, std::uint64_t given, std::uint64_t taken) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  for (std::uint64_t at = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; at < elements; at += stride) {
+    const std::uint64_t row = at / taken, column = at % taken;
+    to[at] = column < given ? from[row * given + column] : T{0};
+  }
 }
 
 template <typename T>
@@ -77,24 +91,33 @@ Outcome Run(const Transform& transform, const Call& call, CudaContext& context) 
   const hotplate_array &x = call.InputArray("x"), &y = call.OutputArray("y");
   std::byte* const memory = call.scratch().data();
   void* from = x.data;
+  if (transform.resized()) {
+    const std::uint64_t given = transform.given * transform.parts_in(),
+                        taken = transform.taken() * transform.parts_in();
+    const std::uint64_t numbers = transform.count * transform.rows * taken;
+    const Outcome resized = Launch(context, Resize<T>, GridFor(numbers, 4), kBlockSize, static_cast<const T*>(x.data),
+                                   reinterpret_cast<T*>(memory), numbers, given, taken);
+    if (!resized.ok()) return resized;
+    from = memory;
+  }
   if (transform.kind == Kind::kRealToComplex) {
     const std::uint64_t elements = transform.count * transform.points();
     auto* const wide = static_cast<Complex<T>*>(y.data);
     const Outcome widened =
-        Launch(context, Widen<T>, GridFor(elements, 4), kBlockSize, static_cast<const T*>(x.data), wide, elements);
+        Launch(context, Widen<T>, GridFor(elements, 4), kBlockSize, static_cast<const T*>(from), wide, elements);
     if (!widened.ok()) return widened;
     from = wide;
   } else if (transform.kind == Kind::kHalfToReal) {
     const std::uint64_t elements = transform.count * transform.rows * transform.half();
-    auto* const copy = reinterpret_cast<Complex<T>*>(memory);
+    auto* const copy = reinterpret_cast<Complex<T>*>(memory + ResizedBytes(transform));
     const Outcome copied =
-        Launch(context, CopySymmetric<T>, GridFor(elements, 4), kBlockSize, static_cast<const Complex<T>*>(x.data),
-               copy, elements, transform.rows, transform.half(), transform.columns);
+        Launch(context, CopySymmetric<T>, GridFor(elements, 4), kBlockSize, static_cast<const Complex<T>*>(from), copy,
+               elements, transform.rows, transform.half(), transform.columns);
     if (!copied.ok()) return copied;
     from = copy;
   }
   const Outcome done =
-      fourier::Run(context, BatchOf(transform), transform.inverse, from, y.data, memory + CopyBytes(transform));
+      fourier::Run(context, BatchOf(transform), transform.inverse, from, y.data, memory + OwnBytes(transform));
   if (!done.ok()) return done;
   const double factor = transform.Factor(call.Choice("norm"));
   if (factor == 1) return Outcome::Ok();
@@ -113,7 +136,7 @@ std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   }
   // Lengths with other prime factors go through convolutions of some twice that.
   const std::uint64_t estimate = (rest == 1 ? 2 : 8) * transform.count * transform.points() * transform.part_bytes();
-  return CopyBytes(transform) + estimate;
+  return OwnBytes(transform) + estimate;
 }
 
 Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& bytes) {
@@ -121,7 +144,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   bytes = 0;
   if (transform.count == 0) return Outcome::Ok();
   const Outcome asked = fourier::WorkspaceBytes(context, BatchOf(transform), bytes);
-  bytes += CopyBytes(transform);
+  bytes += OwnBytes(transform);
   return asked;
 }
 

@@ -24,6 +24,15 @@ struct Transform {
   bool in_double = false;
   // How many transforms there are, and of how many points each: rows x columns, one row where one axis is transformed.
   std::uint64_t count = 0, rows = 0, columns = 0;
+  std::uint64_t given = 0;  // the last axis of x, which is cut or filled up with zeros where it is not taken()
+
+  // What the transform reads along the last axis.
+  std::uint64_t taken() const { return kind == Kind::kHalfToReal ? half() : columns; }
+  bool resized() const { return given != taken(); }
+  // A number or two for each element of x.
+  std::uint64_t parts_in() const { return kind == Kind::kComplexToComplex || kind == Kind::kHalfToReal ? 2 : 1; }
+  // Of x as it is taken, where it is resized.
+  std::uint64_t resized_bytes() const { return resized() ? count * rows * taken() * parts_in() * part_bytes() : 0; }
 
   std::uint64_t points() const { return rows * columns; }
   std::uint64_t half() const { return columns / 2 + 1; }
@@ -37,10 +46,9 @@ struct Transform {
   }
 };
 
-// `shape`: x's; `columns`: of the last axis of x or y, whichever is not halved. All of them as the spec has accepted
-// them.
+// `shape`: x's; `n`: the parameter; `out`: the last axis of y. All of them as the spec has accepted them.
 inline Transform TransformOf(std::string_view name, std::int64_t axes, DType dtype, const std::int64_t* shape,
-                             std::size_t rank, std::int64_t columns) {
+                             std::size_t rank, std::int64_t n, std::int64_t out) {
   using Kind = Transform::Kind;
   Transform transform;
   transform.kind = name == "rfft"     ? Kind::kRealToHalf
@@ -49,7 +57,10 @@ inline Transform TransformOf(std::string_view name, std::int64_t axes, DType dty
                                       : Kind::kRealToComplex;
   transform.inverse = name == "ifft" || name == "irfft";
   transform.in_double = RealPart(dtype) == DType::kFloat64;
-  transform.columns = static_cast<std::uint64_t>(columns);
+  transform.given = static_cast<std::uint64_t>(shape[rank - 1]);
+  transform.columns = name == "irfft" ? static_cast<std::uint64_t>(out)
+                      : n != 0        ? static_cast<std::uint64_t>(n)
+                                      : transform.given;
   transform.rows = axes == 2 ? static_cast<std::uint64_t>(shape[rank - 2]) : 1;
   transform.count = 1;
   for (std::size_t i = 0; i + static_cast<std::size_t>(axes) < rank; ++i) {
@@ -60,9 +71,8 @@ inline Transform TransformOf(std::string_view name, std::int64_t axes, DType dty
 
 inline Transform TransformOf(const Call& call) {
   const hotplate_array &x = call.InputArray("x"), &y = call.OutputArray("y");
-  const std::string_view name = call.Choice("transform");
-  return TransformOf(name, call.Int("axes"), call.InputType("x"), x.shape, static_cast<std::size_t>(x.rank),
-                     (name == "irfft" ? y : x).shape[x.rank - 1]);
+  return TransformOf(call.Choice("transform"), call.Int("axes"), call.InputType("x"), x.shape,
+                     static_cast<std::size_t>(x.rank), call.Int("n"), y.shape[y.rank - 1]);
 }
 
 // With call.outputs filled.

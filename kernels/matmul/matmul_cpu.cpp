@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/multiversion.h"
 #include "kernels/cpu/openblas_turn.h"
 #include "kernels/for_type.h"
 #include "kernels/matmul/matmul.h"
@@ -20,6 +21,9 @@ constexpr double kSerialBelow = 262'144;
 constexpr double kSideBySideBelow = 512.0 * 512 * 512;
 constexpr std::uint64_t kSideBySideFrom = 8;
 constexpr double kTogether = 1'000'000, kEachProduct = 1000;
+
+// For products with no more multiplications than this a call of the library takes longer than they do.
+constexpr double kTiny = 512;
 
 // One right factor that is no larger than this stays in a core's cache: the rows that it serves are cut into pieces,
 // each for one thread, of so many rows at least.
@@ -104,6 +108,46 @@ Product<T> ProductAt(const Products& all, const Call& call, std::uint64_t index)
           .transpose_b = all.transpose_b};
 }
 
+// Products [begin, end) of a batch, whose rows of c have N elements: each a sum of b's rows.
+template <typename T, std::size_t N>
+HOTPLATE_MULTIVERSION void MultiplyTiny(const Products& all, const T* a, const T* b, T* c, std::size_t begin,
+                                        std::size_t end) {
+  using Row [[gnu::vector_size(N * sizeof(T))]] = T;
+  const std::size_t m = all.m, k = all.k;
+  const std::size_t a_row = all.transpose_a ? 1 : k, a_column = all.transpose_a ? m : 1;
+  for (std::size_t product = begin; product < end; ++product) {
+    const Broadcast::Place place = all.matrices.Element(product);
+    const T* const left = a + place.a * m * k;
+    const T* const right = b + place.b * k * N;
+    T* const out = c + product * m * N;
+    for (std::size_t i = 0; i < m; ++i) {
+      Row sum = {};
+      for (std::size_t l = 0; l < k; ++l) {
+        Row row;
+        std::memcpy(&row, right + l * N, sizeof row);
+        sum += left[i * a_row + l * a_column] * row;
+      }
+      std::memcpy(out + i * N, &sum, sizeof sum);
+    }
+  }
+}
+
+// Null where the library is as fast.
+template <typename T>
+auto TinyProducts(const Products& all) -> decltype(&MultiplyTiny<T, 2>) {
+  if (all.multiplications() > kTiny || all.transpose_b) return nullptr;
+  switch (all.n) {
+    case 2:
+      return MultiplyTiny<T, 2>;
+    case 4:
+      return MultiplyTiny<T, 4>;
+    case 8:
+      return MultiplyTiny<T, 8>;
+    default:
+      return nullptr;
+  }
+}
+
 template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const hotplate_array& c = call.OutputArray("c");
@@ -129,7 +173,11 @@ Outcome Run(const Call& call, CpuContext& context) {
   const bool many = all.count >= kSideBySideFrom && all.multiplications() < kSideBySideBelow;
   if (all.count > 1 && (small || many)) {
     const auto chunk = static_cast<std::size_t>(kTogether / (all.multiplications() + kEachProduct)) + 1;
+    const auto tiny = TinyProducts<T>(all);
+    const T* const a = call.Input<T>("a").data();
+    const T* const b = call.Input<T>("b").data();
     const bool whole = context.ParallelChunks(all.count, chunk, [&](std::size_t begin, std::size_t end) {
+      if (tiny != nullptr) return tiny(all, a, b, static_cast<T*>(c.data), begin, end);
       const OpenBlasTurn turn(context, /*serial=*/true);
       for (std::size_t i = begin; i < end; ++i) Multiply(ProductAt<T>(all, call, i), nullptr);
     });

@@ -8,13 +8,9 @@
 
 #include "kernels/broadcast.h"
 #include "kernels/call.h"
+#include "kernels/matrix_stack.h"
 
 namespace hotplate::matmul {
-
-// What is before an array's last two sizes.
-inline std::span<const std::int64_t> BatchOf(std::span<const std::int64_t> shape) {
-  return shape.first(shape.size() - 2);
-}
 
 struct Products {
   std::uint64_t m = 0, n = 0, k = 0;

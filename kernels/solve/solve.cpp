@@ -1,6 +1,6 @@
 #include "kernels/solve/solve.h"
 
-#include "kernels/matrix_stack.h"
+#include "kernels/solve/systems.h"
 #include "kernels/spec.h"
 #include "kernels/square_matrices.h"
 #include "kernels/status.h"
@@ -8,27 +8,23 @@
 namespace hotplate::solve {
 namespace {
 
-struct Sizes {
-  double count, n, k;  // systems, unknowns, right-hand sides
-};
-
-Sizes SizesOf(const BoundCall& call) {
-  const Shape &a = call.Input("a").shape, &b = call.Input("b").shape;
-  const MatrixStack stack = StackOf(a.data(), a.size());
-  return {static_cast<double>(stack.count), static_cast<double>(stack.rows),
-          b.size() == 1 ? 1 : static_cast<double>(b.back())};
+Systems Asked(const BoundCall& call) {
+  return SystemsOf(call.Input("a").shape, call.Input("b").shape, call.outputs.front().shape);
 }
 
 Cost CostOf(const BoundCall& call) {
-  const auto [count, n, k] = SizesOf(call);
-  return {.flop = count * (2 * n * n * n / 3 + 2 * n * n * k),
-          .bytes = count * (n * n + 2 * n * k) * static_cast<double>(SizeOf(call.Input("a").dtype))};
+  const Systems systems = Asked(call);
+  if (systems.empty()) return {};
+  const double n = static_cast<double>(systems.stack.rows), k = static_cast<double>(systems.k);
+  return {.flop = static_cast<double>(systems.factorings()) * 2 * n * n * n / 3 +
+                  static_cast<double>(systems.count) * 2 * n * n * k,
+          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
 // With the search for pivots, and what a library does beside the arithmetic.
 double WorkBound(const BoundCall& call) {
   const Cost cost = CostOf(call);
-  return 2 * cost.flop + 8 * cost.bytes + 1000 * SizesOf(call).count;
+  return 2 * cost.flop + 8 * cost.bytes + 1000 * static_cast<double>(Asked(call).count);
 }
 
 absl::Status Shapes(BoundCall& call) {
@@ -36,17 +32,24 @@ absl::Status Shapes(BoundCall& call) {
   const Shape &a = call.Input("a").shape, &b = call.Input("b").shape;
   // A vector, or matrices whose columns are the right-hand sides.
   const bool vector = b.size() == 1;
-  const bool fits =
-      vector ? a.size() == 2 && b[0] == a[0] : b.size() == a.size() && std::equal(a.begin(), a.end() - 1, b.begin());
-  if (!fits) {
+  std::optional<Shape> x;
+  if (vector) {
+    x = Shape(a.begin(), a.end() - 2);
+  } else if (b.size() >= 2) {
+    x = BroadcastShape(BatchOf(a), BatchOf(b));
+  }
+  if (!x || b[b.size() - (vector ? 1 : 2)] != a.back()) {
     return InvalidField("inputs.b", "solve: b is " + ToString(b) + ", which does not fit a " + ToString(a) +
-                                        "; expected b [n] for one a [n, n], or a [..., n, n] and b [..., n, k]");
+                                        "; expected b [n] or [..., n, k] for a [..., n, n], and sizes in \"...\", "
+                                        "counted from the last, that are the same or 1");
   }
   if (b.back() > kLongestLibrarySide) {
     return InvalidField(
         "inputs.b", "solve: b is " + ToString(b) + "; a side may have at most " + std::to_string(kLongestLibrarySide));
   }
-  call.outputs = {call.Input("b")};
+  x->push_back(a.back());
+  if (!vector) x->push_back(b.back());
+  call.outputs = {{.dtype = call.Input("a").dtype, .shape = *std::move(x)}};
   return absl::OkStatus();
 }
 
@@ -56,21 +59,26 @@ KernelSpec Spec() {
   return KernelSpecBuilder("solve", "x with a x = b, for one or many right-hand sides")
       .Docs(
           "a is a general square matrix, factored by LU with pivoting. b is one right-hand side [n], or a matrix whose "
-          "columns are several, [n, k]; leading dimensions are a stack of systems, the same in a and b. A singular "
+          "columns are several, [n, k]. Leading dimensions are a stack of systems: those of a and b follow NumPy "
+          "broadcasting, so that one a may serve a stack of b, or one b a stack of a; neighbours that share a matrix "
+          "have it factored once. A singular "
           "matrix ends the job as FAILED, with the pivot that is exactly zero; a matrix that is singular but for "
           "rounding does not, and its x is as large as its inverse. NaN and infinities are not looked for: they spread "
           "as the arithmetic has it. Can be interrupted between the systems of a stack (on a GPU: while they are "
           "handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
-      .Input("a", "T", "..., n, n", "the matrices")
-      .Input("b", "T", "..., n, k", "right-hand sides: [n], or [..., n, k]")
-      .Output("x", "T", "..., n, k", "the solutions, of b's shape")
-      .CostModel("2/3 * n^3 + 2 * n^2 * k FLOP and n^2 + 2 * n * k elements for each system", CostOf)
+      .Input("a", "T", "broadcast ..., n, n", "the matrices")
+      .Input("b", "T", "broadcast ..., n, k", "right-hand sides: [n], or [..., n, k]")
+      .Output("x", "T", "..., n, k", "the solutions; [..., n] for b [n]")
+      .CostModel(
+          "2/3 * n^3 FLOP for each matrix that is factored, 2 * n^2 * k for each system; every input and output once",
+          CostOf)
       .WorkBound(WorkBound)
       .Numerics(
           "in each column, max |b - a x| at most 8 * (n + 8) * u * (|a| row sum's maximum * max |x|), u = 2^-24 in "
-          "float32 and 2^-53 in float64, but for the rare matrices whose pivots grow; deterministic on one device with "
-          "the same number of threads")
+          "float32 and 2^-53 in float64, but for the rare matrices whose pivots grow; deterministic on one device, on "
+          "the CPU only with --deterministic: else the bits depend on the number of threads")
+      .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run solve a.npy b.npy -o x.npy")
       .Build();

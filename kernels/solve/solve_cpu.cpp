@@ -9,8 +9,8 @@
 #include "kernels/cpu/openblas_turn.h"
 #include "kernels/device.h"
 #include "kernels/for_type.h"
-#include "kernels/matrix_stack.h"
 #include "kernels/solve/solve.h"
+#include "kernels/solve/systems.h"
 
 namespace hotplate::solve {
 namespace {
@@ -43,27 +43,32 @@ std::size_t PivotsAt(std::size_t n, std::size_t element) { return (n * n * eleme
 // L^-1 P^T, and P^T exchanges rows of x.
 template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
-  const MatrixStack stack = StackOf(call.InputArray("a"));
-  if (stack.empty()) return Outcome::Ok();  // has no scratch either
-  const hotplate_array& b = call.InputArray("b");
-  const auto n = static_cast<std::size_t>(stack.rows);
-  const std::size_t k = b.rank == 1 ? 1 : static_cast<std::size_t>(b.shape[b.rank - 1]);
-  const T* a = call.Input<T>("a").data();
+  const Systems systems = SystemsOf(call);
+  if (systems.empty()) return Outcome::Ok();  // has no scratch either
+  const auto n = static_cast<std::size_t>(systems.stack.rows), k = static_cast<std::size_t>(systems.k);
+  const T* const a = call.Input<T>("a").data();
+  const T* const b = call.Input<T>("b").data();
   T* x = call.Output<T>("x").data();
   T* const lu = reinterpret_cast<T*>(call.scratch().data());
   int* const pivots = reinterpret_cast<int*>(call.scratch().data() + PivotsAt(n, sizeof(T)));
   const double unknowns = static_cast<double>(n);
   const bool serial = unknowns * unknowns * (unknowns / 3 + static_cast<double>(k)) < kSerialBelow;
-  if (b.bytes > 0) std::memcpy(x, b.data, b.bytes);
   const int order = static_cast<int>(n), sides = static_cast<int>(k);  // the spec has bounded them
-  for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, x += n * k) {
+  std::uint64_t factored = systems.stack.count;                        // which of a's matrices: none
+  for (std::uint64_t i = 0; i < systems.count; ++i, x += n * k) {
     if (context.cancelled()) return Outcome::Cancelled();
-    static_cast<void>(CopyMatrix(context, a, lu, n, n, Part::kWhole, /*clear=*/false));
+    const Broadcast::Place place = systems.matrices.Element(i);
+    const bool factor = place.a != factored;
+    if (factor) static_cast<void>(CopyMatrix(context, a + place.a * n * n, lu, n, n, Part::kWhole, /*clear=*/false));
     const OpenBlasTurn turn(context, serial);
-    const int info = lapack::Getrf(order, lu, pivots);
-    if (info < 0) return MatrixTrouble(stack, i).Refused(info);
-    if (info > 0) return MatrixTrouble(stack, i).Singular(info);
+    if (factor) {
+      const int info = lapack::Getrf(order, lu, pivots);
+      if (info < 0) return MatrixTrouble(systems.stack, place.a).Refused(info);
+      if (info > 0) return MatrixTrouble(systems.stack, place.a).Singular(info);
+      factored = place.a;
+    }
     if (k == 0) continue;
+    std::memcpy(x, b + place.b * n * k, n * k * sizeof(T));
     for (const bool upper : {true, false}) {
       if (k == 1) {
         DivideVectorBy(upper, order, lu, x);
@@ -83,7 +88,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
-  if (StackOf(a.shape.data(), a.shape.size()).empty()) return {};
+  if (SystemsOf(a.shape, call.Input("b").shape, call.outputs.front().shape).empty()) return {};
   const auto n = static_cast<std::size_t>(a.shape.back());
   return {.scratch_bytes = PivotsAt(n, SizeOf(a.dtype)) + n * sizeof(int)};
 }

@@ -3,6 +3,7 @@
 #include "kernels/for_type.h"
 #include "kernels/solve/solve.h"
 #include "kernels/solve/solve_cuda.h"
+#include "kernels/solve/systems.h"
 
 namespace hotplate::solve {
 namespace {
@@ -13,62 +14,55 @@ struct Layout {
   std::uint64_t lu = 0, pivots = 0, sides = 0, workspace = 0;
 };
 
-struct System {
-  MatrixStack stack;  // of a
-  std::uint64_t k = 0;
-  DType dtype = DType::kFloat32;
-
-  Layout LayOut() const {
-    const std::uint64_t element = SizeOf(dtype);
-    Layout layout;
-    layout.lu = matrices::MarksBytes(stack);
-    layout.pivots = layout.lu + RoundUp(stack.elements() * element, kArenaAlignment);
-    layout.sides = layout.pivots + RoundUp(stack.rows * sizeof(int), kArenaAlignment);
-    layout.workspace = layout.sides + (k > 1 ? RoundUp(stack.rows * k * element, kArenaAlignment) : 0);
-    return layout;
-  }
-};
-
-System SystemOf(const Call& call) {
-  const hotplate_array& b = call.InputArray("b");
-  return {.stack = StackOf(call.InputArray("a")),
-          .k = b.rank == 1 ? 1 : static_cast<std::uint64_t>(b.shape[b.rank - 1]),
-          .dtype = call.InputType("a")};
+Layout LayOut(const Systems& systems, DType dtype) {
+  const std::uint64_t element = SizeOf(dtype);
+  Layout layout;
+  layout.lu = matrices::MarksBytes(systems.stack);
+  layout.pivots = layout.lu + RoundUp(systems.stack.elements() * element, kArenaAlignment);
+  layout.sides = layout.pivots + RoundUp(systems.stack.rows * sizeof(int), kArenaAlignment);
+  layout.workspace = layout.sides + (systems.k > 1 ? RoundUp(systems.side_elements() * element, kArenaAlignment) : 0);
+  return layout;
 }
 
 // By columns, the library sees a's transpose, which it factors, and solves with the transpose of that.
 template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
-  const System system = SystemOf(call);
-  if (system.stack.empty()) return Outcome::Ok();
-  const MatrixStack& stack = system.stack;
-  const Layout layout = system.LayOut();
+  const Systems systems = SystemsOf(call);
+  if (systems.empty()) return Outcome::Ok();
+  const DType dtype = call.InputType("a");
+  const MatrixStack& stack = systems.stack;
+  const Layout layout = LayOut(systems, dtype);
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
   if (const Outcome o = matrices::ClearMarks(stack, memory, context, marks); !o.ok()) return o;
   T* const lu = reinterpret_cast<T*>(memory + layout.lu);
   int* const pivots = reinterpret_cast<int*>(memory + layout.pivots);
   const dense::Workspace workspace{memory + layout.workspace, call.scratch().size() - layout.workspace};
-  const int n = static_cast<int>(stack.rows), k = static_cast<int>(system.k);
-  const MatrixStack side{.count = 1, .rows = stack.rows, .columns = system.k};
-  const T* a = call.Input<T>("a").data();
-  const T* b = call.Input<T>("b").data();
+  const int n = static_cast<int>(stack.rows), k = static_cast<int>(systems.k);
+  const MatrixStack side{.count = 1, .rows = stack.rows, .columns = systems.k};
   T* x = call.Output<T>("x").data();
-  for (std::uint64_t i = 0; i < stack.count; ++i, a += stack.elements(), b += side.elements(), x += side.elements()) {
+  std::uint64_t factored = stack.count;  // which of a's matrices: none
+  for (std::uint64_t i = 0; i < systems.count; ++i, x += side.elements()) {
     if (context.CancelRequested()) return Outcome::Cancelled();
-    const Outcome copied = matrices::Copy(stack, 1, a, lu, matrices::Part::kWhole, nullptr, context);
-    if (!copied.ok()) return copied;
-    const Outcome factored = dense::Lu(context, system.dtype, n, lu, pivots, workspace, marks.infos + i);
-    if (!factored.ok()) return factored;
+    const Broadcast::Place place = systems.matrices.Element(i);
+    const T* const a = call.Input<T>("a").data() + place.a * stack.elements();
+    const T* const b = call.Input<T>("b").data() + place.b * side.elements();
+    if (place.a != factored) {
+      const Outcome copied = matrices::Copy(stack, 1, a, lu, matrices::Part::kWhole, nullptr, context);
+      if (!copied.ok()) return copied;
+      const Outcome done = dense::Lu(context, dtype, n, lu, pivots, workspace, marks.infos + place.a);
+      if (!done.ok()) return done;
+      factored = place.a;
+    }
     if (k == 0) continue;
     T* const columns = k == 1 ? x : reinterpret_cast<T*>(memory + layout.sides);
     const Outcome turned = k == 1 ? matrices::Copy(side, 1, b, x, matrices::Part::kWhole, nullptr, context)
-                                  : matrices::Transpose(1, stack.rows, system.k, b, columns, context);
+                                  : matrices::Transpose(1, stack.rows, systems.k, b, columns, context);
     if (!turned.ok()) return turned;
-    const Outcome solved = dense::LuSolveTransposed(context, system.dtype, n, k, lu, pivots, columns, marks.spare);
+    const Outcome solved = dense::LuSolveTransposed(context, dtype, n, k, lu, pivots, columns, marks.spare);
     if (!solved.ok()) return solved;
     if (k == 1) continue;
-    if (const Outcome o = matrices::Transpose(1, system.k, stack.rows, columns, x, context); !o.ok()) return o;
+    if (const Outcome o = matrices::Transpose(1, systems.k, stack.rows, columns, x, context); !o.ok()) return o;
   }
   return matrices::Tell(stack, marks, context);
 }
@@ -76,17 +70,19 @@ Outcome Run(const Call& call, CudaContext& context) {
 }  // namespace
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
-  const System system = SystemOf(call);
-  if (system.stack.empty()) return 0;
-  return system.LayOut().workspace + 256 * system.stack.rows * SizeOf(system.dtype);
+  const Systems systems = SystemsOf(call);
+  if (systems.empty()) return 0;
+  const DType dtype = call.InputType("a");
+  return LayOut(systems, dtype).workspace + 256 * systems.stack.rows * SizeOf(dtype);
 }
 
 Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& bytes) {
-  const System system = SystemOf(call);
+  const Systems systems = SystemsOf(call);
   bytes = 0;
-  if (system.stack.empty()) return Outcome::Ok();
-  const Outcome asked = dense::LuBytes(context, system.dtype, static_cast<int>(system.stack.rows), bytes);
-  bytes += system.LayOut().workspace;
+  if (systems.empty()) return Outcome::Ok();
+  const DType dtype = call.InputType("a");
+  const Outcome asked = dense::LuBytes(context, dtype, static_cast<int>(systems.stack.rows), bytes);
+  bytes += LayOut(systems, dtype).workspace;
   return asked;
 }
 
@@ -95,7 +91,9 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {
-  return matrices::Told(StackOf(call.InputArray("a")), context, &MatrixTrouble::Singular);
+  const Systems systems = SystemsOf(call);
+  if (systems.empty()) return Outcome::Ok();  // nothing was enqueued
+  return matrices::Told(systems.stack, context, &MatrixTrouble::Singular);
 }
 
 }  // namespace hotplate::solve

@@ -29,9 +29,8 @@ KernelSpec Spec() {
           "bytes copied a second count as 1, though a copy within a memory both reads and writes them there. A GPU "
           "copies from and to pinned memory in pieces of 4 MiB, as it does for jobs, whose arrays are also copied into "
           "that memory by the host; device_to_device is within one GPU. On the CPU, where arrays are used where they "
-          "lie "
-          "and no job copies anything, each direction is a memcpy by the job's threads. For the rate beyond caches ask "
-          "for more bytes than they hold. What else runs on the device or the host at the time counts. Can be "
+          "lie and no job copies anything, each direction is a memcpy by the job's threads. For the rate beyond caches "
+          "ask for more bytes than they hold. What else runs on the device or the host at the time counts. Can be "
           "interrupted between two passes.")
       .Param({.name = "bytes",
               .type = ParamType::kInt,
@@ -47,6 +46,7 @@ KernelSpec Spec() {
       .Output("rates", "float64", "d", "GB/s of the one direction, or of all three")
       .CostModel("no FLOP; 14 * bytes for each direction: seven passes, each byte read and written", CostOf)
       .Numerics("a measurement, not deterministic; positive and finite")
+      .SameBits(Determinism::kNever)
       .Shapes(Shapes)
       .Example("hotplate run transfer_probe --bytes 268435456 -o rates.npy")
       .Build();

@@ -136,9 +136,9 @@ TEST(Catalog, NothingIsClaimedForTheWorkOfAPicture) {
 
 // Parameters become options of `hotplate run`, beside its own.
 TEST(Catalog, NoParameterClashesWithAnOption) {
-  const std::set<std::string> options = {"json",     "quiet",      "output",  "name",       "device", "precision",
-                                         "priority", "time-limit", "dry-run", "detach",     "keep",   "server",
-                                         "timeout",  "help",       "labels",  "request-id", "version"};
+  const std::set<std::string> options = {"deterministic", "json",     "quiet",      "output",  "name",       "device",
+                                         "precision",     "priority", "time-limit", "dry-run", "detach",     "keep",
+                                         "server",        "timeout",  "help",       "labels",  "request-id", "version"};
   for (const KernelSpec& spec : BuiltinCatalog().specs()) {
     for (const ParamSpec& param : spec.params()) {
       std::string option = param.name;

@@ -36,7 +36,8 @@ hotplate_array Plain(const std::string& name, TestArray& array) {
   return plain;
 }
 
-absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device) {
+absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device,
+                               bool deterministic) {
   const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
   if (!spec.ok()) return spec.status();
 
@@ -47,7 +48,8 @@ absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case,
   std::map<std::string, Signature> signatures;
   for (const auto& [name, array] : launch.inputs) signatures.emplace(name, array.signature());
 
-  absl::StatusOr<BoundCall> call = (*spec)->Bind(test_case.params, signatures, HOTPLATE_PRECISION_DEFAULT);
+  absl::StatusOr<BoundCall> call =
+      (*spec)->Bind(test_case.params, signatures, HOTPLATE_PRECISION_DEFAULT, deterministic);
   if (!call.ok()) return call.status();
   launch.call = *std::move(call);
   const absl::StatusOr<MemoryPlan> plan = device.Plan(launch.call);

@@ -23,6 +23,7 @@ struct Launch {
 hotplate_param Plain(const ParamSpec& spec, const ParamValue& value);
 hotplate_array Plain(const std::string& name, TestArray& array);
 
-absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device);
+absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device,
+                               bool deterministic = false);
 
 }  // namespace hotplate::conformance

@@ -50,10 +50,11 @@ TEST(LinearAlgebraSpecs, RefuseWhatLapackCannotCount) {
 }
 
 TEST(LinearAlgebraSpecs, RefuseWhatDoesNotFit) {
-  for (const Shape& b : {Shape{4}, {4, 2}, {2, 3, 1}, {}}) {
+  for (const Shape& b : {Shape{4}, {4, 2}, {2, 4, 1}, {}}) {
     EXPECT_THAT(Words("solve", {{"a", {3, 3}}, {"b", b}}), HasSubstr("which does not fit a [3, 3]")) << ToString(b);
   }
-  EXPECT_THAT(Words("solve", {{"a", {2, 3, 3}}, {"b", {3}}}), HasSubstr("b is [3], which does not fit a [2, 3, 3]"));
+  EXPECT_THAT(Words("solve", {{"a", {2, 3, 3}}, {"b", {5, 3, 1}}}),
+              HasSubstr("b is [5, 3, 1], which does not fit a [2, 3, 3]"));
   EXPECT_THAT(Words("batched_matvec", {{"a", {5, 4}}, {"x", {2, 3}}}), HasSubstr("lengths differ: a is [5, 4]"));
   EXPECT_THAT(Words("batched_matvec", {{"a", {3, 5, 4}}, {"x", {2, 4}}}), HasSubstr("batches differ"));
   EXPECT_THAT(Words("batched_matvec", {{"a", {4}}, {"x", {4}}}), HasSubstr("neither a matrix nor a batch"));
@@ -70,6 +71,24 @@ TEST(LinearAlgebraSpecs, PromiseTheseShapes) {
               ElementsAre(Shape{3}, Shape{3, 0}));
   EXPECT_THAT(Outputs("solve", {{"a", {3, 3}}, {"b", {3}}}), ElementsAre(Shape{3}));
   EXPECT_THAT(Outputs("solve", {{"a", {2, 3, 3}}, {"b", {2, 3, 7}}}), ElementsAre(Shape{2, 3, 7}));
+  EXPECT_THAT(Outputs("solve", {{"a", {5, 1, 3, 3}}, {"b", {4, 3, 7}}}), ElementsAre(Shape{5, 4, 3, 7}));
+  EXPECT_THAT(Outputs("solve", {{"a", {5, 4, 3, 3}}, {"b", {3}}}), ElementsAre(Shape{5, 4, 3}));
+  EXPECT_THAT(Outputs("fft", {{"x", {5, 8}}}, {{"transform", std::string("rfft")}, {"n", std::int64_t{13}}}),
+              ElementsAre(Shape{5, 7}));
+  EXPECT_THAT(Outputs("fft", {{"x", {5, 8}}}, {{"n", std::int64_t{3}}}), ElementsAre(Shape{5, 3}));
+}
+
+TEST(LinearAlgebraSpecs, CountAMatrixThatSystemsShareOnce) {
+  const KernelSpec& spec = **BuiltinCatalog().Find("solve");
+  const auto flop = [&](const Shape& a, const Shape& b) {
+    const absl::StatusOr<BoundCall> call =
+        spec.Bind({}, {{"a", {DType::kFloat64, a}}, {"b", {DType::kFloat64, b}}}, HOTPLATE_PRECISION_DEFAULT);
+    return call.ok() ? spec.CostOf(*call).flop : -1;
+  };
+  EXPECT_DOUBLE_EQ(flop({3, 3}, {3, 2}), 18 + 36);
+  EXPECT_DOUBLE_EQ(flop({3, 3}, {10, 3, 2}), 18 + 360);
+  EXPECT_DOUBLE_EQ(flop({10, 3, 3}, {3, 2}), 180 + 360);
+  EXPECT_DOUBLE_EQ(flop({5, 1, 3, 3}, {4, 3, 2}), 5 * 18 + 20 * 36);
 }
 
 }  // namespace

@@ -225,6 +225,9 @@ class BadInput(harness.Case):
         self.refused("run", "matmul", "m.npy", "m.npy", "--transpose-b", "--precision", "tf32", "-o", "o.npy", says="tf32",
                      code=harness.TRY_LATER)
 
+    def test_the_same_bits_of_a_measurement(self):
+        self.refused("run", "transfer_probe", "--deterministic", "-o", "o.npy", says=["transfer_probe", "--deterministic"])
+
     def test_words_from_outside_do_not_reach_the_terminal_raw(self):
         code, out, err = self.run_command("run", "evil\x1b[2Jkernel")
         self.assertEqual(code, harness.INVALID)

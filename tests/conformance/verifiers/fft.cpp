@@ -111,21 +111,29 @@ Verdict VerifyTransforms(const Executed& executed) {
   const std::size_t rank = in.size();
   Asked asked{.transform = executed.call.Choice("transform"),
               .rows = executed.call.Int("axes") == 2 ? static_cast<std::size_t>(in[rank - 2]) : 1,
-              .columns_in = static_cast<std::size_t>(in[rank - 1]),
+              .columns_in = 0,
               .columns_out = static_cast<std::size_t>(out[rank - 1]),
-              .columns = static_cast<std::size_t>(std::max(in[rank - 1], out[rank - 1])),
+              .columns = static_cast<std::size_t>(executed.call.Int("n")),
               .factor = 1};
+  const auto given = static_cast<std::size_t>(in[rank - 1]);
+  if (asked.columns == 0) asked.columns = asked.transform == "irfft" ? 2 * (given - 1) : given;
+  asked.columns_in = asked.transform == "irfft" ? asked.columns / 2 + 1 : asked.columns;
   const long double points = static_cast<long double>(asked.rows * asked.columns);
   const std::string& norm = executed.call.Choice("norm");
   if (norm == "ortho") asked.factor = 1 / std::sqrt(points);
   if ((norm == "forward") == (asked.sign() < 0) && norm != "ortho") asked.factor = 1 / points;
 
   const std::size_t in_parts = IsComplex(x.signature().dtype) ? 2 : 1, out_parts = asked.transform == "irfft" ? 1 : 2;
-  const std::size_t size_in = asked.rows * asked.columns_in, size_out = asked.rows * asked.columns_out;
+  const std::size_t size_out = asked.rows * asked.columns_out;
   const long double unit = std::is_same_v<T, float> ? 0x1p-24L : 0x1p-53L;
   Verdict verdict;
   for (std::size_t i = 0; i < y.size() / size_out; ++i) {
-    const Numbers from = Read(x.Elements<T>(), in_parts, i * size_in, size_in);
+    Numbers from(asked.rows * asked.columns_in);  // zeros where x has nothing
+    for (std::size_t r = 0; r < asked.rows; ++r) {
+      const Numbers row =
+          Read(x.Elements<T>(), in_parts, (i * asked.rows + r) * given, std::min(given, asked.columns_in));
+      std::copy(row.begin(), row.end(), from.begin() + static_cast<std::ptrdiff_t>(r * asked.columns_in));
+    }
     const Numbers got = Read(y.Elements<T>(), out_parts, i * size_out, size_out);
     const auto describe = [&](std::size_t k, const std::string& expected) {
       return [&, k, expected] {
@@ -227,6 +235,10 @@ std::vector<Case> FftCases() {
         add("odd", {5, 7, 6});
         also("n", std::int64_t{11});
       }
+      add("cut", {3, 5, 9});
+      also("n", std::int64_t{6});
+      add("filled_up", {3, 5, 9});
+      also("n", std::int64_t{22});
       continue;
     }
     if (!real) add("one", {1});
@@ -246,6 +258,14 @@ std::vector<Case> FftCases() {
     add("forward", {3, 25});
     also("norm", std::string("forward"));
     cases.push_back(WithNonFinite(kind));
+    add("cut", {9, 40});
+    also("n", std::int64_t{13});
+    add("cut_to_one", {5, 8});
+    also("n", std::int64_t{1});
+    add("filled_up", {9, 13});
+    also("n", std::int64_t{45});
+    add("filled_up_no_lines", {0, 13});
+    also("n", std::int64_t{45});
     if (real) {
       add("to_one", {4, 1});
       also("n", std::int64_t{1});

@@ -35,10 +35,31 @@ Verdict Verify(const Executed& executed) {
   const Shape &a_shape = a.signature().shape, &b_shape = b.signature().shape;
   const auto n = static_cast<std::size_t>(a_shape.back());
   const std::size_t k = b_shape.size() == 1 ? 1 : static_cast<std::size_t>(b_shape.back());
+  // Of each system which matrix of a, and of b: its place along each axis, or 0 where the axis is 1 or missing.
+  const Shape& x_shape = executed.Output("x").signature().shape;
+  const auto batch_of = [](const Shape& shape, std::size_t matrix_rank) {
+    return Shape(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(std::min(shape.size(), matrix_rank)));
+  };
+  const Shape batch = batch_of(x_shape, b_shape.size() == 1 ? 1 : 2);
+  const auto source = [&](const Shape& own, std::size_t index) {
+    std::size_t place = 0, step = 1;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto size = static_cast<std::size_t>(batch[batch.size() - 1 - i]);
+      const std::size_t at = index % size;
+      index /= size;
+      if (i >= own.size()) continue;
+      const auto own_size = static_cast<std::size_t>(own[own.size() - 1 - i]);
+      if (own_size != 1) place += at * step;
+      step *= own_size;
+    }
+    return place;
+  };
+  std::size_t systems = 1;
+  for (const std::int64_t size : batch) systems *= static_cast<std::size_t>(size);
   Verdict verdict;
-  for (std::size_t index = 0; index < CountOf(a_shape); ++index) {
-    const Matrix matrix = Matrix::Of(a.Elements<T>(), index, n, n);
-    const Matrix right = Matrix::Of(b.Elements<T>(), index, n, k);
+  for (std::size_t index = 0; index < systems; ++index) {
+    const Matrix matrix = Matrix::Of(a.Elements<T>(), source(batch_of(a_shape, 2), index), n, n);
+    const Matrix right = Matrix::Of(b.Elements<T>(), source(batch_of(b_shape, 2), index), n, k);
     const Matrix x = Matrix::Of(executed.Output("x").Elements<T>(), index, n, k);
     long double row_sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -84,6 +105,14 @@ std::vector<Case> SolveCases() {
     cases.push_back(System("large", dtype, {270, 270}, {270, 70}, true, false));
     cases.push_back(System("large_vector", dtype, {270, 270}, {270}, true, false));
     cases.push_back(System("stack", dtype, {2, 3, 17, 17}, {2, 3, 17, 4}, true, false));
+    cases.push_back(System("one_a", dtype, {9, 9}, {2, 3, 9, 4}, true, false));
+    cases.push_back(System("one_b", dtype, {2, 3, 9, 9}, {9, 4}, true, false));
+    cases.push_back(System("one_vector", dtype, {5, 9, 9}, {9}, true, false));
+    cases.push_back(System("crossed", dtype, {3, 1, 8, 8}, {4, 8, 2}, true, false));
+    cases.push_back(System("crossed_the_other_way", dtype, {4, 8, 8}, {3, 1, 8, 1}, true, false));
+    cases.push_back(System("mixed", dtype, {2, 1, 3, 6, 6}, {4, 1, 6, 5}, true, false));
+    cases.push_back(System("no_systems_of_b", dtype, {1, 5, 5}, {0, 5, 2}, false, false));
+    cases.push_back(System("no_sides_of_many", dtype, {2, 1, 5, 5}, {7, 5, 0}, false, false));
     cases.push_back(System("nan", dtype, {20, 20}, {20, 6}, false, true));
   }
   return cases;

@@ -12,9 +12,11 @@
 
 #include "kernels/broadcast.h"
 #include "kernels/cuda/kernel_side.h"
+#include "kernels/for_type.h"
 #include "kernels/integrate2d/integrate2d_functor.h"
 #include "kernels/mandelbrot/mandelbrot_functor.h"
 #include "kernels/matmul/products.h"
+#include "kernels/power_sum/power_sum_functor.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {
@@ -67,7 +69,8 @@ Outcome Add(const Call& call, CudaContext& context) {
   const auto c = call.Output<T>("c");
   const Broadcast shape = BroadcastOf(call.InputArray("a"), call.InputArray("b"), call.OutputArray("c"));
   return Launch("vector_add", context, [a, b, c, shape] {
-    using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+    using Wrapping =
+        typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
     for (std::size_t i = 0; i < c.size(); ++i) {
       const Broadcast::Place at = shape.Element(i);
       c[i] = static_cast<T>(static_cast<Wrapping>(a[at.a]) + static_cast<Wrapping>(b[at.b]));
@@ -122,6 +125,15 @@ Outcome TrigIdentity(const Call& call, CudaContext& context) {
                 [](auto x) { return std::cos(x) * std::cos(x) + std::sin(x) * std::sin(x); });
 }
 
+Outcome Powers(const Call& call, CudaContext& context) {
+  return ForType<float, double, std::int32_t, std::int64_t>("power_sum", call.InputType("x"), [&]<typename T>() {
+    const auto x = call.Input<T>("x");
+    const auto y = call.Output<T>("y");
+    return Launch("power_sum", context,
+                  [x, y] { std::transform(x.begin(), x.end(), y.begin(), power_sum::PowerSum<T>()); });
+  });
+}
+
 Outcome Selu(const Call& call, CudaContext& context) {
   const double alpha = call.Float("alpha"), lambda = call.Float("lambda");
   return MapAny("selu", /*chunked=*/false, call, context, [alpha, lambda](auto x) {
@@ -145,8 +157,9 @@ Outcome Integrate2d(const Call& call, CudaContext& context) {
       const double height = (x_max - x_min) / static_cast<double>(n), width = (y_max - y_min) / static_cast<double>(n);
       double sum = 0;
       for (std::uint64_t i = begin; i < end; ++i) {
-        const double x = x_min + (static_cast<double>(i / static_cast<std::uint64_t>(n)) + 0.5) * height;
-        const double y = y_min + (static_cast<double>(i % static_cast<std::uint64_t>(n)) + 0.5) * width;
+        const std::uint64_t row = i / static_cast<std::uint64_t>(n), column = i % static_cast<std::uint64_t>(n);
+        const double x = x_min + (static_cast<double>(row) + 0.5) * height;
+        const double y = y_min + (static_cast<double>(column) + 0.5) * width;
         sum += std::sin(x + y);
       }
       *value += sum * height * width;
@@ -245,7 +258,7 @@ constexpr CudaLauncher kMatmul = {"matmul", Matmul, MatmulScratch};
 #endif
 
 constexpr CudaLauncher kLaunchers[] = {
-    {"integrate2d", Integrate2d},    {"mandelbrot", Mandelbrot}, kMatmul, {"selu", Selu},
+    {"integrate2d", Integrate2d},    {"mandelbrot", Mandelbrot}, kMatmul, {"power_sum", Powers}, {"selu", Selu},
     {"trig_identity", TrigIdentity}, {"vector_add", VectorAdd},
 };
 

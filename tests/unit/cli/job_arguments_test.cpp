@@ -139,8 +139,9 @@ TEST(PlanJob, ParametersOfEveryType) {
 
 TEST(PlanJob, OptionsOfTheJob) {
   const auto plan =
-      Plan({"selu", "x.npy", "--device", "gpu0", "--precision", "bf16", "--priority", "-5", "--time-limit", "90s",
-            "--timeout", "5m", "--request-id", "r1", "--dry-run", "-o", "array:Y", "--lease", "1h"});
+      Plan({"selu",         "x.npy",   "--device",  "gpu0", "--precision",  "bf16", "--priority", "-5",
+            "--time-limit", "90s",     "--timeout", "5m",   "--request-id", "r1",   "--dry-run",  "--deterministic",
+            "-o",           "array:Y", "--lease",   "1h"});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->options.device, "gpu0");
   EXPECT_EQ(plan->options.precision, v1::PRECISION_BF16);
@@ -149,6 +150,8 @@ TEST(PlanJob, OptionsOfTheJob) {
   EXPECT_EQ(plan->options.deadline, std::chrono::minutes(5));
   EXPECT_EQ(plan->options.request_id, "r1");
   EXPECT_TRUE(plan->dry_run);
+  EXPECT_TRUE(plan->options.deterministic);
+  EXPECT_FALSE(Plan({"selu", "x.npy"})->options.deterministic);
   EXPECT_EQ(plan->options.keep.at("y").array_name, "Y");
   EXPECT_EQ(plan->options.keep.at("y").lease, std::chrono::hours(1));
 }

@@ -28,6 +28,22 @@ TEST(ReceiptTest, OnACpuLittleIsKnown) {
   EXPECT_EQ(Conditions(receipt), "energy not measurable here · device shared with other jobs");
 }
 
+TEST(ReceiptTest, WhereAndHowItRan) {
+  v1::Receipt receipt;
+  receipt.set_job_id("7");
+  receipt.set_kernel("power_sum");
+  receipt.set_device("gpu0");
+  const auto head = [&] {
+    return ReceiptText(receipt, v1::COMPLETED).substr(0, ReceiptText(receipt, v1::COMPLETED).find('\n'));
+  };
+  EXPECT_EQ(head(), "job 7  power_sum on gpu0");
+  receipt.add_part_devices("gpu1");
+  receipt.add_part_devices("gpu3");
+  EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3");
+  receipt.set_deterministic(true);
+  EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic");
+}
+
 TEST(ReceiptTest, OfAShortKernelOnAGpu) {
   v1::Receipt receipt;
   receipt.set_energy_state(v1::ENERGY_BELOW_RESOLUTION);

@@ -32,7 +32,7 @@ hotplate_array Array(DType dtype, const Shape& shape, std::byte* data, std::uint
   return array;
 }
 
-class TaskPartsTest : public testing::Test {
+class TaskPartsTest : public ::testing::Test {
  protected:
   // Nobody reads there.
   static std::byte* At(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }

@@ -71,6 +71,7 @@ TEST_F(WireJobTest, EverythingArrives) {
   output.mutable_lease()->set_seconds(60);
   spec_.set_device("cpu0");
   spec_.set_precision(v1::PRECISION_TF32);
+  spec_.set_deterministic(true);
   spec_.set_priority(-7);
   spec_.mutable_time_limit()->set_nanos(500);
   spec_.set_request_id("r1");
@@ -94,6 +95,7 @@ TEST_F(WireJobTest, EverythingArrives) {
   EXPECT_EQ(request->outputs[0].lease, std::chrono::seconds(60));
   EXPECT_EQ(request->device, "cpu0");
   EXPECT_EQ(request->precision, HOTPLATE_PRECISION_TF32);
+  EXPECT_TRUE(request->deterministic);
   EXPECT_EQ(request->priority, -7);
   EXPECT_EQ(request->time_limit, core::nanoseconds(500));
   EXPECT_EQ(request->request_id, "r1");

@@ -98,6 +98,8 @@ core::JobEnd CompletedEnd() {
   receipt.kernel = core::nanoseconds(50);
   receipt.cost = {.flop = 200, .bytes = 400};
   receipt.threads = 2;
+  receipt.deterministic = true;
+  receipt.part_devices = {"gpu1", "gpu2"};
   end.receipt = receipt;
   return end;
 }
@@ -118,6 +120,9 @@ TEST(WireResultTest, EndWithOutputsAndReceipt) {
   EXPECT_DOUBLE_EQ(receipt.flop_per_second(), 200 / 50e-9);
   EXPECT_DOUBLE_EQ(receipt.bytes_per_second(), 400 / 50e-9);
   EXPECT_EQ(receipt.versions().hotplate(), "0.1.0");
+  EXPECT_TRUE(receipt.deterministic());
+  ASSERT_EQ(receipt.part_devices_size(), 2);
+  EXPECT_EQ(receipt.part_devices(1), "gpu2");
   // What was not measured is absent.
   EXPECT_FALSE(receipt.has_host_to_device_ns());
   EXPECT_FALSE(receipt.has_energy_joules());
