@@ -1,0 +1,217 @@
+"""The calls of a client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import weakref
+from typing import TYPE_CHECKING, Any, AsyncIterator, Deque, Optional
+
+from . import _core
+from .arrays import Array
+from .calls import Call, Kernel
+from .futures import resolve
+from .receipt import Receipt
+from .telemetry import Sample, Watch
+
+if TYPE_CHECKING:
+    import inspect
+
+    from .client import Client
+
+
+class Aio:
+    """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight; no thread is started for a call.
+
+    A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before their
+    call is over.
+
+    Example:
+        >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def run(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> Any:
+        """Runs a kernel, as `Client.run` does.
+
+        Args:
+            kernel: its name, a method of the client (gpu.matmul), or a functools.partial of one.
+
+        Raises:
+            asyncio.CancelledError: the task was cancelled; the job is.
+            Exception: what `Client.run` raises.
+
+        Example:
+            >>> y = await gpu.aio.run("selu", x, alpha=1.67)
+        """
+        client = self._client
+        plan, before, merged = resolve(client, kernel, keywords)
+        call = plan.prepare(client, (*before, *inputs), merged)
+        loop = asyncio.get_running_loop()
+        ended = _Ended(_inbox(loop), loop.create_future(), call)
+        try:
+            # The future holds what the call gave, and drops it with the task.
+            flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
+            try:
+                value, receipt = await ended.waiter
+                client._remember(receipt)
+            except asyncio.CancelledError:
+                flight.cancel()
+                raise
+        finally:
+            if call.end_progress is not None:
+                call.end_progress()
+        return value
+
+    async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
+                    progress: Any = None) -> Array:
+        """Sends an array to the daemon to stay there, as `Client.array` does.
+
+        Example:
+            >>> A = await gpu.aio.array(a, name="A")
+        """
+        cancellation = _core.Cancellation()
+        loop = asyncio.get_running_loop()
+        # The loop's own few threads: an upload is work for one of them.
+        sending = loop.run_in_executor(
+            None, lambda: self._client.array(data, name, lease, replace, dtype, progress, _cancellation=cancellation))
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            sending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody is to be told
+            raise
+
+    async def telemetry(self, interval: float = 1.0) -> AsyncIterator[Sample]:
+        """Samples of all devices, one each `interval` seconds (0.1 to 60), until the loop is left.
+
+        Example:
+            >>> async for sample in gpu.aio.telemetry(0.5):
+            ...     print(sample.devices[0].utilisation)
+        """
+        loop = asyncio.get_running_loop()
+        news = asyncio.Event()
+
+        def tell() -> None:
+            try:
+                loop.call_soon_threadsafe(news.set)
+            except RuntimeError:
+                pass  # the loop is closed
+
+        watch = Watch(self._client, interval, tell)
+        try:
+            while True:
+                news.clear()
+                sample = watch.take()
+                if sample is not None:
+                    yield sample
+                elif watch.over():
+                    return
+                else:
+                    await news.wait()
+        finally:
+            watch.cancel()
+
+    def __getattr__(self, name: str) -> AioKernel:
+        return AioKernel(self, getattr(self._client, name))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._client.kernels})
+
+
+class AioKernel:
+    """A kernel of a client's daemon as a coroutine function: what `gpu.aio.matmul` is."""
+
+    def __init__(self, aio: Aio, kernel: Any) -> None:
+        if not isinstance(kernel, Kernel):
+            raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels; {kernel!r} is none of them")
+        self._aio = aio
+        self._kernel = kernel
+        self.name = self.__name__ = self.__qualname__ = kernel.name
+
+    async def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        return await self._aio.run(self._kernel, *inputs, **keywords)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self._kernel.__signature__
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return self._kernel.__doc__
+
+    def __repr__(self) -> str:
+        return f"<coroutine of {self._kernel!r}>"
+
+
+class _Ended:
+    """What the library calls at a call's end, on a thread of its own."""
+
+    __slots__ = ("inbox", "waiter", "call", "result", "error")
+
+    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[tuple[Any, Receipt]], call: Call) -> None:
+        self.inbox = inbox
+        self.waiter = waiter
+        self.call = call
+        self.result: Optional[_core.Result] = None
+        self.error: Optional[BaseException] = None
+
+    def __call__(self, result: Optional[_core.Result], error: Optional[BaseException]) -> None:
+        self.result, self.error = result, error
+        self.inbox.put(self)
+
+    def tell(self) -> None:
+        """On the loop's thread."""
+        if self.result is None:
+            if not self.waiter.done():
+                self.waiter.set_exception(self.error or RuntimeError("a call ended without a word"))
+            return
+        try:
+            # Also of one that was cancelled too late: what it left on the daemon is freed with it.
+            came = self.call.finish(self.result)
+        except Exception as error:
+            if not self.waiter.done():
+                self.waiter.set_exception(error)
+            return
+        if not self.waiter.done():
+            self.waiter.set_result(came)
+
+
+class _Inbox:
+    """The calls that ended, on their way to one loop: it is woken once for all that ended meanwhile."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = weakref.ref(loop)
+        self._ended: Deque[_Ended] = collections.deque()
+        self._woken = False
+
+    def put(self, ended: _Ended) -> None:
+        """On any thread."""
+        self._ended.append(ended)
+        if self._woken:
+            return
+        self._woken = True
+        loop = self._loop()
+        try:
+            if loop is not None:
+                loop.call_soon_threadsafe(self._tell)
+        except RuntimeError:
+            self._ended.clear()  # the loop is closed: nobody waits
+
+    def _tell(self) -> None:
+        # First: what comes from here on may wake it again.
+        self._woken = False
+        while self._ended:
+            self._ended.popleft().tell()
+
+
+_inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Inbox] = weakref.WeakKeyDictionary()
+
+
+def _inbox(loop: asyncio.AbstractEventLoop) -> _Inbox:
+    inbox = _inboxes.get(loop)
+    if inbox is None:
+        inbox = _inboxes[loop] = _Inbox(loop)
+    return inbox

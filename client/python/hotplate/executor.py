@@ -1,0 +1,120 @@
+"""The standard library's executor, whose functions are kernels."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import threading
+from typing import TYPE_CHECKING, Any, Deque, Optional
+
+from .calls import Call
+from .futures import CallFuture, prepared
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Executor(concurrent.futures.Executor):
+    """A concurrent.futures.Executor on a daemon: `submit`, `map` and `shutdown` as in the standard library.
+
+    Instead of a function it takes a kernel (gpu.matmul), a kernel's name, or a functools.partial of one. No threads are
+    started: calls wait on the daemon, at most `max_in_flight` of them, the others here.
+
+    Args:
+        client: whose daemon is used; None: connects as hotplate.connect() does.
+        max_in_flight: calls that are with the daemon at a time, at least 1.
+
+    Example:
+        >>> with hp.Executor(gpu) as executor:
+        ...     products = list(executor.map(gpu.matmul, many_a, many_b))
+        ...     doubled = executor.submit(functools.partial(gpu.selu, alpha=2.0), x)
+    """
+
+    def __init__(self, client: Optional[Client] = None, max_in_flight: int = 256) -> None:
+        if not isinstance(max_in_flight, int) or isinstance(max_in_flight, bool) or max_in_flight < 1:
+            raise ValueError(f"max_in_flight is {max_in_flight!r}; it must be an integer of at least 1")
+        if client is None:
+            from .client import connect
+
+            client = connect()
+        self._client = client
+        self._room = max_in_flight
+        self._lock = threading.Lock()
+        # Guarded by _lock.
+        self._waiting: Deque[tuple[CallFuture, Call]] = collections.deque()
+        self._open: set[CallFuture] = set()
+        self._in_flight = 0
+        self._starting = False
+        self._shutdown = False
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture:
+        """Schedules a call of a kernel.
+
+        Args:
+            fn: a kernel, its name, or a functools.partial of one.
+            args, kwargs: as the kernel takes them. Arrays must not change before the future is done.
+
+        Returns:
+            A future of what the call returns. What the call raises is the future's exception.
+
+        Raises:
+            TypeError: `fn` is something else: a Python function runs nowhere but here.
+            RuntimeError: after `shutdown`.
+        """
+        with self._lock:
+            if self._shutdown:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+        future = CallFuture(self._client)
+        call = prepared(future, self._client, fn, args, kwargs)
+        if call is None:
+            return future
+        with self._lock:
+            if self._shutdown:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._open.add(future)
+            self._waiting.append((future, call))
+        future.add_done_callback(self._ended)
+        self._start_more()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Takes no more calls.
+
+        Args:
+            wait: return when all calls have ended.
+            cancel_futures: cancel those that do not run yet, here or in the daemon's queue.
+        """
+        with self._lock:
+            self._shutdown = True
+            open_futures = list(self._open)
+        if cancel_futures:
+            for future in open_futures:
+                if not future.running():
+                    future.cancel()
+        if wait:
+            concurrent.futures.wait(open_futures)
+
+    def _start_more(self) -> None:
+        # One thread at a time, and outside the lock: a call that ends at once comes back here.
+        with self._lock:
+            if self._starting:
+                return
+            self._starting = True
+        while True:
+            with self._lock:
+                if not self._waiting or self._in_flight >= self._room:
+                    self._starting = False
+                    return
+                future, call = self._waiting.popleft()
+                if future.done():  # cancelled
+                    continue
+                self._in_flight += 1
+                future._counted = True
+            future._start(call)
+
+    def _ended(self, future: CallFuture) -> None:
+        with self._lock:
+            self._open.discard(future)
+            if future._counted:
+                self._in_flight -= 1
+        self._start_more()

@@ -1,0 +1,212 @@
+"""Devices, and samples of what they do."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Deque, Iterator, List, Mapping, Optional
+
+from . import _core
+
+if TYPE_CHECKING:
+    from .client import Client
+
+# Samples that nobody has taken yet; beyond it the oldest go: a slow reader misses samples.
+_KEPT_SAMPLES = 8
+
+
+class Record(Mapping[str, Any]):
+    """What the daemon says, read-only: attributes, and a mapping of the same names. What it does not know is None."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> Any:
+        return _wrapped(self._fields[name])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return _wrapped(self._fields[name])
+        except KeyError:
+            raise AttributeError(f"there is no {name} here, but {', '.join(self._fields)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._fields]
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value!r}" for name, value in self.items() if value not in (None, "", [], {}))
+        return f"<{type(self).__name__} {told}>"
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Record(value)
+    if isinstance(value, list):
+        return [_wrapped(one) for one in value]
+    return value
+
+
+class Sample(Record):
+    """All devices and the daemon at one moment.
+
+    Attributes:
+        time: seconds of the Unix clock.
+        devices: a Record of each: device, utilisation (0 to 1), memory_used_bytes, power_watts, temperature_celsius, …
+        daemon: resident_bytes, jobs_running, jobs_pending, array_bytes, …
+    """
+
+    __slots__ = ()
+
+
+class Device(Record):
+    """A device that kernels run on.
+
+    Attributes:
+        id: "cpu0", "gpu0": what `device=` takes.
+        backend: "cpu" or "cuda".
+        name, uuid, memory_bytes, lanes, mode, …
+        lost: "" while it is healthy, else why it takes no jobs.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        lost = f", lost: {self.lost}" if self.lost else ""
+        return f"<Device {self.id}: {self.name}, {self.memory_bytes / 2**30:.1f} GiB{lost}>"
+
+
+class Devices(List[Device]):
+    """A daemon's devices; a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        from .html import devices_table
+
+        return devices_table(self)
+
+
+def devices(client: Client) -> Devices:
+    """The devices of a client's daemon, as they are now."""
+    return Devices(Device(device) for device in client._core.info()["devices"])
+
+
+class Watch:
+    """A stream of samples from a daemon, read by a thread of its own until it is cancelled.
+
+    Args:
+        interval: seconds between samples, 0.1 to 60.
+        tell: called, on that thread, whenever there is something to take or it is over.
+    """
+
+    def __init__(self, client: Client, interval: float, tell: Optional[Callable[[], None]] = None) -> None:
+        self._interval = checked_interval(interval)
+        self._core = client._core
+        self._tell = tell
+        self._cancellation = _core.Cancellation()
+        self._news = threading.Condition()
+        # Guarded by _news.
+        self._samples: Deque[Sample] = collections.deque(maxlen=_KEPT_SAMPLES)
+        self._ended = False
+        self._error: Optional[Exception] = None
+        _open.add(self)
+        self._thread = threading.Thread(target=self._read, name="hotplate telemetry", daemon=True)
+        self._thread.start()
+
+    def take(self) -> Optional[Sample]:
+        """The oldest sample that was not taken, or None."""
+        with self._news:
+            return self._samples.popleft() if self._samples else None
+
+    def wait(self) -> None:
+        """Until there is something to take, or it is over."""
+        with self._news:
+            self._news.wait_for(lambda: self._samples or self._ended)
+
+    def over(self) -> bool:
+        """Whether nothing will come any more.
+
+        Raises:
+            ConnectionError: because the daemon is gone.
+        """
+        with self._news:
+            if self._ended and not self._samples and self._error is not None:
+                raise self._error
+            return self._ended and not self._samples
+
+    def cancel(self) -> None:
+        """Ends the stream. Does not wait."""
+        self._cancellation.cancel()
+
+    def join(self) -> None:
+        """Waits until its thread is gone."""
+        self._thread.join()
+
+    def _read(self) -> None:
+        error: Optional[Exception] = None
+        try:
+            self._core.watch_telemetry(self._interval, self._sampled, self._cancellation)
+        except Exception as what:  # whoever iterates is to be told
+            error = None if self._cancellation.cancelled else what
+        with self._news:
+            self._ended, self._error = True, error
+            self._news.notify_all()
+        if self._tell is not None:
+            self._tell()
+
+    def _sampled(self, fields: dict[str, Any]) -> bool:
+        with self._news:
+            self._samples.append(Sample(fields))
+            self._news.notify_all()
+        if self._tell is not None:
+            self._tell()
+        return not self._cancellation.cancelled
+
+
+def checked_interval(interval: float) -> float:
+    """ValueError where no daemon would sample like that."""
+    if not 0.1 <= interval <= 60:
+        raise ValueError(f"interval is {interval!r} seconds; it must be from 0.1 to 60")
+    return float(interval)
+
+
+def watch(client: Client, interval: float) -> Iterator[Sample]:
+    """What `Client.telemetry` returns."""
+    return _samples(client, checked_interval(interval))
+
+
+def _samples(client: Client, interval: float) -> Iterator[Sample]:
+    source = Watch(client, interval)
+    try:
+        while not source.over():
+            sample = source.take()
+            if sample is None:
+                source.wait()
+            else:
+                yield sample
+    finally:
+        source.cancel()
+
+
+# At exit their threads must not come back to an interpreter that is gone.
+_open: weakref.WeakSet[Watch] = weakref.WeakSet()
+
+
+def _end_all() -> None:
+    for source in list(_open):
+        source.cancel()
+    for source in list(_open):
+        source.join()
+
+
+atexit.register(_end_all)
