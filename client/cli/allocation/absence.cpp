@@ -149,29 +149,34 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
                       LookAtIt(call, note) + (advice.empty() ? "" : "\n" + advice));
 }
 
+std::optional<FoundAllocation> LookForLost(const Invocation& call) {
+  const auto of_record = NoteOfRecord(call, call.connected);
+  if (!of_record) return std::nullopt;
+  auto note = ReadNote(call.settings.directory, call.connected.name());
+  if (!note || note->job.id != of_record->job.id) note = of_record;
+  return AskFor(call, *note);
+}
+
 absl::Status WhyLost(const Invocation& call, const absl::Status& status) {
   const v1::EndpointRecord& lost = call.connected;
-  const auto of_record = NoteOfRecord(call, lost);
-  if (!of_record) return status;
-  Settings settings = call.settings;
-  settings.server = lost.name();
-  auto note = NoteFor(settings);
-  if (!note || note->job.id != of_record->job.id) note = of_record;
-  const FoundAllocation found = AskFor(call.With(settings), *note);
+  const auto looked = LookForLost(call);
+  if (!looked) return status;
+  const FoundAllocation& found = *looked;
+  const AllocationNote& note = found.note;
   const std::string what = client::WithoutHowToStart(std::string(status.message())) + "\n";
-  const std::string look = LookAtIt(call, *note);
+  const std::string look = LookAtIt(call, note);
   if (found.note.over()) {
     return WithNextStep(
         Worded(status, what + EndText(found.note) + LastWords(found.note)),
-        note->submit_time > 0 ? "hotplate logs · hotplate up --again" : "its output: " + note->output_file);
+        note.submit_time > 0 ? "hotplate logs · hotplate up --again" : "its output: " + note.output_file);
   }
   if (!found.status.ok()) {
-    return WithNextStep(Worded(status, what + "what became of job " + note->job.id +
+    return WithNextStep(Worded(status, what + "what became of job " + note.job.id +
                                            " is not known: " + std::string(found.status.status().message())),
                         look);
   }
-  const std::string state = StateText(note->job, *found.status);
-  const auto record = RecordOf(settings, lost.name());
+  const std::string state = StateText(note.job, *found.status);
+  const auto record = RecordOf(call.settings, lost.name());
   if (record && record->generation() != lost.generation()) {
     return WithNextStep(
         Worded(status, what + lost.name() + " was started anew: " + state + "; jobs and arrays of before are gone"),

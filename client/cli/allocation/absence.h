@@ -22,6 +22,10 @@ struct FoundAllocation {
 // another that is not, unless it was asked for by name.
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call);
 
+// That of the daemon which this command was connected to last (`call.connected`), whether its record is still there or
+// not. Nothing where Slurm did not start it.
+std::optional<FoundAllocation> LookForLost(const Invocation& call);
+
 // For one who has lost a daemon, and waits for its next start, with long pauses between two looks at the allocation.
 class NextStart {
  public:

@@ -156,7 +156,8 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
       return client;
     }
     if (std::chrono::steady_clock::now() < until) continue;
-    const auto found = LookForAllocation(there);
+    auto found = LookForLost(call);  // a daemon that ends in order takes its record away
+    if (!found) found = LookForAllocation(there);
     // A daemon that leaves cancels calls: here nobody did.
     if (!next.Expected(found)) return absl::IsCancelled(lost) ? absl::UnavailableError(lost.message()) : lost;
     const bool waits = found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
