@@ -136,7 +136,7 @@ class Call:
 
     def finish(self, result: _core.Result) -> tuple[Any, Receipt]:
         """The value and the receipt of what came back."""
-        receipt = Receipt(lambda: {**result.receipt(), "client": result.timings()})
+        receipt = Receipt.of_result(result)
         return self.plan.value(self.client, result, receipt, self.out, self.options.keep if self.kept else None), receipt
 
     @property

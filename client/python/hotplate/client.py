@@ -134,7 +134,12 @@ class Client:
     def last_receipt(self) -> Optional[Receipt]:
         """The receipt of the last call that ended well on this thread."""
         result = self._core.last_result()
-        return None if result is None else Receipt(lambda: {**result.receipt(), "client": result.timings()})
+        return None if result is None else Receipt.of_result(result)
+
+    def _remember(self, receipt: Optional[Receipt]) -> None:
+        """Makes it the last one of this thread: of a call that another thread was told of."""
+        if receipt is not None and receipt._result is not None:
+            self._core.remember(receipt._result)
 
     # Kernels.
 
@@ -252,7 +257,7 @@ class Client:
         return self._fetched(self._core.fetch(job_id))
 
     def _fetched(self, result: _core.Result) -> Any:
-        receipt = Receipt(lambda: {**result.receipt(), "client": result.timings()})
+        receipt = Receipt.of_result(result)
         return self._plan(receipt.kernel).value(self, result, receipt, None, None)
 
     def job(self, job_id: str) -> dict[str, Any]:

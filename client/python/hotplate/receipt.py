@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
+
+if TYPE_CHECKING:
+    from . import _core
 
 
 class Receipt(Mapping[str, Any]):
@@ -16,17 +19,25 @@ class Receipt(Mapping[str, Any]):
         >>> gpu.last_receipt.kernel_ns / 1e6, gpu.last_receipt["device_name"]
     """
 
-    __slots__ = ("_make", "_fields")
+    __slots__ = ("_make", "_fields", "_result")
 
     def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
         # Read when somebody asks: a call does not pay for a receipt that nobody reads.
         self._make: Optional[Callable[[], dict[str, Any]]] = make
         self._fields: dict[str, Any] = {}
+        self._result: Optional[_core.Result] = None
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Receipt:
         """One whose fields are known."""
         return cls(lambda: fields)
+
+    @classmethod
+    def of_result(cls, result: _core.Result) -> Receipt:
+        """The receipt of what came back."""
+        receipt = cls(lambda: {**result.receipt(), "client": result.timings()})
+        receipt._result = result
+        return receipt
 
     @property
     def fields(self) -> dict[str, Any]:

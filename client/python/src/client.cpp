@@ -361,6 +361,7 @@ void BindClient(py::module_& module) {
       .def("watch_telemetry", &PyClient::WatchTelemetry, py::arg("interval"), py::arg("on_sample"),
            py::arg("cancellation") = none)
       .def("last_result", &PyClient::Last)
+      .def("remember", &PyClient::Remember, py::arg("result"))
       .def("own", &PyClient::Own, py::arg("id"))
       .def("disown", &PyClient::Disown, py::arg("id"))
       .def("release_later", &PyClient::ReleaseLater, py::arg("id"))

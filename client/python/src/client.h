@@ -25,6 +25,7 @@ class Result {
   explicit Result(client::JobResult result) : Result(std::make_shared<client::JobResult>(std::move(result))) {}
   explicit Result(std::shared_ptr<client::JobResult> result) : result_(std::move(result)) {}
 
+  const std::shared_ptr<client::JobResult>& shared() const { return result_; }
   const std::string& job_id() const { return result_->job_id; }
   // A NumPy array; (id, dtype, shape) of one that stays on the daemon; None of one with a destination.
   pybind11::object Take(const std::string& output);
@@ -58,6 +59,7 @@ class PyClient {
                           const std::string& output) const;
   // Of the last call on this thread that ended well; none: null.
   std::unique_ptr<Result> Last() const;
+  void Remember(const Result& result) const { last_.Set(result.shared()); }
 
   std::unique_ptr<Result> Run(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                               const client::Cancellation* cancellation) const;

@@ -114,6 +114,19 @@ TEST_P(ArraysTest, ABrokenDownloadGoesOnWhereItBroke) {
   EXPECT_EQ(daemon_.reads, 4);
 }
 
+TEST_P(ArraysTest, ABrokenReadOfAPartGoesOnWhereItBroke) {
+  const std::vector<float> values = Ramp(4'000'000);
+  const auto array = client_->Put(View(values, {4'000'000}));
+  ASSERT_TRUE(array.ok());
+  daemon_.break_after = 3'000'000;
+  daemon_.broken_transfers = 2;
+  std::vector<float> part(2'000'000);
+  const absl::Status status = client_->GetRange(array->id(), 4'000'000, std::as_writable_bytes(std::span(part)));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), values.begin() + 1'000'000));
+  EXPECT_EQ(daemon_.reads, 3);
+}
+
 TEST_P(ArraysTest, AnUploadThatNeverGetsThroughEnds) {
   daemon_.break_after = 0;
   daemon_.broken_transfers = 1000;

@@ -80,6 +80,45 @@ TEST_F(DaemonTest, ArraysComeBackAsTheyWentUp) {
   EXPECT_EQ(client_->Get("A").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(DaemonTest, APartOfAnArrayIsReadAlone) {
+  std::vector<std::int64_t> values(1'000'000);
+  std::iota(values.begin(), values.end(), 0);
+  ASSERT_TRUE(client_->Put(View(values, {1000, 1000}), "A").ok());
+  std::vector<std::int64_t> part(2000);
+  std::uint64_t told = 0;
+  const auto on_download = [&](std::uint64_t done, std::uint64_t total) {
+    told = done;
+    EXPECT_EQ(total, 16'000u);
+  };
+  ASSERT_TRUE(client_->GetRange("A", 24'000, std::as_writable_bytes(std::span(part)), on_download).ok());
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), values.begin() + 3000));
+  EXPECT_EQ(told, 16'000u);
+  EXPECT_TRUE(client_->GetRange("A", 8'000'000, {}).ok()) << "nothing, at its very end";
+  const absl::Status beyond = client_->GetRange("A", 8'000'000 - 8, std::as_writable_bytes(std::span(part)));
+  EXPECT_EQ(beyond.code(), absl::StatusCode::kOutOfRange) << beyond;
+  EXPECT_EQ(client_->GetRange("B", 0, std::as_writable_bytes(std::span(part))).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(DaemonTest, OutputsLandInTheCallersMemory) {
+  for (const std::int64_t count : {4, 1'000'000}) {  // within the answer, and downloaded
+    const std::vector<float> x(static_cast<std::size_t>(count), 1.5f);
+    std::vector<float> sum(x.size());
+    JobOptions options;
+    options.destinations["c"] = std::as_writable_bytes(std::span(sum));
+    const std::map<std::string, Input> inputs = {{"a", View(x, {count})}, {"b", View(x, {count})}};
+    const auto result = client_->Run("vector_add", inputs, options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(sum, std::vector<float>(x.size(), 3.0f));
+    EXPECT_EQ(result->outputs.at("c").signature, (Signature{DType::kFloat32, {count}}));
+    EXPECT_EQ(result->outputs.at("c").buffer, nullptr);
+
+    options.destinations["c"] = std::as_writable_bytes(std::span(sum).first(3));
+    const absl::Status status = client_->Run("vector_add", inputs, options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), ::testing::AllOf(HasSubstr("output c"), HasSubstr("12")));
+  }
+}
+
 TEST_F(DaemonTest, ManyThreadsAndFutures) {
   std::atomic<int> good{0};
   std::vector<std::thread> threads;

@@ -1,0 +1,197 @@
+"""hotplate.Array: what stays on the daemon, for how long, and how it comes back."""
+
+import gc
+
+import hotplate as hp
+import numpy as np
+import pytest
+from conftest import wait_until
+
+X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
+
+
+def held(gpu):
+    return len(gpu.arrays)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(gpu):
+    before = held(gpu)
+    yield
+    gc.collect()
+    wait_until(lambda: held(gpu) == before, f"the daemon holds {before} arrays again, as before the test")
+
+
+def test_an_array_knows_what_it_is(gpu):
+    array = gpu.array(X, name="X")
+    assert (array.shape, array.dtype, array.ndim, array.size, array.nbytes, len(array)) == ((2, 3, 4), np.float64, 3, 24, 192, 2)
+    assert array.name == "X" and array.device == "host" and array.lease is None
+    assert repr(array) == "<hotplate.Array 'X' float64 [2, 3, 4] on local>"
+    array.free()
+    with pytest.raises(KeyError):
+        array.numpy()
+
+
+@pytest.mark.parametrize("data", [X[::-1, 1:, ::2], X.T, np.float32(3), [], [[1, 2], [3, 4]], np.arange(5, dtype=">i4"),
+                                  np.zeros((0, 4), np.int8), np.array([True, False]), np.ones(3, np.complex64)])
+def test_what_goes_up_comes_back(gpu, data):
+    array = gpu.array(data)
+    back = array.numpy()
+    assert array.dtype == np.asarray(data).dtype.newbyteorder("=") and array.shape == np.shape(data)
+    np.testing.assert_array_equal(back, data)
+    np.testing.assert_array_equal(np.asarray(array), data)
+    assert np.asarray(array, dtype=np.complex128).dtype == np.complex128
+
+
+def test_numpy_fills_memory_of_the_callers(gpu):
+    array, out = gpu.array(X), np.zeros((2, 3, 4))
+    assert array.numpy(out=out) is out and (out == X).all()
+    with pytest.raises(ValueError, match=r"out is float32 of shape \[2\]; the result is float64 of shape \[2, 3, 4\]"):
+        array.numpy(out=np.zeros(2, np.float32))
+
+
+def test_dlpack_is_host_memory(gpu):
+    array = gpu.array(X)
+    assert array.__dlpack_device__() == (1, 0)
+    np.testing.assert_array_equal(np.from_dlpack(array), X)
+
+
+def test_kernels_take_and_give_them(gpu):
+    a = gpu.array(np.eye(4))
+    b = gpu.matmul(a, a, keep=True)
+    c = gpu.vector_add(b, np.ones((4, 4)), keep=True)
+    assert isinstance(b, hp.Array) and isinstance(c, hp.Array)
+    np.testing.assert_array_equal(gpu.vector_add(c, c), 2 * (np.eye(4) + 1))
+    u, s, vt = gpu.svd(c, keep={"u": True, "vt": True})
+    assert isinstance(u, hp.Array) and isinstance(s, np.ndarray) and isinstance(vt, hp.Array)
+
+
+def test_dtypes_are_compared_with_those_on_the_daemon(gpu):
+    single = gpu.array(np.ones(3, np.float32))
+    assert gpu.vector_add(single, 2).dtype == np.float32
+    with pytest.raises(TypeError, match="a is float32 on the daemon and b is float64"):
+        gpu.vector_add(single, np.ones(3))
+
+
+def test_the_last_reference_frees_it(gpu):
+    before = held(gpu)
+    array = gpu.array(X)
+    same = array
+    del array
+    assert held(gpu) == before + 1
+    del same
+    wait_until(lambda: held(gpu) == before, "the array was freed")
+
+
+def test_a_name_or_a_lease_keeps_it(daemon, gpu):
+    for options in ({"name": "stays"}, {"lease": 600}):
+        array = gpu.array(X, **options)
+        array_id = array.id
+        del array
+        gc.collect()
+        np.testing.assert_array_equal(gpu.array(name=array_id).numpy(), X)
+        gpu.free(array_id)
+    kept = gpu.vector_add(X, X, keep="sum", lease=600)
+    assert kept.name == "sum" and kept.lease > 0
+    del kept
+    with daemon.connect() as other:
+        np.testing.assert_array_equal(other.array(name="sum").numpy(), 2 * X)
+        other.free("sum")
+
+
+def test_renewed_it_stays(gpu):
+    array = gpu.array(X)
+    array.renew(600)
+    array_id = array.id
+    del array
+    gc.collect()
+    assert gpu.array(name=array_id).lease > 0
+    gpu.free(array_id)
+
+
+def test_one_name_is_one_array(gpu):
+    first = gpu.array(X, name="one")
+    with pytest.raises(hp.AlreadyExists):
+        gpu.array(X, name="one")
+    second = gpu.array(2 * X, name="one", replace=True)
+    np.testing.assert_array_equal(gpu.array(name="one").numpy(), 2 * X)
+    gpu.free(second)
+    with pytest.raises(KeyError, match="one"):
+        gpu.array(name="one")
+    assert first.id != second.id
+
+
+def test_a_client_that_closes_leaves_nothing(daemon, gpu):
+    before = held(gpu)
+    other = daemon.connect()
+    arrays = [other.array(X) for _ in range(3)]
+    assert held(gpu) == before + 3
+    other.close()
+    assert held(gpu) == before
+    del arrays
+
+
+class Counted:
+    """A client's core that counts the bytes it fetches."""
+
+    def __init__(self, core):
+        self._core, self.bytes = core, 0
+
+    def get_into(self, array_id, destination, offset=None):
+        self.bytes += destination.nbytes
+        self._core.get_into(array_id, destination, offset)
+
+    def __getattr__(self, name):
+        return getattr(self._core, name)
+
+
+INDICES = [
+    np.s_[0], np.s_[-1], np.s_[1:], np.s_[:1], np.s_[0, 1], np.s_[1, 2, 3], np.s_[..., 1], np.s_[:, ::-1], np.s_[::-1, ::-2, 3:0:-2],
+    np.s_[..., None, 2], np.s_[None], np.s_[0:0], np.s_[1, ..., -1], np.s_[:, 1:2, ::3], np.s_[...], np.s_[5:], np.s_[np.int64(1)],
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_slices_are_numpys(gpu, index):
+    array = gpu.array(X)
+    part = array[index]
+    np.testing.assert_array_equal(part, X[index])
+    assert type(part) is type(X[index]) and part.dtype == np.float64
+
+
+@pytest.mark.parametrize("index", [[0, 1, 1], X > 3, (slice(None), [0, 2]), True], ids=["list", "mask", "mixed", "bool"])
+def test_other_indices_are_numpys_too(gpu, index):
+    np.testing.assert_array_equal(gpu.array(X)[index], X[index])
+
+
+@pytest.mark.parametrize("index", [2, (0, 3), (0, 0, 4), (0, 0, 0, 0), "a", 1.5, -3])
+def test_an_index_beyond_is_an_index_error(gpu, index):
+    with pytest.raises(IndexError):
+        gpu.array(X)[index]
+
+
+@pytest.mark.parametrize("index, elements", [(np.s_[3], 200), (np.s_[3, 7], 1), (np.s_[2:5], 600), (np.s_[50, 10:20], 10),
+                                             (np.s_[:0], 0), (np.s_[::-1], 20_000)])
+def test_a_slice_reads_no_more_than_itself(gpu, index, elements):
+    x = np.random.default_rng(1).random((100, 200))
+    array = gpu.array(x)
+    counted = array._client._core = Counted(gpu._core)
+    try:
+        np.testing.assert_array_equal(array[index], x[index])
+    finally:
+        gpu._core = counted._core
+    assert counted.bytes == 8 * elements
+
+
+def test_an_array_is_iterated_and_refuses_ufuncs(gpu):
+    array = gpu.array(X)
+    assert [part.shape for part in array] == [(3, 4), (3, 4)]
+    with pytest.raises(TypeError):
+        np.ones(3) + array
+    with pytest.raises(TypeError):
+        len(gpu.array(3.0))
+
+
+def test_a_copy_that_may_not_be_is_refused(gpu):
+    with pytest.raises(ValueError, match="without a copy"):
+        gpu.array(X).__array__(copy=False)
