@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import textwrap
+import threading
 
 import harness
 from harness import OK, PATIENCE, wait_until
@@ -61,16 +62,14 @@ class PythonUp(harness.SlurmCase):
         self.wait_for_job(blocker, "RUNNING")
         process = self.script("print('never')")
         said = []
-        for line in process.stderr:
-            said.append(line)
-            if "PENDING" in line:
-                break
-        job = re.search(r"job (\d+)  PENDING", said[-1]).group(1)
+        reader = threading.Thread(target=lambda: said.extend(process.stderr), daemon=True)
+        reader.start()
+        wait_until(lambda: "PENDING" in "".join(said), "it said that it waits")
+        job = re.search(r"job (\d+)  PENDING", "".join(said)).group(1)
         process.send_signal(signal.SIGINT)
-        code, out, err = self.ended(process)
-        self.assertNotEqual(code, OK)
-        self.assertEqual(out, "")
-        self.assertIn("KeyboardInterrupt", err)
+        self.assertNotEqual(process.wait(PATIENCE), OK)
+        reader.join(PATIENCE)
+        self.assertIn("KeyboardInterrupt", "".join(said))
         self.assertEqual(self.lab.state(job), "CANCELLED")
         self.assertEqual(self.lab.state(blocker), "RUNNING")
 

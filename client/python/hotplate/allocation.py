@@ -19,12 +19,11 @@ import threading
 import time as time_module
 from typing import TYPE_CHECKING, Any, Callable, Sequence, Union
 
+from .client import Client, connect
 from .errors import ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall, NotAllowed
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from .client import Client
 
 # The command's exit codes, as its manual page lists them.
 _USAGE, _NO_DAEMON, _INVALID, _NOT_ALLOWED, _SCHEDULER, _INTERRUPTED = 2, 3, 4, 6, 9, 130
@@ -83,20 +82,17 @@ class Allocation:
         client: a Client of its daemon.
         name: the daemon's name, for `hp.connect(server=name)` and the command line.
         job_id: the scheduler's number for the job; "" for a daemon on this machine.
-        node: where it runs; "" for a daemon on this machine.
-        devices: the daemon's devices, as the command names them; empty for a daemon on this machine.
+        node: the host that it runs on.
         started: False where a daemon of that `name` was there already: that one is left as it is by the end of the block.
-        info: all that `hotplate up --json` has said.
     """
 
-    def __init__(self, client: Client, info: dict[str, Any], command: _Command) -> None:
+    def __init__(self, client: Client, name: str, started: bool, command: _Command) -> None:
+        info = client.info()
         self.client = client
-        self.info = info
-        self.name: str = info["name"]
-        self.job_id: str = info.get("jobId", "")
+        self.name = name
+        self.job_id: str = (info.get("allocation") or {}).get("job_id", "")
         self.node: str = info.get("node", "")
-        self.devices: list[str] = info.get("devices", [])
-        self.started: bool = info.get("started", True)
+        self.started = started
         self._command = command
         self._ended = False
 
@@ -140,10 +136,11 @@ class Allocation:
         words = ["down", self.name, "--cancel"]
         if drain_timeout is not None:
             words += ["--drain-timeout", _duration("drain_timeout", drain_timeout)]
-        return self._command.run(words)
+        answer: dict[str, Any] = json.loads(self._command.run([*words, "--json"]))
+        return answer
 
     def __repr__(self) -> str:
-        where = f"job {self.job_id} on {self.node}" if self.job_id else "on this machine"
+        where = f"job {self.job_id} on {self.node}" if self.job_id else f"on {self.node}"
         return f"<hotplate.Allocation {self.name}, {where}{', ended' if self._ended else ''}>"
 
 
@@ -217,11 +214,10 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
 
     command = _Command(directory, progress)
     try:
-        info = command.run(words, list(daemon_options))
-        from .client import connect  # Client's module need not be there for what has failed above
-
-        options = {"server": info["name"], **({"directory": directory} if directory else {}), **connect_options}
-        return Allocation(connect(**options), info, command)
+        # Not as JSON: that keeps silent while it waits.
+        started = "already running" not in command.run(words, list(daemon_options))
+        options = {"server": daemon, **({"directory": directory} if directory else {}), **connect_options}
+        return Allocation(connect(**options), daemon, started, command)
     except BaseException as error:
         # A call that was refused has started nothing.
         if own_name and not isinstance(error, (ValueError, TypeError, FileNotFoundError)):
@@ -252,9 +248,9 @@ class _Command:
         elif self._progress:
             print(line, file=sys.stderr, flush=True)
 
-    def run(self, words: Sequence[str], rest: Sequence[str] = ()) -> dict[str, Any]:
-        """The JSON that it answers. Lines on its standard error are told as they come; the last ones say why it failed."""
-        line = [*self._prefix, *words, *self._directory, "--json", *(["--", *rest] if rest else [])]
+    def run(self, words: Sequence[str], rest: Sequence[str] = ()) -> str:
+        """What it answers. Lines on its standard error are told as they come; the last ones say why it failed."""
+        line = [*self._prefix, *words, *self._directory, *(["--", *rest] if rest else [])]
         # In a session of its own it hears of Ctrl-C from here, and once; and it cannot ask questions.
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, encoding="utf-8", errors="replace", start_new_session=True)
@@ -271,8 +267,7 @@ class _Command:
                 raise
             raise
         if code == 0:
-            parsed: dict[str, Any] = json.loads(answer) if answer.strip() else {}
-            return parsed
+            return answer
         raise _error(code, said)
 
     def _follow(self, process: subprocess.Popen[str]) -> tuple[int, str, list[str]]:

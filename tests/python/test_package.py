@@ -1,0 +1,163 @@
+"""The package as a thing in a process: what it links, what it exports, and that it lives beside other packages' gRPC."""
+
+import ast
+import importlib
+import inspect
+import os
+import pathlib
+import pkgutil
+import subprocess
+import sys
+import textwrap
+
+import hotplate as hp
+import pytest
+from conftest import PATIENCE
+from hotplate import _core
+
+FOLDER = pathlib.Path(hp.__file__).resolve().parent
+# What a system has that can start Python; all else is inside.
+OF_THE_SYSTEM = {"linux-vdso.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1",
+                 "ld-linux-x86-64.so.2"}
+# Where ctest says that the module is linked with the system's shared gRPC, as in the presets for development.
+self_contained = pytest.mark.skipif(os.environ.get("SELF_CONTAINED") == "OFF",
+                                    reason="this build links the system's shared gRPC into the module")
+
+
+@self_contained
+def test_nothing_but_the_entry_is_exported():
+    told = subprocess.run(["nm", "-D", "--defined-only", _core.__file__], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in told.splitlines()] == ["PyInit__core"]
+
+
+@self_contained
+def test_what_it_needs_is_on_every_system():
+    told = subprocess.run(["readelf", "-d", "-W", _core.__file__], capture_output=True, text=True, check=True).stdout
+    needed = {line.split("[")[1].rstrip("]") for line in told.splitlines() if "(NEEDED)" in line}
+    assert needed <= OF_THE_SYSTEM
+    assert "RPATH" not in told and "RUNPATH" not in told
+
+
+@self_contained
+def test_it_loads_where_glibc_is_2_34():
+    told = subprocess.run(["objdump", "-T", _core.__file__], capture_output=True, text=True, check=True).stdout
+    versions = {tuple(map(int, word.strip("()").split("_")[1].split("."))) for line in told.splitlines()
+                for word in line.split() if word.strip("()").startswith("GLIBC_2")}
+    assert max(versions) <= (2, 34), f"README and the wheel's tag say manylinux_2_34: {max(versions)}"
+
+
+CALLS = {
+    "grpc": """
+        from concurrent import futures
+        import grpc
+        class Reverse(grpc.GenericRpcHandler):
+            def service(self, details):
+                return grpc.unary_unary_rpc_method_handler(lambda request, context: request[::-1])
+        server = grpc.server(futures.ThreadPoolExecutor(2), handlers=[Reverse()])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        call = lambda: channel.unary_unary("/test/Reverse")(b"abc", timeout=60) == b"cba"
+        end = lambda: (channel.close(), server.stop(None).wait())
+    """,
+    "pyarrow": """
+        import pyarrow
+        from pyarrow import flight
+        class Numbers(flight.FlightServerBase):
+            def do_get(self, context, ticket):
+                return flight.RecordBatchStream(pyarrow.table({"x": [1, 2, 3]}))
+        server = Numbers("grpc://127.0.0.1:0")
+        reader = flight.connect(f"grpc://127.0.0.1:{server.port}")
+        call = lambda: reader.do_get(flight.Ticket(b"")).read_all().num_rows == 3
+        end = lambda: (reader.close(), server.shutdown())
+    """,
+    "google.protobuf": """
+        from google.protobuf import descriptor_pb2
+        call = lambda: descriptor_pb2.FileDescriptorProto.FromString(
+            descriptor_pb2.FileDescriptorProto(name="a").SerializeToString()).name == "a"
+        end = lambda: None
+    """,
+    "torch": """
+        import torch
+        call = lambda: float(torch.ones(3).sum()) == 3.0
+        end = lambda: None
+    """,
+}
+
+
+def is_there(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("order", ["before", "behind"])
+@pytest.mark.parametrize("other", sorted(CALLS))
+def test_it_lives_beside(other, order, daemon_directory):
+    if not is_there(other):
+        pytest.skip(f"{other} is not installed in this Python")
+    theirs = textwrap.dedent(CALLS[other])
+    ours = textwrap.dedent(f"""
+        import numpy as np
+        import hotplate as hp
+        gpu = hp.connect(directory={str(daemon_directory)!r})
+        x = np.arange(100_000.0)
+    """)
+    program = (theirs + ours if order == "before" else ours + theirs) + textwrap.dedent("""
+        for _ in range(20):
+            assert call()
+            assert (gpu.vector_add(x, x) == 2 * x).all()
+        end()
+        print("both")
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0 and done.stdout.strip() == "both", done.stderr
+
+
+def test_hints_are_shipped():
+    assert (FOLDER / "py.typed").exists()
+    stub = ast.parse((FOLDER / "_core.pyi").read_text(encoding="utf-8"))
+    declared = {node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    there = {name for name, value in vars(_core).items()
+             if not name.startswith("_") and (inspect.isclass(value) or callable(value))}
+    assert there <= declared, f"_core.pyi does not know {sorted(there - declared)}"
+    for node in stub.body:
+        if isinstance(node, ast.ClassDef) and hasattr(_core, node.name):
+            methods = {child.name for child in node.body if isinstance(child, ast.FunctionDef) and not child.name.startswith("__")}
+            for method in methods:
+                assert hasattr(getattr(_core, node.name), method), f"_core.{node.name} has no {method}, of which _core.pyi tells"
+
+
+def public_things():
+    for name in hp.__all__:
+        value = getattr(hp, name)
+        if inspect.ismodule(value):
+            continue
+        yield name, value
+        if inspect.isclass(value) and value.__module__.startswith("hotplate"):
+            for attribute, member in vars(value).items():
+                if not attribute.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+                    yield f"{name}.{attribute}", member
+
+
+def test_everything_public_is_documented():
+    bare = [name for name, value in public_things() if not (inspect.getdoc(value) or "").strip()]
+    assert bare == []
+
+
+def test_every_module_can_be_imported_by_itself():
+    for module in pkgutil.iter_modules([str(FOLDER)]):
+        if module.name != "_core":
+            importlib.import_module(f"hotplate.{module.name}")
+
+
+def test_the_version_is_the_programs():
+    cmake = pathlib.Path(__file__).resolve().parents[2] / "CMakeLists.txt"
+    assert f"VERSION {hp.__version__} " in cmake.read_text(encoding="utf-8")
+
+
+def test_importing_it_brings_little_along():
+    program = "import sys, numpy; before = set(sys.modules); import hotplate; print(*sorted(set(sys.modules) - before))"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"asyncio", "concurrent.futures", "IPython", "tqdm", "hotplate.allocation", "hotplate.aio"} & set(told)
