@@ -24,7 +24,9 @@ for argument in "$@"; do
       packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux
         btrfs-progs python3-fusepy tcl)  # a folder with a quota, one that is slow, and what reads module files
       start_services=no ;;
-    --long) packages+=(clang clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap) ;;
+    --long)
+      # What clang's fuzzers and sanitizers are linked with is only recommended by clang.
+      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap) ;;
     *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;
   esac
 done

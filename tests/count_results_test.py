@@ -4,6 +4,8 @@
 import contextlib
 import io
 import pathlib
+import re
+import subprocess
 import tempfile
 import unittest
 
@@ -52,6 +54,20 @@ class CountTest(unittest.TestCase):
         crashed = case("[  PASSED  ] 4 tests.\n", "fail")
         self.assertEqual(self.count(self.suite(crashed)), (1, "4 passed, 1 failed, 0 skipped"))
         self.assertEqual(self.count(self.suite(case("", "fail"))), (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_what_is_no_ctest_test_is_counted_by_its_exit_status(self):
+        script = pathlib.Path(__file__).with_name("run.sh").read_text()
+        part = re.search(r"^part\(\) \{$.*?^\}$", script, re.MULTILINE | re.DOTALL).group()
+        with tempfile.TemporaryDirectory() as folder:
+            told = subprocess.run(
+                ["bash", "-euc", f"results={folder} broken=0 SECONDS=0\nstep() {{ :; }}\n{part}\n"
+                 "part Good true; echo $broken; part Elsewhere exit_with 77; echo $broken; part Bad exit_with 3; echo $broken"
+                 .replace("exit_with", "bash -c 'exit $0'")],
+                check=True, capture_output=True, text=True).stdout.split()
+            self.assertEqual(told, ["0", "0", "1"])
+            files = sorted(pathlib.Path(folder).iterdir())
+            self.assertEqual([file.name for file in files], ["Bad.xml", "Elsewhere.xml", "Good.xml"])
+            self.assertEqual(self.count(*(file.read_text() for file in files)), (1, "1 passed, 1 failed, 1 skipped"))
 
     def test_what_did_not_run_is_no_success(self):
         self.assertEqual(self.count(self.suite(case("", "notrun")))[0], 1)

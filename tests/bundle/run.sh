@@ -4,7 +4,7 @@
 # verified, the daemon down, the conformance suite on the CPU, and a driver's library of the machine opened by the daemon.
 # On this machine also the GPU kit's end-to-end section, on the CPU.
 #   usage: tests/bundle/run.sh [--roots] [BUILD_FOLDER]
-# --roots needs root, debootstrap and a network; without them it says so and exits with 77 (skipped).
+# --roots needs root that may mount, debootstrap and a network; without them it says so and exits with 77 (skipped).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 roots=no
@@ -28,6 +28,10 @@ skip() { echo "bundle_test: SKIPPED: $*" >&2; exit 77; }
 if [ $roots = yes ]; then
   [ "$(id -u)" = 0 ] || skip "chroot needs root"
   command -v debootstrap >/dev/null || skip "no debootstrap (deploy/install-deps.sh --long installs it)"
+  # Root of a container often may not.
+  mkdir "$work/tried"
+  mount --bind "$work/tried" "$work/tried" 2>/dev/null || skip "root may not mount anything here"
+  umount "$work/tried"
 fi
 
 step "Pack"
