@@ -1,7 +1,7 @@
 """One daemon on this machine for the tests of a file, and more where a test wants its own.
 
 ctest says where the programs and the package are (HOTPLATE_BIN_DIR, PYTHONPATH); by hand those of build/release are taken:
-`/usr/bin/python3 -m pytest tests/python/test_calls.py`. Waiting is for a state, within PATIENCE seconds.
+`/usr/bin/python3 -m pytest tests/python/test_calls.py`. Waiting is for a state, with a bound.
 """
 
 import os
@@ -10,14 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.setdefault("HOTPLATE_BIN_DIR", str(ROOT / "build/release/bin")))
 PACKAGE = BIN.parent / "python"
-PATIENCE = 60
 # What a caller's shell says about daemons is not for the tests.
 for name in [name for name in os.environ if name.startswith("HOTPLATE_") and name != "HOTPLATE_BIN_DIR"]:
     del os.environ[name]
@@ -25,16 +23,10 @@ if "PYTHONPATH" not in os.environ:
     os.environ["PYTHONPATH"] = str(PACKAGE)
     sys.path.insert(0, str(PACKAGE))
 
+sys.path.append(str(ROOT / "tests/e2e"))
+from harness import PATIENCE, wait_until  # noqa: E402
 
-def wait_until(condition, what, patience=PATIENCE):
-    """Polls until condition() is true, and returns what it returned."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"within {patience} s it did not happen that {what}")
+__all__ = ["PATIENCE", "Daemon", "wait_until"]
 
 
 class Daemon:

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "client/python/src/interrupt.h"
@@ -180,7 +181,11 @@ std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const p
   const auto ended = [call, deliveries = deliveries_](absl::StatusOr<client::JobResult> result) {
     deliveries->Add([call, result = std::move(result)]() mutable { call->Finish(std::move(result)); });
   };
-  const py::gil_scoped_release released;
+  // Nobody waits for the GIL under a lock of the library's, so that it may be kept. To let go of it for a small call
+  // costs more than the call: it would go to the thread that tells, for one end, and come back.
+  constexpr std::size_t kSmall = std::size_t{1} << 14;
+  std::optional<py::gil_scoped_release> released;
+  if (call->held().bytes() > kSmall) released.emplace();
   client->RunAsync(kernel, std::move(converted), std::move(job), ended, &call->cancellation());
   return call;
 }
@@ -318,6 +323,13 @@ std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std:
   return std::make_unique<PyClient>(OrRaise(Released([&] { return client::Client::Connect(options); })));
 }
 
+// The answer to a short question.
+template <typename Question>
+auto Ask(const PyClient& self, const Question& question) {
+  const auto client = self.Get();
+  return OrRaise(Released([&] { return question(*client); }));
+}
+
 template <typename Message>
 py::list ToList(const std::vector<Message>& messages) {
   py::list list;
@@ -371,39 +383,31 @@ void BindClient(py::module_& module) {
       .def_property_readonly("server_name", [](const PyClient& self) { return self.Get()->server_name(); })
       .def("kernels",
            [](const PyClient& self) {
-             const auto client = self.Get();
-             return ToList(OrRaise(Released([&] { return client->Kernels(); })));
+             return ToList(Ask(self, [](client::Client& client) { return client.Kernels(); }));
            })
       .def(
           "describe",
           [](const PyClient& self, const std::string& kernel) {
-            const auto client = self.Get();
-            return ToDict(OrRaise(Released([&] { return client->Describe(kernel); })));
+            return ToDict(Ask(self, [&](client::Client& client) { return client.Describe(kernel); }));
           },
           py::arg("kernel"))
       .def("info",
-           [](const PyClient& self) {
-             const auto client = self.Get();
-             return ToDict(OrRaise(Released([&] { return client->Info(); })));
-           })
+           [](const PyClient& self) { return ToDict(Ask(self, [](client::Client& client) { return client.Info(); })); })
       .def(
           "telemetry",
           [](const PyClient& self, std::uint32_t history) {
-            const auto client = self.Get();
-            return ToDict(OrRaise(Released([&] { return client->Telemetry(history); })));
+            return ToDict(Ask(self, [&](client::Client& client) { return client.Telemetry(history); }));
           },
           py::arg("history") = 1)
       .def(
           "describe_array",
           [](const PyClient& self, const std::string& id) {
-            const auto client = self.Get();
-            return ToDict(OrRaise(Released([&] { return client->DescribeArray(id); })));
+            return ToDict(Ask(self, [&](client::Client& client) { return client.DescribeArray(id); }));
           },
           py::arg("id"))
       .def("arrays",
            [](const PyClient& self) {
-             const auto client = self.Get();
-             return ToDict(OrRaise(Released([&] { return client->Arrays(); })));
+             return ToDict(Ask(self, [](client::Client& client) { return client.Arrays(); }));
            })
       .def(
           "free",
@@ -415,33 +419,29 @@ void BindClient(py::module_& module) {
       .def(
           "renew",
           [](const PyClient& self, const std::string& id, double lease) {
-            const auto client = self.Get();
             const client::nanoseconds duration = *ToDuration(lease);
-            return ToDict(OrRaise(Released([&] { return client->Renew(id, duration); })));
+            return ToDict(Ask(self, [&](client::Client& client) { return client.Renew(id, duration); }));
           },
           py::arg("id"), py::arg("lease"))
       .def(
           "job",
           [](const PyClient& self, const std::string& job_id) {
-            const auto client = self.Get();
-            return ToDict(OrRaise(Released([&] { return client->Job(job_id); })));
+            return ToDict(Ask(self, [&](client::Client& client) { return client.Job(job_id); }));
           },
           py::arg("job_id"))
       .def(
           "jobs",
           [](const PyClient& self, bool own_session, bool active_only) {
-            const auto client = self.Get();
             v1::ListJobsRequest request;
             request.set_own_session(own_session);
             request.set_active_only(active_only);
-            return ToList(OrRaise(Released([&] { return client->Jobs(request); })));
+            return ToList(Ask(self, [&](client::Client& client) { return client.Jobs(request); }));
           },
           py::arg("own_session") = false, py::arg("active_only") = false)
       .def(
           "cancel",
           [](const PyClient& self, const std::string& job_id) {
-            const auto client = self.Get();
-            return ToDict(OrRaise(Released([&] { return client->Cancel(job_id); })));
+            return ToDict(Ask(self, [&](client::Client& client) { return client.Cancel(job_id); }));
           },
           py::arg("job_id"));
 
