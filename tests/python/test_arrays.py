@@ -183,6 +183,20 @@ def test_a_slice_reads_no_more_than_itself(gpu, index, elements):
     assert counted.bytes == 8 * elements
 
 
+@pytest.mark.parametrize("index", [np.s_[:, 5], np.s_[::-50, 3:5], np.s_[10:20, :, 1], np.s_[::60, 7, ::-1]], ids=str)
+def test_gaps_are_stepped_over_where_they_are_long(gpu, index):
+    x = np.arange(120 * 30 * 3000, dtype=np.int32).reshape(120, 30, 3000)
+    array = gpu.array(x)
+    counted = array._client._core = Counted(gpu._core)
+    try:
+        part = array[index]
+    finally:
+        gpu._core = counted._core
+    np.testing.assert_array_equal(part, x[index])
+    assert part.flags.c_contiguous and part.nbytes <= counted.bytes <= part.nbytes + x[index].shape[0] * x[0].nbytes
+    assert counted.bytes < x.nbytes / 2
+
+
 def test_an_array_is_iterated_and_refuses_ufuncs(gpu):
     array = gpu.array(X)
     assert [part.shape for part in array] == [(3, 4), (3, 4)]

@@ -273,6 +273,12 @@ def test_detached_jobs_outlive_the_call(daemon, gpu):
         np.testing.assert_array_equal(other.fetch(job_id), A + A)
     with pytest.raises(KeyError):
         gpu.fetch("no-such-job")
+    kept = gpu.wait(gpu.submit_detached("vector_add", A, A, keep="twice"))
+    assert kept.name == "twice"
+    del kept
+    gc.collect()
+    np.testing.assert_array_equal(gpu.array(name="twice").numpy(), 2 * A)
+    gpu.free("twice")
 
 
 def test_a_job_of_somebody_else_can_be_cancelled(gpu):

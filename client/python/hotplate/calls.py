@@ -463,7 +463,9 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
     if value is None:
         return out[name] if out else None
     if type(value) is tuple:
-        array_name, lease = keep.get(name, ("", None)) if keep else ("", None)
+        if keep is None:  # of a job that was fetched: kept by a name or a lease
+            return client._described(client._core.describe_array(value[0]), owned=False)
+        array_name, lease = keep[name]
         return Array(client, *value, name=array_name, owned=not array_name and lease is None)
     return value
 

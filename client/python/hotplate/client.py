@@ -196,7 +196,7 @@ class Client:
             lease: seconds for which it stays when this client and its session are gone.
             replace: one of the same name, instead of refusing.
             dtype: as of numpy.asarray.
-            progress: a function of bytes done and bytes in all.
+            progress: True, or a function of a fraction and a text.
 
         Raises:
             ValueError: an array of that name is there already.
@@ -214,7 +214,17 @@ class Client:
         value = np.asarray(data, dtype=dtype, order="C")
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
-        described = self._core.put(value, name, None if lease is None else seconds(lease), replace, progress, _cancellation)
+        options, end_progress = _core.Options(), None
+        if progress:
+            from .progress import attach
+
+            end_progress = attach(options, progress, name or "array")
+        try:
+            described = self._core.put(value, name, None if lease is None else seconds(lease), replace, options.on_upload,
+                                       _cancellation)
+        finally:
+            if end_progress is not None:
+                end_progress()
         return self._described(described, owned=not name and lease is None)
 
     def _described(self, described: Mapping[str, Any], owned: bool) -> Array:
