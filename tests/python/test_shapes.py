@@ -1,4 +1,4 @@
-"""What may be given as an array: any strides, shapes, dtypes and byte orders, lists, scalars, and memory for the result.
+"""What may be given as an array: any strides, shapes, dtypes, byte orders, lists, scalars; and memory for the result.
 
 Hypothesis chooses the arrays; derandomized, so that a red test is red again. The kernels are those whose results NumPy
 has bit by bit.
@@ -67,11 +67,12 @@ def test_the_last_axis_is_the_last_axis_whatever_the_strides(gpu, x):
 def test_axes_and_keepdims_shape_a_reduction(gpu, x, data):
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
     keepdims = data.draw(st.booleans())
-    same(gpu.reduce(x, operation="sum", axis=str(axis), keepdims=keepdims), x.sum(axis=axis, keepdims=keepdims, dtype="int64"))
+    same(gpu.reduce(x, axis=axis, keepdims=keepdims), x.sum(axis=axis, keepdims=keepdims, dtype="int64"))
 
 
 @bounded
-@given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=4, min_side=0), dtype=st.sampled_from(DTYPES))
+@given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=4, min_side=0),
+       dtype=st.sampled_from(DTYPES))
 def test_shapes_are_broadcast(gpu, shapes, dtype):
     a, b = (np.arange(np.prod(shape, dtype=int), dtype=dtype).reshape(shape) for shape in shapes.input_shapes)
     same(gpu.vector_add(a, b), a + b)
@@ -133,7 +134,8 @@ def test_a_field_of_records_is_an_array_and_records_are_none(gpu):
         gpu.vector_add(records, records)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "uint64", "float16", "complex128", "U3", "object", "datetime64[s]"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "uint64", "float16", "complex128", "U3", "object",
+                                   "datetime64[s]"])
 def test_a_dtype_that_the_kernel_does_not_take_is_named(gpu, dtype):
     with pytest.raises(TypeError, match=r"int32.*float64|float32.*float64") as refused:
         gpu.sort(np.zeros(3, dtype))

@@ -1,4 +1,4 @@
-"""Singular value decompositions of random matrices, large and square or long and narrow: where a GPU pays, and where not.
+"""Singular value decompositions of random matrices, square, or long and narrow: where a GPU pays, and where not.
 
 3000 x 3000 in float64 and in float32, 9000 x 1000 in float32. A GPU for games or graphics gains little in float64 and
 much in float32; and a long matrix costs far less than a square one of as many elements.
@@ -20,6 +20,7 @@ for rows, columns, dtype in ((N, N, "float64"), (N, N, "float32"), (3 * N, N // 
     u, s, vt = gpu.svd(a)
     eps = np.finfo(dtype).eps
     off = np.abs((u * s) @ vt - a).max() / s[0]
-    print(f"{rows} x {columns} {dtype}: {gpu.last_receipt.kernel_ns / 1e9:.3f} s, rebuilt within {off:.1e} of the largest")
+    seconds = gpu.last_receipt.kernel_ns / 1e9
+    print(f"{rows} x {columns} {dtype}: {seconds:.3f} s, rebuilt within {off:.1e} of the largest")
     if off > 4 * (rows + columns) * eps or (np.diff(s) > 0).any():
         sys.exit("wrong: u diag(s) vt is not a, or s does not descend")

@@ -1,8 +1,8 @@
 """Is the GPU worth it? How many operations must there be for each value that is sent to it?
 
-A calculation on paper in the course: 15 GB/s from the CPU to the GPU, 1 TB/s within the GPU, 1 GB/s on the CPU, and the
-data start on the CPU. Sent there and back and used k times, a byte costs 2/15 + k/1000 ns on the GPU and k ns on the CPU:
-with those numbers already the first operation pays. Here the same sum with what this device and connection really do.
+A calculation on paper in the course: 15 GB/s from the CPU to the GPU, 1 TB/s within the GPU, 1 GB/s on the CPU, and
+the data start on the CPU. Sent there and back and used k times, a byte costs 2/15 + k/1000 ns on the GPU and k ns on
+the CPU: with those numbers already the first operation pays. Here the same sum with what this device and connection do.
 
 usage: worth_it.py [BYTES]      (default 67108864)
 """
@@ -50,6 +50,6 @@ print(f"to the device {to_device:.1f}, from it {from_device:.1f}, within it {wit
       f"this program to the daemon and back {connection:.2f} GB/s")
 print(f"a pass over the data: NumPy here {near:.1f} GB/s, {gpu.last_receipt.device} {far:.1f} GB/s")
 pays = operations_that_pay(connection, far, near)
-print(f"worth it from {pays:.0f} passes on" if pays else "not worth it for sums: data that stay there, or more work a value")
+print(f"worth it from {pays:.0f} passes on" if pays else "not worth it for sums: only for more work on each value")
 if not min(to_device, from_device, within, connection, near, far) > 0:
     sys.exit("wrong: a rate that is not positive")
