@@ -79,12 +79,13 @@ class Array:
     @property
     def device(self) -> str:
         """Where it is now: "host" or a device's id. Asks the daemon."""
-        return self.describe()["location"]
+        return str(self.describe()["location"])
 
     @property
     def lease(self) -> Optional[float]:
         """When its lease ends, in seconds of the Unix clock; None: it belongs to the session. Asks the daemon."""
-        return self.describe()["lease_expire_time"]
+        expires: Optional[float] = self.describe()["lease_expire_time"]
+        return expires
 
     def describe(self) -> dict[str, Any]:
         """All that the daemon says about it.

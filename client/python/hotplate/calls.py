@@ -93,7 +93,7 @@ class Param:
         elif isinstance(value, (int, float, np.integer, np.floating)):
             return format(value, "g") if isinstance(value, (float, np.floating)) else str(int(value))
         if "float64" in self.choices or "float32" in self.choices:
-            return np.dtype(value).name
+            return str(np.dtype(value).name)
         if not isinstance(value, str):
             raise TypeError
         return value
@@ -103,7 +103,8 @@ class Param:
         kind = {"FLOAT": "float", "INT": "int", "BOOL": "bool"}.get(self.type) or " | ".join(map(repr, self.choices))
         bounds = [f"at least {self.minimum:g}"] if self.minimum is not None else []
         bounds += [f"at most {self.maximum:g}"] if self.maximum is not None else []
-        return f"{self.keyword} ({kind}{', ' if bounds else ''}{_words(bounds)}): {self.docs}"
+        told = [kind, *([] if self.required else [f"default {self.default!r}"]), *([_words(bounds)] if bounds else [])]
+        return f"{self.keyword} ({', '.join(told)}): {self.docs}"
 
 
 class Call:
@@ -347,15 +348,19 @@ class Plan:
 
     def _infer(self, call: Call) -> list[dict[str, Any]]:
         """The outputs' signatures, from the daemon for inputs that it was not asked about before."""
+        def ask() -> list[dict[str, Any]]:
+            outputs: list[dict[str, Any]] = call.client._core.check(self.name, call.inputs, call.options)["outputs"]
+            return outputs
+
         shapes = []
         for value in call.inputs.values():
             if not isinstance(value, _NDARRAY):
-                return call.client._core.check(self.name, call.inputs, call.options)["outputs"]
+                return ask()
             shapes.append((value.dtype, value.shape))
         key = (tuple(shapes), tuple(sorted(call.options.params.items())))
         found = self._signatures.get(key)
         if found is None:
-            found = call.client._core.check(self.name, call.inputs, call.options)["outputs"]
+            found = ask()
             if len(self._signatures) >= 256:
                 self._signatures.clear()
             self._signatures[key] = found
@@ -391,7 +396,9 @@ class Plan:
         return inspect.Signature(parameters)
 
     def docs(self) -> str:
-        """A docstring, from the spec."""
+        """A docstring, from the spec, in lines for a terminal."""
+        import textwrap
+
         spec = self.spec
         variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
 
@@ -401,7 +408,7 @@ class Plan:
             docs = f": {one['docs']}" if one["docs"] else ""
             return f"    {one['name']} ({letter}{dtypes}; [{one['shape']}]){docs}"
 
-        lines = [spec["summary"], "", spec["docs"], ""]
+        lines: list[str] = [spec["summary"], "", spec["docs"], ""]
         if spec["inputs"] or self.params:
             lines += ["Args:", *map(argument, spec["inputs"])]
             lines += [f"    {param.describe()}" for param in self.params.values()]
@@ -409,8 +416,13 @@ class Plan:
         lines += ["Returns:" if len(self.outputs) == 1 else "Returns a named tuple:", *map(argument, spec["outputs"]), ""]
         lines += ["Raises:", "    TypeError: a dtype that the kernel does not take, an unknown argument.",
                   "    ValueError: a shape or a value that it does not take.", "", f"Numerics: {spec['numerics']}", "",
-                  "Example:", f"    >>> gpu.{self.name}({', '.join(self.inputs)})"]
-        return "\n".join(lines)
+                  "Example:", f"    >>> gpu.{self.name}({', '.join([*self.inputs, *(f'{one.keyword}=10' for one in self.required)])})"]
+
+        def fold(line: str) -> str:
+            indent = " " * (len(line) - len(line.lstrip()))
+            return textwrap.fill(line, 100, subsequent_indent=indent and indent + "    ")
+
+        return "\n".join(map(fold, lines))
 
 
 class Kernel:
@@ -466,7 +478,8 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
         if keep is None:  # of a job that was fetched: kept by a name or a lease
             return client._described(client._core.describe_array(value[0]), owned=False)
         array_name, lease = keep[name]
-        return Array(client, *value, name=array_name, owned=not array_name and lease is None)
+        array_id, dtype, shape = value
+        return Array(client, array_id, dtype, shape, array_name, owned=not array_name and lease is None)
     return value
 
 
