@@ -118,18 +118,20 @@ def _write_slurm(lab):
     if lab.enforce:
         accounting += "\nAccountingStorageEnforce=associations,limits,qos"
     etc = folder / "etc" / "slurm"
-    nodes = "\n".join(f"NodeName={node} NodeAddr={ADDRESSES[node]} NodeHostname={node} CPUs=16 RealMemory=4000"
+    processors = os.cpu_count() if lab.cores else 16
+    nodes = "\n".join(f"NodeName={node} NodeAddr={ADDRESSES[node]} NodeHostname={node} CPUs={processors} RealMemory=4000"
                       f" Gres=gpu:{name}:{GPUS} Feature={name} State=UNKNOWN" for node, name in GPU_TYPES.items())
     (etc / "slurm.conf").write_text(SLURM.format(
         cluster=CLUSTER, login=ADDRESSES["login"], folder=folder, tracking=tracking, accounting=accounting, nodes=nodes,
-        node_names=",".join(NODES), consumables="CR_Core_Memory\nDefMemPerCPU=100" if lab.memory else "CR_Core", extra=lab.extra))
+        node_names=",".join(NODES), consumables="CR_Core_Memory\nDefMemPerCPU=100" if lab.limits else "CR_Core", extra=lab.extra))
     (etc / "gres.conf").write_text("".join(
         f"NodeName={node} Name=gpu Type={name} File={folder}/dev/{node}/nvidia[0-{GPUS - 1}]\n" for node, name in GPU_TYPES.items()))
     # Named also where there are none: Slurm would look for them. Without systemd it makes its groups itself.
     version, limits = 1, ""
     if lab.cgroups:
         version = lab.cgroups.number
-        limits = f"IgnoreSystemd=yes\nConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace={'yes' if lab.memory else 'no'}\n"
+        cores, memory = ("yes" if it else "no" for it in (lab.cores, lab.limits))
+        limits = f"IgnoreSystemd=yes\nConstrainDevices=yes\nConstrainCores={cores}\nConstrainRAMSpace={memory}\n"
     (etc / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v{version}\nCgroupMountpoint=/sys/fs/cgroup\n{limits}")
     if lab.accounting:
         # slurmdbd refuses a file that others can read.

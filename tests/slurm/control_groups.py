@@ -13,7 +13,7 @@ import time
 MOUNT = pathlib.Path("/sys/fs/cgroup")
 # Of version 2, on a machine that has both.
 MOUNT_BESIDE = MOUNT / "unified"
-CONTROLLERS = ("freezer", "devices", "memory")
+CONTROLLERS = ("freezer", "devices", "memory", "cpuset")
 # In a lab's folder, while it has groups: where they are.
 NOTE = "control-groups"
 PATIENCE = 60
@@ -49,8 +49,12 @@ class Version1:
         return f"this machine has no control groups of version 1 for {', '.join(missing)}" if missing else None
 
     def make(self, _):
-        for top in self.tops:
+        for parent, top in zip(self.parents.values(), self.tops):
             top.mkdir()
+            # A new one has no processors, and takes no process then.
+            for name in ("cpuset.mems", "cpuset.cpus"):
+                if (top / name).exists():
+                    (top / name).write_text((parent / name).read_text())
 
     def places(self, _):
         """What a host's processes are put into: [(the root of all that they see, their own group)]."""

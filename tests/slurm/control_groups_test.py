@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What Slurm does by control groups, with each version of the kernel's that this machine has: a job has its own devices alone,
-nothing that it started outlives it, and the daemon takes the memory that its group has for all that there is."""
+nothing that it started outlives it, and the daemon takes the memory and the processors that its group has for all that there is."""
 
 import os
 import signal
@@ -69,18 +69,28 @@ class Groups:
 
 
 class Version1(Groups, harness.SlurmCase):
-    OPTIONS = {"version": 1, "memory": True}
+    OPTIONS = {"version": 1, "limits": True}
 
-    def test_the_memory_is_the_groups(self):
-        # Slurm's variable, which says as much, is not there.
-        job = self.submit("--lanes", "1", sbatch=["-w", "gpu1", "--mem=300"], script="unset SLURM_MEM_PER_NODE")
+    def status_without(self, *variables):
+        """Of a daemon with a processor and 300 MiB, from which Slurm's variables that say so are kept: its name, and its status."""
+        job = self.submit("--lanes", "1", sbatch=["-w", "gpu1", "-c1", "--mem=300"], script=f"unset {' '.join(variables)}")
         [record] = self.wait_for_records(job)
         status = self.answer("status", "--server", record["name"])
-        self.assertEqual(int(status["devices"][0]["memoryBytes"]), 300 * MIB, status)
-        self.assertNotIn("SLURM_MEM", " ".join(status.get("deviceNotes", [])))
+        self.assertFalse([note for note in status.get("deviceNotes", []) if any(name in note for name in variables)])
+        return record["name"], status
+
+    def test_the_memory_is_the_groups(self):
+        name, status = self.status_without("SLURM_MEM_PER_NODE")
+        self.assertEqual(int(status["devices"][0]["memoryBytes"]), 300 * MIB)
         # 400 MB: refused, and not tried until the kernel ends the daemon.
-        self.hotplate("run", "arange", "--stop", "50000000", "-o", "array:big", "--server", record["name"], code=TRY_LATER, says="limit")
-        self.hotplate("run", "integrate2d", "--n", "1000", "--server", record["name"])
+        self.hotplate("run", "arange", "--stop", "50000000", "-o", "array:big", "--server", name, code=TRY_LATER, says="limit")
+        self.hotplate("run", "integrate2d", "--n", "1000", "--server", name)
+
+    def test_the_processors_are_the_groups(self):
+        if not self.lab.cores:
+            self.skipTest("all jobs have the one processor that this machine has, or that is ours of it")
+        _, status = self.status_without("SLURM_CPUS_ON_NODE")
+        self.assertEqual(status["devices"][0]["threadsPerLane"], 1)
 
 
 class Version2(Groups, harness.SlurmCase):

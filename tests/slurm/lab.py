@@ -69,12 +69,13 @@ class Lab:
     extra       more lines for slurm.conf
     mounts      {name: folder}: what is seen as lab.folder/name on all hosts, wherever it is on the machine
     version     of the kernel's control groups; else the first that the machine has, and `cgroups` is None where it has none
-    memory      is given to jobs as processors are, and what a job has more is taken by force
+    limits      jobs have their memory and, where `cores` is true, their processors alone, of which a node has the machine's
     """
 
-    def __init__(self, accounting=False, enforce=False, extra="", mounts=None, version=None, memory=False):
+    def __init__(self, accounting=False, enforce=False, extra="", mounts=None, version=None, limits=False):
         self.accounting, self.enforce, self.extra, self.mounts = accounting or enforce, enforce, extra, mounts or {}
-        self.version, self.memory = version, memory
+        self.version, self.limits = version, limits
+        self.cores = limits and len(os.sched_getaffinity(0)) == os.cpu_count() >= 2
         self.hosts = {}
         self.daemons = {}
         self.folder = self.ethernet = self.lock = self.cgroups = None
