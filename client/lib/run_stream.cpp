@@ -513,7 +513,9 @@ void RunStream::DeliverInBackground(Lock& lock, const PendingJob& job) {
   }
   if (result) {
     job->done(*std::move(result));
+    // Here: what they hold may wait for others as it goes.
     job->done = nullptr;
+    job->on_update = nullptr;
   }
   lock.lock();
 }

@@ -55,7 +55,8 @@ class RunStream {
   absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const OnUpdate& on_update, Deadline deadline,
                                const std::stop_token& stop);
 
-  // Does not wait. Both callbacks are called on the library's thread, where `done` is destroyed as well.
+  // Does not wait. Both callbacks are called on the library's thread, where they are destroyed as well, without the
+  // lock.
   void Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline, const std::stop_token& stop,
              std::function<void(absl::StatusOr<EndedJob>)> done);
 

@@ -11,7 +11,6 @@ from . import _core
 from .arrays import Array
 from .calls import Call, Kernel
 from .futures import resolve
-from .receipt import Receipt
 from .telemetry import Sample, Watch
 
 if TYPE_CHECKING:
@@ -47,22 +46,23 @@ class Aio:
             >>> y = await gpu.aio.run("selu", x, alpha=1.67)
         """
         client = self._client
-        plan, before, merged = resolve(client, kernel, keywords)
-        call = plan.prepare(client, (*before, *inputs), merged)
+        plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
+        call = plan.prepare(client, inputs, keywords)
         loop = asyncio.get_running_loop()
         ended = _Ended(_inbox(loop), loop.create_future(), call)
         try:
             # The future holds what the call gave, and drops it with the task.
             flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
             try:
-                value, receipt = await ended.waiter
-                client._remember(receipt)
+                value = await ended.waiter
             except asyncio.CancelledError:
                 flight.cancel()
                 raise
         finally:
             if call.end_progress is not None:
                 call.end_progress()
+        if ended.result is not None:
+            client._core.remember(ended.result)
         return value
 
     async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
@@ -151,7 +151,7 @@ class _Ended:
 
     __slots__ = ("inbox", "waiter", "call", "result", "error")
 
-    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[tuple[Any, Receipt]], call: Call) -> None:
+    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[Any], call: Call) -> None:
         self.inbox = inbox
         self.waiter = waiter
         self.call = call
@@ -170,13 +170,13 @@ class _Ended:
             return
         try:
             # Also of one that was cancelled too late: what it left on the daemon is freed with it.
-            came = self.call.finish(self.result)
+            value = self.call.finish(self.result)
         except Exception as error:
             if not self.waiter.done():
                 self.waiter.set_exception(error)
             return
         if not self.waiter.done():
-            self.waiter.set_result(came)
+            self.waiter.set_result(value)
 
 
 class _Inbox:

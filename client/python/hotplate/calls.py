@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .client import Client
 
 # Keywords of every call, besides the kernel's own.
-OPTIONS = ("out", "keep", "lease", "device", "precision", "priority", "time_limit", "deadline", "progress")
+OPTIONS = ("out", "keep", "lease", "device", "precision", "deterministic", "priority", "time_limit", "deadline",
+           "progress")
 
 _NDARRAY = np.ndarray
 
@@ -133,17 +134,11 @@ class Call:
         finally:
             if self.end_progress is not None:
                 self.end_progress()
-        return self.finish(result)[0]
+        return self.finish(result)
 
-    def finish(self, result: _core.Result) -> tuple[Any, Receipt]:
-        """The value and the receipt of what came back."""
-        receipt = Receipt.of_result(result)
-        return self.plan.value(self.client, result, receipt, self.out, self.options.keep if self.kept else None), receipt
-
-    @property
-    def kept(self) -> bool:
-        """Whether outputs stay on the daemon."""
-        return bool(self.options.keep)
+    def finish(self, result: _core.Result) -> Any:
+        """The value of what came back."""
+        return self.plan.value(self.client, result, self.out, self.options.keep or None)
 
 
 class Plan:
@@ -287,7 +282,7 @@ class Plan:
 
     def _options(self, call: Call, given: Mapping[str, Any]) -> None:
         options = call.options
-        for name in ("device", "precision", "priority"):
+        for name in ("device", "precision", "deterministic", "priority"):
             if given.get(name) is not None:
                 setattr(options, name, given[name])
         for name in ("time_limit", "deadline"):
@@ -368,7 +363,7 @@ class Plan:
 
     # What came back.
 
-    def value(self, client: Client, result: _core.Result, receipt: Receipt, out: Optional[Mapping[str, np.ndarray]],
+    def value(self, client: Client, result: _core.Result, out: Optional[Mapping[str, np.ndarray]],
               keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
         """One output as itself, several as a named tuple."""
         if len(self.outputs) == 1:
@@ -378,7 +373,7 @@ class Plan:
         if self._tuple is None:
             self._tuple = _result_type(self.name, self.outputs)
         named = self._tuple(*values)
-        named.receipt = receipt
+        named.receipt = Receipt.of_result(result)
         return named
 
     # Help.
@@ -412,7 +407,7 @@ class Plan:
         if spec["inputs"] or self.params:
             lines += ["Args:", *map(argument, spec["inputs"])]
             lines += [f"    {param.describe()}" for param in self.params.values()]
-            lines += ["    out, keep, lease, device, precision, priority, time_limit, deadline, progress: see hotplate.Client.run", ""]
+            lines += [f"    {', '.join(OPTIONS)}: see hotplate.Client.run", ""]
         lines += ["Returns:" if len(self.outputs) == 1 else "Returns a named tuple:", *map(argument, spec["outputs"]), ""]
         lines += ["Raises:", "    TypeError: a dtype that the kernel does not take, an unknown argument.",
                   "    ValueError: a shape or a value that it does not take.", "", f"Numerics: {spec['numerics']}", "",

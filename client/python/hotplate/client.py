@@ -78,7 +78,8 @@ class Client:
                 out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
                 keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
                 lease: seconds for which what is kept outlives this client;
-                device: a device's id ("gpu0"); precision: "tf32", "bf16" or "f16"; priority: -100 to 100;
+                device: a device's id ("gpu0"); precision: "tf32", "bf16" or "f16";
+                deterministic: True: the same bits every time on one device; priority: -100 to 100;
                 time_limit: seconds on the device; deadline: seconds for the whole call;
                 progress: True, or a function of a fraction and a text.
 
@@ -112,7 +113,7 @@ class Client:
         """
         from .futures import submit
 
-        return submit(self, kernel, *inputs, **keywords)
+        return submit(self, kernel, inputs, keywords)
 
     @property
     def aio(self) -> Aio:
@@ -135,11 +136,6 @@ class Client:
         """The receipt of the last call that ended well on this thread."""
         result = self._core.last_result()
         return None if result is None else Receipt.of_result(result)
-
-    def _remember(self, receipt: Optional[Receipt]) -> None:
-        """Makes it the last one of this thread: of a call that another thread was told of."""
-        if receipt is not None and receipt._result is not None:
-            self._core.remember(receipt._result)
 
     # Kernels.
 
@@ -267,8 +263,7 @@ class Client:
         return self._fetched(self._core.fetch(job_id))
 
     def _fetched(self, result: _core.Result) -> Any:
-        receipt = Receipt.of_result(result)
-        return self._plan(receipt.kernel).value(self, result, receipt, None, None)
+        return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
 
     def job(self, job_id: str) -> dict[str, Any]:
         """A job's state, progress, error and receipt. KeyError where there is none."""

@@ -65,7 +65,7 @@ class Executor(concurrent.futures.Executor):
             if self._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")
         future = CallFuture(self._client)
-        call = prepared(future, self._client, fn, args, kwargs)
+        call = prepared(future, fn, args, kwargs)
         if call is None:
             return future
         with self._lock:

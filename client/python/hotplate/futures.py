@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from .calls import Call, Kernel, Plan
 from .receipt import Receipt
@@ -25,29 +25,38 @@ class CallFuture(Future):  # type: ignore[type-arg]
     `cancel()`: also of a call that is queued on the daemon or runs there: its job is cancelled. False only when it is over.
     `running()`: True while the job runs on a device.
 
-    Attributes:
-        receipt: the Receipt, once the call has ended well; `gpu.last_receipt` has it after `result()` too.
-        job_id: the job's id, once the daemon has told it; else "".
+    `receipt`: the Receipt, once it has ended well; `gpu.last_receipt` has it after `result()` too.
+    `job_id`: the job's id, once the daemon has told it.
 
     Example:
         >>> future = gpu.submit(gpu.svd, a)
         >>> future.result(timeout=60).s
     """
 
+    # Of the class, so that making a future touches little.
+    _call: Optional[Call] = None
+    _flight: Optional[_core.InFlight] = None
+    _came: Optional[_core.Result] = None
+    _cancel_told = False
+    # Of an Executor's: it is one of those that are with the daemon.
+    _counted = False
+
     def __init__(self, client: Client) -> None:
         super().__init__()
-        self.receipt: Optional[Receipt] = None
         self._client = client
-        self._call: Optional[Call] = None
-        self._flight: Optional[_core.InFlight] = None
-        # Of an Executor's: it is one of those that are with the daemon.
-        self._counted = False
-        self._cancel_told = False
+
+    @property
+    def receipt(self) -> Optional[Receipt]:
+        """The Receipt, once the call has ended well; of one that failed its exception may have it."""
+        return None if self._came is None else Receipt.of_result(self._came)
 
     @property
     def job_id(self) -> str:
         """The job's id, once the daemon has told it; else ""."""
-        return self._flight.job_id if self._flight is not None else ""
+        flight = self._flight
+        if flight is not None:
+            return flight.job_id
+        return self._came.job_id if self._came is not None else ""
 
     def cancel(self) -> bool:
         """Cancels the call, wherever it is. The future is cancelled at once; the job ends within its kernel's bound.
@@ -80,87 +89,84 @@ class CallFuture(Future):  # type: ignore[type-arg]
             Exception: what the call would raise.
         """
         value = super().result(timeout)
-        self._client._remember(self.receipt)
+        if self._came is not None:
+            self._client._core.remember(self._came)
         return value
 
     def _start(self, call: Call) -> None:
         """Gives the call to the daemon; what is wrong with that becomes its end."""
         self._call = call
         try:
-            self._flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
+            flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
         except BaseException as error:
             self._ended(None, error)
             if not isinstance(error, Exception):
                 raise
             return
-        if self.cancelled():  # by another thread, in between
-            self._flight.cancel()
+        self._flight = flight
+        # By another thread, in between.
+        if self._came is not None:
+            self._flight = None
+        elif self.cancelled():
+            flight.cancel()
 
     def _ended(self, result: Optional[_core.Result], error: Optional[BaseException]) -> None:
         call, self._call = self._call, None
         try:
-            if call is not None and call.end_progress is not None:
-                call.end_progress()
-            if result is None or call is None:
-                self._fail(error)
+            if call is None or result is None:
+                if call is not None and call.end_progress is not None:
+                    call.end_progress()
+                self.set_exception(error)
                 return
             # Also of a call that was cancelled too late: what it left on the daemon is freed with it.
-            value, receipt = call.finish(result)
-            if self.cancelled():
-                return
-            self.receipt = receipt
+            value = call.finish(result)
+            self._came, self._flight = result, None
             self.set_result(value)
         except InvalidStateError:
-            pass  # cancelled at this very moment
+            self._came = None  # cancelled
         except BaseException as broken:  # not to be lost with this thread
-            self._fail(broken)
-
-    def _fail(self, error: Optional[BaseException]) -> None:
-        try:
-            if not self.cancelled():
-                self.set_exception(error)
-        except InvalidStateError:
-            pass
+            if not self.done():
+                self.set_exception(broken)
 
 
-def resolve(client: Client, kernel: Any, keywords: Mapping[str, Any]) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
-    """The plan of what is to be called, and the arguments that it has already.
+def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
+            keywords: dict[str, Any]) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
+    """The plan of what is to be called, and all its arguments.
 
     Raises:
         TypeError: it is no kernel: nothing runs Python on the daemon.
         KeyError: the daemon has no kernel of that name.
         ValueError: a kernel of another client.
     """
-    if isinstance(kernel, str):
-        return client._plan(kernel), (), dict(keywords)
-    if isinstance(kernel, Kernel):
+    if type(kernel) is Kernel:
         if kernel.client is not client:
             raise ValueError(f"{kernel!r} is of {kernel.client!r}, not of {client!r}: take {kernel.name!r} or the other client")
-        return kernel.plan, (), dict(keywords)
+        return kernel.plan, inputs, keywords
+    if isinstance(kernel, str):
+        return client._plan(kernel), inputs, keywords
     if isinstance(kernel, functools.partial):
-        plan, before, _ = resolve(client, kernel.func, {})
-        return plan, (*before, *kernel.args), {**kernel.keywords, **keywords}
+        return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords})
     what = getattr(kernel, "__name__", None) or repr(kernel)
     raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no Python "
                     "code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions of your own "
                     "there is concurrent.futures.ThreadPoolExecutor")
 
 
-def submit(client: Client, kernel: Any, *inputs: Any, **keywords: Any) -> CallFuture:
+def submit(client: Client, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
     """Starts a call. What is wrong with its arguments becomes the future's exception, as everything that the call raises."""
     future = CallFuture(client)
-    call = prepared(future, client, kernel, inputs, keywords)
+    call = prepared(future, kernel, inputs, keywords)
     if call is not None:
         future._start(call)
     return future
 
 
-def prepared(future: CallFuture, client: Client, kernel: Any, inputs: Sequence[Any],
-             keywords: Mapping[str, Any]) -> Optional[Call]:
+def prepared(future: CallFuture, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> Optional[Call]:
     """The call that is to be started, or None where its arguments were its end."""
-    plan, before, merged = resolve(client, kernel, keywords)
+    client = future._client
+    plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
     try:
-        return plan.prepare(client, (*before, *inputs), merged)
+        return plan.prepare(client, inputs, keywords)
     except Exception as error:
         future.set_exception(error)
         return None

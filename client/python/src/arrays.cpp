@@ -164,6 +164,12 @@ std::map<std::string, client::Input> HeldBuffers::Inputs(const py::dict& inputs)
   return converted;
 }
 
+std::size_t HeldBuffers::bytes() const {
+  std::size_t sum = 0;
+  for (const Py_buffer& buffer : buffers_) sum += static_cast<std::size_t>(buffer.len);
+  return sum;
+}
+
 void HeldBuffers::Release() {
   for (Py_buffer& buffer : buffers_) PyBuffer_Release(&buffer);
   buffers_.clear();

@@ -30,6 +30,8 @@ class HeldBuffers {
   std::span<std::byte> Writable(pybind11::handle array);
   // A dict of names and arrays, ArrayRefs and PathRefs.
   std::map<std::string, client::Input> Inputs(const pybind11::dict& inputs);
+  // Of all of them.
+  std::size_t bytes() const;
   void Release();
 
  private:
