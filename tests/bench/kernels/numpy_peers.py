@@ -8,6 +8,8 @@ code uses one thread; its matrix product uses as many as its BLAS takes.
 
 import numpy as np
 
+from pairs import same_distribution
+
 PIECE = 1 << 14  # elements: with those in between, some 200 KB of float64
 
 
@@ -294,11 +296,8 @@ def differ(row, ours, theirs):
     ours, theirs = ours.reshape(-1), np.asarray(theirs).reshape(-1)
     if ours.shape != theirs.shape:
         return float("inf"), 0.0
-    if kernel == "random":  # other numbers: mean and deviation, in units of what chance does to them
-        deviation, unit = float(np.std(theirs, dtype=np.float64)), 1 / np.sqrt(ours.size)
-        mean_apart = abs(float(np.mean(ours, dtype=np.float64)) - float(np.mean(theirs, dtype=np.float64))) / deviation
-        deviation_apart = abs(float(np.std(ours, dtype=np.float64)) / deviation - 1)
-        return max(mean_apart, deviation_apart) / unit, 8.0
+    if kernel == "random":
+        return same_distribution(ours, theirs)
     if kernel == "mandelbrot":  # the fraction of points whose last iteration rounding decides
         return np.count_nonzero(ours != theirs) / ours.size, 1e-3
     if kernel == "histogram":  # elements beside an edge, which rounding puts to either side

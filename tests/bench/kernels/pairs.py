@@ -29,6 +29,15 @@ def compared(row, ours, theirs):
     return ours[name], theirs[place] if isinstance(theirs, (tuple, list)) else theirs
 
 
+def same_distribution(ours, theirs):
+    """How far two arrays of other random numbers are apart in mean and deviation, in units of what chance does to them, and
+    how far they may be."""
+    deviation, unit = float(theirs.std(dtype="float64")), ours.size ** -0.5
+    mean_apart = abs(float(ours.mean(dtype="float64")) - float(theirs.mean(dtype="float64"))) / deviation
+    deviation_apart = abs(float(ours.std(dtype="float64")) / deviation - 1)
+    return max(mean_apart, deviation_apart) / unit, 8.0
+
+
 class Refused(Exception):
     """bench_kernels cannot run that row here, and says why."""
 

@@ -56,7 +56,7 @@ class Row:
         arrays = {one["name"]: self.np.load(self.inputs[one["name"]]) for one in self.spec["inputs"]}
         if "own_transpose" in self.row["name"]:
             arrays["b"] = arrays["a"].T
-        return arrays
+        return on_gpu.with_more(self.row, arrays)
 
     def command(self):
         command = [self.hotplate, "run", self.row["kernel"], "--quiet"]

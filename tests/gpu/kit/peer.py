@@ -17,7 +17,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench")]
-from pairs import Kernels, Refused, compare, compared, goal_of, time_of  # noqa: E402
+from pairs import Kernels, Refused, compare, compared, goal_of, same_distribution, time_of  # noqa: E402
 
 
 def numpy():
@@ -56,8 +56,52 @@ def times_by_events(run, event, milliseconds=lambda begin, end: begin.elapsed_ti
     return measured
 
 
+def count_of(row):
+    """The number of elements in a row's name: arange_f64_3e7."""
+    return int(float(row["name"].rsplit("_", 1)[1]))
+
+
+def with_more(row, arrays):
+    """The arrays, and what a peer makes of their sizes once: numbers of clusters, the node that each edge begins at."""
+    np = numpy()
+    if row["kernel"] == "kmeans":
+        return arrays | {"numbers": np.arange(len(arrays["initial"]))}
+    if row["kernel"] == "pagerank":
+        edges = np.diff(arrays["indptr"])
+        return arrays | {"beginnings": np.repeat(np.arange(len(edges)), edges)}
+    return arrays
+
+
+def kmeans(xp, points, initial, numbers):
+    """The rows' five iterations. Distances and sums are products, which all libraries are fast at."""
+    centroids = initial
+    for _ in range(5):
+        nearest = xp.argmin((centroids * centroids).sum(1) - 2 * (points @ centroids.T), 1)
+        member = xp.asarray(nearest[:, None] == numbers[None, :], dtype=points.dtype)
+        counts = member.sum(0)[:, None]
+        centroids = xp.where(counts > 0, member.T @ points / counts, centroids)
+    return centroids
+
+
+def pagerank(xp, indices, indptr, beginnings):
+    """To the rows' tolerance, looking at the change after each iteration."""
+    edges = xp.asarray(xp.diff(indptr), dtype=xp.float64)
+    nodes = len(edges)
+    rank = 0 * edges + 1 / nodes
+    for _ in range(100):  # the kernel's own limit
+        before = rank
+        rank = 0.85 * xp.bincount(indices, (before / edges)[beginnings], nodes) + 0.15 / nodes
+        if abs(rank - before).sum() < 1e-8:
+            break
+    return rank
+
+
+def in_order(order, *arrays):
+    return tuple(array[order] for array in arrays)
+
+
 def numpy_like(xp, row):
-    """A function of the row's arrays, of what CuPy and JAX have under NumPy's names; None where there is none."""
+    """A function of the row's arrays, of what CuPy, PyTorch and JAX have under NumPy's names; None where there is none."""
     kernel, name = row["kernel"], row["name"]
     axis = 1 if "short_rows" in name else 0 if "columns" in name else None
     return {
@@ -66,6 +110,13 @@ def numpy_like(xp, row):
                   (lambda x: xp.mean(x, axis=axis)) if "_mean_" in name else (lambda x: xp.sum(x, axis=axis)),
         "norm": lambda x: xp.linalg.norm(x, 3 if "_p_" in name else None),
         "sort": lambda x: xp.sort(x),
+        "sort_by_key": lambda keys, values: in_order(xp.argsort(keys), keys, values),
+        "arange": lambda: xp.arange(count_of(row), dtype=xp.float64),
+        "linspace": lambda: xp.linspace(0, 1, count_of(row), dtype=xp.float64),
+        "full": lambda: xp.full(count_of(row), 1.5, dtype=xp.float32),
+        "fft": lambda x: xp.fft.rfft2(x) if "rfft2" in name else xp.fft.fft(x),
+        "kmeans": lambda points, initial, numbers: kmeans(xp, points, initial, numbers),
+        "pagerank": lambda indices, indptr, beginnings: pagerank(xp, indices, indptr, beginnings),
         "histogram": lambda x: xp.histogram(x, 100),
         "batched_matvec": lambda a, x: x @ a.T if a.ndim == 2 else (a @ x[:, :, None])[:, :, 0],
         "cholesky": lambda a: xp.linalg.cholesky(a),
@@ -110,6 +161,22 @@ class Cupy:
             yield "cupy", lambda arrays: lambda: cp.matmul(arrays["a"], arrays["b"])
         elif name == "mandelbrot_2000":
             yield "cupy: masks", lambda _: lambda: self.mandelbrot(*sizes(row))
+        elif kernel == "spmv":
+            def product(arrays):
+                from cupyx.scipy import sparse
+                matrix = sparse.csr_matrix(tuple(arrays[one] for one in ("data", "indices", "indptr")))
+                return lambda: matrix @ arrays["x"]
+            yield "cupy", product
+        elif kernel == "groupby_sum":
+            def sums(arrays):
+                keys, places, counts = cp.unique(arrays["keys"], return_inverse=True, return_counts=True)
+                return keys, cp.bincount(places, arrays["values"], len(keys)), counts
+            yield "cupy", lambda arrays: lambda: sums(arrays)
+        elif kernel == "random":
+            count, dtype = count_of(row), cp.float32 if "_f32_" in name else cp.float64
+            yield "cupy", lambda _: ((lambda: cp.random.randint(0, 1000, count)) if "integers" in name else
+                                     (lambda: cp.random.standard_normal(count, dtype)) if "normal" in name else
+                                     (lambda: cp.random.random(count, dtype)))
         elif numpy_like(cp, row):
             yield "cupy", lambda arrays: lambda: numpy_like(cp, row)(**arrays)
 
@@ -166,6 +233,12 @@ class Torch:
                     a, b = a.to(half), b.to(half)  # not timed: the peer may start from its own type
                 return lambda: torch.matmul(a, b)
             yield "torch", matmul
+        elif kernel == "spmv":
+            def product(arrays):
+                rows = len(arrays["indptr"]) - 1
+                matrix = torch.sparse_csr_tensor(*(arrays[one] for one in ("indptr", "indices", "data")), (rows, len(arrays["x"])))
+                return lambda: matrix @ arrays["x"]
+            yield "torch", product
         elif self.function(row):
             yield "torch", lambda arrays: lambda: self.function(row)(**arrays)
 
@@ -176,10 +249,28 @@ class Torch:
             if "_std_" in name:
                 return lambda x: torch.std(x, correction=0)
             return torch.argmax if "argmax" in name else lambda x: (torch.mean if "_mean_" in name else torch.sum)(x, dim=dim)
+        if row["kernel"] in ("arange", "linspace", "full", "random"):
+            return self.made(row)
         return {
+            "sort_by_key": lambda keys, values: in_order(torch.argsort(keys, stable=True), keys, values),
+            "groupby_sum": self.groupby_sum,
             "sort": lambda x: torch.sort(x).values,
             "norm": lambda x: torch.linalg.vector_norm(x, 3 if "_p_" in name else 2),
         }.get(row["kernel"]) or (None if row["kernel"] == "histogram" else numpy_like(torch, row))
+
+
+    def groupby_sum(self, keys, values):
+        unique_keys, places, counts = self.torch.unique(keys, return_inverse=True, return_counts=True)
+        return unique_keys, self.torch.zeros_like(values[:len(unique_keys)]).index_add_(0, places, values), counts
+
+    def made(self, row):
+        torch, name, count = self.torch, row["name"], count_of(row)
+        to = {"dtype": torch.float32 if "_f32_" in name else torch.float64, "device": self.device}
+        if row["kernel"] == "random":
+            return ((lambda: torch.randint(0, 1000, (count,), device=self.device)) if "integers" in name else
+                    (lambda: torch.randn(count, **to)) if "normal" in name else lambda: torch.rand(count, **to))
+        return {"arange": lambda: torch.arange(count, **to), "linspace": lambda: torch.linspace(0, 1, count, **to),
+                "full": lambda: torch.full((count,), 1.5, **to)}[row["kernel"]]
 
 
 class Jax:
@@ -187,6 +278,7 @@ class Jax:
         os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
         import jax
         jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_default_matmul_precision", "highest")  # float32 as it says, not in TF32
         if device == "cpu":
             jax.config.update("jax_platforms", "cpu")
         self.jax = jax
@@ -228,9 +320,9 @@ class Jax:
             function = jit(lambda x: jnp.cos(x) ** 2 + jnp.sin(x) ** 2)
             yield "jax: jit", lambda arrays: lambda: function(arrays["x"])
         elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
-            function = jit(lambda a, b: jnp.matmul(a, b, precision="highest"))
+            function = jit(jnp.matmul)
             yield "jax: jit", lambda arrays: lambda: function(arrays["a"], arrays["b"])
-        elif numpy_like(jnp, row):
+        elif kernel != "pagerank" and numpy_like(jnp, row):
             whole = getattr(jnp.linalg, kernel, None)
             # Of the lower triangle, as the others have it.
             function = jit((lambda a: whole(a, symmetrize_input=False)) if kernel in ("cholesky", "eigh") else numpy_like(jnp, row))
@@ -342,16 +434,21 @@ class Numba:
 
 
 def differ(row, ours, theirs):
-    """(difference, tolerance) in the row's own measure: counts by the share of points, the rest by the norm."""
+    """(difference, tolerance) in the row's own measure: counts by the share of points, other random numbers by their
+    distribution, the rest by the norm."""
     np = numpy()
     if row["kernel"] == "mandelbrot":
         return float(np.mean(ours != theirs)), 1e-2  # points on the boundary fall either way
     if row["kernel"] == "integrate2d":
         # Float32 sums of 1e5 terms each on their side.
         return abs(float(np.sum(theirs, dtype=np.float64)) / float(ours) - 1), 1e-3
+    if row["kernel"] == "random":
+        return same_distribution(ours, theirs)
     low = any(f"_{one}_" in row["name"] for one in ("tf32", "bf16", "f16"))
-    scale = float(np.linalg.norm(ours.astype(np.float64).ravel())) or 1.0
-    return float(np.linalg.norm((ours.astype(np.float64) - theirs).ravel())) / scale, 2e-2 if low else 1e-5
+    wide = ours.astype(np.complex128 if np.iscomplexobj(ours) else np.float64).ravel()
+    scale = float(np.linalg.norm(wide)) or 1.0
+    # A point between two clusters goes to either of them.
+    return float(np.linalg.norm(wide - theirs.ravel())) / scale, 2e-2 if low else 1e-3 if row["kernel"] == "kmeans" else 1e-5
 
 
 def order(row):
@@ -382,7 +479,7 @@ def one_row(peer, kernels, row, folder, seconds):
     arrays = files_of("inputs")
     if "own_transpose" in row["name"]:
         arrays["b"] = np.ascontiguousarray(arrays["a"].T)
-    arrays = {name: peer.put(array) for name, array in arrays.items()}
+    arrays = {name: peer.put(array) for name, array in with_more(row, arrays).items()}
     outputs = files_of("outputs")
     for name, make in versions:
         run = make(arrays)
