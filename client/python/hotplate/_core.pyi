@@ -30,6 +30,7 @@ class Options:
     out: dict[str, np.ndarray[Any, Any]]
     device: str
     precision: str
+    deterministic: bool
     request_id: str
     priority: int
     time_limit: Optional[float]

@@ -284,10 +284,14 @@ class Plan:
         options = call.options
         for name in ("device", "precision", "deterministic", "priority"):
             if given.get(name) is not None:
-                setattr(options, name, given[name])
+                self._set(options, name, given[name])
         for name in ("time_limit", "deadline"):
             if given.get(name) is not None:
-                setattr(options, name, seconds(given[name]))
+                try:
+                    setattr(options, name, seconds(given[name]))
+                except (TypeError, ValueError):
+                    raise InvalidType(f"{self.name}: {name} is {given[name]!r}; it must be seconds, as a number or a "
+                                      "timedelta") from None
         keep = given.get("keep")
         if keep is not None and keep is not False:
             options.keep = self._keep(keep, given.get("lease"))
@@ -302,6 +306,13 @@ class Plan:
             from .progress import attach
 
             call.end_progress = attach(options, given["progress"], self.name)
+
+    def _set(self, options: _core.Options, name: str, value: Any) -> None:
+        try:
+            setattr(options, name, value)
+        except TypeError:
+            wanted = {"priority": "an integer from -100 to 100", "deterministic": "True or False"}.get(name, "a str")
+            raise InvalidType(f"{self.name}: {name} is {value!r}; it must be {wanted}") from None
 
     def _keep(self, keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
         duration = None if lease is None else seconds(lease)

@@ -81,6 +81,7 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
   for (const auto& [key, value] : options.out) job.destinations[key.cast<std::string>()] = held.Writable(value);
   job.device = options.device;
   job.precision = ToPrecision(options.precision);
+  job.deterministic = options.deterministic;
   job.priority = options.priority;
   job.time_limit = ToDuration(options.time_limit);
   job.deadline = ToDuration(options.deadline);
@@ -105,6 +106,7 @@ void BindOptions(py::module_& module) {
       .def_readwrite("out", &Options::out)
       .def_readwrite("device", &Options::device)
       .def_readwrite("precision", &Options::precision)
+      .def_readwrite("deterministic", &Options::deterministic)
       .def_readwrite("request_id", &Options::request_id)
       .def_readwrite("priority", &Options::priority)
       .def_readwrite("time_limit", &Options::time_limit)

@@ -24,7 +24,7 @@ struct Options {
   std::string device, precision, request_id;
   int priority = 0;
   std::optional<double> time_limit, deadline;
-  bool leave_result = false, detach = false;
+  bool deterministic = false, leave_result = false, detach = false;
   pybind11::object on_update = pybind11::none(), on_upload = pybind11::none(), on_download = pybind11::none();
 };
 
