@@ -242,6 +242,9 @@ class Transformer {
 
  private:
   using Vector = pocket::vtype_t<T>;
+  // Lines that a V holds an element each of.
+  template <typename V>
+  static constexpr std::size_t kIn = std::is_same_v<V, T> ? 1 : kLanes<T>;
 
   // x with its last axis as it is taken, in scratch. False if cancelled.
   bool Resize(const T* x) {
@@ -297,7 +300,7 @@ class Transformer {
   // Where the lines of a group begin.
   template <typename V>
   struct Places {
-    std::size_t at[sizeof(V) / sizeof(T)];
+    std::size_t at[kIn<V>];
 
     Places(const Lines& lines, std::size_t line) {
       for (std::size_t lane = 0; lane < std::size(at); ++lane) at[lane] = lines.First(line + lane);
@@ -333,7 +336,7 @@ class Transformer {
     const std::size_t n = lines.n, width = transform_.kind == Transform::Kind::kRealToHalf ? n / 2 + 1 : n;
     const T sign = forward_ ? T{1} : T{-1};
     return ForGroups(work_.along_rows, part, [&]<typename V>(std::size_t line, V* buffer) {
-      constexpr std::size_t kCount = sizeof(V) / sizeof(T);
+      constexpr std::size_t kCount = kIn<V>;
       for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t lane = 0; lane < kCount; ++lane) Put(buffer[i], lane, from[(line + lane) * n + i]);
       }
@@ -355,7 +358,7 @@ class Transformer {
     const auto plan = PlanFor<pocket::pocketfft_r<T>>(work_.along_rows, sizeof(T));
     const std::size_t n = lines.n, width = n / 2 + 1;
     return ForGroups(work_.along_rows, part, [&]<typename V>(std::size_t line, V* buffer) {
-      constexpr std::size_t kCount = sizeof(V) / sizeof(T);
+      constexpr std::size_t kCount = kIn<V>;
       for (std::size_t lane = 0; lane < kCount; ++lane) {
         const Complex<T>* const in = from + (line + lane) * width;
         Put(buffer[0], lane, in[0].r);
