@@ -17,7 +17,7 @@
 namespace hotplate::reduction {
 
 // Elements folded side by side within a block of few columns; columns of a block of many.
-inline constexpr std::size_t kLanes = 128, kTile = 512;
+inline constexpr std::size_t kLanes = 128, kTile = 1024;
 // With fewer of them an element after the other is as fast.
 inline constexpr std::size_t kFewLanes = 8;
 // A row shorter than this has few lanes by itself; so many such rows are folded side by side.

@@ -92,6 +92,21 @@ void Multiply(const Product<T>& p, CpuContext* context) {
   Gemm(p);
 }
 
+// So many rows of c at a time, each by one thread; all of them at once where a is transposed. False if cancelled.
+template <typename T>
+bool MultiplyRows(const Product<T>& p, std::size_t rows, CpuContext& context, CpuContext::Part part) {
+  const auto multiply = [&](std::size_t begin, std::size_t end) {
+    const OpenBlasTurn turn(context, /*serial=*/true);
+    Product<T> some = p;
+    some.a += begin * static_cast<std::size_t>(p.lda);
+    some.c += begin * static_cast<std::size_t>(p.n);
+    some.m = static_cast<int>(end - begin);
+    Multiply(some, nullptr);
+  };
+  const auto all = static_cast<std::size_t>(p.m);
+  return context.ParallelChunks(all, p.transpose_a ? all : rows, multiply, part);
+}
+
 template <typename T>
 Product<T> ProductAt(const Products& all, const Call& call, std::uint64_t index) {
   const auto side = [](std::uint64_t size) { return static_cast<int>(size); };
@@ -160,15 +175,7 @@ Outcome Run(const Call& call, CpuContext& context) {
   const bool small = all.multiplications() < kSerialBelow;
   if (all.stacked && all.k * all.n <= kSharedFactor) {
     const auto rows = std::max(kRowsTogether, static_cast<std::size_t>(kTogether / static_cast<double>(all.k * all.n)));
-    const bool whole = context.ParallelChunks(all.m, rows, [&](std::size_t begin, std::size_t end) {
-      const OpenBlasTurn turn(context, /*serial=*/true);
-      Product<T> some = ProductAt<T>(all, call, 0);
-      some.a += begin * all.k;
-      some.c += begin * all.n;
-      some.m = static_cast<int>(end - begin);
-      Multiply(some, nullptr);
-    });
-    return whole ? Outcome::Ok() : Outcome::Cancelled();
+    return MultiplyRows(ProductAt<T>(all, call, 0), rows, context, {}) ? Outcome::Ok() : Outcome::Cancelled();
   }
   const bool many = all.count >= kSideBySideFrom && all.multiplications() < kSideBySideBelow;
   if (all.count > 1 && (small || many)) {
@@ -183,8 +190,17 @@ Outcome Run(const Call& call, CpuContext& context) {
     });
     return whole ? Outcome::Ok() : Outcome::Cancelled();
   }
+  // The library cuts a product by its threads; cut here, by its size, it has the same bits at any number of them.
+  const bool cut_here = context.deterministic() && !small;
   for (std::uint64_t i = 0; i < all.count; ++i) {
     if (context.cancelled()) return Outcome::Cancelled();
+    if (cut_here) {
+      const Product<T> product = ProductAt<T>(all, call, i);
+      if (!MultiplyRows(product, kRowsTogether, context, CpuContext::Part().Step(i, all.count))) {
+        return Outcome::Cancelled();
+      }
+      continue;
+    }
     const OpenBlasTurn turn(context, small);
     Multiply(ProductAt<T>(all, call, i), &context);
   }

@@ -12,7 +12,6 @@
 
 #include "kernels/broadcast.h"
 #include "kernels/cuda/kernel_side.h"
-#include "kernels/for_type.h"
 #include "kernels/integrate2d/integrate2d_functor.h"
 #include "kernels/mandelbrot/mandelbrot_functor.h"
 #include "kernels/matmul/products.h"
@@ -126,12 +125,10 @@ Outcome TrigIdentity(const Call& call, CudaContext& context) {
 }
 
 Outcome Powers(const Call& call, CudaContext& context) {
-  return ForType<float, double, std::int32_t, std::int64_t>("power_sum", call.InputType("x"), [&]<typename T>() {
-    const auto x = call.Input<T>("x");
-    const auto y = call.Output<T>("y");
-    return Launch("power_sum", context,
-                  [x, y] { std::transform(x.begin(), x.end(), y.begin(), power_sum::PowerSum<T>()); });
-  });
+  const DType dtype = call.InputType("x");
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return Outcome::Failed("the fake has it of floats only");
+  return MapAny("power_sum", /*chunked=*/false, call, context,
+                [](auto x) { return power_sum::PowerSum<decltype(x)>()(x); });
 }
 
 Outcome Selu(const Call& call, CudaContext& context) {
