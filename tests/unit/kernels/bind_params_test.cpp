@@ -55,7 +55,7 @@ TEST(BindParamsTest, AChoiceDeterminesAnOutputsType) {
   ParamSpec dtype = Param("dtype", ParamType::kChoice, std::string("int64"), {}, {});
   dtype.choices = {"float32", "int64"};
   const auto builder = [&] { return KernelSpecBuilder("made", "").Param(dtype).Output("o", "dtype", "3"); };
-  const auto output = [](const KernelSpec& spec, std::map<std::string, ParamValue> params) {
+  const auto output = [](const KernelSpec& spec, const std::map<std::string, ParamValue>& params) {
     const auto call = spec.Bind(params, {}, HOTPLATE_PRECISION_DEFAULT);
     EXPECT_TRUE(call.ok()) << call.status();
     return call.ok() ? call->outputs.at(0) : Signature();
