@@ -91,18 +91,33 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// An output to a thread: merges its states, `step` apart, the first of output i at i * start.
+// `together` threads to an output (reduction_plan.h): each merges every together-th of the output's states, and then
+// they merge theirs. States are `step` apart, the first of output i at i * start.
 template <typename Fold, typename Finish, typename Out>
 __global__ void __launch_bounds__(kBlockSize)
     MergeStates(Fold fold, Finish finish, const typename Fold::State* states, std::uint64_t outputs,
-                std::uint64_t segments, std::uint64_t start, std::uint64_t step, Out* out) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < outputs; i += stride) {
-    typename Fold::State state = states[i * start];
+                std::uint64_t segments, std::uint64_t start, std::uint64_t step, unsigned together, Out* out) {
+  __shared__ typename Fold::State shared[kBlockSize];
+  const unsigned member = threadIdx.x % together, at_once = kBlockSize / together;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * at_once;
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * at_once; first < outputs; first += stride) {
+    const std::uint64_t i = first + threadIdx.x / together;
+    const bool has_states = i < outputs && member < segments;
+    if (has_states) {
+      typename Fold::State state = states[i * start + member * step];
 #pragma unroll 4
-    for (std::uint64_t segment = 1; segment < segments; ++segment)
-      fold.Merge(state, states[i * start + segment * step]);
-    out[i] = finish(state, i);
+      for (std::uint64_t segment = member + together; segment < segments; segment += together)
+        fold.Merge(state, states[i * start + segment * step]);
+      shared[threadIdx.x] = state;
+    }
+    for (unsigned half = together / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (has_states && member < half && member + half < segments) {
+        fold.Merge(shared[threadIdx.x], shared[threadIdx.x + half]);
+      }
+    }
+    if (has_states && member == 0) out[i] = finish(shared[threadIdx.x], i);
+    __syncthreads();  // before the next outputs' states take the place of these
   }
 }
 
@@ -119,8 +134,10 @@ Outcome LaunchReduction(const Fold& fold, const Finish& finish, const typename F
                                      : Launch(context, ByThreads<Fold, Finish, Out>, GridFor(outputs * plan.segments),
                                               kBlockSize, fold, finish, x, extent, plan, about, states, out);
   if (!folded.ok() || states == nullptr) return folded;
-  return Launch(context, MergeStates<Fold, Finish, Out>, GridFor(outputs), kBlockSize, fold, finish, states, outputs,
-                plan.segments, plan.blocks ? plan.segments : 1, plan.blocks ? 1 : outputs, out);
+  const unsigned together = MergedTogether(plan);
+  return Launch(context, MergeStates<Fold, Finish, Out>, GridFor(outputs, 1, kBlockSize / together), kBlockSize, fold,
+                finish, states, outputs, plan.segments, plan.blocks ? plan.segments : 1, plan.blocks ? 1 : outputs,
+                together, out);
 }
 
 template <typename Out>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "kernels/axis.h"
@@ -29,6 +30,13 @@ inline Plan PlanOf(const Extent& extent, const CudaTraits& traits) {
   plan.rows = CeilDiv(extent.count, plan.segments);
   plan.segments = CeilDiv(extent.count, plan.rows);
   return plan;
+}
+
+// Threads that merge the states of one output, a power of two: each has some eight of them, as far as a block has
+// threads. One after the other, the thousands of states of a single output would take longer than reading its elements.
+inline unsigned MergedTogether(const Plan& plan) {
+  constexpr std::uint64_t kOfThread = 8;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(std::bit_floor(plan.segments / kOfThread), 1, kBlockSize));
 }
 
 // Scratch for states of that many bytes.

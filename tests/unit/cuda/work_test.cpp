@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <random>
@@ -9,6 +10,7 @@
 
 #include "kernels/array/shape.h"
 #include "kernels/cuda/grid.h"
+#include "kernels/cuda/reduction_plan.h"
 #include "kernels/cuda/traits.h"
 #include "kernels/integrate2d/integrate2d_cuda.h"
 #include "kernels/integrate2d/integrate2d_functor.h"
@@ -337,6 +339,26 @@ TEST(TrigIdentity, HoldsOnTheExercisesAnglesAndAtTheEnds) {
     const double far_double = static_cast<double>(sign) * trig_identity::kFarDouble;
     EXPECT_LT(TrigError(far_double, trig_identity::ReduceFar(far_double)), 2);
   }
+}
+
+// All segments are of the axis and none is empty; a single output's states are not one thread's to merge.
+TEST(Reduction, IsCutIntoSegmentsWhoseStatesAreMergedTogether) {
+  for (const CudaTraits& traits : {kLarge, kSmall}) {
+    for (const Extent& extent : {Extent{1, 100'000'000, 1}, Extent{1, 1, 1}, Extent{1, 5'000'000'000, 1},
+                                 Extent{1, 30'000'000, 3}, Extent{30'000, 1000, 1}, Extent{1'000'000, 7, 1},
+                                 Extent{7, 511, 1}, Extent{7, 512, 1}, Extent{1, 4096, 4096}, Extent{2, 2113, 5}}) {
+      const reduction::Plan plan = reduction::PlanOf(extent, traits);
+      EXPECT_GE(plan.rows * plan.segments, extent.count);
+      EXPECT_LT(plan.rows * (plan.segments - 1), extent.count);
+      const unsigned together = reduction::MergedTogether(plan);
+      EXPECT_TRUE(std::has_single_bit(together) && together <= kBlockSize && together <= plan.segments) << together;
+      // Of one after the other, at most: those of a block's threads, and what is left where a block has too few.
+      EXPECT_TRUE(plan.segments <= 16 * together || together == kBlockSize) << plan.segments << " by " << together;
+      EXPECT_EQ(reduction::StateBytes(extent, traits, 16) == 0, plan.segments == 1);
+    }
+  }
+  EXPECT_GT(reduction::PlanOf({1, 100'000'000, 1}, kLarge).segments, 1000u);
+  EXPECT_EQ(reduction::MergedTogether(reduction::PlanOf({1, 100'000'000, 1}, kLarge)), unsigned{kBlockSize});
 }
 
 // A product as a library that counts in columns does it: what cuBLASLt is asked for must be what the kernel promises.
