@@ -9,12 +9,12 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates                    # the tools; git only names a version
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler         # the wire
-  libabsl-dev libssl-dev zlib1g-dev                                              # named by CMake beside gRPC's own use
+  libabsl-dev libssl-dev zlib1g-dev libzstd-dev                                  # named by CMake beside gRPC's own use
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
   libopenblas-openmp-dev libhwy-dev                                              # matmul and sort on a CPU
   libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
   python3 python3-numpy jq                                                       # the independent side of the tests
-  pybind11-dev python3-dev python3-pytest python3-hypothesis                     # the Python package and its tests
+  pybind11-dev python3-dev python3-pytest python3-hypothesis dpkg-dev            # the Python package and its tests
 )
 start_services=yes
 for argument in "$@"; do

@@ -44,7 +44,7 @@ source_tree() {
     rm -rf "$cache/download"
     # Only what a compiler reads, and not as it was before the distribution's patches.
     rm -rf "$tree/unpacked/.pc"
-    find "$tree" -type f ! -name '*.c' ! -name '*.cc' ! -name '*.h' ! -name '*.inc' ! -name '*.def' -delete
+    find "$tree" -type f ! -name '*.c' ! -name '*.cc' ! -name '*.cpp' ! -name '*.h' ! -name '*.inc' ! -name '*.def' -delete
     find "$tree" -type d -empty -delete
     touch "$tree/.complete"
   fi
@@ -62,8 +62,9 @@ prepared=no
 prepare_apt() {
   [ $prepared = no ] || return 0
   mkdir -p "$cache/lists/partial" "$cache/apt/archives/partial"
-  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg options= release
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg options="" release
   [ ! -e $keyring ] || options="[signed-by=$keyring] "
+  # shellcheck disable=SC1091  # the system's
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
   # shellcheck disable=SC2016  # apt's own format, not the shell's
   apt-get indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
@@ -83,8 +84,11 @@ while read -r archive object; do
   source_tree "$package" >"$cache/tree"
   tree=$(cat "$cache/tree")
   stem=${object%.o}
-  stem=${stem%.cc}
-  found=$(find "$tree" -path "*/${stem}.cc")
+  stem=${stem%.c*}  # CMake calls the object of a.cc a.cc.o
+  for ending in cc cpp c; do
+    found=$(find "$tree" -name "$stem.$ending")
+    [ -z "$found" ] || break
+  done
   # Two of a name: the archive is called by its folder (libabsl_str_format_internal.a: strings/internal/str_format/).
   if [ "$(wc -l <<<"$found")" -gt 1 ]; then
     found=$(while read -r file; do
@@ -92,8 +96,9 @@ while read -r archive object; do
       [[ $archive != *"$folder"* ]] || echo "$file"
     done <<<"$found")
   fi
-  [ -n "$found" ] && [ "$(wc -l <<<"$found")" -eq 1 ] ||
+  if [ -z "$found" ] || [ "$(wc -l <<<"$found")" -gt 1 ]; then
     fail "the sources of $package have no one file that $object of $archive can come from: ${found:-none}"
+  fi
   echo "$found"
 done <<<"$unfit"
 rm -rf "$cache/lists" "$cache/apt" "$cache/tree"
