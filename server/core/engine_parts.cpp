@@ -41,8 +41,7 @@ void Join(Report& whole, const Report& part) {
 }  // namespace
 
 bool Engine::Impl::MayBeDivided(const Job& job, const Task& task) const {
-  return job.divisible && task.scratch_bytes == 0 && devices_.size() > 1 &&
-         ArrayBytes(task) >= 2 * options_.part_bytes && !HasNamedArrays(task);
+  return job.divisible && devices_.size() > 1 && ArrayBytes(task) >= 2 * options_.part_bytes && !HasNamedArrays(task);
 }
 
 Report Engine::Impl::RunTask(LaneState& lane, Job& job, const Task& task, std::vector<std::string>& part_devices) {
@@ -86,14 +85,14 @@ Report Engine::Impl::RunTask(LaneState& lane, Job& job, const Task& task, std::v
 
 std::vector<Engine::Impl::LaneState*> Engine::Impl::LanesForParts(const LaneState& own, const Task& task) const {
   std::vector<LaneState*> lanes;
-  if (queue_.size() != 0 || stopping_) return lanes;  // those that wait go first
-  const std::uint64_t bytes = ArrayBytes(task);
+  if (queue_.size() != 0 || stopping_) return lanes;                                       // those that wait go first
+  const std::uint64_t bytes = ArrayBytes(task), largest = bytes / 2 + task.scratch_bytes;  // that a part may be
   const std::uint64_t most = bytes / std::max<std::uint64_t>(options_.part_bytes, 1);
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if (lanes.size() + 1 >= most) break;
     if (device.get() == own.device || !device->lost.empty() || device->running != 0 || device->idle.empty()) continue;
     if (!SameModel(device->device->info(), own.device->device->info())) continue;
-    if (device->free_bytes < bytes / 2) continue;  // the largest that a part may be
+    if (device->free_bytes < largest) continue;
     lanes.push_back(device->idle.back());
   }
   return lanes;
@@ -103,7 +102,7 @@ void Engine::Impl::HandOver(PartRun& run, Job& job, const Task& task, LaneState&
   DeviceState& device = *lane.device;
   run.job = &job;
   run.task = &task;
-  run.extra_bytes = ArrayBytes(task);
+  run.extra_bytes = ArrayBytes(task) + task.scratch_bytes;
   run.start_time = clock_.Now();
   Occupy(device, run.extra_bytes, run.start_time);
   device.idle.pop_back();

@@ -13,8 +13,8 @@ namespace hotplate::core {
 
 class TaskParts {
  public:
-  // At most `wanted` of them, and none without a range: one at least. Of a task without scratch; it and its arrays
-  // outlive the parts.
+  // At most `wanted` of them, and none without a range: one at least. Each has as much scratch as the whole. That and
+  // its arrays outlive the parts.
   TaskParts(const KernelSpec& spec, const Task& whole, std::size_t wanted);
   TaskParts(const TaskParts&) = delete;
   TaskParts& operator=(const TaskParts&) = delete;

@@ -35,8 +35,12 @@ class EnginePartsTest : public EngineTest {
 
   void AddGpus(int count) {
     for (int i = 0; i < count; ++i) {
-      AddDevice(
-          {.id = "gpu" + std::to_string(i), .backend = "cuda", .name = "model", .lanes = 2, .host_memory = false});
+      AddDevice({.id = "gpu" + std::to_string(i),
+                 .backend = "cuda",
+                 .name = "model",
+                 .scratch_bytes = 60,
+                 .lanes = 2,
+                 .host_memory = false});
     }
   }
 
