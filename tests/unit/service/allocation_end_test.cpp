@@ -89,7 +89,7 @@ bool Becomes(const std::function<bool()>& state) {
 // Tells what an AllocationEnd told, one thing at a time.
 class Told {
  public:
-  AllocationEnd::Options Options(std::optional<WallTime> known, std::vector<absl::StatusOr<WallTime>> answers) {
+  AllocationEnd::Options Options(std::optional<WallTime> known, const std::vector<absl::StatusOr<WallTime>>& answers) {
     AllocationEnd::Options options;
     options.known = known;
     options.interval = std::chrono::milliseconds(1);

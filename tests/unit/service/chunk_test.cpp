@@ -82,9 +82,9 @@ TEST(WriteChunkTest, NothingStaysFromTheMessageBefore) {
 
 TEST(WriteChunkTest, MalformedBytesAreRefused) {
   const std::vector<std::string> bad = {
-      "\x0A",     // a length that is missing
-      "\x0A\x05"  // a string that is cut off
-      "ab",
+      "\x0A",      // a length that is missing
+      ("\x0A\x05"  // a string that is cut off
+       "ab"),
       "\x10",                                              // a varint that is missing
       "\x10\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01",  // one that never ends
       "\x10\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02",      // one of more than 64 bits
