@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/abi.h"
+#include "kernels/histogram/histogram_functor.h"
 #include "tests/conformance/sparse.h"
 
 namespace hotplate::conformance {
@@ -65,6 +66,23 @@ BadData BadPoints(DType dtype, const std::string& input, std::size_t at, double 
   return {"kmeans", spoilt, HOTPLATE_INVALID, input + " holds a NaN or an infinity"};
 }
 
+// Numbers of which no range of bins can be found.
+BadData WithoutRange(const std::string& name, DType dtype, double value, std::string_view message) {
+  Case spoilt;
+  spoilt.name = std::string(Name(dtype)) + "_" + name;
+  spoilt.inputs = [=](std::mt19937_64& random) {
+    TestArray x({.dtype = dtype, .shape = {20'000}});
+    FillUniform(x, -1, 1, random);
+    WithType(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      x.Elements<T>()[12'345] = static_cast<T>(value);
+      x.Elements<T>()[17] = static_cast<T>(-value);
+    });
+    return std::map<std::string, TestArray>{{"x", std::move(x)}};
+  };
+  return {"histogram", spoilt, HOTPLATE_INVALID, std::string(message)};
+}
+
 }  // namespace
 
 std::vector<BadData> BadDataCases() {
@@ -106,6 +124,9 @@ std::vector<BadData> BadDataCases() {
                      "matrix 1 of the 3 in a (counted from 0) holds a NaN or an infinity"});
     }
   }
+  all.push_back(WithoutRange("nan", DType::kFloat32, kNan, histogram::kNotFinite));
+  all.push_back(WithoutRange("infinity", DType::kFloat64, kInf, histogram::kNotFinite));
+  all.push_back(WithoutRange("too_wide", DType::kFloat64, 1e308, histogram::kTooWide));
   for (BadData& sparse : BadSparseCases()) all.push_back(std::move(sparse));
   return all;
 }

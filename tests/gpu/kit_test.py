@@ -15,7 +15,7 @@ from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from kit import correctness, idle, peers  # noqa: E402
+from kit import correctness, idle, peer, peers  # noqa: E402
 from kit.section import Kit  # noqa: E402
 
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
@@ -281,6 +281,29 @@ time.sleep(1000)
         self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p", 0.97)}))
         self.assertEqual(kit.recorded, {"selu: p": "pass"})
 
+    def test_each_kernel_has_a_peer_but_what_only_measures_the_machine(self):
+        rows = subprocess.run([str(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "bench_kernels"), "--device", "cpu"], input="list\n",
+                              capture_output=True, text=True, check=True).stdout
+        rows = json.loads(rows.splitlines()[0])["rows"]
+        rows.append({"kernel": "integrate2d", "name": "integrate2d_102400_fast"})  # the GPU's own
+        libraries = [object.__new__(one) for one in (peer.Cupy, peer.Torch, peer.Jax, peer.Numba)]
+        for one in libraries:  # without the libraries themselves, which making one needs
+            one.cp = one.torch = one.jax = one.cuda = one.device = one.selu = one.trig = mock.MagicMock()
+        found = {row["kernel"]: set() for row in rows}
+        with mock.patch.object(peer, "numpy", mock.MagicMock()):
+            for row in rows:
+                found[row["kernel"]] |= {type(one).__name__ for one in libraries if list(one.versions(row))}
+        self.assertEqual({kernel for kernel, names in found.items() if not names}, {"transfer_probe"})
+        for kernel in ("fft", "kmeans", "spmv", "pagerank", "groupby_sum", "sort_by_key", "random"):
+            self.assertLessEqual({"Cupy", "Torch"}, found[kernel], kernel)
+
+    def test_conformance_has_the_bad_data_too(self):
+        """The filter by which a kernel's tests are chosen finds those of its bad data: no other has them on a GPU."""
+        listed = subprocess.run([str(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "conformance_test"), "--gtest_list_tests",
+                                 "--gtest_filter=" + ":".join(f"*/{name}_cuda" for name in ("cholesky", "spmv", "histogram"))],
+                                capture_output=True, text=True, check=True).stdout
+        self.assertRegex(listed, r"(?s)All/BadDataTest\..*EndsInTheSameWords/cholesky_cuda.*EndsInTheSameWords/histogram_cuda")
+
     def test_the_best_peer_of_a_row_is_a_figure_with_the_rows_goal(self):
         line = {"row": "svd_f64_4096", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1,
                 "same": True, "goal": 0.97}
@@ -316,6 +339,26 @@ time.sleep(1000)
         self.assertEqual(kit.environment.get("LD_LIBRARY_PATH"), os.environ.get("LD_LIBRARY_PATH"))
         self.assertEqual(kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"], "/cuda/13:/cuda/12")
         self.assertIn("/cuda/13:/cuda/12", kit.linked_environment()["LD_LIBRARY_PATH"])
+
+    def test_the_sanitizer_has_our_own_kernels_before_those_of_libraries(self):
+        """A tool that does not come to an end in a library has looked at all of ours by then."""
+        launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
+        calling = re.findall(r'\{"(\w+)",[^}]*&kCu\w+', launchers)
+        self.assertEqual(tuple(calling), correctness.CALL_LIBRARIES)
+        options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
+        kit, asked = Kit(options, {"unavailable": {"fft": "its library is missing"}}, self.folder / "results"), []
+        kit.cases = lambda kernel, most, largest: ["one"]
+        with mock.patch.object(correctness, "find_sanitizer", lambda: "compute-sanitizer"), \
+                mock.patch.object(correctness, "one_tool", lambda _kit, _program, tool, filters, *_: asked.append((tool, filters))):
+            correctness.sanitizer(kit)
+        self.assertEqual(list(kit.recorded), correctness.sanitizer_checks(kit))
+        self.assertEqual([tool for tool, _ in asked], 2 * list(correctness.TOOLS))
+        libraries = [f"*/{name}_cuda_one" for name in correctness.CALL_LIBRARIES if name != "fft"]
+        for _, filters in asked[:3]:
+            self.assertIn("*/mandelbrot_cuda_one", filters)
+            self.assertFalse(set(libraries) & set(filters))
+        for _, filters in asked[3:]:
+            self.assertEqual(sorted(filters), libraries)
 
     def test_reports_of_the_sanitizer(self):
         lines = """
