@@ -1,6 +1,7 @@
 #include "client/python/src/async_call.h"
 
 #include <utility>
+#include <vector>
 
 #include "client/python/src/client.h"
 #include "client/python/src/raise.h"
@@ -50,6 +51,31 @@ bool AsyncCall::running() const {
 std::string AsyncCall::job_id() const {
   const std::scoped_lock lock(mutex_);
   return job_id_;
+}
+
+void Flights::Add(const std::shared_ptr<AsyncCall>& call) {
+  const std::scoped_lock lock(mutex_);
+  calls_.emplace(call.get(), call);
+}
+
+void Flights::Remove(const AsyncCall* call) {
+  const std::scoped_lock lock(mutex_);
+  calls_.erase(call);
+  if (calls_.empty()) ended_.notify_all();
+}
+
+void Flights::CancelAll() {
+  std::vector<std::shared_ptr<AsyncCall>> calls;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [pointer, call] : calls_) calls.push_back(call);
+  }
+  for (const std::shared_ptr<AsyncCall>& call : calls) call->Cancel();
+}
+
+void Flights::Wait(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  ended_.wait_for(lock, patience, [this] { return calls_.empty(); });
 }
 
 void BindAsyncCall(py::module_& module) {

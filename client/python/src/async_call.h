@@ -2,14 +2,18 @@
 //
 // 1. PyClient::RunAsync makes one, holds the inputs' buffers in it, and gives it to the library and to Python.
 // 2. The library's thread notes what the daemon tells of the job, and gives its end to the client's Deliveries.
-// 3. Their thread lets go of the buffers and calls `done`, with the GIL.
+// 3. Their thread lets go of the buffers and calls `done`, with the GIL. Until then it is one of the client's Flights,
+//    which are cancelled when the client is closed.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "absl/status/statusor.h"
 #include "client/lib/client.h"
@@ -47,6 +51,23 @@ class AsyncCall {
   // Guarded by mutex_.
   bool running_ = false;
   std::string job_id_;
+};
+
+// The calls of a client that have not ended.
+class Flights {
+ public:
+  void Add(const std::shared_ptr<AsyncCall>& call);
+  void Remove(const AsyncCall* call);
+  // Without the GIL.
+  void CancelAll();
+  // Without the GIL: until there is none, but no longer than `patience`.
+  void Wait(std::chrono::milliseconds patience);
+
+ private:
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::unordered_map<const AsyncCall*, std::shared_ptr<AsyncCall>> calls_;
+  std::condition_variable ended_;
 };
 
 void BindAsyncCall(pybind11::module_& module);

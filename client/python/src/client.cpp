@@ -101,6 +101,7 @@ PyClient::PyClient(client::Client client)
                 delete last;
               }),
       releaser_(std::make_unique<Releaser>(*client_)),
+      flights_(std::make_shared<Flights>()),
       deliveries_(std::make_shared<Deliveries>()),
       forks_(Forks()) {}
 
@@ -112,6 +113,7 @@ PyClient::~PyClient() {
   // Their threads are the parent's: waiting for them would be for ever.
   new std::shared_ptr<client::Client>(std::move(client_));
   releaser_.release();
+  new std::shared_ptr<Flights>(flights_);
   new std::shared_ptr<Deliveries>(deliveries_);
 }
 
@@ -130,6 +132,10 @@ void PyClient::Close() {
   {
     const py::gil_scoped_release released;
     for (client::Cancellation& watch : watches) watch.Cancel();
+    // The daemon would give them its grace, for nobody. Waiting is for its word that it has cancelled them.
+    constexpr std::chrono::seconds kPatience(1);
+    flights_->CancelAll();
+    if (!deliveries_->IsHere()) flights_->Wait(kPatience);
     releaser_.reset();
   }
   last.reset();
@@ -178,9 +184,13 @@ std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const p
     call->Note(update);
     if (on_update) on_update(update);
   };
-  const auto ended = [call, deliveries = deliveries_](absl::StatusOr<client::JobResult> result) {
-    deliveries->Add([call, result = std::move(result)]() mutable { call->Finish(std::move(result)); });
+  const auto ended = [call, deliveries = deliveries_, flights = flights_](absl::StatusOr<client::JobResult> result) {
+    deliveries->Add([call, flights, result = std::move(result)]() mutable {
+      call->Finish(std::move(result));
+      flights->Remove(call.get());
+    });
   };
+  flights_->Add(call);
   // Nobody waits for the GIL under a lock of the library's, so that it may be kept. To let go of it for a small call
   // costs more than the call: it would go to the thread that tells, for one end, and come back.
   constexpr std::size_t kSmall = std::size_t{1} << 14;

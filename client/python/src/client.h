@@ -103,6 +103,7 @@ class PyClient {
 
   std::shared_ptr<client::Client> client_;
   std::unique_ptr<Releaser> releaser_;
+  const std::shared_ptr<Flights> flights_;
   const std::shared_ptr<Deliveries> deliveries_;
   // Of streams that go on until somebody ends them; guarded by the GIL.
   mutable std::list<client::Cancellation> watches_;

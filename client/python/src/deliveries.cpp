@@ -49,9 +49,14 @@ void Deliveries::Add(std::function<void()> tell) const {
   });
 }
 
+bool Deliveries::IsHere() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->thread.get_id() == std::this_thread::get_id();
+}
+
 void Deliveries::Flush() const {
+  if (IsHere()) return;
   std::unique_lock lock(state_->mutex);
-  if (state_->thread.get_id() == std::this_thread::get_id()) return;
   state_->told.wait(lock, [this] { return state_->ended.empty() && !state_->telling; });
 }
 

@@ -21,6 +21,9 @@ class Deliveries {
   // the order of adding. It must not throw.
   void Add(std::function<void()> tell) const;
 
+  // Whether this is the thread that tells.
+  bool IsHere() const;
+
   // Waits until all that was added is told; on the thread that tells it returns at once. Without the GIL.
   void Flush() const;
 

@@ -1,0 +1,298 @@
+"""Calls in flight: futures and the executor, as users of concurrent.futures know them."""
+
+import concurrent.futures
+import functools
+import io
+import sys
+import threading
+
+import hotplate
+import numpy as np
+import pytest
+from conftest import PATIENCE, wait_until
+
+# Hours of sines, unless it is cancelled.
+LONG = {"n": 10_000_000}
+A = np.arange(4, dtype=np.float32)
+
+
+def long_job(gpu):
+    """A future whose job runs."""
+    future = gpu.submit("integrate2d", **LONG)
+    wait_until(future.running, "the job ran")
+    return future
+
+
+def state(gpu, job_id):
+    return gpu.job(job_id)["state"]
+
+
+def test_a_future_is_the_standard_librarys(gpu):
+    future = gpu.submit("vector_add", A, b=A)
+    assert isinstance(future, concurrent.futures.Future)
+    np.testing.assert_array_equal(future.result(PATIENCE), A + A)
+    assert future.done() and not future.running() and not future.cancelled()
+    assert future.exception() is None
+    assert future.receipt.kernel == "vector_add" and future.receipt.job_id == future.job_id != ""
+    assert gpu.last_receipt["job_id"] == future.job_id
+    assert not future.cancel(), "it is over"
+
+
+def test_a_kernel_a_name_and_a_partial_can_be_submitted(gpu):
+    expected = gpu.selu(A, alpha=1.5)
+    np.testing.assert_array_equal(gpu.submit(functools.partial(gpu.selu, alpha=1.5), A).result(PATIENCE), expected)
+    np.testing.assert_array_equal(gpu.submit(functools.partial(gpu.selu, A, alpha=9.0), alpha=1.5).result(PATIENCE), expected)
+    np.testing.assert_array_equal(gpu.submit(gpu.selu, A, alpha=1.5).result(PATIENCE), expected)
+    np.testing.assert_array_equal(gpu.submit("selu", A, alpha=1.5).result(PATIENCE), expected)
+
+
+def test_what_is_no_kernel_is_refused_at_once(gpu, daemon):
+    for what in (lambda x: x, np.sin, 3):
+        with pytest.raises(TypeError, match="no Python code"):
+            gpu.submit(what, A)
+    with pytest.raises(KeyError, match="vector_add"):
+        gpu.submit("vector_ad", A, A)
+    with daemon.connect() as other:
+        with pytest.raises(ValueError, match="not of"):
+            other.submit(gpu.selu, A)
+
+
+def test_what_a_call_raises_is_the_futures(gpu):
+    for future, kind in ((gpu.submit("vector_add", A), TypeError), (gpu.submit("vector_add", A, A[:2]), ValueError),
+                         (gpu.submit("selu", A, bogus=1), TypeError)):
+        assert isinstance(future.exception(PATIENCE), kind)
+        with pytest.raises(kind):
+            future.result(PATIENCE)
+
+
+def test_wait_as_completed_and_callbacks(gpu):
+    futures = [gpu.submit(gpu.vector_add, A, A + i) for i in range(50)]
+    told = []
+    for future in futures:
+        future.add_done_callback(told.append)
+    done, missing = concurrent.futures.wait(futures, PATIENCE)
+    assert not missing and len(done) == 50
+    wait_until(lambda: len(told) == 50, "all callbacks were called")
+    assert set(concurrent.futures.as_completed(futures, PATIENCE)) == set(futures)
+    for i, future in enumerate(futures):
+        np.testing.assert_array_equal(future.result(), A + A + i)
+
+
+def test_a_callback_may_use_the_client(gpu):
+    chained = concurrent.futures.Future()
+    gpu.submit("vector_add", A, A).add_done_callback(lambda future: chained.set_result(gpu.vector_add(future.result(), A)))
+    np.testing.assert_array_equal(chained.result(PATIENCE), 3 * A)
+
+
+def test_a_result_that_takes_too_long_goes_on(gpu):
+    future = long_job(gpu)
+    with pytest.raises(concurrent.futures.TimeoutError):
+        future.result(0.01)
+    assert future.running()
+    assert future.cancel()
+
+
+def test_cancel_reaches_the_running_job(gpu):
+    future = long_job(gpu)
+    job_id = future.job_id
+    assert state(gpu, job_id) == "RUNNING"
+    told = []
+    future.add_done_callback(told.append)
+    assert future.cancel() and future.cancelled() and future.done() and told == [future]
+    assert future.cancel(), "again: it stays cancelled"
+    with pytest.raises(concurrent.futures.CancelledError):
+        future.result()
+    assert concurrent.futures.wait([future], PATIENCE).done == {future}
+    wait_until(lambda: state(gpu, job_id) == "CANCELLED", "the daemon ended the job")
+
+
+def test_a_job_that_is_cancelled_by_another_is_told_as_such(gpu):
+    future = long_job(gpu)
+    gpu.cancel(future.job_id)
+    error = future.exception(PATIENCE)
+    assert isinstance(error, hotplate.JobCancelled) and error.state == "CANCELLED"
+    assert not future.cancelled(), "nobody called cancel()"
+
+
+def test_many_threads_share_a_client(gpu):
+    wrong = []
+
+    def hammer(seed):
+        rng = np.random.default_rng(seed)
+        futures = []
+        for i in range(100):
+            a, b = rng.standard_normal((2, 1 + i % 7))
+            futures.append((gpu.submit(gpu.vector_add, a, b), a + b))
+            if not np.array_equal(gpu.vector_add(a, b), a + b):
+                wrong.append((seed, i, "run"))
+            if gpu.last_receipt.kernel != "vector_add":
+                wrong.append((seed, i, "receipt"))
+        for i, (future, expected) in enumerate(futures):
+            if not np.array_equal(future.result(PATIENCE), expected):
+                wrong.append((seed, i, "submit"))
+
+    threads = [threading.Thread(target=hammer, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(4 * PATIENCE)
+    assert not any(thread.is_alive() for thread in threads)
+    assert wrong == []
+
+
+def test_large_inputs_and_outputs_in_flight(gpu):
+    large = np.arange(300_000, dtype=np.float64)
+    futures = [gpu.submit("vector_add", large, large + i) for i in range(6)]
+    for i, future in enumerate(futures):
+        np.testing.assert_array_equal(future.result(PATIENCE), large + large + i)
+    out = np.empty_like(large)
+    assert gpu.submit("vector_add", large, large, out=out).result(PATIENCE) is out
+    np.testing.assert_array_equal(out, large + large)
+
+
+def test_an_array_that_stays_from_a_future(gpu):
+    before = len(gpu.arrays)
+    kept = gpu.submit("vector_add", A, A, keep=True).result(PATIENCE)
+    assert isinstance(kept, hotplate.Array)
+    np.testing.assert_array_equal(gpu.submit("vector_add", kept, A).result(PATIENCE), 3 * A)
+    del kept
+    wait_until(lambda: len(gpu.arrays) == before, "the array was freed with its last reference")
+
+
+def test_what_a_cancelled_call_left_behind_is_freed(gpu):
+    before = len(gpu.arrays)
+    for _ in range(20):
+        gpu.submit("vector_add", A, A, keep=True).cancel()
+    wait_until(lambda: len(gpu.arrays) == before and not gpu.jobs(own_session=True, active_only=True),
+               "no array of a cancelled call is left")
+
+
+def test_closing_ends_what_is_in_flight(daemon):
+    client = daemon.connect()
+    futures = [client.submit("integrate2d", **LONG) for _ in range(3)]
+    wait_until(futures[0].running, "the first job ran")
+    client.close()
+    for future in futures:
+        assert future.done(), "told when close() is back"
+        assert isinstance(future.exception(), hotplate.Cancelled)
+    with pytest.raises(RuntimeError, match="closed"):
+        client.submit("integrate2d", **LONG).result(PATIENCE)
+
+
+def test_a_call_keeps_its_client(daemon):
+    client = daemon.connect()
+    future = client.submit("vector_add", A, A)
+    del client
+    np.testing.assert_array_equal(future.result(PATIENCE), A + A)
+
+
+def test_closing_in_a_callback(daemon):
+    client = daemon.connect()
+    closed = threading.Event()
+
+    def close(_):
+        client.close()
+        closed.set()
+
+    client.submit("vector_add", A, A).add_done_callback(close)
+    assert closed.wait(PATIENCE)
+
+
+# The executor.
+
+
+def test_map_is_the_standard_librarys(gpu):
+    many = [np.full(3, i, np.float64) for i in range(40)]
+    with hotplate.Executor(gpu, max_in_flight=4) as executor:
+        assert isinstance(executor, concurrent.futures.Executor)
+        results = executor.map(gpu.vector_add, many, many, timeout=PATIENCE, chunksize=8)
+        for i, result in enumerate(results):
+            np.testing.assert_array_equal(result, 2 * many[i])
+        # The shortest iterable ends it, and the exception comes where its value would.
+        results = executor.map("vector_add", [many[0], many[1]], [many[0], many[1][:2], many[2]])
+        np.testing.assert_array_equal(next(results), 2 * many[0])
+        with pytest.raises(ValueError):
+            next(results)
+
+
+def test_an_executor_shuts_down(gpu):
+    executor = hotplate.Executor(gpu)
+    futures = [executor.submit(gpu.vector_add, A, A) for _ in range(20)]
+    executor.shutdown()
+    assert all(future.done() for future in futures)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(gpu.vector_add, A, A)
+    executor.shutdown()
+
+
+def test_shutdown_can_cancel_what_does_not_run(gpu):
+    executor = hotplate.Executor(gpu, max_in_flight=1)
+    first = executor.submit("integrate2d", **LONG)
+    queued = [executor.submit("integrate2d", **LONG) for _ in range(5)]
+    wait_until(first.running, "the first call ran")
+    assert not any(future.running() for future in queued)
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert all(future.cancelled() for future in queued)
+    assert not first.cancelled()
+    assert first.cancel()
+    executor.shutdown()
+
+
+def test_no_more_are_in_flight_than_asked_for(gpu):
+    executor = hotplate.Executor(gpu, max_in_flight=2)
+    futures = [executor.submit("integrate2d", **LONG) for _ in range(4)]
+
+    def mine():
+        return gpu.jobs(own_session=True, active_only=True)
+
+    wait_until(lambda: len(mine()) == 2, "two jobs were with the daemon")
+    assert futures[2].job_id == futures[3].job_id == ""
+    assert futures[3].cancel(), "one that waits here"
+    assert futures[0].cancel()
+    wait_until(lambda: futures[2].job_id, "the next one was started in its place")
+    for future in futures:
+        future.cancel()
+    executor.shutdown()
+    wait_until(lambda: not mine(), "all jobs ended")
+
+
+def test_an_executor_without_a_client_connects(daemon, monkeypatch):
+    monkeypatch.setenv("HOTPLATE_DIR", str(daemon.directory))
+    with hotplate.Executor() as executor:
+        np.testing.assert_array_equal(executor.submit("vector_add", A, A).result(PATIENCE), A + A)
+
+
+def test_an_executor_takes_no_python_function(gpu):
+    for bad in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="max_in_flight"):
+            hotplate.Executor(gpu, max_in_flight=bad)
+    with hotplate.Executor(gpu) as executor:
+        with pytest.raises(TypeError, match="no Python code"):
+            executor.submit(sum, A)
+
+
+def test_progress_is_told(gpu):
+    told = []
+    gpu.submit("integrate2d", n=20_000, progress=lambda fraction, text: told.append((fraction, text))).result(PATIENCE)
+    assert all(0 <= fraction <= 1 for fraction, _ in told)
+    texts = [text for _, text in told]
+    assert "running" in texts
+    with pytest.raises(ZeroDivisionError):
+        gpu.submit("integrate2d", progress=lambda fraction, text: 1 / 0, **LONG).result(PATIENCE)
+    assert isinstance(gpu.submit("selu", A, progress=3).exception(PATIENCE), TypeError)
+
+
+def test_progress_as_a_line_on_a_terminal(gpu, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # as if it were not installed
+    monkeypatch.setattr("sys.stderr", terminal)
+    gpu.integrate2d(n=20_000, progress=True)
+    assert "integrate2d: running" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r"), "the line is cleared at the end"
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    gpu.integrate2d(n=2000, progress=True)
+    assert not sys.stderr.getvalue(), "not a terminal"
