@@ -89,12 +89,19 @@ while read -r archive object; do
     found=$(find "$tree" -name "$stem.$ending")
     [ -z "$found" ] || break
   done
-  # Two of a name: the archive is called by its folder (libabsl_str_format_internal.a: strings/internal/str_format/).
+  # Two of a name: the archive is called by the path (libabsl_log_internal_globals.a: absl/log/internal/globals.cc), or has
+  # the folder in its name (libabsl_str_format_internal.a: absl/strings/internal/str_format/parser.cc).
   if [ "$(wc -l <<<"$found")" -gt 1 ]; then
-    found=$(while read -r file; do
-      folder=$(basename "$(dirname "$file")")
-      [[ $archive != *"$folder"* ]] || echo "$file"
+    name=$(basename "$archive" .a)
+    by_path=$(while read -r file; do
+      path=${file%.*}
+      [[ ${path//\//_} != *"_${name#lib}" ]] || echo "$file"
     done <<<"$found")
+    by_folder=$(while read -r file; do
+      folder=$(basename "$(dirname "$file")")
+      [[ $name != *"$folder"* ]] || echo "$file"
+    done <<<"$found")
+    found=${by_path:-$by_folder}
   fi
   if [ -z "$found" ] || [ "$(wc -l <<<"$found")" -gt 1 ]; then
     fail "the sources of $package have no one file that $object of $archive can come from: ${found:-none}"
