@@ -4,11 +4,14 @@ import datetime
 import gc
 import inspect
 import pickle
+import subprocess
+import sys
 import threading
 
 import hotplate as hp
 import numpy as np
 import pytest
+from conftest import PATIENCE
 
 A = np.arange(6.0).reshape(2, 3)
 
@@ -290,6 +293,31 @@ def test_a_job_of_somebody_else_can_be_cancelled(gpu):
     with pytest.raises(hp.JobCancelled) as ended:
         gpu.wait(job_id)
     assert ended.value.state == "CANCELLED"
+
+
+FORKED = """
+import os, signal, threading
+import hotplate as hp
+
+gpu = hp.connect()
+gpu.mandelbrot(resolution=10)
+child = os.fork()
+if child == 0:
+    signal.pause()  # KeyboardInterrupt ends it
+ended = []
+thread = threading.Thread(target=lambda: (os.kill(child, signal.SIGINT), ended.append(os.waitpid(child, 0)[1])))
+thread.start()
+try:
+    gpu.mandelbrot(resolution=8000, max_iterations=1_000_000, time_limit=1.0)
+except hp.JobTimeout:
+    thread.join()
+    print("the parent went on,", "the child ended" if ended[0] else "the child did not")
+"""
+
+
+def test_what_interrupts_a_forked_child_is_not_for_its_parent(environment):
+    done = subprocess.run([sys.executable, "-c", FORKED], env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == "the parent went on, the child ended\n", done.stderr
 
 
 # Clients.

@@ -1,6 +1,7 @@
 #include "client/python/src/interrupt.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
@@ -52,6 +53,8 @@ class Watcher {
     if (pipe2(ends, O_CLOEXEC) != 0) return;
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     write_end_ = ends[1];
+    // A child of a fork has the pipe too, and not the thread: what interrupts the child is not for the parent.
+    pthread_atfork(nullptr, nullptr, [] { Instance().write_end_ = -1; });
     std::thread([this, from = ends[0]] { Read(from); }).detach();
   }
 
@@ -59,8 +62,9 @@ class Watcher {
   static void OnSignal(int number) {
     const int error = errno;
     Watcher& self = Instance();
+    const int to = self.write_end_;
     // A full pipe has news enough.
-    [[maybe_unused]] const ssize_t written = write(self.write_end_, "", 1);
+    [[maybe_unused]] const ssize_t written = to < 0 ? 0 : write(to, "", 1);
     errno = error;
     self.next_.load()(number);
   }
@@ -84,7 +88,7 @@ class Watcher {
     }
   }
 
-  int write_end_ = -1;
+  std::atomic<int> write_end_ = -1;
   std::atomic<Handler> next_ = SIG_DFL;
   std::mutex mutex_;
   const client::Cancellation* cancellation_ = nullptr;  // guarded by mutex_
