@@ -301,9 +301,12 @@ import hotplate as hp
 
 gpu = hp.connect()
 gpu.mandelbrot(resolution=10)
+listens, tells = os.pipe()
 child = os.fork()
 if child == 0:
+    os.write(tells, b".")
     signal.pause()  # KeyboardInterrupt ends it
+os.read(listens, 1)
 ended = []
 thread = threading.Thread(target=lambda: (os.kill(child, signal.SIGINT), ended.append(os.waitpid(child, 0)[1])))
 thread.start()
