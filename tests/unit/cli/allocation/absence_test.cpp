@@ -1,7 +1,13 @@
-// How long one who has lost a daemon waits for its job to start another one.
+// How long one who has lost a daemon waits for its job to start another one, and how that job is known.
 #include "client/cli/allocation/absence.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <sstream>
+
+#include "client/cli/output.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
@@ -66,6 +72,42 @@ TEST(NextStartTest, WhatIsOverIsNotWaitedFor) {
   FoundAllocation over = In(Phase::kPending);
   over.note.end_state = "COMPLETED";
   EXPECT_FALSE(NextStart().Expected(over));
+}
+
+// Of a job that was submitted by sbatch there is no note, and a daemon that is requeued takes its record away: top gave
+// it up, though it waited in the queue.
+TEST(LookForLostTest, ByTheRecordOfTheConnectionAlone) {
+  const TemporaryFolder folder;
+  const auto program = [&](const std::string& name, const std::string& says) {
+    const std::string path = folder.Write("bin/" + name, "#!/bin/sh\necho '" + says + "'\n");
+    ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  };
+  program("scontrol", "ClusterName             = lab");
+  program("squeue", "41|PENDING|1795292833|1795293133||" + UserNumber() + "|BeginTime");
+  const Environment environment = [&](const std::string& name) {
+    return name == "PATH" ? std::optional(folder.File("bin")) : std::nullopt;
+  };
+  const auto arguments = ParseArguments({}, {});
+  ASSERT_TRUE(arguments.ok());
+  std::ostringstream out, err;
+  Console console{out, err};
+  const auto output = MakeOutput(OutputForm::kPeople, console);
+  const Settings settings{.directory = folder.File("hotplate")};
+  v1::EndpointRecord connected;
+  const Command command{.name = "top", .group = Group::kDevices, .summary = "", .example = ""};
+  const std::vector<std::string> words;
+  const Invocation call{command, words, *arguments, settings, environment, console, *output, connected};
+  EXPECT_FALSE(LookForLost(call)) << "nobody was connected to anything";
+
+  connected.set_name("lab-41");
+  connected.set_cluster("lab");
+  connected.set_slurm_job_id("41");
+  const auto found = LookForLost(call);
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(found->status.ok()) << found->status.status();
+  EXPECT_EQ(found->note.job.id, "41");
+  EXPECT_EQ(found->status->phase, Phase::kPending);
+  EXPECT_TRUE(NextStart().Expected(found));
 }
 
 }  // namespace
