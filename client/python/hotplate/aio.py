@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import weakref
-from typing import TYPE_CHECKING, Any, AsyncIterator, Deque, Optional
+from typing import TYPE_CHECKING, Any, AsyncIterator, Coroutine, Deque, Optional
 
 from . import _core
 from .arrays import Array
@@ -47,22 +47,26 @@ class Aio:
         """
         client = self._client
         plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
-        call = plan.prepare(client, inputs, keywords)
         loop = asyncio.get_running_loop()
-        ended = _Ended(_inbox(loop), loop.create_future(), call)
-        try:
-            # The future holds what the call gave, and drops it with the task.
+        ended = _Ended(_inbox(loop), loop.create_future())
+        flight = NotImplemented
+        if not keywords:
+            start = plan.short_start(client)
+            if start is not None:
+                flight = start(ended.landed, *inputs)
+        if flight is NotImplemented:
+            ended.call = call = plan.prepare(client, inputs, keywords)
             flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
-            try:
-                value = await ended.waiter
-            except asyncio.CancelledError:
-                flight.cancel()
-                raise
+        try:
+            value = await ended.waiter
+        except asyncio.CancelledError:
+            flight.cancel()
+            raise
         finally:
-            if call.end_progress is not None:
-                call.end_progress()
-        if ended.result is not None:
-            client._core.remember(ended.result)
+            if ended.call is not None and ended.call.end_progress is not None:
+                ended.call.end_progress()
+        if ended.came is not None:
+            client._core.remember(ended.came)
         return value
 
     async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
@@ -131,8 +135,8 @@ class AioKernel:
         self._kernel = kernel
         self.name = self.__name__ = self.__qualname__ = kernel.name
 
-    async def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        return await self._aio.run(self._kernel, *inputs, **keywords)
+    def __call__(self, *inputs: Any, **keywords: Any) -> Coroutine[Any, Any, Any]:
+        return self._aio.run(self._kernel, *inputs, **keywords)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -147,36 +151,40 @@ class AioKernel:
 
 
 class _Ended:
-    """What the library calls at a call's end, on a thread of its own."""
+    """What is called at a call's end, on a thread of the package's, and then on the loop's."""
 
-    __slots__ = ("inbox", "waiter", "call", "result", "error")
+    __slots__ = ("inbox", "waiter", "call", "value", "came", "error")
 
-    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[Any], call: Call) -> None:
+    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[Any]) -> None:
         self.inbox = inbox
         self.waiter = waiter
-        self.call = call
-        self.result: Optional[_core.Result] = None
+        self.call: Optional[Call] = None
+        self.value: Any = None
+        self.came: Optional[_core.Result] = None
         self.error: Optional[BaseException] = None
 
-    def __call__(self, result: Optional[_core.Result], error: Optional[BaseException]) -> None:
-        self.result, self.error = result, error
+    def __call__(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
+        self.landed(None, came, error)
+
+    def landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
+        self.value, self.came, self.error = value, came, error
         self.inbox.put(self)
 
     def tell(self) -> None:
         """On the loop's thread."""
-        if self.result is None:
-            if not self.waiter.done():
-                self.waiter.set_exception(self.error or RuntimeError("a call ended without a word"))
+        error = self.error
+        if self.call is not None and self.came is not None:
+            try:
+                # Also of one that was cancelled too late: what it left on the daemon is freed with it.
+                self.value = self.call.finish(self.came)
+            except Exception as broken:
+                error = broken
+        if self.waiter.done():
             return
-        try:
-            # Also of one that was cancelled too late: what it left on the daemon is freed with it.
-            value = self.call.finish(self.result)
-        except Exception as error:
-            if not self.waiter.done():
-                self.waiter.set_exception(error)
-            return
-        if not self.waiter.done():
-            self.waiter.set_result(value)
+        if error is not None:
+            self.waiter.set_exception(error)
+        else:
+            self.waiter.set_result(self.value)
 
 
 class _Inbox:

@@ -160,6 +160,7 @@ class Plan:
             dtypes = frozenset(np.dtype(name) for name in names if name != "bfloat16")
             self.rules[argument["name"]] = (argument["type"], dtypes)
         self._tuple: Optional[type] = None
+        self._starter: Optional[tuple[Optional[Callable[..., Any]]]] = None
         self._signatures: dict[Any, list[dict[str, Any]]] = {}
 
     # A call.
@@ -211,12 +212,21 @@ class Plan:
     def short_way(self, client: Client) -> Optional[Callable[..., Any]]:
         """A function for calls with nothing to convert; None for kernels that are not called like that. It returns
         NotImplemented where there is something."""
+        return self._short(client, _core.caller)
+
+    def short_start(self, client: Client) -> Optional[Callable[..., Any]]:
+        """The same for calls that nobody waits for yet; see `_core.starter`."""
+        if self._starter is None:
+            self._starter = (self._short(client, _core.starter),)
+        return self._starter[0]
+
+    def _short(self, client: Client, make: Callable[..., Any]) -> Optional[Callable[..., Any]]:
         if len(self.outputs) != 1 or self.required or not self.inputs:
             return None
         numbers = {variable: number for number, variable in enumerate(dict.fromkeys(rule for rule, _ in self.rules.values()))}
         inputs = [(name, numbers[variable], [dtype.name for dtype in dtypes])
                   for name, (variable, dtypes) in self.rules.items()]
-        return _core.caller(client._core, self.name, inputs, self.outputs[0])
+        return make(client._core, self.name, inputs, self.outputs[0])
 
     def _arrays(self, values: dict[str, Any]) -> dict[str, Any]:
         chosen: dict[str, np.dtype[Any]] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import threading
-from typing import TYPE_CHECKING, Any, Deque, Optional
+from typing import TYPE_CHECKING, Any, Deque, Optional, Sequence
 
-from .calls import Call
-from .futures import CallFuture, prepared
+from .calls import Plan
+from .futures import CallFuture, resolve
 
 if TYPE_CHECKING:
     from .client import Client
@@ -41,7 +41,7 @@ class Executor(concurrent.futures.Executor):
         self._room = max_in_flight
         self._lock = threading.Lock()
         # Guarded by _lock.
-        self._waiting: Deque[tuple[CallFuture, Call]] = collections.deque()
+        self._waiting: Deque[tuple[CallFuture, Plan, Sequence[Any], dict[str, Any]]] = collections.deque()
         self._open: set[CallFuture] = set()
         self._in_flight = 0
         self._starting = False
@@ -61,20 +61,23 @@ class Executor(concurrent.futures.Executor):
             TypeError: `fn` is something else: a Python function runs nowhere but here.
             RuntimeError: after `shutdown`.
         """
-        with self._lock:
-            if self._shutdown:
-                raise RuntimeError("cannot schedule new futures after shutdown")
+        plan, args, kwargs = resolve(self._client, fn, args, kwargs)
         future = CallFuture(self._client)
-        call = prepared(future, fn, args, kwargs)
-        if call is None:
-            return future
         with self._lock:
             if self._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._open.add(future)
-            self._waiting.append((future, call))
+            now = not self._waiting and self._in_flight < self._room
+            if now:
+                self._in_flight += 1
+                future._counted = True
+            else:
+                self._waiting.append((future, plan, args, kwargs))
         future.add_done_callback(self._ended)
-        self._start_more()
+        if now:
+            future._begin(plan, args, kwargs)
+        else:
+            self._start_more()  # there may be room again
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -105,16 +108,18 @@ class Executor(concurrent.futures.Executor):
                 if not self._waiting or self._in_flight >= self._room:
                     self._starting = False
                     return
-                future, call = self._waiting.popleft()
+                future, plan, args, kwargs = self._waiting.popleft()
                 if future.done():  # cancelled
                     continue
                 self._in_flight += 1
                 future._counted = True
-            future._start(call)
+            future._begin(plan, args, kwargs)
 
     def _ended(self, future: CallFuture) -> None:
         with self._lock:
             self._open.discard(future)
             if future._counted:
                 self._in_flight -= 1
+            if not self._waiting:
+                return
         self._start_more()

@@ -93,11 +93,16 @@ class CallFuture(Future):  # type: ignore[type-arg]
             self._client._core.remember(self._came)
         return value
 
-    def _start(self, call: Call) -> None:
-        """Gives the call to the daemon; what is wrong with that becomes its end."""
-        self._call = call
+    def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
+        """Gives a call to the daemon. What is wrong with its arguments becomes its end, as everything that it raises."""
+        client = self._client
         try:
-            flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
+            if not keywords:
+                start = plan.short_start(client)
+                flight = NotImplemented if start is None else start(self._landed, *inputs)
+            if keywords or flight is NotImplemented:
+                self._call = call = plan.prepare(client, inputs, keywords)
+                flight = client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
         except BaseException as error:
             self._ended(None, error)
             if not isinstance(error, Exception):
@@ -110,23 +115,28 @@ class CallFuture(Future):  # type: ignore[type-arg]
         elif self.cancelled():
             flight.cancel()
 
-    def _ended(self, result: Optional[_core.Result], error: Optional[BaseException]) -> None:
-        call, self._call = self._call, None
+    def _landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
         try:
-            if call is None or result is None:
-                if call is not None and call.end_progress is not None:
-                    call.end_progress()
+            if came is None:
                 self.set_exception(error)
-                return
-            # Also of a call that was cancelled too late: what it left on the daemon is freed with it.
-            value = call.finish(result)
-            self._came, self._flight = result, None
-            self.set_result(value)
+            else:
+                self._came, self._flight = came, None
+                self.set_result(value)
         except InvalidStateError:
             self._came = None  # cancelled
+
+    def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
+        call, self._call = self._call, None
+        value = None
+        try:
+            if call is not None and call.end_progress is not None:
+                call.end_progress()
+            if call is not None and came is not None:
+                # Also of a call that was cancelled too late: what it left on the daemon is freed with it.
+                value = call.finish(came)
         except BaseException as broken:  # not to be lost with this thread
-            if not self.done():
-                self.set_exception(broken)
+            came, error = None, broken
+        self._landed(value, came, error)
 
 
 def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
@@ -153,20 +163,8 @@ def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
 
 
 def submit(client: Client, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
-    """Starts a call. What is wrong with its arguments becomes the future's exception, as everything that the call raises."""
-    future = CallFuture(client)
-    call = prepared(future, kernel, inputs, keywords)
-    if call is not None:
-        future._start(call)
-    return future
-
-
-def prepared(future: CallFuture, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> Optional[Call]:
-    """The call that is to be started, or None where its arguments were its end."""
-    client = future._client
+    """Starts a call."""
     plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
-    try:
-        return plan.prepare(client, inputs, keywords)
-    except Exception as error:
-        future.set_exception(error)
-        return None
+    future = CallFuture(client)
+    future._begin(plan, inputs, keywords)
+    return future

@@ -10,8 +10,11 @@ namespace hotplate::python {
 
 namespace py = pybind11;
 
-AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object& done)
-    : cancellation_(cancellation), callbacks_(std::make_shared<Callbacks>(cancellation)), done_(done) {}
+AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object& done, std::string output)
+    : cancellation_(cancellation),
+      callbacks_(std::make_shared<Callbacks>(cancellation)),
+      done_(done),
+      output_(std::move(output)) {}
 
 void AsyncCall::Note(const v1::JobUpdate& update) {
   const std::scoped_lock lock(mutex_);
@@ -28,12 +31,22 @@ void AsyncCall::Finish(absl::StatusOr<client::JobResult> result) {
   held_.Release();
   const py::object done = std::exchange(done_, py::object());
   try {
-    if (callbacks_->raised()) {
-      done(py::none(), callbacks_->Exception());
-    } else if (!result.ok()) {
-      done(py::none(), ToException(result.status()));
+    if (callbacks_->raised() || !result.ok()) {
+      const py::object error = callbacks_->raised() ? callbacks_->Exception() : ToException(result.status());
+      output_.empty() ? done(py::none(), error) : done(py::none(), py::none(), error);
+      return;
+    }
+    auto came = std::make_unique<Result>(*std::move(result));
+    if (output_.empty()) {
+      done(std::move(came), py::none());
     } else {
-      done(std::make_unique<Result>(*std::move(result)), py::none());
+      py::object output, error = py::none();
+      try {
+        output = came->Take(output_);
+      } catch (const py::builtin_exception& what) {
+        error = py::reinterpret_borrow<py::object>(PyExc_TypeError)(what.what());
+      }
+      error.is_none() ? done(output, std::move(came), error) : done(py::none(), py::none(), error);
     }
   } catch (py::error_already_set& error) {
     // Nobody is there to be told.

@@ -23,7 +23,8 @@ namespace hotplate::python {
 
 class AsyncCall {
  public:
-  AsyncCall(const client::Cancellation& cancellation, const pybind11::object& done);
+  // With an `output` that is what `done` gets first.
+  AsyncCall(const client::Cancellation& cancellation, const pybind11::object& done, std::string output = "");
   AsyncCall(const AsyncCall&) = delete;
   AsyncCall& operator=(const AsyncCall&) = delete;
 
@@ -33,7 +34,8 @@ class AsyncCall {
 
   // Without the GIL, on the library's thread.
   void Note(const v1::JobUpdate& update);
-  // With the GIL, once: calls done(Result or None, exception or None). After it nothing of Python's is left here.
+  // With the GIL, once: calls done([output or None,] Result or None, exception or None). After it nothing of Python's
+  // is left here.
   void Finish(absl::StatusOr<client::JobResult> result);
 
   // For Python.
@@ -46,6 +48,7 @@ class AsyncCall {
   client::Cancellation cancellation_;
   std::shared_ptr<Callbacks> callbacks_;
   pybind11::object done_;
+  const std::string output_;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.

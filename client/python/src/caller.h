@@ -10,6 +10,9 @@ namespace hotplate::python {
 // where an argument is anything but a C-contiguous ndarray of a dtype that the kernel takes, the same for each
 // variable: the long way (hotplate/calls.py) knows what to do then. A small call is as fast as it touches little: this
 // one touches no Python code and makes no Python object but the result.
+//
+// _core.starter(the same): a function of a callable and the arrays. It starts the kernel and returns its InFlight, or
+// NotImplemented; at the end it calls callable(output or None, Result or None, exception or None).
 void BindCaller(pybind11::module_& module);
 
 }  // namespace hotplate::python

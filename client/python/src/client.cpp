@@ -176,10 +176,16 @@ std::unique_ptr<Result> PyClient::Last() const {
 
 std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const py::dict& inputs, const Options& options,
                                               const client::Cancellation* cancellation, const py::object& done) const {
-  const auto client = Get();
   const auto call = std::make_shared<AsyncCall>(OrNew(cancellation), done);
   auto converted = call->held().Inputs(inputs);
   client::JobOptions job = ToJobOptions(options, call->held(), call->callbacks());
+  Launch(kernel, std::move(converted), std::move(job), call);
+  return call;
+}
+
+void PyClient::Launch(const std::string& kernel, std::map<std::string, client::Input> inputs, client::JobOptions job,
+                      const std::shared_ptr<AsyncCall>& call) const {
+  const auto client = Get();
   job.on_update = [call, on_update = std::move(job.on_update)](const v1::JobUpdate& update) {
     call->Note(update);
     if (on_update) on_update(update);
@@ -196,8 +202,7 @@ std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const p
   constexpr std::size_t kSmall = std::size_t{1} << 14;
   std::optional<py::gil_scoped_release> released;
   if (call->held().bytes() > kSmall) released.emplace();
-  client->RunAsync(kernel, std::move(converted), std::move(job), ended, &call->cancellation());
-  return call;
+  client->RunAsync(kernel, std::move(inputs), std::move(job), ended, &call->cancellation());
 }
 
 std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, const Options& options,

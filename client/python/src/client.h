@@ -65,6 +65,9 @@ class PyClient {
                               const client::Cancellation* cancellation) const;
   std::shared_ptr<AsyncCall> RunAsync(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                                       const client::Cancellation* cancellation, const pybind11::object& done) const;
+  // Starts what `call` holds the inputs of. With the GIL; keeps it for a small call.
+  void Launch(const std::string& kernel, std::map<std::string, client::Input> inputs, client::JobOptions job,
+              const std::shared_ptr<AsyncCall>& call) const;
   std::string Submit(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                      const client::Cancellation* cancellation) const;
   pybind11::dict Check(const std::string& kernel, const pybind11::dict& inputs, const Options& options) const;
