@@ -31,11 +31,16 @@ def commit():
 
 
 def met(row):
+    """None of a row without a goal: told for what it is."""
+    if row["goal"] is None:
+        return None
     figure = row[row["goal_of"]]
     return figure >= row["goal"] if row["at_least"] else figure <= row["goal"]
 
 
 def goal_text(row):
+    if row["goal"] is None:
+        return "-"
     sign = ">=" if row["at_least"] else "<="
     more = {"difference": " more"}.get(row["goal_of"], "")
     return f"{sign} {row['goal']:g} x" if row["goal_of"] == "ratio" else f"{sign} {row['goal']:g} {row['unit']}{more}"
@@ -56,7 +61,7 @@ ratio: the median of what each round gave by itself; where rounds differ much, i
 def table(rows):
     head = ("what", "measured", "peer", "which peer", "ratio", "goal", "met")
     lines = [(row["name"], f"{row['measured']:.4g} {row['unit']}", f"{row['peer']:.4g} {row['unit']}", row["peer_name"],
-              ratio_text(row), goal_text(row), "yes" if met(row) else "NO") for row in rows]
+              ratio_text(row), goal_text(row), {True: "yes", False: "NO", None: "-"}[met(row)]) for row in rows]
     widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [head, *lines])
 
@@ -82,7 +87,8 @@ def main():
         file.write("\n")
     print(WHAT_THE_RATIO_IS)
     print(table(rows))
-    print(f"\n{sum(map(met, rows))} of {len(rows)} goals met; written to {options.out}")
+    goals = [met(row) for row in rows if met(row) is not None]
+    print(f"\n{sum(goals)} of {len(goals)} goals met; written to {options.out}")
 
 
 if __name__ == "__main__":
