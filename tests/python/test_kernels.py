@@ -94,6 +94,8 @@ def test_fft(gpu, transform, dtype):
     if single:
         result = np.dtype("complex64") if result.kind == "c" else np.dtype("float32")
     same(gpu.fft(x, transform=transform), as_numpy.astype(result), within=20)
+    longer = getattr(np.fft, transform)(x, 20)
+    same(gpu.fft(x, transform=transform, n=20), longer.astype(result), within=40)
     both = getattr(np.fft, transform + "2")(x, norm="ortho")
     same(gpu.fft(x, transform=transform, axes=2, norm="ortho"), both.astype(result), within=40)
 
@@ -248,6 +250,7 @@ def test_solve(gpu, dtype):
     a = positive_definite(dtype, 2, 9, 9)
     b = numbers(dtype, 2, 9, 3, seed=2)
     same(gpu.solve(a, b), np.linalg.solve(a, b), within=200)
+    same(gpu.solve(a[0], b), np.linalg.solve(a[0], b), within=200)  # one matrix for a stack of right-hand sides
     one = gpu.solve(a[0], b[0, :, 0])
     same(one, np.linalg.solve(a[0], b[0, :, :1])[:, 0], within=200)
 
