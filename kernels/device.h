@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,8 +37,10 @@ struct DeviceInfo {
   std::string compute_capability;
   std::string mode;
   std::string instruction_set;
-  std::string driver_version;  // of the device's driver: "580.65.06"
-  bool host_memory = true;     // arrays are used where they lie; nothing is copied
+  std::string driver_version;                    // of the device's driver: "580.65.06"
+  std::string runtime_version;                   // of the CUDA that the plug-in was built with: "13.0"
+  std::map<std::string, std::string> libraries;  // that kernels call, with their versions: {"OpenBLAS", "0.3.21"}
+  bool host_memory = true;                       // arrays are used where they lie; nothing is copied
   // Its lanes run tasks on whatever thread calls them, and a tiny task costs little more than its arithmetic: worth
   // running where it is asked for.
   bool any_thread = false;

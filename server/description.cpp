@@ -62,7 +62,10 @@ v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& e
   for (const auto& device : engine.devices()) {
     wire::ToProto(device->info(), "", *info.add_devices());
     // Of the node: all its GPUs have the same.
-    if (!device->info().driver_version.empty()) info.mutable_versions()->set_driver(device->info().driver_version);
+    v1::Versions& versions = *info.mutable_versions();
+    if (!device->info().driver_version.empty()) versions.set_driver(device->info().driver_version);
+    if (!device->info().runtime_version.empty()) versions.set_cuda(device->info().runtime_version);
+    versions.mutable_libraries()->insert(device->info().libraries.begin(), device->info().libraries.end());
   }
   wire::ToProto(facts.start_time, *info.mutable_start_time());
   info.set_pid(static_cast<std::uint32_t>(getpid()));

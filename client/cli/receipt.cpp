@@ -88,6 +88,7 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
     where += "  parts on " + Join({receipt.part_devices().begin(), receipt.part_devices().end()}, ", ");
   if (!receipt.precision().empty() && receipt.precision() != "default") where += "  precision " + receipt.precision();
   if (receipt.deterministic()) where += "  deterministic";
+  if (receipt.has_seed()) where += "  seed " + std::to_string(receipt.seed());
 
   Table table;
   table.Indent(2).AlignRight(1);

@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/launchers.h"
 #include "kernels/cpu/machine.h"
+#include "kernels/cpu/openblas_turn.h"
 #include "kernels/status.h"
 
 namespace hotplate {
@@ -103,6 +104,7 @@ class CpuDevice final : public Device {
     info_.backend = "cpu";
     info_.name = cpu::ModelName();
     info_.instruction_set = cpu::InstructionSet();
+    info_.libraries = {{"OpenBLAS", OpenBlasVersion()}};
     info_.lanes = std::max(1, options.lanes);
     info_.any_thread = true;  // a lane is scratch and a share of the thread budget, neither bound to a thread
     info_.threads_per_lane = shared_->budget.share();

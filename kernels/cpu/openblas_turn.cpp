@@ -1,6 +1,9 @@
 #include "kernels/cpu/openblas_turn.h"
 
+#include <cblas.h>
 #include <omp.h>
+
+#include <sstream>
 
 namespace hotplate {
 
@@ -11,6 +14,13 @@ OpenBlasTurn::OpenBlasTurn(CpuContext& context, bool serial) {
   } else if (context.LibraryThreads() > 1) {
     turn_ = std::unique_lock(threaded);
   }
+}
+
+std::string OpenBlasVersion() {
+  std::istringstream words(openblas_get_config());  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
+  std::string name, version;
+  words >> name >> version;
+  return version;
 }
 
 }  // namespace hotplate

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 
 #include "kernels/cpu/cpu_context.h"
 
@@ -17,5 +18,8 @@ class OpenBlasTurn {
  private:
   std::unique_lock<std::mutex> turn_;
 };
+
+// "0.3.21": of the library that is in this process, whatever it was compiled with.
+std::string OpenBlasVersion();
 
 }  // namespace hotplate

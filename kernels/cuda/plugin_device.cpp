@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/installed_driver.h"
 
 namespace hotplate {
 namespace {
@@ -287,6 +288,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<P
   info.lanes = std::max(options.lanes, 1);
   info.threads_per_lane = 1;
   info.compute_capability = absl::StrCat(plain.compute_major, ".", plain.compute_minor);
+  info.runtime_version = CudaVersionText(library->table().cuda_runtime_version);
   info.host_memory = false;
   std::unique_ptr<NvmlDevice> found;
   if (nvml != nullptr) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/installed_driver.h"
 #include "kernels/status.h"
 
 namespace hotplate {
@@ -14,8 +15,6 @@ namespace {
 
 // More kernels than any plug-in of ours has: a table that claims more is not read.
 constexpr int kMostKernels = 10'000;
-
-std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
 // What of the table differs from what this program was compiled with; empty if nothing.
 std::string SizeMismatch(const hotplate_cuda_table& table) {
@@ -99,7 +98,7 @@ void PluginLibrary::CompareKernels(const Catalog& catalog, LibrarySearch search)
     const auto found = theirs.find(spec.name());
     if (found == theirs.end()) {
       notes_.push_back(absl::StrCat(file_name_, " (Hotplate ", table_->plugin_version, ", CUDA ",
-                                    CudaVersion(table_->cuda_runtime_version), ") has no kernel ", spec.name()));
+                                    CudaVersionText(table_->cuda_runtime_version), ") has no kernel ", spec.name()));
     } else if (found->second != spec.Hash()) {
       notes_.push_back(absl::StrCat("kernel ", spec.name(), " of ", file_name_, " (Hotplate ", table_->plugin_version,
                                     ") is not used: its spec's hash is ", found->second, ", the catalogue's is ",

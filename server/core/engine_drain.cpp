@@ -73,6 +73,14 @@ bool Engine::Impl::AwaitDrained() {
     });
   };
   quiet_.wait_for(lock, bound + kCancelMargin, [&] { return only_uninterruptible() && observers_.KnowAll(); });
+  Aftermath cut_off;
+  for (const Job* job : ActiveJobs()) {
+    Log(cut_off, LogLevel::kInfo,
+        absl::StrCat("job ", job->id.value(), " ", job->bound.call.spec->name(),
+                     " is cut off: it did not end in time"));
+  }
+  lock.unlock();
+  Perform(cut_off);
   return late.empty();
 }
 

@@ -16,6 +16,15 @@ std::optional<nanoseconds> Duration(std::optional<std::uint64_t> ns) {
   return nanoseconds(static_cast<nanoseconds::rep>(*ns));
 }
 
+std::optional<std::uint64_t> SeedOf(const BoundCall& call) {
+  const std::vector<ParamSpec>& params = call.spec->params();
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const std::int64_t* value = std::get_if<std::int64_t>(&call.params[i]);
+    if (value != nullptr && params[i].name == "seed") return static_cast<std::uint64_t>(*value);
+  }
+  return std::nullopt;
+}
+
 void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -171,6 +180,7 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
   receipt.peak_bytes = need.peak_bytes;
   receipt.precision = job.bound.call.precision;
   receipt.deterministic = job.bound.call.deterministic;
+  receipt.seed = SeedOf(job.bound.call);
   receipt.part_devices = std::move(result.part_devices);
   // Of one device; what several drew together, and how each was, is not put into one figure.
   if (receipt.part_devices.empty()) receipt.conditions = ConditionsOf(device, result, job.start_time, end_time);

@@ -147,6 +147,7 @@ struct JobReceipt {
   DeviceConditions conditions;
   int precision = HOTPLATE_PRECISION_DEFAULT;
   bool deterministic = false;             // was asked for
+  std::optional<std::uint64_t> seed;      // of a kernel that has a parameter of this name
   std::vector<std::string> part_devices;  // others that each computed a part of it; times are the longest part's
 };
 

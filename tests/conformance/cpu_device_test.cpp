@@ -152,6 +152,9 @@ TEST(CpuDeviceTest, SaysWhatItIs) {
   EXPECT_EQ(info.backend, "cpu");
   EXPECT_FALSE(info.name.empty());
   EXPECT_FALSE(info.instruction_set.empty());
+  ASSERT_TRUE(info.libraries.contains("OpenBLAS"));
+  EXPECT_THAT(info.libraries.at("OpenBLAS"), testing::MatchesRegex("[0-9]+[.][0-9.]+.*"));
+  EXPECT_EQ(info.runtime_version, "");
   EXPECT_EQ(info.lanes, 2);
   EXPECT_EQ(info.threads_per_lane, 2);
   EXPECT_TRUE(info.host_memory);

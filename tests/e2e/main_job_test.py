@@ -53,7 +53,7 @@ class MainJob(harness.Case):
         self.assertEqual(status["state"], "SERVING")
         self.assertEqual(status["name"], "local")
         self.assertIn("cpu0", [device["id"] for device in status["devices"]])
-        self.hotplate("status", says="local")
+        self.hotplate("status", says=["local", "OpenBLAS " + status["versions"]["libraries"]["OpenBLAS"]])
 
     def test_vector_add_of_every_dtype(self):
         for dtype in (np.int32, np.int64, np.float32, np.float64):
@@ -145,6 +145,10 @@ class MainJob(harness.Case):
         self.assertGreater(receipt["flop"], 0)
         for absent in ("compileNs", "hostToDeviceNs", "smClockMhz"):  # nothing is invented on a CPU
             self.assertNotIn(absent, receipt)
+        self.assertRegex(receipt["versions"]["libraries"]["OpenBLAS"], r"^\d+\.\d+")
+        self.assertNotIn("seed", receipt)
+        drawn = self.answer("run", "random", "--n", "3", "--seed", "9223372036854775807", "-o", "r.npy")["receipt"]
+        self.assertEqual(drawn["seed"], "9223372036854775807")
         _, _, err = self.run_command("run", "selu", "x.npy", "-o", "y.npy")
         self.assertIn("kernel", err)
 

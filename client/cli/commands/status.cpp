@@ -1,5 +1,6 @@
 // hotplate status: the daemon at a glance.
 #include <algorithm>
+#include <map>
 
 #include "client/cli/allocation/absence.h"
 #include "client/cli/allocation/text.h"
@@ -29,6 +30,15 @@ std::string AllocationWords(const v1::GetServerInfoResponse& info) {
   return text;
 }
 
+std::string VersionsText(const v1::Versions& versions) {
+  std::string text = "hotplated " + versions.hotplate();
+  if (!versions.cuda().empty()) text += ", CUDA " + versions.cuda();
+  if (!versions.driver().empty()) text += ", driver " + versions.driver();
+  const std::map<std::string, std::string> libraries(versions.libraries().begin(), versions.libraries().end());
+  for (const auto& [name, version] : libraries) text += ", " + name + " " + version;
+  return text;
+}
+
 std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, const v1::ListArraysResponse& arrays,
                  std::size_t active_jobs) {
   std::string page = Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " + StateWord(info.state()) +
@@ -36,10 +46,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
                      Span(Between(info.start_time(), NowOf(info))) + "\n";
   Table table;
   table.Indent(2);
-  table.Row({"version", "hotplated " + info.versions().hotplate() +
-                            (info.versions().cuda().empty()
-                                 ? ""
-                                 : ", CUDA " + info.versions().cuda() + ", driver " + info.versions().driver())});
+  table.Row({"version", VersionsText(info.versions())});
   if (!info.allocation().job_id().empty()) {
     table.Row({"allocation", AllocationWords(info)});
     if (const std::string usage = UsageText(info.allocation()); !usage.empty()) table.Row({"used", usage});

@@ -42,6 +42,8 @@ TEST(ReceiptTest, WhereAndHowItRan) {
   EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3");
   receipt.set_deterministic(true);
   EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic");
+  receipt.set_seed(0);
+  EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic  seed 0");
 }
 
 TEST(ReceiptTest, OfAShortKernelOnAGpu) {

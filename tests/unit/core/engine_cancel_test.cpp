@@ -310,6 +310,7 @@ TEST_F(EngineCancelTest, DrainDoesNotWaitForAnUninterruptibleCall) {
   EXPECT_FALSE(engine_->Drain(nanoseconds::zero(), "test"));
   EXPECT_EQ(engine_->Status().running, 1u);
   EXPECT_EQ(recorder_->ends(), 0u);
+  EXPECT_THAT(log(), Contains("job 1 other is cut off: it did not end in time"));
 }
 
 TEST_F(EngineCancelTest, TheEngineEndsWithJobsLeft) {

@@ -72,6 +72,7 @@ TEST_F(EngineRunTest, TheReceiptHasWhatTheLaneReported) {
   EXPECT_GE(receipt.total, std::chrono::milliseconds(5));
   EXPECT_EQ(receipt.threads, 2);
   EXPECT_EQ(receipt.cost.flop, 8);
+  EXPECT_EQ(receipt.seed, 7u) << "of a kernel that has one";
   EXPECT_EQ(receipt.peak_bytes, 16u + 16u + 100u);
   EXPECT_TRUE(receipt.cold);
   EXPECT_FALSE(second->receipt->cold);
@@ -356,13 +357,13 @@ Report CopySome(const Task& task, TaskControl& control) {
 }
 
 TEST_F(EngineRunTest, CuttingToSizeNeedsNoRoomBesideWhatWasPlanned) {
-  constexpr std::uint64_t kRest = 3 << 20, kPlanned = 400, kCut = 396;
+  constexpr std::uint64_t kRest = 3 << 20, kPlanned = 400, kCut = 99 * sizeof(float);
   limits_.total_bytes = kRest + kPlanned;
   bodies_["some"] = CopySome;
   Start();
   absl::StatusOr<std::shared_ptr<HostBuffer>> hog = store_->AllocateBuffer(kRest);
   ASSERT_TRUE(hog.ok()) << hog.status();
-  JobRequest request = Request("some", std::vector<float>(kPlanned / sizeof(float), kCut / sizeof(float)));
+  JobRequest request = Request("some", std::vector<float>(kPlanned / sizeof(float), 99.0F));
   Submit(request, 1);
   const auto sent = recorder_->AwaitEnd(1);
   ASSERT_EQ(sent->state, JobState::kCompleted) << sent->error;

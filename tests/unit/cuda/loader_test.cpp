@@ -292,6 +292,7 @@ TEST_F(LoaderTest, TakesFromNvmlWhatCudaDoesNotTell) {
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->info().mode, "EXCLUSIVE_PROCESS");
   EXPECT_EQ(device->info().driver_version, "580.65.06");
+  EXPECT_EQ(device->info().runtime_version, "13.0");
   const DeviceMetrics metrics = device->Sample();
   EXPECT_EQ(metrics.power_watts, 300);
   EXPECT_EQ(metrics.memory_used_bytes, 40u) << "CUDA's, by which jobs are admitted";

@@ -99,6 +99,7 @@ core::JobEnd CompletedEnd() {
   receipt.cost = {.flop = 200, .bytes = 400};
   receipt.threads = 2;
   receipt.deterministic = true;
+  receipt.seed = 9;
   receipt.part_devices = {"gpu1", "gpu2"};
   end.receipt = receipt;
   return end;
@@ -121,6 +122,7 @@ TEST(WireResultTest, EndWithOutputsAndReceipt) {
   EXPECT_DOUBLE_EQ(receipt.bytes_per_second(), 400 / 50e-9);
   EXPECT_EQ(receipt.versions().hotplate(), "0.1.0");
   EXPECT_TRUE(receipt.deterministic());
+  EXPECT_EQ(receipt.seed(), 9u);
   ASSERT_EQ(receipt.part_devices_size(), 2);
   EXPECT_EQ(receipt.part_devices(1), "gpu2");
   // What was not measured is absent.
