@@ -36,6 +36,13 @@ TEST(CusolverTest, TakesTheToolkitsOwn) {
   int major = 0;
   EXPECT_EQ(solver.cusolverGetProperty(MAJOR_VERSION, &major), CUSOLVER_STATUS_SUCCESS);
   EXPECT_EQ(major, CUSOLVER_VER_MAJOR);
+  EXPECT_TRUE(kCusolver.same_bits(libraries).ok());
+}
+
+TEST(CusolverTest, CannotPromiseTheSameBitsBeforeCuda122) {
+  const Outcome refused = kCusolver.same_bits(LaneLibraries());
+  EXPECT_EQ(refused.code(), HOTPLATE_INVALID);
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("CUDA 12.2 or later can. Leave --deterministic out"));
 }
 
 TEST(CusolverTest, RefusesAnotherMajorVersion) {

@@ -70,6 +70,30 @@ TEST_F(ExecutorTest, RefusesAPrecisionThatTheDeviceHasNot) {
   }
 }
 
+TEST_F(ExecutorTest, ALibraryThatCannotPromiseTheSameBitsIsNotCalledForThem) {
+  static constexpr CudaLibrary kCareless = {
+      "libcareless.so.1", [](void*, LaneLibraries&) { return Outcome::Ok(); },
+      [](const LaneLibraries&) { return Outcome::Invalid("it adds up as it likes"); }};
+  static int runs = 0;
+  constexpr CudaLauncher kLauncher = {"vector_add",
+                                      [](const Call&, CudaContext&) {
+                                        ++runs;
+                                        return Outcome::Ok();
+                                      },
+                                      nullptr, &kCareless};
+  ASSERT_TRUE(Open().ok());
+  hotplate_control control{};
+  hotplate_cuda_report report{};
+  hotplate_call call{};
+  lane().Run(kLauncher, call, control, report);
+  EXPECT_EQ(report.outcome.code, HOTPLATE_OK) << report.outcome.message;
+  call.deterministic = 1;
+  lane().Run(kLauncher, call, control, report);
+  EXPECT_EQ(report.outcome.code, HOTPLATE_INVALID);
+  EXPECT_EQ(std::string(report.outcome.message), "it adds up as it likes");
+  EXPECT_EQ(runs, 1);
+}
+
 TEST_F(ExecutorTest, RefusedPinnedMemoryIsSaid) {
   FakeScript script;
   script.pinnable_bytes = kMiB;
