@@ -14,19 +14,19 @@
 namespace hotplate::conformance {
 namespace {
 
-using KernelOnBackend = std::pair<std::string, std::string>;
+using Spoilt = std::pair<std::string, std::string>;  // a kernel, and a back-end
 
-std::vector<KernelOnBackend> KernelsOnBackends() {
+std::vector<Spoilt> SpoiltOnBackends() {
   std::set<std::string> kernels;
   for (const BadData& bad : BadDataCases()) kernels.insert(bad.kernel);
-  std::vector<KernelOnBackend> all;
+  std::vector<Spoilt> all;
   for (const std::string& kernel : kernels) {
     for (const std::string& backend : BackendNames()) all.emplace_back(kernel, backend);
   }
   return all;
 }
 
-class BadDataTest : public testing::TestWithParam<KernelOnBackend> {};
+class BadDataTest : public testing::TestWithParam<Spoilt> {};
 
 TEST_P(BadDataTest, EndsInTheSameWords) {
   const auto& [kernel, name] = GetParam();
@@ -48,8 +48,8 @@ TEST_P(BadDataTest, EndsInTheSameWords) {
 }
 
 // Named as the other tests of a kernel are, KERNEL_BACKEND: whoever asks for a kernel's tests gets this one too.
-INSTANTIATE_TEST_SUITE_P(All, BadDataTest, testing::ValuesIn(KernelsOnBackends()),
-                         [](const testing::TestParamInfo<KernelOnBackend>& one) {
+INSTANTIATE_TEST_SUITE_P(All, BadDataTest, testing::ValuesIn(SpoiltOnBackends()),
+                         [](const testing::TestParamInfo<Spoilt>& one) {
                            return one.param.first + "_" + one.param.second;
                          });
 
