@@ -46,16 +46,16 @@ class Aio:
             >>> y = await gpu.aio.run("selu", x, alpha=1.67)
         """
         client = self._client
-        plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
+        plan, arguments, keywords = resolve(client, kernel, inputs, keywords)
         loop = asyncio.get_running_loop()
         ended = _Ended(_inbox(loop), loop.create_future())
-        flight = NotImplemented
+        flight: Any = NotImplemented
         if not keywords:
             start = plan.short_start(client)
             if start is not None:
-                flight = start(ended.landed, *inputs)
+                flight = start(ended.landed, *arguments)
         if flight is NotImplemented:
-            ended.call = call = plan.prepare(client, inputs, keywords)
+            ended.call = call = plan.prepare(client, arguments, keywords)
             flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
         try:
             value = await ended.waiter

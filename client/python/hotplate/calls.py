@@ -220,7 +220,7 @@ class Plan:
             self._starter = (self._short(client, _core.starter),)
         return self._starter[0]
 
-    def _short(self, client: Client, make: Callable[..., Any]) -> Optional[Callable[..., Any]]:
+    def _short(self, client: Client, make: Callable[..., Callable[..., Any]]) -> Optional[Callable[..., Any]]:
         if len(self.outputs) != 1 or self.required or not self.inputs:
             return None
         numbers = {variable: number for number, variable in enumerate(dict.fromkeys(rule for rule, _ in self.rules.values()))}

@@ -61,7 +61,7 @@ class Executor(concurrent.futures.Executor):
             TypeError: `fn` is something else: a Python function runs nowhere but here.
             RuntimeError: after `shutdown`.
         """
-        plan, args, kwargs = resolve(self._client, fn, args, kwargs)
+        plan, inputs, keywords = resolve(self._client, fn, args, kwargs)
         future = CallFuture(self._client)
         with self._lock:
             if self._shutdown:
@@ -72,10 +72,10 @@ class Executor(concurrent.futures.Executor):
                 self._in_flight += 1
                 future._counted = True
             else:
-                self._waiting.append((future, plan, args, kwargs))
+                self._waiting.append((future, plan, inputs, keywords))
         future.add_done_callback(self._ended)
         if now:
-            future._begin(plan, args, kwargs)
+            future._begin(plan, inputs, keywords)
         else:
             self._start_more()  # there may be room again
         return future
@@ -108,14 +108,15 @@ class Executor(concurrent.futures.Executor):
                 if not self._waiting or self._in_flight >= self._room:
                     self._starting = False
                     return
-                future, plan, args, kwargs = self._waiting.popleft()
+                future, plan, inputs, keywords = self._waiting.popleft()
                 if future.done():  # cancelled
                     continue
                 self._in_flight += 1
                 future._counted = True
-            future._begin(plan, args, kwargs)
+            future._begin(plan, inputs, keywords)
 
-    def _ended(self, future: CallFuture) -> None:
+    def _ended(self, future: concurrent.futures.Future[Any]) -> None:
+        assert isinstance(future, CallFuture)
         with self._lock:
             self._open.discard(future)
             if future._counted:
