@@ -142,6 +142,18 @@ def test_a_dtype_that_the_kernel_does_not_take_is_named(gpu, dtype):
     assert str(np.zeros(3, dtype).dtype) in str(refused.value) and "sort" in str(refused.value)
 
 
+@pytest.mark.parametrize("data, says", [
+    (["a", "b"], "data is of dtype <U1"),
+    ([1, None], "data is of dtype object"),
+    (np.zeros(3, "datetime64[s]"), "datetime64"),
+    (np.zeros(3, [("count", "int32")]), "count"),
+    (np.ma.masked_array([1.0, 2.0], [False, True]), "data is a masked array"),
+])
+def test_what_is_no_numbers_cannot_stay_on_the_daemon(gpu, data, says):
+    with pytest.raises(TypeError, match=says):
+        gpu.array(data)
+
+
 def test_lists_of_different_lengths_are_no_array(gpu):
     with pytest.raises(ValueError):
         gpu.power_sum([[1, 2], [3]])

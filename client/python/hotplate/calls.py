@@ -480,6 +480,11 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return _core.PathRef(os.fspath(value))
+    return without_mask(name, value)
+
+
+def without_mask(name: str, value: Any) -> np.ndarray:
+    """What numpy.asarray makes of it. TypeError for a masked array: its mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
     return np.asarray(value)

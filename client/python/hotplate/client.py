@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _core
 from .arrays import Array
-from .calls import Kernel, Plan, seconds
-from .errors import NotFound, UnknownKernel
+from .calls import Kernel, Plan, seconds, without_mask
+from .errors import InvalidType, NotFound, UnknownKernel
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ class Client:
 
         Raises:
             ValueError: an array of that name is there already.
+            TypeError: elements that are no numbers; a masked array.
             KeyError: without data: there is none of that name.
             MemoryError: the daemon has no room for it.
 
@@ -207,7 +208,9 @@ class Client:
                 raise TypeError("array() needs data, or the name of an array that is there")
             described = self._core.describe_array(name)
             return self._described(described, owned=False)
-        value = np.asarray(data, dtype=dtype, order="C")
+        value = np.asarray(without_mask("data", data), dtype=dtype, order="C")
+        if value.dtype.kind not in "biufc":
+            raise InvalidType(f"data is of dtype {value.dtype}; the arrays of a daemon are of numbers")
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
         options, end_progress = _core.Options(), None
