@@ -28,12 +28,13 @@ inline Products ProductsOf(std::span<const std::int64_t> a, std::span<const std:
   const auto side = [](std::span<const std::int64_t> shape, std::size_t from_last) {
     return static_cast<std::uint64_t>(shape[shape.size() - 1 - from_last]);
   };
-  Products products{.m = side(c, 1),
-                    .n = side(c, 0),
-                    .k = side(a, transpose_a ? 1 : 0),
-                    .transpose_a = transpose_a,
-                    .transpose_b = transpose_b,
-                    .matrices = BroadcastOf(BatchOf(a), BatchOf(b), BatchOf(c))};
+  Products products;  // not from an initializer that leaves a member out: nvcc 12.0 loses what comes after that
+  products.m = side(c, 1);
+  products.n = side(c, 0);
+  products.k = side(a, transpose_a ? 1 : 0);
+  products.transpose_a = transpose_a;
+  products.transpose_b = transpose_b;
+  products.matrices = BroadcastOf(BatchOf(a), BatchOf(b), BatchOf(c));
   for (const std::int64_t axis : BatchOf(c)) products.count *= static_cast<std::uint64_t>(axis);
   // Where one b serves all, the matrices of a, one below the other, are one.
   const bool one_b = products.matrices.rank == 1 && products.matrices.axes[0].b_step == 0;

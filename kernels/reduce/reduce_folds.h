@@ -14,8 +14,10 @@ namespace hotplate::reduce {
 template <typename T>
 struct Quotient {
   using Out = T;
-  bool divide = false, root = false;
+  // In this order none is left out before one that is given: nvcc 12.0 loses what an initializer names after a gap.
+  bool divide = false;
   double divisor = 1;
+  bool root = false;
 
   HOTPLATE_HOST_DEVICE static double Value(const folds::One<double>& state) { return state.value; }
   HOTPLATE_HOST_DEVICE static double Value(const folds::TwoPart& state) { return state.value(); }
@@ -68,7 +70,7 @@ auto WithFold(std::string_view operation, double count, std::int64_t ddof, const
   if (operation == "mean") return body(SumInFloat<T>(), Quotient<F>{.divide = true, .divisor = count});
   if (operation == "std") {
     const double divisor = count - static_cast<double>(ddof);
-    return body(Squares<T>(), Quotient<F>{.divide = true, .root = true, .divisor = divisor > 0 ? divisor : 0});
+    return body(Squares<T>(), Quotient<F>{.divide = true, .divisor = divisor > 0 ? divisor : 0, .root = true});
   }
   const folds::Turn<T> turn(operation == "max" || operation == "argmax");
   if (operation == "min" || operation == "max") return body(folds::Extreme<T>{.turn = turn}, TurnedBack<T>{turn});
