@@ -47,7 +47,8 @@ if(HOTPLATE_STATIC)
   target_link_libraries(hotplate_grpc INTERFACE
     "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>:${archives}>" Threads::Threads dl rt)
   # In somebody else's process threads may end by the process's own libgcc, which must then be the module's too.
-  target_link_options(hotplate_grpc INTERFACE -static-libstdc++
+  target_link_options(hotplate_grpc INTERFACE
+    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>:-static-libstdc++>"
     "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>>:-static-libgcc>")
   # absl's own targets name its shared libraries. A program that has gRPC's archives must not have absl a second time.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)

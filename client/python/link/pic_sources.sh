@@ -70,7 +70,8 @@ prepare_apt() {
   apt-get indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
     sort -u | grep -E " (stable|$release)[^ ]* " | sed "s|^|deb-src $options|" >"$cache/sources.list" || true
   [ -s "$cache/sources.list" ] || fail "apt names no place that this system's packages come from"
-  apt update >"$cache/log" 2>&1 || fail "apt has no lists of sources: $(grep -m1 '^[EW]:' "$cache/log" || true)"
+  apt -o APT::Update::Error-Mode=any update >"$cache/log" 2>&1 ||
+    fail "apt has no lists of sources: $(grep -m1 '^[EW]:\|^Err:' "$cache/log" || true)"
   prepared=yes
 }
 
