@@ -97,8 +97,9 @@ class Ours:
         failed = []
 
         def done(future):
-            if future.exception() is not None:
-                failed.append(future.exception())
+            error = future.exception()
+            if error is not None:
+                failed.append(error)
             room.release()
 
         def all_of_them():
