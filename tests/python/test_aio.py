@@ -118,6 +118,10 @@ def test_kernels_look_like_themselves(gpu):
 # Telemetry and devices.
 
 
+def no_stream():
+    return "hotplate telemetry" not in [thread.name for thread in threading.enumerate()]
+
+
 def test_telemetry_is_a_stream(gpu):
     stream = gpu.telemetry(interval=0.1)
     first, second = next(stream), next(stream)
@@ -130,14 +134,14 @@ def test_telemetry_is_a_stream(gpu):
     stream.close()
     with pytest.raises(StopIteration):
         next(stream)
-    wait_until(lambda: "hotplate telemetry" not in [thread.name for thread in threading.enumerate()], "its thread ended")
+    wait_until(no_stream, "its thread ended")
 
 
 def test_a_stream_that_nobody_refers_to_ends(gpu):
     for _ in gpu.telemetry(interval=0.1):
         break
     gc.collect()
-    wait_until(lambda: "hotplate telemetry" not in [thread.name for thread in threading.enumerate()], "its thread ended")
+    wait_until(no_stream, "its thread ended")
 
 
 def test_telemetry_for_asyncio(gpu):

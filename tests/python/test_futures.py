@@ -41,7 +41,8 @@ def test_a_future_is_the_standard_librarys(gpu):
 def test_a_kernel_a_name_and_a_partial_can_be_submitted(gpu):
     expected = gpu.selu(A, alpha=1.5)
     np.testing.assert_array_equal(gpu.submit(functools.partial(gpu.selu, alpha=1.5), A).result(PATIENCE), expected)
-    np.testing.assert_array_equal(gpu.submit(functools.partial(gpu.selu, A, alpha=9.0), alpha=1.5).result(PATIENCE), expected)
+    partial = functools.partial(gpu.selu, A, alpha=9.0)
+    np.testing.assert_array_equal(gpu.submit(partial, alpha=1.5).result(PATIENCE), expected)
     np.testing.assert_array_equal(gpu.submit(gpu.selu, A, alpha=1.5).result(PATIENCE), expected)
     np.testing.assert_array_equal(gpu.submit("selu", A, alpha=1.5).result(PATIENCE), expected)
 
@@ -80,7 +81,8 @@ def test_wait_as_completed_and_callbacks(gpu):
 
 def test_a_callback_may_use_the_client(gpu):
     chained = concurrent.futures.Future()
-    gpu.submit("vector_add", A, A).add_done_callback(lambda future: chained.set_result(gpu.vector_add(future.result(), A)))
+    future = gpu.submit("vector_add", A, A)
+    future.add_done_callback(lambda done: chained.set_result(gpu.vector_add(done.result(), A)))
     np.testing.assert_array_equal(chained.result(PATIENCE), 3 * A)
 
 

@@ -1,5 +1,5 @@
-"""What ends while calls are in flight: the daemon, the interpreter, a process, the last reference. And what is left after
-many calls: nothing."""
+"""What ends while calls are in flight: the daemon, the interpreter, a process, the last reference. And what many calls
+leave behind: nothing."""
 
 import asyncio
 import gc
@@ -23,10 +23,11 @@ class Script:
     """A Python program of a test's own, with the daemon's client as `gpu`."""
 
     def __init__(self, daemon, text, **options):
-        head = "import hotplate as hp, numpy as np, sys, os, threading, time, asyncio\ngpu = hp.connect()\nA = np.ones(4, np.float32)\n"
-        self.process = subprocess.Popen([sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        **options)
+        head = ("import hotplate as hp, numpy as np, sys, os, threading, time, asyncio\n"
+                "gpu = hp.connect()\nA = np.ones(4, np.float32)\n")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
     def ends(self, code=0, out="", err=""):
         """It must end by itself, with this code and having said just this."""
@@ -152,8 +153,9 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
         child = os.fork()
         if child == 0:
             told = 0
-            for call in (lambda: gpu.vector_add(A, A), lambda: gpu.submit("vector_add", A, A).result(10), gpu.info, hp.connect,
-                         kept.numpy, lambda: asyncio.run(gpu.aio.vector_add(A, A)), lambda: next(gpu.telemetry())):
+            for call in (lambda: gpu.vector_add(A, A), lambda: gpu.submit("vector_add", A, A).result(10), gpu.info,
+                         hp.connect, kept.numpy, lambda: asyncio.run(gpu.aio.vector_add(A, A)),
+                         lambda: next(gpu.telemetry())):
                 try:
                     call()
                 except RuntimeError as error:
@@ -167,13 +169,15 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
 
 @pytest.mark.parametrize("what", [
     "futures = [gpu.submit('integrate2d', n=10_000_000) for _ in range(5)]",
-    "executor = hp.Executor(gpu, max_in_flight=2)\nfutures = [executor.submit('integrate2d', n=10_000_000) for _ in range(5)]",
+    "executor = hp.Executor(gpu, max_in_flight=2)\n"
+    "futures = [executor.submit('integrate2d', n=10_000_000) for _ in range(5)]",
     "future = gpu.submit('integrate2d', n=10_000_000)\nfuture.add_done_callback(lambda f: gpu.closed)",
     "stream = gpu.telemetry(0.1)\nnext(stream)",
     "kept = [gpu.array(A) for _ in range(3)]\nkept.append(kept)",
     "for _ in range(300): gpu.submit('vector_add', A, A)",
     "loop = asyncio.new_event_loop()\ntask = loop.create_task(gpu.aio.integrate2d(n=10_000_000))\n"
-    "loop.run_until_complete(asyncio.sleep(0.2))\ntask.cancel()\nloop.run_until_complete(asyncio.sleep(0))\nloop.close()",
+    "loop.run_until_complete(asyncio.sleep(0.2))\ntask.cancel()\n"
+    "loop.run_until_complete(asyncio.sleep(0))\nloop.close()",
     "import atexit\natexit.register(lambda: gpu.closed or gpu.vector_add(A, A))",
     "large = np.ones(2_000_000)\nfutures = [gpu.submit('vector_add', large, large) for _ in range(4)]",
     "os.kill(os.getpid(), 0)\ngpu.close()\ngpu.close()",

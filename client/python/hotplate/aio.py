@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Aio:
-    """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight; no thread is started for a call.
+    """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight, none has its own thread.
 
-    A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before their
-    call is over.
+    A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before
+    their call is over.
 
     Example:
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
@@ -130,7 +130,7 @@ class AioKernel:
 
     def __init__(self, aio: Aio, kernel: Any) -> None:
         if not isinstance(kernel, Kernel):
-            raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels; {kernel!r} is none of them")
+            raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels; {kernel!r} is neither")
         self._aio = aio
         self._kernel = kernel
         self.name = self.__name__ = self.__qualname__ = kernel.name

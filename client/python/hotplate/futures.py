@@ -22,7 +22,7 @@ _FIRST_CANCEL = threading.Lock()
 class CallFuture(Future):  # type: ignore[type-arg]
     """A concurrent.futures.Future of one call, with what the standard library's has, and
 
-    `cancel()`: also of a call that is queued on the daemon or runs there: its job is cancelled. False only when it is over.
+    `cancel()`: also of a call that is queued on the daemon or runs there: its job is cancelled. False when it is over.
     `running()`: True while the job runs on a device.
 
     `receipt`: the Receipt, once it has ended well; `gpu.last_receipt` has it after `result()` too.
@@ -94,7 +94,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return value
 
     def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
-        """Gives a call to the daemon. What is wrong with its arguments becomes its end, as everything that it raises."""
+        """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
         client = self._client
         try:
             if not keywords:
@@ -150,16 +150,17 @@ def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
     """
     if type(kernel) is Kernel:
         if kernel.client is not client:
-            raise ValueError(f"{kernel!r} is of {kernel.client!r}, not of {client!r}: take {kernel.name!r} or the other client")
+            raise ValueError(f"{kernel!r} is of {kernel.client!r}, not of {client!r}: take {kernel.name!r}, or that "
+                             "client")
         return kernel.plan, inputs, keywords
     if isinstance(kernel, str):
         return client._plan(kernel), inputs, keywords
     if isinstance(kernel, functools.partial):
         return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords})
     what = getattr(kernel, "__name__", None) or repr(kernel)
-    raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no Python "
-                    "code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions of your own "
-                    "there is concurrent.futures.ThreadPoolExecutor")
+    raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no "
+                    "Python code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions "
+                    "of your own there is concurrent.futures.ThreadPoolExecutor")
 
 
 def submit(client: Client, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 # A receipt's durations, in the order in which they pass.
 _PHASES = (("queue_ns", "queue"), ("load_ns", "read files"), ("host_to_device_ns", "host to device"),
-           ("compile_ns", "compile"), ("kernel_ns", "kernel"), ("device_to_host_ns", "device to host"), ("total_ns", "total"))
+           ("compile_ns", "compile"), ("kernel_ns", "kernel"), ("device_to_host_ns", "device to host"),
+           ("total_ns", "total"))
 # What makes a measurement doubtful.
-_FLAGS = (("cold", "first call on this device"), ("throttled", "clocks were held down"), ("device_shared", "other jobs on the device"),
-          ("ecc_errors", "memory errors"), ("xid_errors", "driver errors"))
+_FLAGS = (("cold", "first call on this device"), ("throttled", "clocks were held down"),
+          ("device_shared", "other jobs on the device"), ("ecc_errors", "memory errors"),
+          ("xid_errors", "driver errors"))
 
 
 def duration(ns: float) -> str:
@@ -54,9 +56,9 @@ def receipt_table(receipt: Mapping[str, Any]) -> str:
                        ("total_seconds", "total (client)")):
         if client.get(name):
             rows.append((text, duration(1e9 * client[name])))
-    for name, text, unit, factor in (("flop_per_second", "rate", "GFLOP/s", 1e9), ("bytes_per_second", "traffic", "GB/s", 1e9),
-                                     ("energy_joules", "energy", "J", 1), ("mean_watts", "mean power", "W", 1),
-                                     ("max_watts", "highest power", "W", 1)):
+    for name, text, unit, factor in (("flop_per_second", "rate", "GFLOP/s", 1e9),
+                                     ("bytes_per_second", "traffic", "GB/s", 1e9), ("energy_joules", "energy", "J", 1),
+                                     ("mean_watts", "mean power", "W", 1), ("max_watts", "highest power", "W", 1)):
         if receipt.get(name) is not None:
             rows.append((text, f"{receipt[name] / factor:.4g} {unit}"))
     doubts = [text for name, text in _FLAGS if receipt.get(name)]
@@ -68,8 +70,8 @@ def receipt_table(receipt: Mapping[str, Any]) -> str:
 
 def devices_table(devices: Iterable[Device]) -> str:
     """Devices, a row each."""
-    rows = [(device.id, device.name, size(device.memory_bytes), device.compute_capability or device.instruction_set or "",
-             device.mode or "", device.lost or "healthy") for device in devices]
+    rows = [(device.id, device.name, size(device.memory_bytes),
+             device.compute_capability or device.instruction_set or "", device.mode or "", device.lost or "healthy") for device in devices]
     return table(rows, ("device", "name", "memory", "capability", "mode", "state"))
 
 
