@@ -71,7 +71,8 @@ def receipt_table(receipt: Mapping[str, Any]) -> str:
 def devices_table(devices: Iterable[Device]) -> str:
     """Devices, a row each."""
     rows = [(device.id, device.name, size(device.memory_bytes),
-             device.compute_capability or device.instruction_set or "", device.mode or "", device.lost or "healthy") for device in devices]
+             device.compute_capability or device.instruction_set or "", device.mode or "", device.lost or "healthy")
+            for device in devices]
     return table(rows, ("device", "name", "memory", "capability", "mode", "state"))
 
 
