@@ -122,7 +122,10 @@ Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, 
   const cublasStatus_t asked = blas.cublasLtMatmulAlgoGetHeuristic(libraries.blas_handle.get(), descriptor, first,
                                                                    second, result, result, raw, 1, &algorithm, &found);
   if (const Outcome o = FromBlas(blas, asked, "choosing an algorithm"); !o.ok()) return o;
-  if (found == 0) return Outcome::Failed("cuBLASLt has no algorithm for this product");
+  // Only where the state says so is the algorithm set.
+  if (found == 0 || algorithm.state != CUBLAS_STATUS_SUCCESS) {
+    return Outcome::Failed("cuBLASLt has no algorithm for this product");
+  }
   chosen = algorithm.algo;
   return Outcome::Ok();
 }
