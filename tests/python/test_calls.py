@@ -1,8 +1,10 @@
 """Calls: how kernels look as methods, what they are called with, what comes back, and what is said when it does not."""
 
+import copy
 import datetime
 import gc
 import inspect
+import pathlib
 import pickle
 import subprocess
 import sys
@@ -71,6 +73,29 @@ def test_a_parameter_that_python_cannot_spell(gpu):
     assert gpu.selu(x, lambda_=2.0) == gpu.selu(x, **{"lambda": 2.0}) == 2.0
 
 
+def test_arrays_that_numpy_has_no_dtype_for(gpu):
+    x = gpu.array(A)
+    x._dtype = "bfloat16"
+    with pytest.raises(TypeError, match="bfloat16, which NumPy has not"):
+        gpu.selu(x)
+    spec = gpu.selu.spec
+    taking = [{**variable, "dtypes": [*variable["dtypes"], "bfloat16"]} for variable in spec["type_variables"]]
+    plan = hp.calls.Plan({**spec, "type_variables": taking})
+    assert plan.prepare(gpu, [x], {}).inputs == {"x": x._ref}
+
+
+def test_what_is_too_much_for_the_others_dtype_is_never_cut_off(gpu):
+    few = np.array([1, 2], np.int32)
+    for number in (2**40, -2**31 - 1):
+        try:
+            result = gpu.vector_add(few, number)
+        except ValueError as refused:  # with NumPy 2
+            assert isinstance(refused, hp.InvalidCall) and f"b is {number}, which is no int32" in str(refused)
+        else:  # with NumPy 1, which looks at the number and takes a wider dtype
+            assert result.tolist() == [1 + number, 2 + number]
+    assert gpu.vector_add(few, 2**30).dtype == np.int32
+
+
 @pytest.mark.parametrize("call, says", [
     (lambda gpu: gpu.matmul(A), "matmul needs a and b; b is missing"),
     (lambda gpu: gpu.matmul(A, A, A), "matmul takes 2 arrays (a, b); 3 were given"),
@@ -123,11 +148,13 @@ def test_a_refusal_has_its_code_and_its_fields(gpu):
     assert [field for field, _ in refused.value.violations] == ["params.max_iterations"]
 
 
-def test_a_file_that_the_daemon_reads_itself(start_daemon, tmp_path):
+def test_a_file_that_the_daemon_reads_itself(start_daemon, tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", A)
     gpu = start_daemon("--path-root", tmp_path).connect()
     np.testing.assert_allclose(gpu.matmul(tmp_path / "x.npy", A.T), A @ A.T)
     assert gpu.last_receipt.load_ns is not None
+    monkeypatch.chdir(tmp_path.parent)
+    np.testing.assert_allclose(gpu.matmul(pathlib.Path(tmp_path.name, "x.npy"), A.T), A @ A.T)
     with pytest.raises(Exception, match="nothing.npy"):
         gpu.selu(tmp_path / "nothing.npy")
 
@@ -177,6 +204,9 @@ def test_out_is_returned_and_may_be_a_part(gpu, n):
 
 
 def test_out_of_some_outputs(gpu):
+    # By keywords in either order: an output's shape is of the inputs by name.
+    gpu.matmul(a=A, b=A.T, out=np.empty((2, 2)))
+    np.testing.assert_allclose(gpu.matmul(b=A, a=A.T, out=np.empty((3, 3))), A.T @ A)
     s = np.zeros(2)
     result = gpu.svd(A, out=(None, s, None))
     assert result.s is s and s[0] > 7
@@ -215,8 +245,25 @@ def test_the_last_receipt_is_of_the_thread_and_of_the_client(daemon, gpu):
 
 def test_a_receipt_keeps_no_arrays(gpu):
     x = np.ones(400_000)
-    gpu.vector_add(x, x, out=x)
+    assert gpu.vector_add(x, x)[0] == 2
     assert gpu.last_receipt.client["bytes_down"] == x.nbytes
+    assert gpu._core.last_result().take("c") is None, "it is the caller's alone"
+
+
+def test_receipts_errors_and_named_tuples_go_to_other_processes(gpu):
+    gpu.selu(A)
+    receipt = gpu.last_receipt
+    again = pickle.loads(pickle.dumps(receipt))
+    assert isinstance(again, hp.Receipt) and dict(again) == dict(receipt) and copy.copy(receipt).fields == again.fields
+    with pytest.raises(hp.JobFailed) as failed:
+        gpu.cholesky(-np.eye(3))
+    error = pickle.loads(pickle.dumps(failed.value))
+    assert type(error) is hp.JobFailed and str(error) == str(failed.value) and error.job_id == failed.value.job_id
+    assert error.receipt.fields == failed.value.receipt.fields
+    result = gpu.svd(A)
+    again = pickle.loads(pickle.dumps(result))
+    assert type(again) is type(result) and again.receipt.fields == result.receipt.fields
+    np.testing.assert_array_equal(again.s, result.s)
 
 
 # Jobs that end otherwise, and jobs of others.

@@ -1,5 +1,6 @@
 """Calls in flight: futures and the executor, as users of concurrent.futures know them."""
 
+import asyncio
 import concurrent.futures
 import functools
 import io
@@ -161,6 +162,22 @@ def test_an_array_that_stays_from_a_future(gpu):
     wait_until(lambda: len(gpu.arrays) == before, "the array was freed with its last reference")
 
 
+@pytest.mark.parametrize("count", [4, 1 << 20])
+def test_a_call_keeps_its_arrays(gpu, count):
+    before = len(gpu.arrays)
+    x = np.ones(count)
+    futures = [gpu.submit(gpu.vector_add, gpu.array(x), x) for _ in range(4)]
+    with hotplate.Executor(gpu, max_in_flight=1) as executor:
+        futures += [executor.submit("vector_add", x, gpu.array(x)) for _ in range(3)]
+
+    async def awaited():
+        return await asyncio.gather(*(gpu.aio.vector_add(gpu.array(x), x) for _ in range(3)))
+
+    for result in [future.result(PATIENCE) for future in futures] + asyncio.run(awaited()):
+        np.testing.assert_array_equal(result, x + x)
+    wait_until(lambda: len(gpu.arrays) == before, "they were freed with their calls")
+
+
 def test_what_a_cancelled_call_left_behind_is_freed(gpu):
     before = len(gpu.arrays)
     for _ in range(20):
@@ -256,6 +273,31 @@ def test_no_more_are_in_flight_than_asked_for(gpu):
         future.cancel()
     executor.shutdown()
     wait_until(lambda: not mine(), "all jobs ended")
+
+
+def test_ctrl_c_in_one_start_leaves_the_others(gpu, monkeypatch):
+    executor = hotplate.Executor(gpu, max_in_flight=1)
+    first = executor.submit("integrate2d", **LONG)
+    futures = [executor.submit("vector_add", A, A) for _ in range(3)]
+    begin, interrupted = hotplate.futures.CallFuture._begin, []
+
+    def interrupt(future, *call):
+        if future is futures[0]:
+            interrupted.append(True)
+            future._ended(None, KeyboardInterrupt())
+            raise KeyboardInterrupt
+        begin(future, *call)
+
+    monkeypatch.setattr(hotplate.futures.CallFuture, "_begin", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        # On this thread, as the first one's end would on its own.
+        executor._room = 2
+        executor._start_more()
+    assert interrupted
+    for future in futures[1:]:
+        np.testing.assert_array_equal(future.result(PATIENCE), A + A)
+    first.cancel()
+    executor.shutdown()
 
 
 def test_an_executor_without_a_client_connects(daemon, monkeypatch):

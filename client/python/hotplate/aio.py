@@ -46,8 +46,10 @@ class Aio:
             >>> y = await gpu.aio.run("selu", x, alpha=1.67)
         """
         client = self._client
-        plan, arguments, keywords = resolve(client, kernel, inputs, keywords)
         loop = asyncio.get_running_loop()
+        if isinstance(kernel, str) and kernel not in client._plans:
+            await loop.run_in_executor(None, client._plan, kernel)  # it asks the daemon
+        plan, arguments, keywords = resolve(client, kernel, inputs, keywords)
         ended = _Ended(_inbox(loop), loop.create_future())
         flight: Any = NotImplemented
         if not keywords:
@@ -55,7 +57,11 @@ class Aio:
             if start is not None:
                 flight = start(ended.landed, *arguments)
         if flight is NotImplemented:
-            ended.call = call = plan.prepare(client, arguments, keywords)
+            if keywords.get("out") is None:
+                call = plan.prepare(client, arguments, keywords)
+            else:  # it may ask the daemon whether that fits
+                call = await loop.run_in_executor(None, plan.prepare, client, arguments, keywords)
+            ended.call = call
             flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
         try:
             value = await ended.waiter

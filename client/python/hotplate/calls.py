@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import keyword
 import os
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 
 from . import _core
 from .arrays import Array, check_destination
-from .errors import InvalidType
+from .errors import InvalidCall, InvalidType
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -116,14 +117,17 @@ class Call:
         inputs, options: what `_core.Client.run` takes. The inputs' memory must live until the call is over.
     """
 
-    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress")
+    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values")
 
-    def __init__(self, client: Client, plan: Plan, inputs: dict[str, Any], options: _core.Options) -> None:
+    def __init__(self, client: Client, plan: Plan, inputs: dict[str, Any], options: _core.Options,
+                 values: Mapping[str, Any]) -> None:
         self.client = client
         self.plan = plan
         self.kernel = plan.name
         self.inputs = inputs
         self.options = options
+        # What the inputs were made of: an Array whose last reference went would be freed before its job began.
+        self.values = values
         self.out: Optional[dict[str, np.ndarray]] = None
         self.end_progress: Optional[Callable[[], None]] = None
 
@@ -155,11 +159,14 @@ class Plan:
         variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
         # Of each input: its type variable, and the dtypes that may be had.
         self.rules: dict[str, tuple[str, frozenset[np.dtype[Any]]]] = {}
+        # The inputs that may be bfloat16, which NumPy has not: of arrays that the daemon holds.
+        self.bfloat16: set[str] = set()
         for argument in spec["inputs"]:
             names = variables.get(argument["type"], [argument["type"]])
+            if "bfloat16" in names:
+                self.bfloat16.add(argument["name"])
             dtypes = frozenset(np.dtype(name) for name in names if name != "bfloat16")
             self.rules[argument["name"]] = (argument["type"], dtypes)
-        self._tuple: Optional[type] = None
         self._starter: Optional[tuple[Optional[Callable[..., Any]]]] = None
         self._signatures: dict[Any, list[dict[str, Any]]] = {}
 
@@ -204,7 +211,7 @@ class Plan:
         for param in self.required:
             if keywords.get(param.keyword, keywords.get(param.name)) is None:
                 raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
-        call = Call(client, self, self._arrays(values), options)
+        call = Call(client, self, self._arrays(values), options, values)
         if special:
             self._options(call, special)
         return call
@@ -253,13 +260,24 @@ class Plan:
                 elif isinstance(value, _core.PathRef):
                     converted[name] = value
                 else:
+                    self._check_fits(name, values[name], dtype)
                     converted[name] = np.asarray(value, dtype=dtype, order="C")
         return {name: converted[name] for name in values}
+
+    def _check_fits(self, name: str, value: Any, dtype: np.dtype[Any]) -> None:
+        """Python's own integers have no width, and numpy.asarray would cut off what is too much for the others' dtype."""
+        if type(value) is not int:
+            return
+        info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+        if not int(info.min) <= value <= int(info.max):
+            raise InvalidCall(f"{self.name}: {name} is {value}, which is no {dtype}, the dtype of this call")
 
     def _dtype_for(self, names: Sequence[str], values: Mapping[str, Any], plain: Mapping[str, Any]) -> np.dtype[Any]:
         """The dtype that inputs of one type variable are to have, by NumPy's rules."""
         dtypes = self.rules[names[0]][1]
         held = [plain[name] for name in names if not isinstance(plain[name], _core.PathRef)]
+        if held and names[0] in self.bfloat16 and all(isinstance(one, Array) and one._dtype == "bfloat16" for one in held):
+            return np.dtype(np.float64)  # of nothing: there is nothing to convert
         known = [value.dtype for value in held]
         if not known:
             return np.dtype(np.float64)
@@ -369,7 +387,8 @@ class Plan:
             return outputs
 
         shapes = []
-        for value in call.inputs.values():
+        for name in self.inputs:  # not in the order of the caller's keywords
+            value = call.inputs[name]
             if not isinstance(value, _NDARRAY):
                 return ask()
             shapes.append((value.dtype, value.shape))
@@ -391,11 +410,7 @@ class Plan:
             return _output(client, result, self.outputs[0], out, keep)
         came = result.outputs()
         values = [_output(client, result, name, out, keep) if name in came else None for name in self.outputs]
-        if self._tuple is None:
-            self._tuple = _result_type(self.name, self.outputs)
-        named = self._tuple(*values)
-        named.receipt = Receipt.of_result(result)
-        return named
+        return _result(self.name, self.outputs, values, Receipt.of_result(result))
 
     # Help.
 
@@ -479,7 +494,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, Array):
         return value
     if isinstance(value, os.PathLike):
-        return _core.PathRef(os.fspath(value))
+        return _core.PathRef(os.path.abspath(os.fsdecode(value)))
     return without_mask(name, value)
 
 
@@ -504,7 +519,17 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
     return value
 
 
-def _result_type(kernel: str, outputs: Sequence[str]) -> type:
+@functools.lru_cache(maxsize=None)
+def _result_type(kernel: str, outputs: tuple[str, ...]) -> type:
     names = collections.namedtuple("Result", outputs)  # type: ignore[misc]
     # Not slots: it has its receipt with it.
-    return type(f"{kernel}_result", (names,), {"__module__": __name__, "__doc__": f"The outputs of {kernel}, and `receipt`."})
+    return type(f"{kernel}_result", (names,), {
+        "__module__": __name__, "__doc__": f"The outputs of {kernel}, and `receipt`.",
+        "__reduce__": lambda self: (_result, (kernel, outputs, tuple(self), self.receipt))})
+
+
+def _result(kernel: str, outputs: tuple[str, ...], values: Sequence[Any], receipt: Receipt) -> Any:
+    """One of several outputs; also what pickle makes such of, since its type is nowhere to be imported from."""
+    named = _result_type(kernel, outputs)(*values)
+    named.receipt = receipt
+    return named

@@ -68,7 +68,7 @@ class Client:
 
     # Calls.
 
-    def run(self, name: str, *inputs: Any, **keywords: Any) -> Any:
+    def run(self, name: str, /, *inputs: Any, **keywords: Any) -> Any:
         """Runs a kernel by its name, and waits for what it gives.
 
         Args:
@@ -99,7 +99,7 @@ class Client:
         """
         return self._plan(name).prepare(self, inputs, keywords).run()
 
-    def submit(self, kernel: Any, *inputs: Any, **keywords: Any) -> Future[Any]:
+    def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> Future[Any]:
         """Starts a call and returns at once.
 
         Args:
@@ -122,7 +122,7 @@ class Client:
 
         return Aio(self)
 
-    def check(self, name: str, *inputs: Any, **keywords: Any) -> dict[str, Any]:
+    def check(self, name: str, /, *inputs: Any, **keywords: Any) -> dict[str, Any]:
         """What a call would do, without running it: outputs, devices that could run it, cost.
 
         Example:
@@ -248,7 +248,7 @@ class Client:
 
     # Detached jobs: they go on without this client.
 
-    def submit_detached(self, name: str, *inputs: Any, **keywords: Any) -> str:
+    def submit_detached(self, name: str, /, *inputs: Any, **keywords: Any) -> str:
         """Queues a job that outlives this client, and returns its id, for `wait`, `fetch` and the command `hotplate`.
 
         Example:
@@ -319,7 +319,8 @@ class Client:
         return self._core.closed
 
     def close(self) -> None:
-        """Cancels what is in flight, frees arrays that only this client knows, and lets go of the daemon."""
+        """Cancels the calls that nobody waits for yet (submit, aio), frees arrays that only this client knows, and lets go of
+        the daemon. A call that another thread waits in goes on to its end. Again: nothing."""
         self._core.close()
 
     def __enter__(self) -> Client:

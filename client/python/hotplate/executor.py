@@ -103,17 +103,27 @@ class Executor(concurrent.futures.Executor):
             if self._starting:
                 return
             self._starting = True
-        while True:
+        try:
+            while self._start_next():
+                pass
+        except BaseException:  # Ctrl-C: for one of them, and not for those that wait behind it
             with self._lock:
-                if not self._waiting or self._in_flight >= self._room:
-                    self._starting = False
-                    return
-                future, plan, inputs, keywords = self._waiting.popleft()
-                if future.done():  # cancelled
-                    continue
-                self._in_flight += 1
-                future._counted = True
-            future._begin(plan, inputs, keywords)
+                self._starting = False
+            self._start_more()
+            raise
+
+    def _start_next(self) -> bool:
+        with self._lock:
+            if not self._waiting or self._in_flight >= self._room:
+                self._starting = False
+                return False
+            future, plan, inputs, keywords = self._waiting.popleft()
+            if future.done():  # cancelled
+                return True
+            self._in_flight += 1
+            future._counted = True
+        future._begin(plan, inputs, keywords)
+        return True
 
     def _ended(self, future: concurrent.futures.Future[Any]) -> None:
         assert isinstance(future, CallFuture)

@@ -78,7 +78,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     def running(self) -> bool:
         """Whether the job runs on a device."""
-        return not self.done() and self._flight is not None and self._flight.running
+        flight = self._flight  # once: its end may come meanwhile
+        return flight is not None and not self.done() and flight.running
 
     def result(self, timeout: Optional[float] = None) -> Any:
         """What the call returns; waits for it.

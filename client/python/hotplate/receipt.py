@@ -39,6 +39,9 @@ class Receipt(Mapping[str, Any]):
         receipt._result = result
         return receipt
 
+    def __reduce__(self) -> Any:
+        return Receipt.of, (self.fields,)
+
     @property
     def fields(self) -> dict[str, Any]:
         """All of it, as a dict."""
