@@ -1,5 +1,9 @@
-"""hp.up on this machine: a daemon of its own that ends with the block, however that ends. On Slurm: tests/slurm/python_test.py."""
+"""hp.up on this machine: a daemon of its own that ends with the block, however that ends.
 
+On Slurm: tests/slurm/python_test.py.
+"""
+
+import ast
 import datetime
 import json
 import os
@@ -26,7 +30,7 @@ def directory(tmp_path, monkeypatch):
     folder = tmp_path / "hotplate"
     monkeypatch.setenv("HOTPLATE_DIR", str(folder))
     yield folder
-    for record in records(folder):
+    for record in [*records(folder), *records(tmp_path / "-records")]:
         os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
 
 
@@ -49,7 +53,7 @@ def test_a_block_has_a_daemon_of_its_own(directory):
         assert len(records(directory)) == 1
         np.testing.assert_allclose(gpu.vector_add(x, x), 2 * x)
     assert records(directory) == []
-    with pytest.raises(Exception):
+    with pytest.raises(RuntimeError, match="closed"):
         gpu.vector_add(x, x)
 
 
@@ -79,12 +83,35 @@ def test_one_that_is_there_is_left(directory):
     first.down()
 
 
-def test_a_daemon_that_is_gone_already(directory, capsys):
-    with hp.up(local=True, daemon_options=ON_CPU):
-        [record] = records(directory)
-        os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
-    assert "could not be released" in capsys.readouterr().err
+def test_a_daemon_that_is_gone_already(directory):
+    with pytest.warns(RuntimeWarning, match="could not be released: ") as told:
+        with local():
+            [record] = records(directory)
+            os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
+    assert told[0].filename == __file__
     record.unlink(missing_ok=True)
+
+
+def test_what_went_wrong_in_the_block_comes_first(directory):
+    with pytest.warns(RuntimeWarning, match="could not be released"), pytest.raises(ZeroDivisionError):
+        with local():
+            [record] = records(directory)
+            os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
+            _ = 1 / 0
+    record.unlink(missing_ok=True)
+
+
+def test_a_release_that_failed_can_be_tried_again(directory, monkeypatch):
+    """`down` gets in the way of itself once; what it is asked next it does."""
+    mine = local()
+    with monkeypatch.context() as broken:
+        broken.setattr(mine._command, "_prefix", ["/usr/bin/false"])
+        with pytest.raises(hp.InternalError):
+            mine.down()
+    assert "ended" not in repr(mine)
+    assert mine.down()["name"] == mine.name
+    assert "ended" in repr(mine)
+    assert records(directory) == []
 
 
 def test_refusals(directory):
@@ -99,6 +126,61 @@ def test_refusals(directory):
     with pytest.raises(ValueError, match="no-such-site"):
         hp.up("no-such-site", progress=False)
     assert records(directory) == []
+
+
+def test_an_argument_that_nobody_takes_asks_for_nothing(directory, tmp_path, monkeypatch):
+    asked = command_that(tmp_path, monkeypatch, "exit 3")
+    with pytest.raises(TypeError, match="gpu=2.* did you mean gpus"):
+        hp.up(gpu=2, time="30m", progress=False)
+    with pytest.raises(TypeError, match="neither hp.up nor hp.connect has an argument colour='red'$"):
+        hp.up(colour="red", progress=False)
+    with pytest.raises(TypeError, match="server='other'.* name"):
+        hp.up(server="other", progress=False)
+    with pytest.raises(TypeError):
+        hp.up(directory=3, progress=False)
+    assert not asked.exists()
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": -1.0}, {"endpoint": "nowhere"}, {"session": 3}])
+def test_nothing_is_left_where_connect_refuses(directory, wrong):
+    """It is met when the daemon is there already."""
+    with pytest.raises((ValueError, TypeError)):
+        local(**wrong)
+    assert records(directory) == []
+
+
+def test_nothing_is_left_where_the_callable_raises(directory, tmp_path, monkeypatch):
+    asked = command_that(tmp_path, monkeypatch, "echo one >&2", "trap 'exit 130' INT", "sleep 0.1")
+
+    def refuse(line):
+        raise ValueError(line)
+
+    with pytest.raises(ValueError, match="one"):
+        hp.up(progress=refuse)
+    assert [words.split()[0] for words in asked.read_text().splitlines()] == ["up", "down"]
+
+
+def test_names_and_folders_that_look_like_options(directory, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with local(name="-mine", directory=pathlib.Path("-records")) as gpu:
+        assert gpu.server == "-mine"
+        assert len(records(tmp_path / "-records")) == 1
+    assert records(tmp_path / "-records") == []
+
+
+def test_try_later(directory, tmp_path, monkeypatch):
+    command_that(tmp_path, monkeypatch, "echo '✗ 8 allocations are there already' >&2", "exit 5")
+    with pytest.raises(hp.Busy, match="8 allocations"):
+        hp.up(progress=False)
+
+
+def command_that(folder, monkeypatch, *lines):
+    """In place of the program: it does `lines`. Returns the file that it writes its words to, a line for each time."""
+    asked, program = folder / "asked", folder / "hotplate-fake"
+    program.write_text("\n".join(["#!/bin/sh", f"echo \"$*\" >>'{asked}'", *lines]) + "\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(allocation, "command_path", lambda: str(program))
+    return asked
 
 
 def test_a_time_that_is_too_short_leaves_nothing(directory):
@@ -121,10 +203,8 @@ def test_the_schedulers_own_words(directory, tmp_path, monkeypatch):
 
 
 def test_progress_is_told_line_by_line(directory, tmp_path, monkeypatch):
-    program = tmp_path / "hotplate"
-    program.write_text("#!/bin/sh\necho one >&2\necho two >&2\nprintf '✗ three\\n  and its advice\\n' >&2\nexit 3\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(allocation, "command_path", lambda: str(program))
+    command_that(tmp_path, monkeypatch, "echo one >&2", "echo two >&2",
+                 "printf '✗ three\\n  and its advice\\n' >&2", "exit 3")
     lines = []
     with pytest.raises(ConnectionError, match="three\n  and its advice"):
         hp.up(progress=lines.append)
@@ -140,7 +220,8 @@ def test_ctrl_c_in_the_block_and_while_it_waits(directory, tmp_path):
             if {where == "wait"}:
                 allocation.command_path = lambda: {str(slow_command(tmp_path))!r}
             try:
-                with hp.up(local={where == "block"}, daemon_options={ON_CPU}, progress=lambda line: print(line, flush=True)):
+                with hp.up(local={where == "block"}, daemon_options={ON_CPU},
+                           progress=lambda line: print(line, flush=True)):
                     print("in the block", flush=True)
                     time.sleep(1000)
             except KeyboardInterrupt:
@@ -182,3 +263,12 @@ def test_the_program_is_this_packages(monkeypatch):
     assert path.name == "hotplate" and os.access(path, os.X_OK)
     told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
     assert hp.__version__ in told
+
+
+def test_what_is_imported_later_is_told_of_now():
+    assert set(hp._LATER) <= set(hp.__all__) <= set(dir(hp))
+    for name, module in hp._LATER.items():
+        assert getattr(hp, name).__module__ == f"hotplate.{module}"
+    tree = ast.parse(pathlib.Path(hp.__file__).read_text())
+    [block] = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    assert {name.name: line.module for line in block.body for name in line.names} == hp._LATER

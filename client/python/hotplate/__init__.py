@@ -7,22 +7,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core, errors
 from ._core import __version__
 from .arrays import Array
 from .client import Client, connect
-from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall,
-                     InvalidType, JobCancelled, JobFailed, JobOutOfMemory, JobTimeout, NotAllowed, NotFound, OutOfMemory,
-                     UnknownKernel)
+from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError,
+                     InvalidCall, InvalidType, JobCancelled, JobFailed, JobOutOfMemory, JobTimeout, NotAllowed,
+                     NotFound, OutOfMemory, UnknownKernel)
 from .receipt import Receipt
+
+if TYPE_CHECKING:
+    from .allocation import Allocation, SchedulerRefused, up
+    from .executor import Executor
 
 __version__ = _core.__version__
 
-__all__ = ["Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed", "DeadlineExceeded", "Error",
-           "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled", "JobFailed", "JobOutOfMemory",
-           "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "UnknownKernel", "__version__", "connect", "errors", "up"]
+__all__ = ["Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed",
+           "DeadlineExceeded", "Error", "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled",
+           "JobFailed", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt",
+           "SchedulerRefused", "UnknownKernel", "__version__", "connect", "errors", "up"]
 
 # Imported when first used: a script that only calls kernels does not pay for them.
 _LATER = {"Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "up": "allocation"}

@@ -1,7 +1,7 @@
 """hp.up: an allocation, or a daemon on this machine, for as long as a `with` block.
 
-What happens is what `hotplate up` and `hotplate down` do: this module runs them, shows what they say while they wait, and
-turns how they end into a Client or an exception. It is imported when it is first used: what it needs costs time.
+What happens is what `hotplate up` and `hotplate down` do: this module runs them, shows what they say while they wait,
+and turns how they end into a Client or an exception. It is imported when it is first used: what it needs costs time.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ import sys
 import sysconfig
 import threading
 import time as time_module
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Union
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, Union
 
 from .client import Client, connect
-from .errors import ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall, NotAllowed
+from .errors import Busy, ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall, InvalidType, NotAllowed
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 # The command's exit codes, as its manual page lists them.
-_USAGE, _NO_DAEMON, _INVALID, _NOT_ALLOWED, _SCHEDULER, _INTERRUPTED = 2, 3, 4, 6, 9, 130
+_USAGE, _NO_DAEMON, _INVALID, _TRY_LATER, _NOT_ALLOWED, _SCHEDULER, _INTERRUPTED = 2, 3, 4, 5, 6, 9, 130
 
 Progress = Union[bool, Callable[[str], None]]
 Duration = Union[str, datetime.timedelta]
 
 
 class SchedulerRefused(Error, RuntimeError):
-    """Slurm (or LSF) refused the request, or ended the job before its daemon was there. The message has its own words."""
+    """Slurm (or LSF) refused the request, or ended the job before its daemon was there. The message is in its words."""
 
     code = "FAILED_PRECONDITION"
 
@@ -83,7 +84,7 @@ class Allocation:
         name: the daemon's name, for `hp.connect(server=name)` and the command line.
         job_id: the scheduler's number for the job; "" for a daemon on this machine.
         node: the host that it runs on.
-        started: False where a daemon of that `name` was there already: that one is left as it is by the end of the block.
+        started: False where a daemon of that `name` was there already: the end of the block leaves it as it is.
     """
 
     def __init__(self, client: Client, name: str, started: bool, command: _Command) -> None:
@@ -107,13 +108,14 @@ class Allocation:
         try:
             self.down()
         except Exception as failed:
-            # One that is gone needs no release; and what went wrong in the block is what the caller has to see.
+            # One that is gone needs no release, and one that is not must be heard of; what went wrong in the block is
+            # what the caller has to see.
             if error is None and not isinstance(failed, ConnectionError):
                 raise
-            self._command.tell(f"! {self.name} could not be released: {failed}")
+            warnings.warn(f"{self.name} could not be released: {failed}", RuntimeWarning, stacklevel=2)
 
     def down(self, drain_timeout: Duration | None = None) -> dict[str, Any]:
-        """Ends the daemon and releases its job, as `hotplate down` does; a second call does nothing.
+        """Ends the daemon and releases its job, as `hotplate down` does; once it has, a second call does nothing.
 
         Args:
             drain_timeout: how long jobs may still run, as "2m" or a timedelta (default: the daemon's).
@@ -131,12 +133,13 @@ class Allocation:
         """
         if self._ended:
             return {}
-        self._ended = True
-        self.client.close()
-        words = ["down", self.name, "--cancel"]
+        words = ["down", "--cancel", "--json"]
         if drain_timeout is not None:
-            words += ["--drain-timeout", _duration("drain_timeout", drain_timeout)]
-        answer: dict[str, Any] = json.loads(self._command.run([*words, "--json"]))
+            words.append(f"--drain-timeout={_duration('drain_timeout', drain_timeout)}")
+        self.client.close()
+        said = self._command.run(words, [self.name])
+        self._ended = True  # not where it failed: then it can be tried again
+        answer: dict[str, Any] = json.loads(said)
         return answer
 
     def __repr__(self) -> str:
@@ -148,7 +151,7 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
        gpu_type: str | None = None, partition: str | None = None, cpus: int | None = None, memory: str | None = None,
        exclusive: bool = False, directives: Sequence[str] = (), attach: str | int | None = None, local: bool = False,
        name: str | None = None, idle_timeout: Duration | None = None, timeout: Duration | None = None,
-       daemon_options: Sequence[str] = (), directory: str | None = None, progress: Progress = True,
+       daemon_options: Sequence[str] = (), directory: str | os.PathLike[str] | None = None, progress: Progress = True,
        **connect_options: Any) -> Allocation:
     """Starts a daemon in a batch job, waits until it is ready, and connects to it.
 
@@ -168,9 +171,9 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
         directives: more for the scheduler, as ["--qos=high"].
         attach: the number of a job of yours to start the daemon in, beside what runs there; the job stays at the end.
         local: start the daemon on this machine instead of asking a scheduler.
-        name: the daemon's name. Where a daemon or a job of this name is there already, it is taken, and left at the end;
-            where the wait fails, its job stays, for another try. Without a name everything is this call's own, and is
-            undone when it fails.
+        name: the daemon's name. Where a daemon or a job of this name is there already, it is taken, and left at the
+            end; where the wait fails, its job stays, for another try. Without a name everything is this call's own, and
+            is undone when it fails.
         idle_timeout: the daemon ends itself after so long without use ("15m"; "0": never).
         timeout: how long to wait until the daemon is ready (default: 30 s with `local`, else as long as it takes).
         daemon_options: options for hotplated, as ["--device", "cpu"].
@@ -179,14 +182,17 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
         connect_options: for hp.connect.
 
     Returns:
-        An Allocation: a context manager that gives the Client.
+        An Allocation: a context manager that gives the Client. Where the daemon is gone, or does not go, when the block
+        ends, there is a RuntimeWarning.
 
     Raises:
+        TypeError: an argument that neither this nor hp.connect takes; nothing was asked for.
         ValueError: the request makes no sense, or is beyond what the site's profile allows.
         SchedulerRefused: the scheduler refused, or ended the job before its daemon was ready; in its own words.
         ConnectionError: the daemon ended before it was ready, or cannot be reached from here.
         TimeoutError: it was not ready within `timeout`.
         PermissionError: files that others could read or write, or a token that is refused.
+        hotplate.Busy: refused for now.
         KeyboardInterrupt: Ctrl-C while it waits; the job is cancelled first.
 
     Example:
@@ -196,7 +202,9 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
     own_name = name is None
     # So that it can be undone whatever has become of it, and never is anybody else's.
     daemon = name if name is not None else f"py-{os.getpid()}-{secrets.token_hex(3)}"
-    words = ["up", "--name", daemon]
+    folder = "" if directory is None else os.fspath(directory)
+    options = {"server": daemon, "directory": folder, **_known(connect_options)}
+    words = ["up", f"--name={daemon}"]
     if local:
         words.append("--local")
     if exclusive:
@@ -212,17 +220,36 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
     if not local:
         words.append(f"--on-interrupt={'cancel' if own_name else 'keep'}")
 
-    command = _Command(directory, progress)
+    command = _Command(folder, progress)
+    there = False
     try:
         # Not as JSON: that keeps silent while it waits.
         started = "already running" not in command.run(words, list(daemon_options))
-        options = {"server": daemon, **({"directory": directory} if directory else {}), **connect_options}
+        there = True
         return Allocation(connect(**options), daemon, started, command)
     except BaseException as error:
-        # A call that was refused has started nothing.
-        if own_name and not isinstance(error, (ValueError, TypeError, FileNotFoundError)):
+        # A command that was refused, or could not be run, has started nothing; where connect refuses, a daemon runs.
+        if own_name and command.has_run and (there or not isinstance(error, InvalidCall)):
             command.undo(daemon, attempts=10 if local else 1)
         raise
+
+
+def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """As they are. A name that hp.connect would refuse is refused here, before anything is asked for."""
+    import inspect
+
+    if "server" in options:
+        raise InvalidType(f"server={options['server']!r}: hp.up connects to what it starts, which name= gives a name")
+    taken = inspect.signature(connect).parameters
+    for name, value in options.items():
+        if name not in taken:
+            import difflib
+
+            names = {*inspect.signature(up).parameters, *taken} - {"server", "connect_options"}
+            near = difflib.get_close_matches(name, sorted(names), 1)
+            raise InvalidType(f"neither hp.up nor hp.connect has an argument {name}={value!r}"
+                              + (f"; did you mean {near[0]}?" if near else ""))
+    return options
 
 
 def _duration(name: str, value: Duration) -> str:
@@ -235,11 +262,16 @@ def _duration(name: str, value: Duration) -> str:
 
 
 class _Command:
-    """Runs the program `hotplate` for one allocation."""
+    """Runs the program `hotplate` for one allocation.
 
-    def __init__(self, directory: str | None, progress: Progress) -> None:
+    Attributes:
+        has_run: whether it was there to be run.
+    """
+
+    def __init__(self, directory: str, progress: Progress) -> None:
+        self.has_run = False
         self._prefix = [command_path()]
-        self._directory = ["--directory", directory] if directory else []
+        self._directory = [f"--directory={directory}"] if directory else []
         self._progress = progress
 
     def tell(self, line: str) -> None:
@@ -254,6 +286,7 @@ class _Command:
         # In a session of its own it hears of Ctrl-C from here, and once; and it cannot ask questions.
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, encoding="utf-8", errors="replace", start_new_session=True)
+        self.has_run = True
         try:
             code, answer, said = self._follow(process)
         except BaseException:
@@ -293,7 +326,7 @@ class _Command:
     def undo(self, name: str, attempts: int) -> None:
         """After a failure: nothing of that name goes on. There may be nothing; or a daemon that is only just starting,
         which has no scheduler that knows of it, so that it is looked for once a second."""
-        line = [*self._prefix, "down", name, "--cancel", *self._directory, "--json"]
+        line = [*self._prefix, "down", "--cancel", "--json", *self._directory, "--", name]
         for attempt in range(attempts):
             if attempt:
                 time_module.sleep(1)
@@ -312,5 +345,5 @@ def _error(code: int, said: list[str]) -> BaseException:
     if code == _NO_DAEMON and "is not ready yet" in message:
         return DeadlineExceeded(message)
     kinds = {_USAGE: InvalidCall, _INVALID: InvalidCall, _SCHEDULER: SchedulerRefused, _NO_DAEMON: ConnectionFailed,
-             _NOT_ALLOWED: NotAllowed}
+             _TRY_LATER: Busy, _NOT_ALLOWED: NotAllowed}
     return kinds.get(code, InternalError)(message)
