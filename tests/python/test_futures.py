@@ -87,6 +87,32 @@ def test_a_callback_may_use_the_client(gpu):
     np.testing.assert_array_equal(chained.result(PATIENCE), 3 * A)
 
 
+def test_a_callback_is_not_to_wait_for_another_call(gpu):
+    told = concurrent.futures.Future()
+    other = long_job(gpu)
+
+    def wait(done):
+        try:
+            assert done.result() is not None and done.exception() is None
+            with pytest.raises(concurrent.futures.TimeoutError):
+                other.result(0)
+            for ask in (other.result, other.exception, lambda: other.result(PATIENCE)):
+                with pytest.raises(RuntimeError, match="would be for ever"):
+                    ask()
+            told.set_result(True)
+        except BaseException as error:
+            told.set_exception(error)
+
+    gpu.submit("vector_add", A, A).add_done_callback(wait)
+    assert told.result(PATIENCE)
+    other.cancel()
+
+
+def test_the_short_way_raises_what_it_means(gpu):
+    with pytest.raises(TypeError, match="nothing to call"):
+        gpu.selu.plan.short_start(gpu)()
+
+
 def test_a_result_that_takes_too_long_goes_on(gpu):
     future = long_job(gpu)
     with pytest.raises(concurrent.futures.TimeoutError):

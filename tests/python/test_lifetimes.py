@@ -23,7 +23,7 @@ class Script:
     """A Python program of a test's own, with the daemon's client as `gpu`."""
 
     def __init__(self, daemon, text, **options):
-        head = ("import hotplate as hp, numpy as np, sys, os, threading, time, asyncio\n"
+        head = ("import hotplate as hp, numpy as np, sys, os, threading, time, asyncio, concurrent.futures\n"
                 "gpu = hp.connect()\nA = np.ones(4, np.float32)\n")
         self.process = subprocess.Popen(
             [sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.DEVNULL,
@@ -150,21 +150,24 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
         while not future.running():
             time.sleep(0.01)
         kept = gpu.array(A)
+        stream = gpu.telemetry(60)
+        next(stream)
         child = os.fork()
         if child == 0:
             told = 0
             for call in (lambda: gpu.vector_add(A, A), lambda: gpu.submit("vector_add", A, A).result(10), gpu.info,
                          hp.connect, kept.numpy, lambda: asyncio.run(gpu.aio.vector_add(A, A)),
-                         lambda: next(gpu.telemetry())):
+                         lambda: next(gpu.telemetry()), future.result, lambda: future.exception(60), lambda: next(stream)):
                 try:
                     call()
                 except RuntimeError as error:
                     told += "fork" in str(error)
-            del kept, future
+            told += future.cancel()  # here, and not the parent's job
+            del kept, future, stream
             sys.exit(100 + told)  # destructors and all
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         print(float(gpu.vector_add(A, kept)[0]), future.running(), future.cancel())
-        """).ends(0, "107\n2.0 True True")
+        """).ends(0, "111\n2.0 True True")
 
 
 @pytest.mark.parametrize("what", [
@@ -180,6 +183,8 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
     "loop.run_until_complete(asyncio.sleep(0))\nloop.close()",
     "import atexit\natexit.register(lambda: gpu.closed or gpu.vector_add(A, A))",
     "large = np.ones(2_000_000)\nfutures = [gpu.submit('vector_add', large, large) for _ in range(4)]",
+    "future = gpu.submit('integrate2d', n=10_000_000)\n"
+    "gpu.submit('vector_add', A, A).add_done_callback(lambda _: concurrent.futures.wait([future]))\ntime.sleep(0.2)",
     "os.kill(os.getpid(), 0)\ngpu.close()\ngpu.close()",
 ])
 def test_the_interpreter_ends_without_a_word(daemon, gpu, what):

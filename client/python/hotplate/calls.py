@@ -494,7 +494,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, Array):
         return value
     if isinstance(value, os.PathLike):
-        return _core.PathRef(os.path.abspath(os.fsdecode(value)))
+        return _core.PathRef(os.fspath(value))
     return without_mask(name, value)
 
 

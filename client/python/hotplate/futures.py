@@ -87,12 +87,24 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Raises:
             concurrent.futures.TimeoutError: it did not end within `timeout` seconds; it goes on.
             concurrent.futures.CancelledError: `cancel` was called.
+            RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
+                the thread that tells of all ends runs, and in a process that was forked from the client's.
             Exception: what the call would raise.
         """
+        self._check_may_wait(timeout)
         value = super().result(timeout)
         if self._came is not None:
             self._client._core.remember(self._came)
         return value
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """What the call raised, or None; waits for its end as `result` does."""
+        self._check_may_wait(timeout)
+        return super().exception(timeout)
+
+    def _check_may_wait(self, timeout: Optional[float]) -> None:
+        if (timeout is None or timeout > 0) and not self.done():
+            self._client._core.check_may_wait()
 
     def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
         """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Deque, Iterator, List, Mapping, Optional
@@ -112,6 +113,7 @@ class Watch:
     def __init__(self, client: Client, interval: float, tell: Optional[Callable[[], None]] = None) -> None:
         self._interval = checked_interval(interval)
         self._core = client._core
+        self._process = os.getpid()
         self._tell = tell
         self._cancellation = _core.Cancellation()
         self._news = threading.Condition()
@@ -129,7 +131,13 @@ class Watch:
             return self._samples.popleft() if self._samples else None
 
     def wait(self) -> None:
-        """Until there is something to take, or it is over."""
+        """Until there is something to take, or it is over.
+
+        Raises:
+            RuntimeError: in a process that was forked from the one that began it, which has not its thread.
+        """
+        if os.getpid() != self._process:
+            self._core.check_may_wait()
         with self._news:
             self._news.wait_for(lambda: self._samples or self._ended)
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/python/src/client.h"
+#include "client/python/src/forks.h"
 #include "client/python/src/raise.h"
 
 namespace hotplate::python {
@@ -54,7 +55,9 @@ void AsyncCall::Finish(absl::StatusOr<client::JobResult> result) {
   }
 }
 
-void AsyncCall::Cancel() { cancellation_.Cancel(); }
+void AsyncCall::Cancel() {
+  if (!UsedBeforeFork()) cancellation_.Cancel();
+}
 
 bool AsyncCall::running() const {
   const std::scoped_lock lock(mutex_);

@@ -1,13 +1,12 @@
 #include "client/python/src/client.h"
 
-#include <pthread.h>
 #include <pybind11/stl.h>
 
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "client/python/src/forks.h"
 #include "client/python/src/interrupt.h"
 #include "client/python/src/message.h"
 #include "client/python/src/raise.h"
@@ -44,25 +43,6 @@ auto Released(const Call& call) {
   const py::gil_scoped_release released;
   return call();
 }
-
-// How many forks there were between the process that loaded this and the one that asks.
-std::uint64_t Forks() {
-  static std::atomic<std::uint64_t> forks = 0;
-  [[maybe_unused]] static const int counting =
-      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-  return forks.load(std::memory_order_relaxed);
-}
-
-// When gRPC was first used: it does not survive a fork.
-std::uint64_t ForksBeforeFirstClient() {
-  static const std::uint64_t forks = Forks();
-  return forks;
-}
-
-constexpr char kForked[] =
-    "hotplate was in use before this process was forked from another, which it cannot be after it: connect in the "
-    "child "
-    "only, or start processes with multiprocessing's 'spawn' or 'forkserver'";
 
 }  // namespace
 
@@ -102,11 +82,10 @@ PyClient::PyClient(client::Client client)
               }),
       releaser_(std::make_unique<Releaser>(*client_)),
       flights_(std::make_shared<Flights>()),
-      deliveries_(std::make_shared<Deliveries>()),
-      forks_(Forks()) {}
+      deliveries_(std::make_shared<Deliveries>()) {}
 
 PyClient::~PyClient() {
-  if (!forked()) {
+  if (!UsedBeforeFork()) {
     Close();
     return;
   }
@@ -117,16 +96,24 @@ PyClient::~PyClient() {
   new std::shared_ptr<Deliveries>(deliveries_);
 }
 
-bool PyClient::forked() const { return Forks() != forks_; }
-
 std::shared_ptr<client::Client> PyClient::Get() const {
-  if (forked()) throw std::runtime_error(kForked);
+  if (UsedBeforeFork()) throw std::runtime_error(kForked);
   if (!client_) throw std::runtime_error("this client is closed: connect again");
   return client_;
 }
 
+void PyClient::CheckMayWait() const {
+  if (UsedBeforeFork()) throw std::runtime_error(kForked);
+  if (deliveries_->IsHere()) {
+    throw std::runtime_error(
+        "this thread tells of the ends of calls (it runs the callbacks of add_done_callback): to wait in it for "
+        "another "
+        "call would be for ever; add a callback to that one, or wait in a thread of your own");
+  }
+}
+
 void PyClient::Close() {
-  if (!client_ || forked()) return;
+  if (!client_ || UsedBeforeFork()) return;
   std::shared_ptr<client::Client> last = std::exchange(client_, nullptr);
   std::list<client::Cancellation> watches = watches_;
   {
@@ -140,7 +127,9 @@ void PyClient::Close() {
   }
   last.reset();
   const py::gil_scoped_release released;
-  deliveries_->Flush();
+  // A function of the user's that hangs there is not to hang the end of the program too.
+  constexpr std::chrono::seconds kPatience(5);
+  deliveries_->Flush(kPatience);
 }
 
 std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict& inputs, const Options& options,
@@ -315,7 +304,8 @@ namespace {
 std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std::string directory, std::string session,
                                   bool contact, double deadline, double connect_timeout, int retries, double reconnect,
                                   const py::object& on_connection) {
-  if (Forks() != ForksBeforeFirstClient()) throw std::runtime_error(kForked);
+  if (UsedBeforeFork()) throw std::runtime_error(kForked);
+  NoteUse();
   client::ConnectOptions options{.server = std::move(server),
                                  .endpoint = std::move(endpoint),
                                  .directory = std::move(directory),
@@ -358,7 +348,12 @@ void BindClient(py::module_& module) {
   using client::Cancellation;
   py::class_<Cancellation>(module, "Cancellation", "Stops a call from another thread: its job is cancelled.")
       .def(py::init<>())
-      .def("cancel", &Cancellation::Cancel, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "cancel",
+          [](Cancellation& self) {
+            if (!UsedBeforeFork()) self.Cancel();
+          },
+          py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("cancelled", &Cancellation::cancelled);
 
   py::class_<Result>(module, "Result", "What came back from a job.")
@@ -392,6 +387,7 @@ void BindClient(py::module_& module) {
       .def("own", &PyClient::Own, py::arg("id"))
       .def("disown", &PyClient::Disown, py::arg("id"))
       .def("release_later", &PyClient::ReleaseLater, py::arg("id"))
+      .def("check_may_wait", &PyClient::CheckMayWait)
       .def("close", &PyClient::Close)
       .def_property_readonly("closed", &PyClient::closed)
       .def_property_readonly("session", [](const PyClient& self) { return self.Get()->session(); })

@@ -13,6 +13,7 @@
 #include "client/lib/client.h"
 #include "client/python/src/async_call.h"
 #include "client/python/src/deliveries.h"
+#include "client/python/src/forks.h"
 #include "client/python/src/last_result.h"
 #include "client/python/src/options.h"
 #include "client/python/src/releaser.h"
@@ -52,7 +53,8 @@ class PyClient {
   // nothing.
   void Close();
   bool closed() const { return !client_; }
-  bool forked() const;
+  // RuntimeError where waiting for a call in flight would be for ever: after a fork, and on the thread that tells.
+  void CheckMayWait() const;
 
   // Runs a kernel with one output and returns that. The inputs' memory is held by the caller.
   pybind11::object RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
@@ -97,7 +99,8 @@ class PyClient {
   }
   // Does not wait: a thread frees it.
   void ReleaseLater(const std::string& id) const {
-    if (!forked() && releaser_) releaser_->Release(id);
+    // client_ goes first, and with the GIL.
+    if (!UsedBeforeFork() && client_) releaser_->Release(id);
   }
 
  private:
@@ -111,7 +114,6 @@ class PyClient {
   // Of streams that go on until somebody ends them; guarded by the GIL.
   mutable std::list<client::Cancellation> watches_;
   const LastResult last_;
-  const std::uint64_t forks_;
 };
 
 void BindClient(pybind11::module_& module);

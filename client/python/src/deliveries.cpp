@@ -54,10 +54,10 @@ bool Deliveries::IsHere() const {
   return state_->thread.get_id() == std::this_thread::get_id();
 }
 
-void Deliveries::Flush() const {
+void Deliveries::Flush(std::chrono::milliseconds patience) const {
   if (IsHere()) return;
   std::unique_lock lock(state_->mutex);
-  state_->told.wait(lock, [this] { return state_->ended.empty() && !state_->telling; });
+  state_->told.wait_for(lock, patience, [this] { return state_->ended.empty() && !state_->telling; });
 }
 
 void Deliveries::Tell(State& state) {

@@ -4,6 +4,7 @@
 // tells Python of all that has ended meanwhile, so that with many calls in flight the GIL changes hands once for many.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -24,8 +25,9 @@ class Deliveries {
   // Whether this is the thread that tells.
   bool IsHere() const;
 
-  // Waits until all that was added is told; on the thread that tells it returns at once. Without the GIL.
-  void Flush() const;
+  // Waits until all that was added is told, but no longer than `patience`; on the thread that tells it returns at once.
+  // Without the GIL.
+  void Flush(std::chrono::milliseconds patience) const;
 
  private:
   struct State;
