@@ -111,8 +111,8 @@ class Binder {
   void BindDeterministic(bool deterministic) {
     call_.deterministic = deterministic;
     if (!deterministic || spec_.determinism() != Determinism::kNever) return;
-    Add("deterministic",
-        "the same bits every time were asked for, but this kernel measures; leave --deterministic out");
+    Add("deterministic", "deterministic is true, but " + spec_.name() +
+                             " measures, and has other bits each time; leave --deterministic out");
   }
 
   // Gives the outputs their dtypes; their shapes follow. Only once everything else is bound.

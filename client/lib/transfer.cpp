@@ -267,6 +267,7 @@ absl::Status Download(const Connection& connection, const std::string& array_id,
   while (true) {
     const Ending ending = ReadFrom(connection, array_id, offset, destination, done, reconnecting, rules);
     if (ending.status.ok() || !IsConnectionLoss(ending.status)) return ending.status;
+    if (done == destination.size()) return absl::OkStatus();  // only the goodbye was lost
     if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
   }
 }

@@ -28,6 +28,11 @@ void Join(std::optional<std::uint64_t>& longest, const std::optional<std::uint64
   if (other) longest = std::max(longest.value_or(0), *other);
 }
 
+// Of a part that was done after another.
+void Add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& other) {
+  if (other) sum = sum.value_or(0) + *other;
+}
+
 void Join(Report& whole, const Report& part) {
   Join(whole.host_to_device_ns, part.host_to_device_ns);
   Join(whole.compile_ns, part.compile_ns);
@@ -70,10 +75,14 @@ Report Engine::Impl::RunTask(LaneState& lane, Job& job, const Task& task, std::v
   }
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const Outcome& outcome = runs[i].report.outcome;
-    // What this device may do better: the other one is lost, or had no room.
-    if (report.outcome.ok() && (outcome.code() == HOTPLATE_DEVICE_LOST || outcome.code() == HOTPLATE_OUT_OF_MEMORY)) {
+    // What this device may do better: the other one is lost, had no room, or could not.
+    const bool of_the_device = outcome.code() == HOTPLATE_DEVICE_LOST || outcome.code() == HOTPLATE_OUT_OF_MEMORY ||
+                               outcome.code() == HOTPLATE_FAILED;
+    if (report.outcome.ok() && of_the_device) {
       const Report again = lane.lane->Run(parts->part(i), job.control);
-      report.kernel_ns = report.kernel_ns.value_or(0) + again.kernel_ns.value_or(0);
+      Add(report.host_to_device_ns, again.host_to_device_ns);
+      Add(report.kernel_ns, again.kernel_ns);
+      Add(report.device_to_host_ns, again.device_to_host_ns);
       report.outcome = again.outcome;
       continue;
     }

@@ -38,6 +38,8 @@ absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, LostDevices());
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  // What is said here of the room on devices is what the queue goes by as well.
+  SampleDevices(clock_.Now(), /*record_busy=*/false);
   CheckReport report;
   report.cost = job->call.spec->CostOf(job->call);
   for (const DeviceNeed& need : job->needs) {
