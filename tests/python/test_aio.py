@@ -5,6 +5,7 @@ import gc
 import inspect
 import threading
 
+import hotplate
 import numpy as np
 import pytest
 from hotplate import html
@@ -33,6 +34,24 @@ def test_a_kernel_is_awaited(gpu):
         held.free()
 
     run(calls())
+
+
+def test_the_loop_does_not_wait_for_questions(daemon, monkeypatch):
+    asking = []
+    plan, infer = hotplate.Client._plan, hotplate.calls.Plan._infer
+    monkeypatch.setattr(hotplate.Client, "_plan",
+                        lambda self, name: (name in self._plans or asking.append(threading.get_ident()), plan(self, name))[1])
+    monkeypatch.setattr(hotplate.calls.Plan, "_infer",
+                        lambda self, call: (asking.append(threading.get_ident()), infer(self, call))[1])
+
+    async def calls():
+        out = np.empty_like(A)
+        assert await client.aio.run("vector_add", A, A, out=out) is out
+        np.testing.assert_array_equal(out, A + A)
+
+    with daemon.connect() as client:
+        run(calls())
+    assert len(asking) == 2 and threading.get_ident() not in asking
 
 
 def test_many_are_in_flight_and_no_thread_for_each(gpu):

@@ -23,7 +23,8 @@ class Aio:
     """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight, none has its own thread.
 
     A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before
-    their call is over.
+    their call is over. The loop does not wait for the daemon, but for the first look at a method (gpu.aio.matmul), which
+    asks whether there is such a kernel: run("matmul", …) does not, and with `gpu.kernels` before the loop neither does.
 
     Example:
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
