@@ -39,8 +39,13 @@ def test_a_kernel_is_awaited(gpu):
 def test_the_loop_does_not_wait_for_questions(daemon, monkeypatch):
     asking = []
     plan, infer = hotplate.Client._plan, hotplate.calls.Plan._infer
-    monkeypatch.setattr(hotplate.Client, "_plan",
-                        lambda self, name: (name in self._plans or asking.append(threading.get_ident()), plan(self, name))[1])
+
+    def asked_plan(self, name):
+        if name not in self._plans:
+            asking.append(threading.get_ident())
+        return plan(self, name)
+
+    monkeypatch.setattr(hotplate.Client, "_plan", asked_plan)
     monkeypatch.setattr(hotplate.calls.Plan, "_infer",
                         lambda self, call: (asking.append(threading.get_ident()), infer(self, call))[1])
 
