@@ -60,7 +60,7 @@ typedef struct hotplate_call {
   int32_t precision;
   void* scratch; /* as large as the plan asked for; same memory as the arrays */
   uint64_t scratch_bytes;
-  int32_t deterministic; /* 1: the same bits each time on this device, or FAILED where a library cannot */
+  int32_t deterministic; /* 1: the same bits each time on this device, or INVALID where a library cannot */
   int32_t reserved;      /* zero */
 } hotplate_call;
 

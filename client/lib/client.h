@@ -240,7 +240,7 @@ class Client {
   std::future<absl::StatusOr<JobResult>> RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
                                                   JobOptions options = {});
   // The same with a callback, on a thread of the library: for many jobs in flight. A cancelled one is told like any
-  // other end, once the daemon has confirmed it. The callback is destroyed on that thread too, without a lock.
+  // other end, once the daemon has confirmed it. No copy of the callback is destroyed under a lock of ours.
   void RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
                 std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation = nullptr);
   // One unary call instead of the stream: for a single small job. Without updates, and without the job's id when it is
