@@ -6,6 +6,7 @@ has bit by bit.
 
 import array
 
+import hotplate
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -98,6 +99,40 @@ def test_a_python_number_does_not_widen_an_array(gpu, dtype, scalar):
     x = np.array([1, 2, 3], dtype)
     same(gpu.vector_add(x, scalar), x + scalar)
     same(gpu.vector_add(scalar, x), scalar + x)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", ">i4", "int64"])
+def test_integers_are_computed_in_float64_as_numpy_linalg_does(gpu, dtype):
+    a, b = np.array([[3, 0], [0, 1]]).astype(dtype), np.array([1, 0]).astype(dtype)
+    for got, expected in ((gpu.cholesky(a), np.linalg.cholesky(a)), (gpu.solve(a, b), np.linalg.solve(a, b)),
+                          (gpu.svd(a).s, np.linalg.svd(a, compute_uv=False)), (gpu.eigh(a).w, np.linalg.eigvalsh(a)),
+                          (gpu.fft(a), np.fft.fft(a)),
+                          # Also beside others, where NumPy's own promotion would be narrower.
+                          (gpu.solve(a, b.astype("float32")), np.linalg.solve(a, b.astype("float32"))),
+                          (gpu.solve(a.astype("float32"), b), np.linalg.solve(a.astype("float32"), b))):
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(got, expected, rtol=1e-15)
+    held = gpu.array(a.astype("float64"))
+    np.testing.assert_allclose(gpu.solve(held, b), np.linalg.solve(a, b), rtol=1e-15)
+
+
+def test_integers_become_complex_where_there_is_nothing_else(gpu):
+    variables = [{**variable, "dtypes": ["complex64", "complex128"]} for variable in gpu.fft.spec["type_variables"]]
+    plan = hotplate.calls.Plan({**gpu.fft.spec, "type_variables": variables})
+    assert plan.prepare(gpu, [np.arange(3)], {}).inputs["x"].dtype == np.complex128
+    with pytest.raises(TypeError, match="complex64 or complex128|complex128 or complex64"):
+        plan.prepare(gpu, [np.zeros(3, "float16")], {})
+
+
+@pytest.mark.parametrize("call", [
+    lambda gpu, integers: gpu.matmul(integers, integers),  # NumPy's would be integers
+    lambda gpu, integers: gpu.batched_matvec(integers, integers),
+    lambda gpu, integers: gpu.cholesky(gpu.array(integers)),  # on the daemon it is what it is
+    lambda gpu, integers: gpu.sort(integers.astype("uint8")),  # which takes other integers
+])
+def test_integers_are_not_converted_where_the_results_dtype_would_differ(gpu, call):
+    with pytest.raises(TypeError, match="convert with astype"):
+        call(gpu, np.eye(2, dtype="int64"))
 
 
 def test_lists_tuples_and_scalars_are_arrays(gpu):

@@ -26,6 +26,9 @@ OPTIONS = ("out", "keep", "lease", "device", "precision", "deterministic", "prio
 
 _NDARRAY = np.ndarray
 
+# NumPy's products of integers are integers: in float64 they would be of another dtype, and not always exact.
+_PRODUCTS = frozenset({"batched_matvec", "matmul", "spmv"})
+
 
 def seconds(value: Any) -> float:
     """A duration as a number of seconds, also from a datetime.timedelta."""
@@ -275,10 +278,11 @@ class Plan:
     def _dtype_for(self, names: Sequence[str], values: Mapping[str, Any], plain: Mapping[str, Any]) -> np.dtype[Any]:
         """The dtype that inputs of one type variable are to have, by NumPy's rules."""
         dtypes = self.rules[names[0]][1]
-        held = [plain[name] for name in names if not isinstance(plain[name], _core.PathRef)]
+        here = [name for name in names if not isinstance(plain[name], _core.PathRef)]
+        held = [plain[name] for name in here]
         if held and names[0] in self.bfloat16 and all(isinstance(one, Array) and one._dtype == "bfloat16" for one in held):
             return np.dtype(np.float64)  # of nothing: there is nothing to convert
-        known = [value.dtype for value in held]
+        known = [self._counts_as(value, dtypes) for value in held]
         if not known:
             return np.dtype(np.float64)
         natural: Optional[np.dtype[Any]] = None
@@ -287,8 +291,8 @@ class Plan:
         else:
             # Numbers of Python's own have no say in the width.
             weighed = [values[name] if type(values[name]) in (int, float, complex) else
-                       plain[name] if isinstance(plain[name], _NDARRAY) else plain[name].dtype
-                       for name in names if not isinstance(plain[name], _core.PathRef)]
+                       plain[name] if isinstance(plain[name], _NDARRAY) and plain[name].dtype == dtype else dtype
+                       for name, dtype in zip(here, known)]
             try:
                 natural = np.result_type(*weighed)
             except TypeError:
@@ -301,10 +305,17 @@ class Plan:
         if natural in dtypes and all(value.dtype == natural for value in held if isinstance(value, Array)):
             return natural
         told = _words([f"{name} is {plain[name].dtype}{' on the daemon' if isinstance(plain[name], Array) else ''}"
-                       for name in names if not isinstance(plain[name], _core.PathRef)])
+                       for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
         takes = _words(sorted(map(str, dtypes)), "or")
         raise InvalidType(f"{self.name} takes {_words(names)} {one}{takes}; {told}: convert with astype")
+
+    def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
+        """Its dtype; of integers and bools float64 (complex128) where the kernel takes none, as in numpy.linalg."""
+        dtype: np.dtype[Any] = value.dtype
+        if dtype.kind not in "biu" or self.name in _PRODUCTS or any(taken.kind in "biu" for taken in dtypes):
+            return dtype
+        return next((wide for wide in (np.dtype("float64"), np.dtype("complex128")) if wide in dtypes), dtype)
 
     # What every call can be told.
 

@@ -86,6 +86,10 @@ class Client:
         Returns:
             The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several.
 
+        Dtypes are NumPy's: inputs of one dtype are brought to it by its promotion, and integers and bools become float64
+        where the kernel takes none, as in numpy.linalg. A product of integers (matmul), whose result NumPy has in integers,
+        is a TypeError; so is whatever would have to convert an array on the daemon.
+
         Raises:
             KeyError: no such kernel; the message has the nearest names.
             TypeError: an unknown or missing argument, a dtype that the kernel does not take.
