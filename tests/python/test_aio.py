@@ -53,10 +53,13 @@ def test_the_loop_does_not_wait_for_questions(daemon, monkeypatch):
         out = np.empty_like(A)
         assert await client.aio.run("vector_add", A, A, out=out) is out
         np.testing.assert_array_equal(out, A + A)
+        np.testing.assert_array_equal(await client.aio.sort(A), A)
+        with pytest.raises(KeyError):
+            await client.aio.no_such_kernel(A)
 
     with daemon.connect() as client:
         run(calls())
-    assert len(asking) == 2 and threading.get_ident() not in asking
+    assert len(asking) == 4 and threading.get_ident() not in asking
 
 
 def test_many_are_in_flight_and_no_thread_for_each(gpu):
@@ -81,8 +84,11 @@ def test_what_a_call_raises_comes_with_the_await(gpu):
             await gpu.aio.run("no_such_kernel")
         with pytest.raises(TypeError, match="no Python code"):
             await gpu.aio.run(sum, A)
-        with pytest.raises(AttributeError):
-            gpu.aio.no_such_kernel  # noqa: B018
+        with pytest.raises(KeyError, match="vector_add"):
+            await gpu.aio.vector_ad(A, A)
+        with pytest.raises(AttributeError, match="no free"):
+            gpu.aio.free  # noqa: B018
+        assert not hasattr(gpu.aio, "_repr_html_")
 
     run(calls())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Coroutine, Deque, Optional
 
 from . import _core
 from .arrays import Array
-from .calls import Call, Kernel
+from .calls import Call
 from .futures import resolve
 from .telemetry import Sample, Watch
 
@@ -23,8 +23,8 @@ class Aio:
     """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight, none has its own thread.
 
     A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before
-    their call is over. The loop does not wait for the daemon, but for the first look at a method (gpu.aio.matmul), which
-    asks whether there is such a kernel: run("matmul", …) does not, and with `gpu.kernels` before the loop neither does.
+    their call is over. The loop never waits for the daemon: whether it has a kernel that was not used before, the call asks
+    on another thread, so that an unknown name is a KeyError of the await.
 
     Example:
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
@@ -126,7 +126,10 @@ class Aio:
             watch.cancel()
 
     def __getattr__(self, name: str) -> AioKernel:
-        return AioKernel(self, getattr(self._client, name))
+        # Whether the daemon has it, the call asks: this is the loop's thread.
+        if name.startswith("_") or hasattr(type(self._client), name):
+            raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels, but no {name}")
+        return AioKernel(self, name)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._client.kernels})
@@ -135,26 +138,25 @@ class Aio:
 class AioKernel:
     """A kernel of a client's daemon as a coroutine function: what `gpu.aio.matmul` is."""
 
-    def __init__(self, aio: Aio, kernel: Any) -> None:
-        if not isinstance(kernel, Kernel):
-            raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels; {kernel!r} is neither")
+    def __init__(self, aio: Aio, name: str) -> None:
         self._aio = aio
-        self._kernel = kernel
-        self.name = self.__name__ = self.__qualname__ = kernel.name
+        self.name = self.__name__ = self.__qualname__ = name
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Coroutine[Any, Any, Any]:
-        return self._aio.run(self._kernel, *inputs, **keywords)
+        return self._aio.run(self.name, *inputs, **keywords)
+
+    # These two ask the daemon where the kernel was not used before.
 
     @property
     def __signature__(self) -> inspect.Signature:
-        return self._kernel.__signature__
+        return self._aio._client._plan(self.name).signature()
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        return self._kernel.__doc__
+        return self._aio._client._plan(self.name).docs()
 
     def __repr__(self) -> str:
-        return f"<coroutine of {self._kernel!r}>"
+        return f"<coroutine of the kernel {self.name}>"
 
 
 class _Ended:
