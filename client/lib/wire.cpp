@@ -85,6 +85,9 @@ absl::Status CheckView(const std::string& name, const ArrayView& view) {
   const int dtype = static_cast<int>(view.signature.dtype);
   const auto refused = [&name](const std::string& why) { return absl::InvalidArgumentError(name + ": " + why); };
   if (!DTypeFromNumber(dtype)) return refused("dtype number " + std::to_string(dtype) + " is none");
+  if (const std::size_t rank = view.signature.shape.size(); rank > kMaxRank) {
+    return refused("the array has " + std::to_string(rank) + " axes; there may be at most " + std::to_string(kMaxRank));
+  }
   const std::optional<std::size_t> bytes = ByteSize(view.signature);
   if (!bytes) return refused(ToString(view.signature.shape) + " is not a shape that an array can have");
   if (*bytes != view.bytes.size()) {

@@ -111,14 +111,48 @@ def test_renewed_it_stays(gpu):
 
 def test_one_name_is_one_array(gpu):
     first = gpu.array(X, name="one")
-    with pytest.raises(hp.AlreadyExists):
+    with pytest.raises(hp.AlreadyExists, match='"one" is taken by array a.*replace=True') as taken:
         gpu.array(X, name="one")
+    assert taken.value.code == "ALREADY_EXISTS"
     second = gpu.array(2 * X, name="one", replace=True)
     np.testing.assert_array_equal(gpu.array(name="one").numpy(), 2 * X)
     gpu.free(second)
     with pytest.raises(KeyError, match="one"):
         gpu.array(name="one")
     assert first.id != second.id
+
+
+def test_a_name_that_a_job_was_promised_cannot_be_replaced(gpu):
+    future = gpu.submit(gpu.mandelbrot, resolution=8000, max_iterations=1_000_000, keep="promised")
+    wait_until(lambda: gpu.jobs(own_session=True, active_only=True), "the job is there")
+    with pytest.raises(hp.AlreadyExists, match="promised to the output of a job") as taken:
+        gpu.array(X, name="promised")
+    assert "replace" not in str(taken.value)
+    future.cancel()
+    wait_until(lambda: not gpu.jobs(own_session=True, active_only=True), "the job ended")
+
+
+@pytest.mark.parametrize("send", [lambda gpu, x: gpu.array(x), lambda gpu, x: gpu.power_sum(x)], ids=["array", "kernel"])
+def test_more_axes_than_there_may_be(gpu, send):
+    send(gpu, np.ones((1,) * 8))
+    with pytest.raises(ValueError, match="the array has 9 axes; there may be at most 8"):
+        send(gpu, np.ones((1,) * 9))
+
+
+def test_what_a_job_made_has_its_receipt(gpu):
+    assert gpu.array(X).receipt is None
+    total = gpu.vector_add(X, X, keep="total")
+    gpu.selu(X)
+    assert total.receipt.kernel == "vector_add" and total.receipt.job_id != gpu.last_receipt.job_id
+    assert gpu.array(name="total").receipt is None
+    total.free()
+    result = gpu.svd(X, keep={"u": True})
+    assert result.u.receipt.fields == result.receipt.fields
+    job_id = gpu.submit_detached("vector_add", X, X, keep="detached")
+    fetched = gpu.wait(job_id)
+    assert fetched.receipt.job_id == job_id
+    fetched.free()
+    assert gpu.submit(gpu.vector_add, X, X, keep=True).result().receipt.kernel == "vector_add"
 
 
 def test_a_client_that_closes_leaves_nothing(daemon, gpu):

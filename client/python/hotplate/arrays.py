@@ -11,6 +11,7 @@ from .errors import InvalidType
 
 if TYPE_CHECKING:
     from .client import Client
+    from .receipt import Receipt
 
 # Bytes that are read in the time that one more request takes.
 _GAP = 1 << 18
@@ -26,6 +27,7 @@ class Array:
         shape, dtype, ndim, size, nbytes: as of an ndarray.
         id: how the daemon knows it.
         name: "" where it has none.
+        receipt: the Receipt of the job that made it; None of one that was sent, or is only looked at.
 
     Example:
         >>> A = gpu.array(np.eye(3000), name="A")
@@ -39,11 +41,12 @@ class Array:
     __array_ufunc__ = None
 
     def __init__(self, client: Client, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
-                 owned: bool = False) -> None:
+                 owned: bool = False, receipt: Optional[Receipt] = None) -> None:
         self._client = client
         self.id = id
         self.name = name
         self.shape = tuple(shape)
+        self.receipt = receipt
         self._dtype = dtype
         self._owned = owned
         self._ref = _core.ArrayRef(id)

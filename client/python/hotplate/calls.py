@@ -523,10 +523,13 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
         return out[name] if out else None
     if type(value) is tuple:
         if keep is None:  # of a job that was fetched: kept by a name or a lease
-            return client._described(client._core.describe_array(value[0]), owned=False)
+            array = client._described(client._core.describe_array(value[0]), owned=False)
+            array.receipt = Receipt.of_result(result)
+            return array
         array_name, lease = keep[name]
         array_id, dtype, shape = value
-        return Array(client, array_id, dtype, shape, array_name, owned=not array_name and lease is None)
+        return Array(client, array_id, dtype, shape, array_name, owned=not array_name and lease is None,
+                     receipt=Receipt.of_result(result))
     return value
 
 

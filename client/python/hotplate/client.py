@@ -11,7 +11,7 @@ import numpy as np
 from . import _core
 from .arrays import Array
 from .calls import Kernel, Plan, seconds, without_mask
-from .errors import InvalidType, NotFound, UnknownKernel
+from .errors import AlreadyExists, InvalidType, NotFound, UnknownKernel
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Client:
                 progress: True, or a function of a fraction and a text.
 
         Returns:
-            The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several.
+            The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several. The tuple and a
+            hotplate.Array have the call's `receipt`; an ndarray cannot, so it is in `last_receipt`.
 
         Dtypes are NumPy's: inputs of one dtype are brought to it by its promotion, and integers and bools become float64
         where the kernel takes none, as in numpy.linalg. A product of integers (matmul), whose result NumPy has in integers,
@@ -137,7 +138,13 @@ class Client:
 
     @property
     def last_receipt(self) -> Optional[Receipt]:
-        """The receipt of the last call that ended well on this thread."""
+        """The receipt of the last call that ended well on this thread, or None. Futures, named tuples and arrays that were kept
+        have theirs as `receipt`; an ndarray can have no attributes, so that this is where to look.
+
+        Example:
+            >>> c = gpu.matmul(a, b)
+            >>> gpu.last_receipt.kernel_ns
+        """
         result = self._core.last_result()
         return None if result is None else Receipt.of_result(result)
 
@@ -199,7 +206,7 @@ class Client:
             progress: True, or a function of a fraction and a text.
 
         Raises:
-            ValueError: an array of that name is there already.
+            ValueError: an array of that name is there already; more than 8 axes.
             TypeError: elements that are no numbers; a masked array.
             KeyError: without data: there is none of that name.
             MemoryError: the daemon has no room for it.
@@ -225,6 +232,10 @@ class Client:
         try:
             described = self._core.put(value, name, None if lease is None else seconds(lease), replace, options.on_upload,
                                        _cancellation)
+        except AlreadyExists as error:
+            if "is taken by" in str(error):  # not of a name that a job has been promised
+                error.args = (f"{error}; replace=True frees it for this one",)
+            raise
         finally:
             if end_progress is not None:
                 end_progress()
