@@ -132,23 +132,6 @@ def test_hints_are_shipped():
                 assert hasattr(getattr(_core, node.name), method), f"_core.{node.name} has no {method}, of which _core.pyi tells"
 
 
-def public_things():
-    for name in hp.__all__:
-        value = getattr(hp, name)
-        if inspect.ismodule(value):
-            continue
-        yield name, value
-        if inspect.isclass(value) and value.__module__.startswith("hotplate"):
-            for attribute, member in vars(value).items():
-                if not attribute.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
-                    yield f"{name}.{attribute}", member
-
-
-def test_everything_public_is_documented():
-    bare = [name for name, value in public_things() if not (inspect.getdoc(value) or "").strip()]
-    assert bare == []
-
-
 def test_every_module_can_be_imported_by_itself():
     for module in pkgutil.iter_modules([str(FOLDER)]):
         if module.name != "_core":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Coroutine, Deque, Optional
 
 from . import _core
 from .arrays import Array
-from .calls import Call
+from .calls import Call, OwnDocs
 from .futures import resolve
 from .telemetry import Sample, Watch
 
@@ -80,6 +80,10 @@ class Aio:
                     progress: Any = None) -> Array:
         """Sends an array to the daemon to stay there, as `Client.array` does.
 
+        Raises:
+            asyncio.CancelledError: the task was cancelled; what was sent is dropped.
+            Exception: what `Client.array` raises.
+
         Example:
             >>> A = await gpu.aio.array(a, name="A")
         """
@@ -97,6 +101,10 @@ class Aio:
 
     async def telemetry(self, interval: float = 1.0) -> AsyncIterator[Sample]:
         """Samples of all devices, one each `interval` seconds (0.1 to 60), until the loop is left.
+
+        Raises:
+            ValueError: another `interval`.
+            ConnectionError: the daemon is gone.
 
         Example:
             >>> async for sample in gpu.aio.telemetry(0.5):
@@ -136,7 +144,13 @@ class Aio:
 
 
 class AioKernel:
-    """A kernel of a client's daemon as a coroutine function: what `gpu.aio.matmul` is."""
+    """A kernel of a client's daemon as a coroutine function: what `gpu.aio.matmul` is.
+
+    Example:
+        >>> c = await gpu.aio.matmul(a, b)
+    """
+
+    __doc__ = OwnDocs(__doc__)  # type: ignore[assignment]
 
     def __init__(self, aio: Aio, name: str) -> None:
         self._aio = aio
@@ -151,8 +165,12 @@ class AioKernel:
     def __signature__(self) -> inspect.Signature:
         return self._aio._client._plan(self.name).signature()
 
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
+    def docs(self) -> str:
+        """What help() shows, as of `gpu.matmul`.
+
+        Example:
+            >>> print(gpu.aio.matmul.docs())
+        """
         return self._aio._client._plan(self.name).docs()
 
     def __repr__(self) -> str:

@@ -34,7 +34,11 @@ Duration = Union[str, datetime.timedelta]
 
 
 class SchedulerRefused(Error, RuntimeError):
-    """Slurm (or LSF) refused the request, or ended the job before its daemon was there. The message is in its words."""
+    """Slurm (or LSF) refused the request, or ended the job before its daemon was there. The message is in its words.
+
+    Example:
+        >>> hp.up(account="nobody's", gpus=1)   # Invalid account or account/partition combination specified
+    """
 
     code = "FAILED_PRECONDITION"
 
@@ -46,7 +50,7 @@ def command_path() -> str:
         FileNotFoundError: there is neither.
 
     Example:
-        >>> subprocess.run([hotplate.command_path(), "status"])
+        >>> subprocess.run([hotplate.allocation.command_path(), "status"])
     """
     name = "hotplate"
     # In a build folder it is a link beside the package; pip puts it among the scripts of the environment.
@@ -85,6 +89,11 @@ class Allocation:
         job_id: the scheduler's number for the job; "" for a daemon on this machine.
         node: the host that it runs on.
         started: False where a daemon of that `name` was there already: the end of the block leaves it as it is.
+
+    Example:
+        >>> allocation = hp.up(gpus=1, time="30m")
+        >>> with allocation as gpu:
+        ...     print(allocation.job_id, allocation.node, gpu.devices)
     """
 
     def __init__(self, client: Client, name: str, started: bool, command: _Command) -> None:

@@ -55,7 +55,15 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype. TypeError for one that NumPy has not (bfloat16)."""
+        """The elements' dtype.
+
+        Raises:
+            TypeError: it is one that NumPy has not (bfloat16).
+
+        Example:
+            >>> A.dtype
+            dtype('float64')
+        """
         try:
             return np.dtype(self._dtype)
         except TypeError:
@@ -63,12 +71,22 @@ class Array:
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Example:
+            >>> A.ndim
+            2
+        """
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Example:
+            >>> A.size
+            9000000
+        """
         count = 1
         for length in self.shape:
             count *= length
@@ -76,17 +94,40 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes."""
+        """The number of bytes.
+
+        Raises:
+            TypeError: of a dtype that NumPy has not (bfloat16).
+
+        Example:
+            >>> A.nbytes
+            72000000
+        """
         return self.size * self.dtype.itemsize
 
     @property
     def device(self) -> str:
-        """Where it is now: "host" or a device's id. Asks the daemon."""
+        """Where it is now: "host" or a device's id. Asks the daemon.
+
+        Raises:
+            KeyError: it was freed.
+
+        Example:
+            >>> A.device
+            'gpu0'
+        """
         return str(self.describe()["location"])
 
     @property
     def lease(self) -> Optional[float]:
-        """When its lease ends, in seconds of the Unix clock; None: it belongs to the session. Asks the daemon."""
+        """When its lease ends, in seconds of the Unix clock; None: it belongs to the session. Asks the daemon.
+
+        Raises:
+            KeyError: it was freed.
+
+        Example:
+            >>> A.lease - time.time()   # seconds that are left
+        """
         expires: Optional[float] = self.describe()["lease_expire_time"]
         return expires
 
@@ -95,6 +136,10 @@ class Array:
 
         Raises:
             KeyError: it was freed.
+
+        Example:
+            >>> A.describe()["location"]
+            'host'
         """
         return self._client._core.describe_array(self.id)
 
@@ -174,6 +219,10 @@ class Array:
     def renew(self, lease: float) -> None:
         """Gives it a new lease, in seconds from now; it then outlives this client and its session.
 
+        Raises:
+            KeyError: it was freed.
+            ValueError: a lease of no time, or of more than 10 years.
+
         Example:
             >>> A.renew(3600)
         """
@@ -185,6 +234,9 @@ class Array:
 
         Raises:
             KeyError: it is not there any more.
+
+        Example:
+            >>> A.free()
         """
         self._keep()
         self._client._core.free(self.id)

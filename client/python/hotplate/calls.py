@@ -467,8 +467,25 @@ class Plan:
         return "\n".join(map(fold, lines))
 
 
+class OwnDocs:
+    """A docstring that each instance of a class has of its own; the class keeps the one that it was given."""
+
+    def __init__(self, of_class: Optional[str]) -> None:
+        self._of_class = of_class
+
+    def __get__(self, instance: Any, owner: type) -> Optional[str]:
+        return self._of_class if instance is None else instance.docs()
+
+
 class Kernel:
-    """A kernel of a client's daemon, to be called: what `gpu.matmul` is."""
+    """A kernel of a client's daemon, to be called: what `gpu.matmul` is.
+
+    Example:
+        >>> help(gpu.matmul)
+        >>> gpu.matmul(a, b)
+    """
+
+    __doc__ = OwnDocs(__doc__)  # type: ignore[assignment]
 
     def __init__(self, client: Client, plan: Plan) -> None:
         self.client = client
@@ -485,15 +502,24 @@ class Kernel:
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """The kernel's spec, as the daemon gave it."""
+        """The kernel's spec, as the daemon gave it.
+
+        Example:
+            >>> gpu.matmul.spec["summary"]
+            'c = a b, the matrix product'
+        """
         return self.plan.spec
 
     @property
     def __signature__(self) -> inspect.Signature:
         return self.plan.signature()
 
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
+    def docs(self) -> str:
+        """What help() shows: arrays with dtypes and shapes, parameters, errors, numerics.
+
+        Example:
+            >>> print(gpu.matmul.docs())
+        """
         return self.plan.docs()
 
     def __repr__(self) -> str:

@@ -58,6 +58,10 @@ class Client:
 
     Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
     numerics; `gpu.kernels` lists all.
+
+    Example:
+        >>> with hp.connect() as gpu:
+        ...     c = gpu.matmul(a, b)
     """
 
     def __init__(self, core: _core.Client) -> None:
@@ -111,7 +115,12 @@ class Client:
             kernel: a name, or a method of this client (gpu.matmul).
 
         Returns:
-            A concurrent.futures.Future of what `run` would return; cancel() reaches the job.
+            A concurrent.futures.Future of what `run` would return; cancel() reaches the job. What the call raises is its
+            exception.
+
+        Raises:
+            TypeError: `kernel` is something else, as a Python function: nothing runs Python on the daemon.
+            KeyError: no such kernel.
 
         Example:
             >>> futures = [gpu.submit(gpu.matmul, a, b) for b in many]
@@ -122,13 +131,20 @@ class Client:
 
     @property
     def aio(self) -> Aio:
-        """The same calls for asyncio: `await gpu.aio.matmul(a, b)`."""
+        """The same calls for asyncio.
+
+        Example:
+            >>> c = await gpu.aio.matmul(a, b)
+        """
         from .aio import Aio
 
         return Aio(self)
 
     def check(self, name: str, /, *inputs: Any, **keywords: Any) -> dict[str, Any]:
         """What a call would do, without running it: outputs, devices that could run it, cost.
+
+        Raises:
+            TypeError, ValueError, KeyError: what `run` would raise before its job began.
 
         Example:
             >>> gpu.check("matmul", a, b)["outputs"]
@@ -247,7 +263,11 @@ class Client:
 
     @property
     def arrays(self) -> list[Array]:
-        """The arrays of this user that the daemon holds; to hold one of these keeps nothing."""
+        """The arrays of this user that the daemon holds; to hold one of these keeps nothing.
+
+        Example:
+            >>> sum(array.nbytes for array in gpu.arrays)
+        """
         return [self._described(one, owned=False) for one in self._core.arrays()["arrays"]]
 
     def free(self, array: Any) -> None:
@@ -255,6 +275,9 @@ class Client:
 
         Raises:
             KeyError: there is none.
+
+        Example:
+            >>> gpu.free("A")
         """
         if isinstance(array, Array):
             array.free()
@@ -266,6 +289,9 @@ class Client:
     def submit_detached(self, name: str, /, *inputs: Any, **keywords: Any) -> str:
         """Queues a job that outlives this client, and returns its id, for `wait`, `fetch` and the command `hotplate`.
 
+        Raises:
+            TypeError, ValueError, KeyError: what `run` would raise before its job began.
+
         Example:
             >>> job_id = gpu.submit_detached("svd", a)
         """
@@ -273,39 +299,90 @@ class Client:
         return self._core.submit(call.kernel, call.inputs, call.options)
 
     def wait(self, job_id: str) -> Any:
-        """Waits for a detached job's end and fetches its result, as `run` would return it."""
+        """Waits for a detached job's end and fetches its result, as `run` would return it.
+
+        Raises:
+            KeyError: there is no such job.
+            hotplate.JobFailed: it failed, was cancelled, or its time was over.
+
+        Example:
+            >>> u, s, vt = gpu.wait(job_id)
+        """
         return self._fetched(self._core.wait(job_id))
 
     def fetch(self, job_id: str) -> Any:
-        """The result of a job that has ended."""
+        """The result of a job that has ended; does not wait.
+
+        Raises:
+            KeyError: there is no such job.
+            hotplate.Busy: it has not ended yet.
+            hotplate.JobFailed: it failed, was cancelled, or its time was over.
+
+        Example:
+            >>> if gpu.job(job_id)["state"] == "COMPLETED":
+            ...     result = gpu.fetch(job_id)
+        """
         return self._fetched(self._core.fetch(job_id))
 
     def _fetched(self, result: _core.Result) -> Any:
         return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """A job's state, progress, error and receipt. KeyError where there is none."""
+        """A job's state, progress, error and receipt.
+
+        Raises:
+            KeyError: there is no such job.
+
+        Example:
+            >>> gpu.job(job_id)["state"]
+            'RUNNING'
+        """
         return self._core.job(job_id)
 
     def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]:
-        """Jobs, newest first."""
+        """Jobs of this user, newest first.
+
+        Args:
+            own_session: only those of this client's session.
+            active_only: only those that have not ended.
+
+        Example:
+            >>> [job["id"] for job in gpu.jobs(active_only=True)]
+        """
         return self._core.jobs(own_session, active_only)
 
     def cancel(self, job_id: str) -> dict[str, Any]:
-        """Asks for a job's end; returns it as it is now."""
+        """Asks for a job's end; returns it as it is now.
+
+        Raises:
+            KeyError: there is no such job.
+
+        Example:
+            >>> gpu.cancel(job_id)["cancel_requested"]
+            True
+        """
         return self._core.cancel(job_id)
 
     # The daemon.
 
     @property
     def devices(self) -> Any:
-        """The devices that kernels run on."""
+        """The devices that kernels run on: a list of hotplate.telemetry.Device, a table in a notebook.
+
+        Example:
+            >>> [device.id for device in gpu.devices]
+            ['gpu0']
+        """
         from .telemetry import devices
 
         return devices(self)
 
     def telemetry(self, interval: float = 1.0) -> Iterator[Any]:
-        """Samples of all devices, one each `interval` seconds, until the loop ends.
+        """Samples of all devices, one each `interval` seconds, until the loop ends; see hotplate.telemetry.Sample.
+
+        Raises:
+            ValueError: `interval` is not from 0.1 to 60.
+            ConnectionError: in the loop: the daemon is gone.
 
         Example:
             >>> for sample in gpu.telemetry(): print(sample)
@@ -315,27 +392,49 @@ class Client:
         return watch(self, interval)
 
     def info(self) -> dict[str, Any]:
-        """Versions, devices, limits and allocation of the daemon."""
+        """Versions, devices, limits and allocation of the daemon.
+
+        Example:
+            >>> gpu.info()["versions"]["hotplate"]
+        """
         return self._core.info()
 
     @property
     def server(self) -> str:
-        """The daemon's name."""
+        """The daemon's name.
+
+        Example:
+            >>> gpu.server
+            'local'
+        """
         return self._core.server_name
 
     @property
     def session(self) -> str:
-        """This client's session: what `connect(session=…)` takes."""
+        """This client's session: what `connect(session=…)` takes.
+
+        Example:
+            >>> other = hp.connect(session=gpu.session)   # sees the same arrays by name
+        """
         return self._core.session
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether `close` was called.
+
+        Example:
+            >>> if gpu.closed:
+            ...     gpu = hp.connect()
+        """
         return self._core.closed
 
     def close(self) -> None:
         """Cancels the calls that nobody waits for yet (submit, aio), frees arrays that only this client knows, and lets go of
-        the daemon. A call that another thread waits in goes on to its end. Again: nothing."""
+        the daemon. A call that another thread waits in goes on to its end. Again: nothing.
+
+        Example:
+            >>> gpu.close()   # a `with` block does it by itself
+        """
         self._core.close()
 
     def __enter__(self) -> Client:

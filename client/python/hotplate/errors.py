@@ -18,7 +18,14 @@ from .receipt import Receipt
 
 
 class Error(Exception):
-    """What all errors of the daemon and of the connection to it have in common."""
+    """What all errors of the daemon and of the connection to it have in common.
+
+    Example:
+        >>> try:
+        ...     gpu.matmul(a, b)
+        ... except hp.Error as error:
+        ...     print(error.code, error.job_id, error)
+    """
 
     code: str = "UNKNOWN"
     job_id: str = ""
@@ -34,71 +41,125 @@ class Error(Exception):
 
 
 class InvalidCall(Error, ValueError):
-    """A call that was refused: a shape, a value or a size that the kernel does not take."""
+    """A call that was refused: a shape, a value or a size that the kernel does not take.
+
+    Example:
+        >>> gpu.matmul(np.ones((2, 3)), np.ones((2, 3)))   # inner sizes differ
+    """
 
     code = "INVALID_ARGUMENT"
 
 
 class InvalidType(Error, TypeError):
-    """A call with a dtype that the kernel does not take, an unknown or a missing argument."""
+    """A call with a dtype that the kernel does not take, an unknown or a missing argument.
+
+    Example:
+        >>> gpu.sort(np.zeros(3, "float16"))
+    """
 
     code = "INVALID_ARGUMENT"
 
 
 class NotFound(Error, KeyError):
-    """No array or job of that id or name."""
+    """No array or job of that id or name.
+
+    Example:
+        >>> gpu.array(name="freed")
+    """
 
     code = "NOT_FOUND"
 
 
 class UnknownKernel(NotFound):
-    """The daemon has no such kernel; the message has the nearest names."""
+    """The daemon has no such kernel; the message has the nearest names.
+
+    Example:
+        >>> gpu.run("matmull", a, b)   # Nearest: matmul.
+    """
 
 
 class AlreadyExists(Error, ValueError):
-    """An array of that name is there already, or a request id was used for another call."""
+    """An array of that name is there already, or a request id was used for another call.
+
+    Example:
+        >>> gpu.array(a, name="A"); gpu.array(b, name="A")   # replace=True frees the first
+    """
 
     code = "ALREADY_EXISTS"
 
 
 class ConnectionFailed(Error, ConnectionError):
-    """No daemon, nobody answers, or the connection was lost: what became of the call is not known."""
+    """No daemon, nobody answers, or the connection was lost: what became of the call is not known.
+
+    Example:
+        >>> hp.connect("elsewhere")
+    """
 
     code = "UNAVAILABLE"
 
 
 class DeadlineExceeded(Error, TimeoutError):
-    """The call's deadline was over before the call was."""
+    """The call's deadline was over before the call was.
+
+    Example:
+        >>> gpu.svd(a, deadline=0.01)
+    """
 
     code = "DEADLINE_EXCEEDED"
 
 
 class NotAllowed(Error, PermissionError):
-    """The daemon does not let this user do that, or a file of the connection can be read by others."""
+    """The daemon does not let this user do that, or a file of the connection can be read by others.
+
+    Example:
+        >>> os.chmod(record, 0o644); hp.connect()   # the token is in it
+    """
 
     code = "PERMISSION_DENIED"
 
 
 class OutOfMemory(Error, MemoryError):
-    """Memory of a device, of the daemon or of this machine is not enough."""
+    """Memory of a device, of the daemon or of this machine is not enough.
+
+    Example:
+        >>> gpu.array(np.empty(10**11))
+    """
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class Busy(Error, RuntimeError):
-    """Refused for now: a full queue, a limit, a daemon that drains. `retry_after` says when to try again, if anything."""
+    """Refused for now: a full queue, a limit, a daemon that drains. `retry_after` says when to try again, if anything.
+
+    Example:
+        >>> try:
+        ...     job_id = gpu.submit_detached("svd", a)
+        ... except hp.Busy as error:
+        ...     time.sleep(error.retry_after or 1)
+    """
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class Cancelled(Error, RuntimeError):
-    """The call was cancelled before its job began."""
+    """The call was cancelled before its job began.
+
+    Example:
+        >>> cancellation.cancel()   # of a call that another thread waits in
+    """
 
     code = "CANCELLED"
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of the daemon, of this package, or of two versions that do not fit."""
+    """A defect of the daemon, of this package, or of two versions that do not fit.
+
+    Example:
+        >>> try:
+        ...     gpu.matmul(a, b)
+        ... except hp.InternalError as error:
+        ...     print("to be reported:", error.code, error)
+    """
 
     code = "INTERNAL"
 
@@ -109,6 +170,12 @@ class JobFailed(Error, RuntimeError):
     Attributes:
         state: "FAILED", "TIMEOUT" or "CANCELLED".
         receipt: its Receipt, as far as the daemon has measured it, or None.
+
+    Example:
+        >>> try:
+        ...     gpu.cholesky(-np.eye(3))   # not positive definite
+        ... except hp.JobFailed as error:
+        ...     print(error, error.receipt.kernel_ns)
     """
 
     state: str = "FAILED"
@@ -116,19 +183,32 @@ class JobFailed(Error, RuntimeError):
 
 
 class JobTimeout(JobFailed, TimeoutError):
-    """The job's time limit was over, or its allocation ended."""
+    """The job's time limit was over, or its allocation ended.
+
+    Example:
+        >>> gpu.mandelbrot(resolution=8000, max_iterations=1_000_000, time_limit=0.1)
+    """
 
     state = "TIMEOUT"
 
 
 class JobCancelled(JobFailed, Cancelled):
-    """The job was cancelled while it was queued or ran."""
+    """The job was cancelled while it was queued or ran.
+
+    Example:
+        >>> gpu.cancel(job_id)
+        >>> gpu.wait(job_id)
+    """
 
     state = "CANCELLED"
 
 
 class JobOutOfMemory(JobFailed, OutOfMemory):
-    """The job's device had not enough memory while it ran."""
+    """The job's device had not enough memory while it ran.
+
+    Example:
+        >>> gpu.svd(a, device="gpu0")   # beside jobs of others on that GPU
+    """
 
 
 _OF_CODE = {

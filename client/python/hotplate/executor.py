@@ -60,6 +60,9 @@ class Executor(concurrent.futures.Executor):
         Raises:
             TypeError: `fn` is something else: a Python function runs nowhere but here.
             RuntimeError: after `shutdown`.
+
+        Example:
+            >>> future = executor.submit(gpu.matmul, a, b)
         """
         plan, inputs, keywords = resolve(self._client, fn, args, kwargs)
         future = CallFuture(self._client)
@@ -86,6 +89,9 @@ class Executor(concurrent.futures.Executor):
         Args:
             wait: return when all calls have ended.
             cancel_futures: cancel those that do not run yet, here or in the daemon's queue.
+
+        Example:
+            >>> executor.shutdown(cancel_futures=True)   # a `with` block waits by itself
         """
         with self._lock:
             self._shutdown = True

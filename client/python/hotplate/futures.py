@@ -47,12 +47,21 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def receipt(self) -> Optional[Receipt]:
-        """The Receipt, once the call has ended well; of one that failed its exception may have it."""
+        """The Receipt, once the call has ended well; of one that failed its exception may have it.
+
+        Example:
+            >>> future.result()
+            >>> future.receipt.kernel_ns
+        """
         return None if self._came is None else Receipt.of_result(self._came)
 
     @property
     def job_id(self) -> str:
-        """The job's id, once the daemon has told it; else ""."""
+        """The job's id, once the daemon has told it; else "".
+
+        Example:
+            >>> gpu.job(future.job_id)["state"]
+        """
         flight = self._flight
         if flight is not None:
             return flight.job_id
@@ -63,6 +72,10 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
         Returns:
             False where it is over already, and no cancel came before.
+
+        Example:
+            >>> future.cancel()
+            True
         """
         if not super().cancel():
             return False
@@ -77,7 +90,11 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return True
 
     def running(self) -> bool:
-        """Whether the job runs on a device."""
+        """Whether the job runs on a device.
+
+        Example:
+            >>> [future.job_id for future in futures if future.running()]
+        """
         flight = self._flight  # once: its end may come meanwhile
         return flight is not None and not self.done() and flight.running
 
@@ -90,6 +107,9 @@ class CallFuture(Future):  # type: ignore[type-arg]
             RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
                 the thread that tells of all ends runs, and in a process that was forked from the client's.
             Exception: what the call would raise.
+
+        Example:
+            >>> c = future.result(timeout=60)
         """
         self._check_may_wait(timeout)
         value = super().result(timeout)
@@ -98,7 +118,14 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return value
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """What the call raised, or None; waits for its end as `result` does."""
+        """What the call raised, or None; waits for its end as `result` does.
+
+        Raises:
+            concurrent.futures.TimeoutError, concurrent.futures.CancelledError, RuntimeError: as `result`.
+
+        Example:
+            >>> failed = [future for future in futures if future.exception() is not None]
+        """
         self._check_may_wait(timeout)
         return super().exception(timeout)
 

@@ -29,12 +29,20 @@ class Receipt(Mapping[str, Any]):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Receipt:
-        """One whose fields are known."""
+        """One whose fields are known.
+
+        Example:
+            >>> hp.Receipt.of(json.loads(line))   # as `json.dumps(receipt.fields)` wrote it
+        """
         return cls(lambda: fields)
 
     @classmethod
     def of_result(cls, result: _core.Result) -> Receipt:
-        """The receipt of what came back."""
+        """The receipt of what came back.
+
+        Example:
+            >>> Receipt.of_result(client._core.last_result())
+        """
         receipt = cls(lambda: {**result.receipt(), "client": result.timings()})
         receipt._result = result
         return receipt
@@ -44,7 +52,11 @@ class Receipt(Mapping[str, Any]):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All of it, as a dict."""
+        """All of it, as a dict.
+
+        Example:
+            >>> json.dumps(gpu.last_receipt.fields)
+        """
         if self._make is not None:
             self._fields = self._make()
             self._make = None

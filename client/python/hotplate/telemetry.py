@@ -19,7 +19,13 @@ _KEPT_SAMPLES = 8
 
 
 class Record(Mapping[str, Any]):
-    """What the daemon says, read-only: attributes, and a mapping of the same names. What it does not know is None."""
+    """What the daemon says, read-only: attributes, and a mapping of the same names. What it does not know is None.
+
+    Example:
+        >>> device = gpu.devices[0]
+        >>> device.name == device["name"]
+        True
+    """
 
     __slots__ = ("_fields",)
 
@@ -66,6 +72,10 @@ class Sample(Record):
         time: seconds of the Unix clock.
         devices: a Record of each: device, utilisation (0 to 1), memory_used_bytes, power_watts, temperature_celsius, …
         daemon: resident_bytes, jobs_running, jobs_pending, array_bytes, …
+
+    Example:
+        >>> sample = next(gpu.telemetry())
+        >>> sample.devices[0].utilisation, sample.daemon.jobs_running
     """
 
     __slots__ = ()
@@ -79,6 +89,9 @@ class Device(Record):
         backend: "cpu" or "cuda".
         name, uuid, memory_bytes, lanes, mode, …
         lost: "" while it is healthy, else why it takes no jobs.
+
+    Example:
+        >>> [device.id for device in gpu.devices if not device.lost]
     """
 
     __slots__ = ()
@@ -89,7 +102,11 @@ class Device(Record):
 
 
 class Devices(List[Device]):
-    """A daemon's devices; a table in a notebook."""
+    """A daemon's devices, a list; a table in a notebook.
+
+    Example:
+        >>> gpu.devices[0].memory_bytes
+    """
 
     def _repr_html_(self) -> str:
         from .html import devices_table
