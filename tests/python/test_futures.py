@@ -352,6 +352,28 @@ def test_progress_is_told(gpu):
     assert isinstance(gpu.submit("selu", A, progress=3).exception(PATIENCE), TypeError)
 
 
+def test_progress_as_a_bar_of_tqdm(gpu, monkeypatch):
+    tqdm = pytest.importorskip("tqdm.auto")
+    bars = []
+
+    class Bar(tqdm.tqdm):
+        def __init__(self, *arguments, **keywords):
+            super().__init__(*arguments, **keywords)
+            bars.append(self)
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    for call in (lambda: gpu.integrate2d(n=20_000, progress=True),
+                 lambda: gpu.submit("integrate2d", n=20_000, progress=True).result(PATIENCE)):
+        shown = io.StringIO()
+        monkeypatch.setattr("sys.stderr", shown)
+        call()
+        assert "integrate2d: running" in shown.getvalue() and "%|" in shown.getvalue()
+        assert bars.pop().disable, "closed"
+    with pytest.raises(ValueError):
+        gpu.integrate2d(n=-1, progress=True)
+    assert bars.pop().disable, "closed after an error"
+
+
 def test_progress_as_a_line_on_a_terminal(gpu, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):

@@ -1,4 +1,4 @@
-"""Every kernel of the catalogue through the Python API, against NumPy: test_NAME for each, which one test insists on.
+"""Every kernel of the catalogue through the Python API, against NumPy and SciPy: test_NAME for each, which one test insists on.
 
 What a kernel computes on which back-end, at which sizes and how exactly is judged elsewhere (tests/conformance). This
 is about what arrives in Python: values, shapes, dtypes, names of outputs, parameters under their Python names.
@@ -309,6 +309,81 @@ def test_vector_add(gpu, dtype):
     a, b = numbers(dtype, 4, 1, 6), numbers(dtype, 5, 1, seed=2)
     same(gpu.vector_add(a, b), a + b)
     same(gpu.vector_add(a, a.dtype.type(3)), a + a.dtype.type(3))
+
+
+# SciPy, which is another implementation (LAPACK's other drivers, pocketfft, sparse matrices) and what its users come from.
+
+
+def scipy(module):
+    """scipy.MODULE; the test is skipped where it is not installed (deploy/install-deps.sh installs it)."""
+    return pytest.importorskip(f"scipy.{module}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_matrix_of_scipy_is_multiplied_as_it_is(gpu, dtype):
+    m = scipy("sparse").random(200, 300, 0.05, format="csr", dtype=dtype, random_state=1)
+    x = numbers(dtype, 300, seed=2)
+    assert m.indices.dtype == m.indptr.dtype == np.int32
+    same(gpu.spmv(m.data, m.indices, m.indptr, x), m @ x, within=40)
+    shuffled = m[:, np.random.default_rng(3).permutation(300)]
+    with pytest.raises(RuntimeError, match=r"as SciPy's sort_indices\(\) puts them"):
+        gpu.spmv(shuffled.data, shuffled.indices, shuffled.indptr, x)
+    shuffled.sort_indices()
+    same(gpu.spmv(shuffled.data, shuffled.indices, shuffled.indptr, x), shuffled @ x, within=40)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_factors_and_solutions_are_scipys(gpu, dtype):
+    linalg = scipy("linalg")
+    a, b = positive_definite(dtype, 30, 30), numbers(dtype, 30, 4, seed=2)
+    same(gpu.cholesky(a), linalg.cholesky(a, lower=True), within=60)
+    same(gpu.solve(a, b), linalg.cho_solve(linalg.cho_factor(a), b), within=400)
+    general = a + numbers(dtype, 30, 30, seed=3)
+    same(gpu.solve(general, b), linalg.lu_solve(linalg.lu_factor(general), b), within=400)
+    same(gpu.svd(general).s, linalg.svd(general, compute_uv=False, lapack_driver="gesvd"), within=100)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_eigenvectors_are_scipys_up_to_their_sign(gpu, dtype):
+    a = positive_definite(dtype, 20, 20)
+    w, v = scipy("linalg").eigh(a, driver="evr")
+    got = gpu.eigh(a)
+    same(got.w, w, within=200)
+    same(got.v * np.sign((got.v * v).sum(axis=0)), v, within=4000)
+
+
+@pytest.mark.parametrize("transform", ["fft", "ifft", "rfft", "irfft"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_transforms_are_scipys_in_single_precision_too(gpu, transform, dtype):
+    theirs = getattr(scipy("fft"), transform)
+    x = numbers(dtype, 3, 60)
+    if transform != "rfft":
+        x = x + 1j * numbers(dtype, 3, 60, seed=2)
+    for options in ({}, {"n": 77}, {"norm": "ortho"}):
+        same(gpu.fft(x, transform=transform, **options), theirs(x, **options), within=30)
+
+
+def test_ranks_solve_their_equation(gpu):
+    graph = scipy("sparse").random(80, 80, 0.03, format="csr", random_state=4)
+    edges = np.diff(graph.indptr)
+    assert (edges == 0).any(), "some nodes have no edge out"
+    got = gpu.pagerank(graph.indices, graph.indptr, tolerance=1e-14, max_iterations=1000)
+    links = scipy("sparse").diags(1 / np.maximum(edges, 1)) @ (graph != 0)
+    unscaled = scipy("sparse.linalg").spsolve((scipy("sparse").identity(80) - 0.85 * links.T).tocsc(), np.ones(80))
+    np.testing.assert_allclose(got.rank, unscaled / unscaled.sum(), rtol=1e-9)
+
+
+def test_clusters_are_scipys(gpu):
+    points = numbers("float64", 500, 3)
+    centroids, labels = scipy("cluster.vq").kmeans2(points, points[:5], iter=300, minit="matrix")
+    got = gpu.kmeans(points, points[:5], tolerance=0)
+    same(got.centroids, centroids, within=20)
+    same(got.labels, labels.astype("int32"))
+
+
+def test_an_integral_is_scipys(gpu):
+    value, _ = scipy("integrate").dblquad(lambda y, x: np.sin(x + y), 0.5, 2.0, -1.0, 3.0)
+    assert gpu.integrate2d(n=4000, x_min=0.5, x_max=2.0, y_min=-1.0, y_max=3.0).value == pytest.approx(value, abs=1e-5)
 
 
 # Parameters.
