@@ -15,7 +15,9 @@ from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from kit import correctness, idle, peer, peers  # noqa: E402
+from kit import correctness, idle, peer, peers, place  # noqa: E402
+from kit.place import Place  # noqa: E402
+from kit.results import NotRun  # noqa: E402
 from kit.section import Kit  # noqa: E402
 
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
@@ -192,7 +194,8 @@ os.unlink(path)
 
     def test_kernels_whose_library_is_missing_are_not_run_and_the_others_are(self):
         _, _, environment = self.fake_gpu("calls_absent")
-        found, said = self.kit("--only", "conformance", "--only", "end_to_end", "--only", "lanes", env=environment)
+        words = ("--only", "conformance", "--only", "end_to_end", "--only", "lanes")
+        found, said = self.kit(*words, env=environment | {"HOTPLATE_REQUIRE_CUDA": "0"})
         self.all_pass(found, said, "lanes")
         for name, product in (("conformance", "conformance of matmul"), ("end_to_end", "matmul from files")):
             checks = {check["name"]: check for check in section(found, name)["checks"]}
@@ -200,6 +203,12 @@ os.unlink(path)
             self.assertEqual(missing["status"], "not run", said)
             self.assertIn("libcuabsent.so.13", missing["reason"])
             self.assertEqual({check["status"] for check in checks.values()}, {"pass"}, said)
+        # Where all of CUDA is required, that is a failure, and of these alone.
+        found, said = self.kit(*words, env=environment, code=1)
+        failed = {check["name"]: check["reason"] for one in found["sections"] for check in one["checks"] if check["status"] == "fail"}
+        self.assertEqual(set(failed), {"CUDA's libraries", "conformance of matmul", "matmul from files"}, said)
+        for reason in failed.values():
+            self.assertRegex(reason, "HOTPLATE_REQUIRE_CUDA=1: .*libcuabsent.so.13")
 
     def test_a_budget_that_is_over_is_said(self):
         found, _ = self.kit("--device", "cpu", "--only", "cancel", "--budget", "1")
@@ -339,6 +348,43 @@ time.sleep(1000)
         self.assertEqual(kit.environment.get("LD_LIBRARY_PATH"), os.environ.get("LD_LIBRARY_PATH"))
         self.assertEqual(kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"], "/cuda/13:/cuda/12")
         self.assertIn("/cuda/13:/cuda/12", kit.linked_environment()["LD_LIBRARY_PATH"])
+
+    def test_libraries_in_folders_of_their_own_are_all_found(self):
+        """As pip has CUDA 12: a folder a library, and what they are linked with in others."""
+        plugin, folders = self.folder / "libhotplate_cuda12.so", {}
+        plugin.write_bytes(b"\x7fELF\0libcublasLt.so.812\0libcufft.so.811\0libcusolver.so.811\0libcuda.so.1\0libm.so.6\0")
+        for package, name, needed in (("nvjitlink", "libnvJitLink.so.812", None), ("cublas", "libcublasLt.so.812", None),
+                                      ("cusparse", "libcusparse.so.812", "nvjitlink/lib/libnvJitLink.so.812"),
+                                      ("cufft", "libcufft.so.811", None),
+                                      ("cusolver", "libcusolver.so.811", "cusparse/lib/libcusparse.so.812")):
+            folders[name] = self.folder / "nvidia" / package / "lib"
+            folders[name].mkdir(parents=True)
+            linked = [str(self.folder / "nvidia" / needed), "-Wl,--unresolved-symbols=ignore-all"] if needed else []
+            subprocess.run(["cc", "-shared", "-o", str(folders[name] / name), f"-Wl,-soname,{name}", "-Wl,--no-as-needed", *linked,
+                            "-lm"], check=True)
+        python = self.folder / "python"
+        python.write_text(f"#!/bin/sh\necho {self.folder}\n", encoding="utf-8")
+        python.chmod(0o755)
+        self.assertEqual(place.find_cuda_libraries(plugin, str(python)),
+                         ({name: ("site-packages", str(folder)) for name, folder in folders.items()}, {}))
+        # All of them are handed on, behind what the user has named.
+        with mock.patch.dict(os.environ, HOTPLATE_CUDA_LIBRARY_PATH="/the/users"):
+            kit = Kit({"device": "cuda", "quick": True, "python": str(python), "work": str(self.folder), "seconds": 9}, {},
+                      self.folder / "results")
+            kit.place.plugins = lambda: [plugin]
+            correctness.cuda_libraries(kit, {})
+            handed_on = kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"].split(":")
+            self.assertEqual((handed_on[0], set(handed_on[1:])), ("/the/users", {str(folder) for folder in folders.values()}))
+            # One that only another needs is missed as well.
+            (folders["libnvJitLink.so.812"] / "libnvJitLink.so.812").unlink()
+            with self.assertRaisesRegex(NotRun, r"no libnvJitLink.so.812 \(for libcusparse.so.812\) in "):
+                correctness.cuda_libraries(kit, {})
+
+    def test_the_plug_in_names_the_libraries_of_its_launchers(self):
+        for plugin in Place().plugins():
+            named = [name.split(".so")[0] for name in place.libraries_named_in(plugin)]
+            launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
+            self.assertEqual(named, sorted({f"lib{name[1:2].lower()}{name[2:]}" for name in re.findall(r"&(kCu\w+)", launchers)}))
 
     def test_the_sanitizer_has_our_own_kernels_before_those_of_libraries(self):
         """A tool that does not come to an end in a library has looked at all of ours by then."""

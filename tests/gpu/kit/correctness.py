@@ -10,7 +10,7 @@ import sys
 import time
 
 from .daemon import Daemon
-from .place import cuda_library_folders, find_cublaslt
+from .place import cuda_library_folders, find_cuda_libraries
 from .results import Failed, NotRun
 
 
@@ -53,17 +53,7 @@ def environment(kit):
 
     with kit.check("CUDA's libraries") as facts:
         facts["folders"] = [f"{origin}: {folder}" for origin, folder in cuda_library_folders(kit.options["python"])]
-        majors = kit.place.cuda_majors()
-        if not majors:
-            raise NotRun("no CUDA plug-in was built")
-        found = find_cublaslt(majors, kit.options["python"])
-        if not found:
-            raise NotRun(f"no libcublasLt.so.{' or '.join(map(str, majors))} in HOTPLATE_CUDA_LIBRARY_PATH, CUDA_HOME, LD_LIBRARY_PATH, "
-                         "/usr/local/cuda*, Python's site-packages or the system's folders")
-        facts["found"] = [f"{origin}: {folder}" for origin, folder in found]
-        folders = [folder for origin, folder in found if origin != "system"]
-        kit.learn(cuda_library_folders=folders)
-        kit.use_libraries_of(folders)
+        cuda_libraries(kit, facts)
 
     with kit.check("device") as facts:
         words = ["--require-cuda"] if kit.device == "cuda" else []
@@ -87,6 +77,29 @@ def environment(kit):
         facts["unavailable"] = unavailable
         if not kit.facts.get("driver") and (facts["versions"] or {}).get("driver"):
             kit.learn(driver=facts["versions"]["driver"], cuda=facts["versions"].get("cuda"))
+
+
+def cuda_libraries(kit, facts):
+    """Where those are that the plug-ins' kernels call. One plug-in that has all of its own is enough: the driver decides which
+    is used, and what it then lacks its kernels say."""
+    plugins = kit.place.plugins()
+    if not plugins:
+        raise NotRun("no CUDA plug-in was built")
+    found, lacking = {}, []
+    for plugin in plugins:
+        there, missing = find_cuda_libraries(plugin, kit.options["python"])
+        found |= {name: place for name, place in there.items() if name not in found}
+        lacking.append(", ".join(f"{name} (for {who})" for name, who in missing.items()))
+    facts["found"] = {name: f"{origin}: {folder}" for name, (origin, folder) in found.items()}
+    # The system's own folders are looked through in any case, and named first they would displace more than CUDA.
+    folders = list(dict.fromkeys(folder for origin, folder in found.values() if origin != "system"))
+    kit.learn(cuda_library_folders=folders)
+    kit.use_libraries_of(folders)
+    if all(lacking):
+        reason = (f"no {'; no '.join(lacking)} in HOTPLATE_CUDA_LIBRARY_PATH, CUDA_HOME, LD_LIBRARY_PATH, /usr/local/cuda*, "
+                  "Python's site-packages or the system's folders")
+        kit.learn(libraries_missing=reason)
+        raise NotRun(reason)
 
 
 def unavailable_kernels(kit, daemon, device):

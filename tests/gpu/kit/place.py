@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 
@@ -61,10 +62,7 @@ class Place:
 
     def plugins(self):
         folder = self.libexec if self.bundle else self.bin
-        return sorted(folder.glob("libhotplate_cuda*.so"))
-
-    def cuda_majors(self):
-        return [int(re.search(r"cuda(\d+)\.so$", path.name).group(1)) for path in self.plugins()]
+        return sorted(folder.glob("libhotplate_cuda*.so"), reverse=True)  # the newest CUDA's first
 
 
 def revision(root):
@@ -90,7 +88,7 @@ def cuda_library_folders(python=sys.executable):
     """Folders that may hold CUDA's libraries, in the order in which they are looked through, with what named them."""
     places = [("HOTPLATE_CUDA_LIBRARY_PATH", folder)
               for folder in os.environ.get("HOTPLATE_CUDA_LIBRARY_PATH", "").split(":") if folder]
-    for variable in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "EBROOTCUDA"):
+    for variable in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "EBROOTCUDA", "CUDATOOLKIT_HOME"):
         if os.environ.get(variable):
             places += [(variable, f"{os.environ[variable]}/lib64"), (variable, f"{os.environ[variable]}/lib")]
     places += [("LD_LIBRARY_PATH", folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
@@ -108,12 +106,48 @@ def cuda_library_folders(python=sys.executable):
     return found
 
 
-def find_cublaslt(majors, python=sys.executable):
-    """[(origin, folder)] of the first libcublasLt of each of these CUDA versions, the newest version first."""
-    found = []
-    for major in sorted(majors, reverse=True):
-        for origin, folder in cuda_library_folders(python):
-            if os.path.exists(f"{folder}/libcublasLt.so.{major}"):
-                found.append((origin, folder))
-                break
-    return found
+def libraries_named_in(plugin):
+    """The names under which a plug-in asks for CUDA's libraries (kernels/cuda/launchers.cpp), from the file itself."""
+    return sorted({name.decode() for name in re.findall(rb"\b(?!libcuda\.so|libnvidia)lib(?:cu|nv)\w+\.so\.\d+", plugin.read_bytes())})
+
+
+def needed_by(library):
+    """Those of CUDA's libraries that this one is linked with (DT_NEEDED): pip has each in a folder of its own."""
+    with open(library, "rb") as file:
+        def read(offset, layout):
+            file.seek(offset)
+            return struct.unpack(layout, file.read(struct.calcsize(layout)))
+
+        try:
+            ident, first, size, count = read(0, "<6s34xQ10xHH2x")
+            if ident != b"\x7fELF\x02\x01":
+                return []
+            sections = [read(first + i * size, "<4xI16xQQI4x16x") for i in range(count)]  # type, offset, bytes, link
+            dynamic = next((one for one in sections if one[0] == 6), None)
+            if dynamic is None:
+                return []
+            file.seek(sections[dynamic[3]][1])
+            text = file.read(sections[dynamic[3]][2])
+            entries = [read(dynamic[1] + at, "<qQ") for at in range(0, dynamic[2], 16)]
+        except (struct.error, IndexError):
+            return []
+    names = [text[place:text.index(b"\0", place)].decode() for tag, place in entries if tag == 1]
+    return [name for name in names if re.match(r"(?!libcuda\.so|libnvidia)lib(cu|nv)", name)]
+
+
+def find_cuda_libraries(plugin, python=sys.executable):
+    """({name: (origin, folder)}, {name: who needs it} of those not found) of all that a plug-in calls, and what these need."""
+    folders = cuda_library_folders(python)
+    wanted = {name: plugin.name for name in libraries_named_in(plugin)}
+    found, missing, to_find = {}, {}, list(wanted)
+    for name in to_find:
+        place = next((one for one in folders if os.path.exists(f"{one[1]}/{name}")), None)
+        if place is None:
+            missing[name] = wanted[name]
+            continue
+        found[name] = place
+        for needed in needed_by(f"{place[1]}/{name}"):
+            if needed not in wanted:
+                wanted[needed] = name
+                to_find.append(needed)
+    return found, missing

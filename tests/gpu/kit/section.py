@@ -34,8 +34,9 @@ class Kit:
 
     def use_libraries_of(self, folders):
         """CUDA's libraries for our own programs alone: in LD_LIBRARY_PATH they would displace those of the peers."""
+        named = [folder for folder in self.environment.get("HOTPLATE_CUDA_LIBRARY_PATH", "").split(":") if folder]
         if folders:
-            self.environment.setdefault("HOTPLATE_CUDA_LIBRARY_PATH", ":".join(folders))
+            self.environment["HOTPLATE_CUDA_LIBRARY_PATH"] = ":".join(dict.fromkeys(named + folders))
 
     def linked_environment(self):
         """For the one program that is linked with cuBLASLt and so has the loader look for it."""
