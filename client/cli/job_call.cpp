@@ -25,18 +25,29 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
   return FindKernel(EmbeddedKernels(), kernel);
 }
 
-std::string FitText(const v1::DeviceFit& fit) {
-  const std::string room = Bytes(static_cast<double>(fit.bytes_needed())) + " needed, " +
-                           Bytes(static_cast<double>(fit.bytes_free())) + " free of " +
-                           Bytes(static_cast<double>(fit.bytes_total()));
-  switch (fit.fit()) {
-    case v1::DeviceFit::NOW:
-      return "fits now        " + room;
-    case v1::DeviceFit::LATER:
-      return "fits later      " + room;
-    default:
-      return "does not fit    " + room;
-  }
+std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
+
+// Of a DeviceFit or an ArrayMemory.
+template <typename Message>
+std::string RoomText(const Message& room) {
+  return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +
+         BytesText(room.bytes_total());
+}
+
+std::string WhenText(const v1::DeviceFit& fit) {
+  if (fit.fit() == v1::DeviceFit::NOW) return "fits now";
+  if (fit.fit() != v1::DeviceFit::LATER) return "never fits";
+  if (!fit.has_after_job()) return "no job's end makes room";
+  const std::string& kernel = fit.after_job().kernel();
+  return "fits after job " + fit.after_job().job_id() + " (" + (kernel.empty() ? "not yours" : kernel) + ")";
+}
+
+// What keeps the memory where no job does.
+std::string HeldText(const v1::DeviceFit& fit) {
+  if (fit.fit() != v1::DeviceFit::LATER || fit.has_after_job()) return "";
+  std::string text = "; " + BytesText(fit.bytes_held()) + " held";
+  if (fit.bytes_of_arrays() > 0) text += ", " + BytesText(fit.bytes_of_arrays()) + " of it by arrays: hotplate arrays";
+  return text;
 }
 
 }  // namespace
@@ -93,7 +104,8 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
         table.Indent(2);
         for (const v1::NamedSignature& output : check->outputs())
           table.Row({"output", output.name(), Describe(output)});
-        for (const v1::DeviceFit& fit : check->devices()) table.Row({"device", fit.device(), FitText(fit)});
+        for (const v1::DeviceFit& fit : check->devices())
+          table.Row({"device", fit.device(), WhenText(fit), RoomText(fit) + HeldText(fit)});
         std::string text =
             Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" + table.Text();
         // A kernel whose work depends on the data claims no total.
@@ -101,6 +113,9 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
         if (check->flop() > 0) costs.push_back(Number(check->flop()) + " FLOP");
         if (check->bytes_moved() > 0) costs.push_back(Bytes(static_cast<double>(check->bytes_moved())) + " moved");
         if (!costs.empty()) text += "  cost    " + Join(costs, ", ") + "\n";
+        if (const v1::ArrayMemory& memory = check->array_memory(); memory.bytes_needed() > memory.bytes_free())
+          text += "  it would fail now: of the memory for arrays (limit array-bytes) " + RoomText(memory) +
+                  "; free arrays first: hotplate arrays\n";
         return text;
       },
       [&] { return ToJson(*check); }, "");

@@ -566,6 +566,14 @@ std::vector<ArraySnapshot> ArrayStore::Expire() {
 }
 
 std::uint64_t ArrayStore::bytes_held() const { return impl_->memory->held(); }
+
+std::uint64_t ArrayStore::bytes_stored() const {
+  std::scoped_lock lock(impl_->mutex);
+  std::uint64_t bytes = 0;
+  for (const auto& [number, entry] : impl_->arrays) bytes += entry->array.bytes;
+  return bytes;
+}
+
 const ArrayLimits& ArrayStore::limits() const { return impl_->limits; }
 
 }  // namespace hotplate::core

@@ -114,7 +114,8 @@ class ArrayStore {
   // Frees arrays whose lease or upload grace is over. Returns what it freed, for the log.
   std::vector<ArraySnapshot> Expire();
 
-  std::uint64_t bytes_held() const;
+  std::uint64_t bytes_held() const;    // with what jobs have that is no array yet, or will be none
+  std::uint64_t bytes_stored() const;  // of all arrays
   const ArrayLimits& limits() const;
 
  private:

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,13 +86,25 @@ class JobObserver {
 struct CheckReport {
   BoundCall call;
   Cost cost;
+  struct OtherJob {
+    JobId id;
+    std::string kernel;  // empty for a job that the asker must not see
+  };
+  // By memory alone; whether a lane is free, too, is another matter.
   struct Fit {
     enum class When { kNow, kLater, kNever };
     std::string device;
     When when = When::kNow;
     std::uint64_t bytes_needed = 0, bytes_free = 0, bytes_total = 0;
+    // If later: the first job, in the order of the queue, after whose end it fits. None if no job's end makes room.
+    std::optional<OtherJob> after = std::nullopt;
+    // In that case, what all their ends leave in use, and how much of it is the store's arrays in the host's memory.
+    std::uint64_t bytes_held = 0, bytes_of_arrays = 0;
   };
   std::vector<Fit> devices;
+  // The host's memory for arrays and results, of which a job does not wait for its part: it fails if that is not free
+  // when it begins. A limit of 0 is none.
+  std::uint64_t array_bytes_needed = 0, array_bytes_free = 0, array_bytes_limit = 0;
 };
 
 struct EngineStatus {

@@ -26,6 +26,7 @@
 #include "server/core/job_table.h"
 #include "server/core/observers.h"
 #include "server/core/queue.h"
+#include "server/core/room.h"
 #include "server/core/sessions.h"
 #include "server/core/task_runner.h"
 
@@ -36,7 +37,7 @@ class Engine::Impl {
   Impl(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
   ~Impl();
 
-  // Requests: engine_requests.cpp.
+  // Requests: engine_check.cpp and engine_requests.cpp.
   absl::StatusOr<CheckReport> Check(const Principal& who, JobRequest request);
   absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
@@ -121,8 +122,7 @@ class Engine::Impl {
     unsigned lanes_opening = 0, lanes_open = 0;
     std::vector<LaneState*> idle;  // the last to become so is the first to be called: its caches are warm
     std::uint32_t running = 0;
-    std::uint64_t reserved_bytes = 0;  // extra_bytes of what runs
-    std::uint64_t free_bytes = 0;      // as the device last said, less what began since
+    Room room;  // extra_bytes of what runs are reserved in it
     std::string lost;
     std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and one run COMPLETED
     nanoseconds busy{};                                // of all lanes, runs that are over
@@ -158,6 +158,18 @@ class Engine::Impl {
   absl::Status Enqueue(Job& job);
   absl::Status DrainingError() const;
 
+  // engine_check.cpp
+  CheckReport::Fit FitOf(const DeviceNeed& need, const Principal& who, int priority) const;
+  struct Turn {
+    const Job* job;
+    Occupant occupant;
+    bool runs;
+  };
+  // Who has a part of the device's memory, in the order in which they began, and then who waits for it before a new job
+  // of this priority would, in the order of the queue: which of two ends first, and what fair share will make of those
+  // that wait, nobody knows. With the mutex held.
+  std::vector<Turn> TurnsBefore(const DeviceState& device, int priority) const;
+
   // With the mutex held: engine_drain.cpp.
   void RefuseJobs(const std::string& reason);
   // Nothing of the engine's own goes on; so it stays while it takes no new jobs, but for what clients begin.
@@ -184,8 +196,8 @@ class Engine::Impl {
   void OpenLanes();
   void RunLane(LaneState& lane);
   std::shared_ptr<Job> TakeJob(LaneState& lane, bool& cold);
-  bool Fits(const DeviceState& device, const QueueEntry& entry) const;  // mutex held
-  bool Start(LaneState& lane, Job& job);                                // mutex held; true if the kernel is cold
+  static bool Fits(const DeviceState& device, const Job& job);  // mutex held
+  bool Start(LaneState& lane, Job& job);                        // mutex held; true if the kernel is cold
   void RunJob(LaneState& lane, Job& job, bool cold);
   void Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result);
   absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);       // mutex held

@@ -41,7 +41,7 @@ void Engine::Impl::OpenLanes() {
     auto state = std::make_unique<DeviceState>();
     state->index = static_cast<unsigned>(devices_.size());
     state->device = device.get();
-    state->free_bytes = device->FreeBytes();
+    state->room = {.total_bytes = device->info().memory_bytes, .free_bytes = device->FreeBytes()};
     for (int i = 0; i < std::max(1, device->info().lanes); ++i) {
       state->lanes.push_back(std::make_unique<LaneState>());
       state->lanes.back()->device = state.get();
@@ -108,8 +108,8 @@ std::shared_ptr<Job> Engine::Impl::TakeJob(LaneState& lane, bool& cold) {
       lock.lock();
     }
     if (stopping_ || !device.lost.empty()) return nullptr;
-    QueueEntry* entry =
-        queue_.Pop(device.index, /*hold=*/device.running > 0, [&](const QueueEntry& one) { return Fits(device, one); });
+    QueueEntry* entry = queue_.Pop(device.index, /*hold=*/device.running > 0,
+                                   [&](const QueueEntry& one) { return Fits(device, static_cast<const Job&>(one)); });
     if (entry != nullptr) {
       Job& job = static_cast<Job&>(*entry);
       cold = Start(lane, job);
@@ -147,14 +147,12 @@ bool Engine::Impl::Start(LaneState& lane, Job& job) {
 
 void Engine::Impl::Occupy(DeviceState& device, std::uint64_t extra_bytes, SteadyTime now) {
   if (device.running++ == 0) device.occupied_since = now;
-  device.reserved_bytes += extra_bytes;
-  device.free_bytes -= std::min(device.free_bytes, extra_bytes);
+  device.room.Take(extra_bytes);
 }
 
 void Engine::Impl::Vacate(DeviceState& device, std::uint64_t extra_bytes, SteadyTime start, SteadyTime now) {
   if (--device.running == 0) device.occupied += now - device.occupied_since;
-  device.reserved_bytes -= extra_bytes;
-  device.free_bytes = std::min(device.free_bytes + extra_bytes, device.device->info().memory_bytes);
+  device.room.GiveBack(extra_bytes);
   device.busy += now - start;
 }
 

@@ -101,7 +101,7 @@ std::vector<Engine::Impl::LaneState*> Engine::Impl::LanesForParts(const LaneStat
     if (lanes.size() + 1 >= most) break;
     if (device.get() == own.device || !device->lost.empty() || device->running != 0 || device->idle.empty()) continue;
     if (!SameModel(device->device->info(), own.device->device->info())) continue;
-    if (device->free_bytes < largest) continue;
+    if (device->room.free_bytes < largest) continue;
     lanes.push_back(device->idle.back());
   }
   return lanes;

@@ -1,4 +1,4 @@
-// What clients ask of jobs: check, submit, cancel, show, list.
+// What clients ask of jobs: submit, cancel, show, list.
 #include <algorithm>
 #include <limits>
 
@@ -7,20 +7,9 @@
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {
-namespace {
-
-// A process that holds this much more does not notice: small jobs need not wait for the next look at free memory.
-constexpr std::uint64_t kNegligibleBytes = 1 << 20;
-
-}  // namespace
-
-bool Engine::Impl::Fits(const DeviceState& device, const QueueEntry& entry) const {
-  const DeviceNeed* need = static_cast<const Job&>(entry).bound.NeedOf(device.index);
-  if (need == nullptr) return false;
-  if (need->extra_bytes <= kNegligibleBytes) return true;
-  return need->extra_bytes <= device.free_bytes &&
-         need->extra_bytes <=
-             device.device->info().memory_bytes - std::min(device.reserved_bytes, device.device->info().memory_bytes);
+bool Engine::Impl::Fits(const DeviceState& device, const Job& job) {
+  const DeviceNeed* need = job.bound.NeedOf(device.index);
+  return need != nullptr && device.room.Fits(need->extra_bytes);
 }
 
 std::vector<std::string> Engine::Impl::LostDevices() const {
@@ -29,33 +18,6 @@ std::vector<std::string> Engine::Impl::LostDevices() const {
   std::scoped_lock lock(mutex_);
   for (const std::unique_ptr<DeviceState>& device : devices_) lost[device->index] = device->lost;
   return lost;
-}
-
-absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest request) {
-  // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
-  // which has all of it.
-  if (FindRequest(JobTable::RequestKey(who.token, request.request_id)) != nullptr) return CheckReport();
-  absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, LostDevices());
-  if (!job.ok()) return job.status();
-  if (absl::Status status = CheckTime(request); !status.ok()) return status;
-  // What is said here of the room on devices is what the queue goes by as well.
-  SampleDevices(clock_.Now(), /*record_busy=*/false);
-  CheckReport report;
-  report.cost = job->call.spec->CostOf(job->call);
-  for (const DeviceNeed& need : job->needs) {
-    const Device& device = *device_set_.devices[need.device];
-    CheckReport::Fit fit;
-    fit.device = device.info().id;
-    fit.bytes_needed = need.peak_bytes;
-    fit.bytes_free = device.FreeBytes();
-    fit.bytes_total = device.info().memory_bytes;
-    fit.when = need.peak_bytes > fit.bytes_total   ? CheckReport::Fit::When::kNever
-               : need.extra_bytes > fit.bytes_free ? CheckReport::Fit::When::kLater
-                                                   : CheckReport::Fit::When::kNow;
-    report.devices.push_back(std::move(fit));
-  }
-  report.call = std::move(job->call);
-  return report;
 }
 
 absl::Status Engine::Impl::CheckTime(const JobRequest& request) const {

@@ -112,7 +112,7 @@ void Engine::Impl::SampleDevices(SteadyTime now, bool record_busy) {
   {
     std::scoped_lock lock(mutex_);
     for (const std::unique_ptr<DeviceState>& device : devices_) {
-      device->free_bytes = free_bytes[device->index];
+      device->room.free_bytes = free_bytes[device->index];
       if (record_busy) {
         device->busy_history.emplace_back(now, BusyUntil(*device, now));
         if (device->busy_history.size() > kBusySamples) device->busy_history.pop_front();

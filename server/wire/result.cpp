@@ -163,6 +163,18 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
     one.set_bytes_needed(fit.bytes_needed);
     one.set_bytes_free(fit.bytes_free);
     one.set_bytes_total(fit.bytes_total);
+    if (fit.after) {
+      one.mutable_after_job()->set_job_id(fit.after->id.value());
+      one.mutable_after_job()->set_kernel(fit.after->kernel);
+    }
+    one.set_bytes_held(fit.bytes_held);
+    one.set_bytes_of_arrays(fit.bytes_of_arrays);
+  }
+  if (report.array_bytes_limit != 0) {
+    v1::ArrayMemory& memory = *out.mutable_array_memory();
+    memory.set_bytes_needed(report.array_bytes_needed);
+    memory.set_bytes_free(report.array_bytes_free);
+    memory.set_bytes_total(report.array_bytes_limit);
   }
   out.set_flop(report.cost.flop);
   out.set_bytes_moved(static_cast<std::uint64_t>(std::max(report.cost.bytes, 0.0)));

@@ -296,6 +296,26 @@ class Queue(harness.Case):
         self.assertEqual(self.stop_daemon(daemon), 0)
 
 
+class Memory(harness.Case):
+    def test_a_dry_run_names_the_job_that_is_waited_for(self):
+        self.start_daemon("--lanes", "2", env={"SLURM_JOB_ID": "9", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1",
+                                               "SLURM_MEM_PER_NODE": "1000", "HOTPLATE_SQUEUE_INTERVAL": "0"})
+        counts = ("mandelbrot", "--max-iterations", "100000000")  # of 4 bytes each
+        other = ("run", *counts, "--resolution", "13000", "--dry-run")
+        self.hotplate(*other, says=["fits now", "676.0 MB needed, "])
+        job_id = self.answer("submit", *counts, "--resolution", "12000")["jobId"]
+        self.wait_for_state(job_id, "RUNNING")
+        self.hotplate(*other, says=[f"fits after job {job_id} (mandelbrot)", "676.0 MB needed, "])
+        fit = self.answer(*other)["devices"][0]
+        self.assertEqual((fit["fit"], fit["afterJob"]), ("LATER", {"jobId": job_id, "kernel": "mandelbrot"}))
+        self.hotplate("run", *counts, "--resolution", "30000", "--dry-run", code=harness.TRY_LATER, says="array-bytes")
+        # The memory for arrays is three quarters of all, and not waited for.
+        harness.wait_until(lambda: "it would fail now" in self.hotplate(*other), "the running job has its output's memory")
+        self.hotplate("cancel", job_id)
+        self.wait_for_state(job_id, "CANCELLED")
+        harness.wait_until(lambda: "fits now" in (out := self.hotplate(*other)) and "fail" not in out, "there is room again")
+
+
 class Drain(harness.Case):
     def test_term_cancels_what_does_not_finish_in_time_and_tells_watchers(self):
         daemon = self.start_daemon("--drain-timeout", "500ms")

@@ -350,6 +350,75 @@ TEST_F(EngineRunTest, JobsThatDoNotFitTogetherDoNotRunTogether) {
   EXPECT_EQ(recorder_->AwaitEnd(2)->state, JobState::kCompleted);
 }
 
+TEST_F(EngineRunTest, ACheckNamesTheJobThatIsWaitedFor) {
+  constexpr std::size_t kQuarter = std::size_t{1} << 18;  // floats: of 4 MiB, 1 in and 1 out
+  bodies_["other"] = Uninterruptible();
+  AddDevice({.id = "gpu0", .backend = "cuda", .memory_bytes = 4 << 20, .lanes = 2, .host_memory = false});
+  Start();
+  const auto check = [&](std::size_t floats, const Principal& who) {
+    const absl::StatusOr<CheckReport> report = engine_->Check(who, Request("copy", std::vector<float>(floats)));
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report->devices.at(0);
+  };
+  using When = CheckReport::Fit::When;
+  EXPECT_EQ(check(2 * kQuarter, kAlice).when, When::kNow);
+
+  const JobId running = Submit(Request("other", std::vector<float>(kQuarter)), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  EXPECT_EQ(check(kQuarter, kAlice).when, When::kNow) << "there is room for both";
+  CheckReport::Fit fit = check(2 * kQuarter, kAlice);
+  EXPECT_EQ(fit.when, When::kLater);
+  EXPECT_EQ(fit.bytes_needed, 4u << 20);
+  EXPECT_EQ(fit.bytes_free, 2u << 20);
+  ASSERT_TRUE(fit.after);
+  EXPECT_EQ(fit.after->id, running);
+  EXPECT_EQ(fit.after->kernel, "other");
+  EXPECT_EQ(check(2 * kQuarter, kBob).after->kernel, "") << "another token's job has no name";
+  EXPECT_EQ(check(2 * kQuarter, kRoot).after->kernel, "other");
+  EXPECT_EQ(check(3 * kQuarter, kAlice).when, When::kNever);
+
+  const JobId waiting = Submit(Request("copy", std::vector<float>(2 * kQuarter)), 2);
+  EXPECT_EQ(check(2 * kQuarter, kAlice).after->id, waiting) << "it came first";
+  JobRequest urgent = Request("copy", std::vector<float>(2 * kQuarter));
+  urgent.priority = 1;
+  EXPECT_EQ(engine_->Check(kAlice, urgent)->devices[0].after->id, running);
+
+  gate_.Open();
+  ASSERT_TRUE(recorder_->AwaitEnds(2));
+  fakes_[0]->free_bytes = 1 << 20;  // another program's
+  fit = check(2 * kQuarter, kAlice);
+  EXPECT_EQ(fit.when, When::kLater);
+  EXPECT_FALSE(fit.after);
+  EXPECT_EQ(fit.bytes_held, 3u << 20);
+  EXPECT_EQ(fit.bytes_of_arrays, 0u) << "a GPU drops its copies of arrays";
+}
+
+TEST_F(EngineRunTest, ACheckSaysWhenArraysHoldTheMemory) {
+  constexpr std::uint64_t kOne = 1 << 20;
+  limits_.total_bytes = 10 * kOne;
+  bodies_["other"] = Uninterruptible();
+  AddDevice({.memory_bytes = 8 * kOne});
+  Start();
+  ASSERT_TRUE(store_->Create(kBob, {DType::kFloat32, {5 << 18}}, "B", std::nullopt, false).ok());
+  fakes_[0]->free_bytes = 3 * kOne;
+  JobRequest keeps = Request("other", std::vector<float>(2 << 18));
+  keeps.outputs = {{.name = "y", .keep = true, .array_name = "Y", .lease = std::nullopt}};
+  Submit(keeps, 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  const absl::StatusOr<CheckReport> report = engine_->Check(kAlice, Request("copy", std::vector<float>(4 << 18)));
+  ASSERT_TRUE(report.ok()) << report.status();
+  const CheckReport::Fit& fit = report->devices.at(0);
+  EXPECT_EQ(fit.when, CheckReport::Fit::When::kLater);
+  EXPECT_FALSE(fit.after) << "the running job's output stays";
+  EXPECT_EQ(fit.bytes_of_arrays, 5 * kOne);
+  EXPECT_GE(fit.bytes_held, 5 * kOne);
+  EXPECT_EQ(report->array_bytes_needed, 4 * kOne) << "y; x comes with the job";
+  EXPECT_EQ(report->array_bytes_free, 3 * kOne);
+  EXPECT_EQ(report->array_bytes_limit, 10 * kOne);
+  gate_.Open();
+  ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
+}
+
 // As many as the first element says.
 Report CopySome(const Task& task, TaskControl& control) {
   *task.call.outputs[0].actual_size = static_cast<std::int64_t>(*static_cast<const float*>(task.call.inputs[0].data));

@@ -93,6 +93,9 @@ TEST_F(JobsTest, CheckRunsNothing) {
   EXPECT_EQ(response.outputs(0).signature().shape_size(), 2);
   ASSERT_EQ(response.devices_size(), 1);
   EXPECT_EQ(response.devices(0).fit(), v1::DeviceFit::NOW);
+  EXPECT_FALSE(response.devices(0).has_after_job());
+  EXPECT_EQ(response.array_memory().bytes_needed(), 3u * 300 * 300 * 4);
+  EXPECT_GE(response.array_memory().bytes_total(), response.array_memory().bytes_free());
   EXPECT_EQ(response.flop(), 2.0 * 300 * 300 * 300);
   request.mutable_job()->mutable_inputs(1)->mutable_signature()->set_shape(0, 299);
   EXPECT_EQ(jobs_->Check(Call(), request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
