@@ -14,7 +14,7 @@ packages=(
   libopenblas-openmp-dev libhwy-dev                                              # matmul and sort on a CPU
   libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
   python3 python3-numpy python3-scipy jq                                         # the independent side of the tests
-  python3-tqdm python3-grpcio python3-protobuf                                   # what the Python package lives beside
+  python3-tqdm python3-grpcio python3-protobuf mypy                              # beside the Python package in its tests
   pybind11-dev python3-dev python3-pytest python3-hypothesis dpkg-dev            # the Python package and its tests
 )
 start_services=yes

@@ -23,8 +23,8 @@ class Aio:
     """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight, none has its own thread.
 
     A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before
-    their call is over. The loop never waits for the daemon: whether it has a kernel that was not used before, the call asks
-    on another thread, so that an unknown name is a KeyError of the await.
+    their call is over. The loop never waits for the daemon: whether it has a kernel that was not used before, the call
+    asks on another thread, so that an unknown name is a KeyError of the await.
 
     Example:
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))

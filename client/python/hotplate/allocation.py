@@ -212,7 +212,7 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
     # So that it can be undone whatever has become of it, and never is anybody else's.
     daemon = name if name is not None else f"py-{os.getpid()}-{secrets.token_hex(3)}"
     folder = "" if directory is None else os.fspath(directory)
-    options = {"server": daemon, "directory": folder, **_known(connect_options)}
+    options: dict[str, Any] = {"server": daemon, "directory": folder, **_known(connect_options)}
     words = ["up", f"--name={daemon}"]
     if local:
         words.append("--local")

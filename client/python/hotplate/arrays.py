@@ -143,7 +143,7 @@ class Array:
         """
         return self._client._core.describe_array(self.id)
 
-    def numpy(self, out: Optional[np.ndarray] = None) -> np.ndarray:
+    def numpy(self, out: Optional[np.ndarray[Any, Any]] = None) -> np.ndarray[Any, Any]:
         """Its elements, as an ndarray of one's own, or in `out`: C-contiguous, of the same shape and dtype.
 
         Raises:
@@ -159,7 +159,7 @@ class Array:
         self._client._core.get_into(self.id, out)
         return out
 
-    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray[Any, Any]:
         if copy is False:
             raise ValueError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
         fetched = self.numpy()
@@ -189,7 +189,7 @@ class Array:
             self._read(begin, steps, result)
         return result if shape else result[()]
 
-    def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray) -> None:
+    def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray[Any, Any]) -> None:
         """Reads the elements from byte `begin` on, so many bytes apart along each axis, into `to`."""
         low, high = _span(begin, steps, to.shape, to.itemsize)
         if steps:

@@ -131,7 +131,7 @@ class Call:
         self.options = options
         # What the inputs were made of: an Array whose last reference went would be freed before its job began.
         self.values = values
-        self.out: Optional[dict[str, np.ndarray]] = None
+        self.out: Optional[dict[str, np.ndarray[Any, Any]]] = None
         self.end_progress: Optional[Callable[[], None]] = None
 
     def run(self) -> Any:
@@ -271,7 +271,7 @@ class Plan:
         """Python's own integers have no width, and numpy.asarray would cut off what is too much for the others' dtype."""
         if type(value) is not int:
             return
-        info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+        info: Any = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
         if not int(info.min) <= value <= int(info.max):
             raise InvalidCall(f"{self.name}: {name} is {value}, which is no {dtype}, the dtype of this call")
 
@@ -301,7 +301,7 @@ class Plan:
                                                                     for name in names):
             # Lists and numbers have no dtype of their own.
             wider = [dtype for dtype in dtypes if np.can_cast(natural, dtype, "safe")]
-            natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize), default=None)
+            natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize)) if wider else None
         if natural in dtypes and all(value.dtype == natural for value in held if isinstance(value, Array)):
             return natural
         told = _words([f"{name} is {plain[name].dtype}{' on the daemon' if isinstance(plain[name], Array) else ''}"
@@ -369,7 +369,7 @@ class Plan:
                 raise InvalidType(f"{self.name} has no output {output!r}{_near(output, self.outputs)}")
         return {output: ("" if name is True else name, duration) for output, name in keep.items()}
 
-    def _destinations(self, call: Call, out: Any) -> dict[str, np.ndarray]:
+    def _destinations(self, call: Call, out: Any) -> dict[str, np.ndarray[Any, Any]]:
         if isinstance(out, Mapping):
             given = dict(out)
         elif isinstance(out, tuple):
@@ -414,7 +414,7 @@ class Plan:
 
     # What came back.
 
-    def value(self, client: Client, result: _core.Result, out: Optional[Mapping[str, np.ndarray]],
+    def value(self, client: Client, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
               keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
         """One output as itself, several as a named tuple."""
         if len(self.outputs) == 1:
@@ -535,14 +535,14 @@ def _plain(name: str, value: Any) -> Any:
     return without_mask(name, value)
 
 
-def without_mask(name: str, value: Any) -> np.ndarray:
+def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
     """What numpy.asarray makes of it. TypeError for a masked array: its mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
     return np.asarray(value)
 
 
-def _output(client: Client, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray]],
+def _output(client: Client, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
             keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
     value = result.take(name)
     if value is None:

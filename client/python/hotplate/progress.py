@@ -100,7 +100,7 @@ class _Line(_Bar):
 
 def _bar(kernel: str) -> Optional[_Bar]:
     try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        from tqdm.auto import tqdm
     except ImportError:
         terminal = sys.stderr is not None and sys.stderr.isatty()
         return _Line(sys.stderr, kernel) if terminal else None
