@@ -15,7 +15,7 @@ from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from kit import correctness, idle, peer, peers, place  # noqa: E402
+from kit import correctness, idle, peer, peers, place, speed  # noqa: E402
 from kit.place import Place  # noqa: E402
 from kit.results import NotRun  # noqa: E402
 from kit.section import Kit  # noqa: E402
@@ -29,6 +29,12 @@ FAKE_KERNELS = ("integrate2d", "mandelbrot", "matmul", "selu", "trig_identity", 
 
 def section(found, name):
     return next(one for one in found["sections"] if one["name"] == name)
+
+
+def bench_rows(device):
+    """The rows of the bench that a device of this kind would have."""
+    program = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "bench_kernels"
+    return json.loads(subprocess.run([str(program), "--device", device, "--list"], capture_output=True, check=True).stdout)
 
 
 class KitTest(unittest.TestCase):
@@ -321,6 +327,36 @@ time.sleep(1000)
         with mock.patch.object(peers.Comparison, "make", lambda one, _: one.row(line)):
             peers.peers(kit)
         self.assertEqual(kit.recorded["svd_f64_4096: best peer's kernel time over ours (p)"], "pass")
+
+    def test_only_what_memory_alone_binds_is_held_to_the_copy_bandwidth(self):
+        """Made-up ceilings and times, by which every row is bound by memory and reaches a tenth of its rate."""
+        class Bench:
+            rows = bench_rows("cuda")
+
+            def ask(self, line):
+                times = {f"{part}_ns": [1e7] * int(line.split()[-1]) for part in ("kernel", "whole", "host_to_device", "device_to_host")}
+                return times | {"flop": 1, "bytes": 1e9, "input_bytes": 1, "output_bytes": 1}
+
+            def close(self):
+                pass
+
+        ceilings = {"device_copy_gb_per_s": 1000, "f32_tflop_per_s": 10, "f64_tflop_per_s": 10, "l2_bytes": 50e6}
+        kit = Kit({"device": "cuda", "quick": False, "python": sys.executable, "work": str(self.folder), "seconds": 9},
+                  {"ceilings": ceilings}, self.folder / "results")
+        with mock.patch.object(speed, "bench", lambda _: Bench()):
+            speed.kernels(kit)
+        found = [json.loads(line).get("check") for line in (self.folder / "results").read_text(encoding="utf-8").splitlines()]
+        found = {one["facts"]["row"]: one for one in found if one and "row" in one["facts"]}
+        self.assertEqual(set(found), {row["name"] for row in Bench.rows})
+        held = {row["kernel"] for row in Bench.rows if found[row["name"]]["facts"]["goal"] is not None}
+        self.assertEqual(held, {"vector_add", "trig_identity", "selu", "power_sum", "norm", "reduce", "arange", "linspace", "full"})
+        self.assertEqual((found["vector_add_f64_1e8"]["facts"]["goal"], found["vector_add_f64_1e8"]["status"]), (0.92, "fail"))
+        for name in ("sort_i64_3e7", "norm_p_f64_3e7", "vector_add_i32_4096"):
+            self.assertEqual((found[name]["facts"]["goal"], found[name]["status"]), (None, "pass"), name)
+        # What the caches hold, and what its arithmetic binds after all.
+        row = next(row for row in Bench.rows if row["name"] == "vector_add_f64_1e8")
+        self.assertIsNone(speed.goal_for(row, "memory", 100e6, ceilings))
+        self.assertIsNone(speed.goal_for(row, "arithmetic", 1e9, ceilings))
 
     def test_idle_time_is_what_is_not_the_devices(self):
         def job(begin, end, **parts):

@@ -1,10 +1,10 @@
 // Times kernels through lanes of a device, as the daemon runs them, on request, so that a script can alternate it with
 // peers (pairs.py):
-//   usage: bench_kernels [--device cpu|cuda] [--long]
-// --long: also the rows that take a processor many seconds.
+//   usage: bench_kernels [--device cpu|cuda] [--long] [--list]
+// --long: also the rows that take a processor many seconds. --list: prints the rows and ends; needs no such device.
 // Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
 // answered by one line, a JSON value; {"error": …} if the row cannot be run here.
-//   list                          the device, and the rows with their parameters
+//   list                          the device, and the rows with their parameters, and whether memory is what binds them
 //   kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own events)
 //   phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
 //   lanes ROW LANES N             N runs on each of LANES lanes at once, and the same work on one lane
@@ -53,6 +53,19 @@ std::string List(const std::vector<std::uint64_t>& numbers) {
 }
 
 std::string Error(const absl::Status& status) { return "{\"error\": " + Quoted(std::string(status.message())) + "}"; }
+
+std::string ListOf(const std::vector<Row>& rows) {
+  std::string text = "[";
+  for (const Row& row : rows) {
+    text += text.size() == 1 ? "" : ", ";
+    text += "{\"name\": " + Quoted(row.name) + ", \"kernel\": " + Quoted(row.kernel) +
+            ", \"bound_by_memory\": " + (row.bound_by_memory ? "true" : "false") + ", \"params\": {";
+    for (const auto& [param, value] : row.params)
+      text += (text.back() == '{' ? "" : ", ") + Quoted(param) + ": " + Quoted(ToString(value));
+    text += "}}";
+  }
+  return text + "]";
+}
 
 // The bare peer for whatever is bound by memory.
 class Triad {
@@ -149,17 +162,8 @@ class Server {
                        ", \"compute_capability\": " + Quoted(info.compute_capability) +
                        ", \"memory_bytes\": " + std::to_string(info.memory_bytes) +
                        ", \"threads\": " + std::to_string(info.threads_per_lane) +
-                       ", \"copy_threads\": " + std::to_string(copy_threads_) + ", \"rows\": [";
-    bool first = true;
-    for (const Row& row : rows_) {
-      text += first ? "" : ", ";
-      first = false;
-      text += "{\"name\": " + Quoted(row.name) + ", \"kernel\": " + Quoted(row.kernel) + ", \"params\": {";
-      for (const auto& [param, value] : row.params)
-        text += (text.back() == '{' ? "" : ", ") + Quoted(param) + ": " + Quoted(ToString(value));
-      text += "}}";
-    }
-    return text + "]}";
+                       ", \"copy_threads\": " + std::to_string(copy_threads_) + ", \"rows\": " + ListOf(rows_);
+    return text + "}";
   }
 
   std::string Timed(int repetitions, bool phases) {
@@ -259,17 +263,23 @@ int Serve(const std::string& backend, bool with_long) {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   std::string device = "cpu";
-  bool with_long = false, understood = true;
+  bool with_long = false, list = false, understood = true;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--long") {
       with_long = true;
+    } else if (words[i] == "--list") {
+      list = true;
     } else if (words[i] == "--device" && i + 1 < words.size() && (words[i + 1] == "cpu" || words[i + 1] == "cuda")) {
       device = words[++i];
     } else {
       understood = false;
     }
   }
+  if (understood && list) {
+    std::cout << hotplate::bench::ListOf(hotplate::bench::RowsFor(device, with_long)) << std::endl;
+    return 0;
+  }
   if (understood) return hotplate::bench::Serve(device, with_long);
-  std::cerr << "usage: bench_kernels [--device cpu|cuda] [--long]\n";
+  std::cerr << "usage: bench_kernels [--device cpu|cuda] [--long] [--list]\n";
   return 2;
 }

@@ -70,6 +70,11 @@ Row Elementwise(const std::string& name, const std::string& kernel, DType dtype,
           .inputs = Random(kernel == "vector_add" ? Signatures{{"a", one}, {"b", one}} : Signatures{{"x", one}})};
 }
 
+Row ByMemory(Row row) {
+  row.bound_by_memory = true;
+  return row;
+}
+
 Row Product(const std::string& name, DType dtype, Shape a, Shape b, int precision = HOTPLATE_PRECISION_DEFAULT) {
   return {.name = name,
           .kernel = "matmul",
@@ -134,23 +139,24 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
   const Signature f32{kFloat32, {many}}, f64{kFloat64, {many}}, i64{kInt64, {many}};
   const Signature square{kFloat64, {n, n}};
   return {
-      Of("arange_f64_" + power, "arange", {{"stop", static_cast<double>(many)}}, {}),
-      Of("linspace_f64_" + power, "linspace", {{"stop", 1.0}, {"num", many}}, {}),
-      Of("full_f32_" + power, "full", {{"n", many}, {"value", 1.5}, {"dtype", Text("float32")}}, {}),
+      ByMemory(Of("arange_f64_" + power, "arange", {{"stop", static_cast<double>(many)}}, {})),
+      ByMemory(Of("linspace_f64_" + power, "linspace", {{"stop", 1.0}, {"num", many}}, {})),
+      ByMemory(Of("full_f32_" + power, "full", {{"n", many}, {"value", 1.5}, {"dtype", Text("float32")}}, {})),
       Of("random_uniform_f32_" + power, "random", {{"n", many}, {"dtype", Text("float32")}}, {}),
       Of("random_normal_f64_" + power, "random", {{"n", many}, {"distribution", Text("normal")}}, {}),
       Of("random_integers_i64_" + power, "random",
          {{"n", many}, {"distribution", Text("integers")}, {"high", std::int64_t{1000}}}, {}),
       Of("histogram_f64_" + power, "histogram", {{"bins", std::int64_t{100}}}, {{"x", f64}}),
-      Of("reduce_sum_f32_" + power, "reduce", {}, {{"x", f32}}),
-      Of("reduce_std_f64_" + power, "reduce", {{"operation", Text("std")}}, {{"x", f64}}),
-      Of("reduce_argmax_f32_" + power, "reduce", {{"operation", Text("argmax")}}, {{"x", f32}}),
-      Of("reduce_sum_short_rows_f64_" + power, "reduce", {{"axis", Text("1")}}, {{"x", {kFloat64, {many / 10, 10}}}}),
-      Of("reduce_mean_columns_f64_" + power, "reduce", {{"operation", Text("mean")}, {"axis", Text("0")}},
-         {{"x", {kFloat64, {many / 1000, 1000}}}}),
-      Of("norm_2_f64_" + power, "norm", {}, {{"x", f64}}),
+      ByMemory(Of("reduce_sum_f32_" + power, "reduce", {}, {{"x", f32}})),
+      ByMemory(Of("reduce_std_f64_" + power, "reduce", {{"operation", Text("std")}}, {{"x", f64}})),
+      ByMemory(Of("reduce_argmax_f32_" + power, "reduce", {{"operation", Text("argmax")}}, {{"x", f32}})),
+      ByMemory(Of("reduce_sum_short_rows_f64_" + power, "reduce", {{"axis", Text("1")}},
+                  {{"x", {kFloat64, {many / 10, 10}}}})),
+      ByMemory(Of("reduce_mean_columns_f64_" + power, "reduce", {{"operation", Text("mean")}, {"axis", Text("0")}},
+                  {{"x", {kFloat64, {many / 1000, 1000}}}})),
+      ByMemory(Of("norm_2_f64_" + power, "norm", {}, {{"x", f64}})),
       Of("norm_p_f64_" + power, "norm", {{"ord", Text("p")}}, {{"x", f64}}),
-      Of("power_sum_f32_" + power, "power_sum", {}, {{"x", f32}}),
+      ByMemory(Of("power_sum_f32_" + power, "power_sum", {}, {{"x", f32}})),
       Of("sort_f32_" + power, "sort", {}, {{"x", f32}}),
       Of("sort_i64_" + power, "sort", {}, {{"x", i64}}),
       Of("sort_by_key_f32_i64_" + power, "sort_by_key", {}, {{"keys", f32}, {"values", i64}}),
@@ -178,7 +184,7 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
 std::vector<Row> LongRows() {
   using enum DType;
   return {
-      Elementwise("vector_add_f32_1e8", "vector_add", kFloat32, 100 * kMillion),
+      ByMemory(Elementwise("vector_add_f32_1e8", "vector_add", kFloat32, 100 * kMillion)),
       Integral("integrate2d_102400_naive", 102'400, "naive"),
       Integral("integrate2d_102400_shared", 102'400, "shared"),
       Integral("integrate2d_102400_fast", 102'400, "fast"),
@@ -188,14 +194,15 @@ std::vector<Row> LongRows() {
   };
 }
 
+// Two cores are kept busy by sines and exponentials: trig_identity and selu are bound by arithmetic here.
 std::vector<Row> CpuRows() {
   using enum DType;
   return {
       Elementwise("vector_add_f32_4", "vector_add", kFloat32, 4),
       Elementwise("vector_add_i32_4096", "vector_add", kInt32, 4096),
-      Elementwise("vector_add_f32_1e6", "vector_add", kFloat32, kMillion),
-      Elementwise("vector_add_f32_5e7", "vector_add", kFloat32, 50 * kMillion),
-      Elementwise("vector_add_f64_2e7", "vector_add", kFloat64, 20 * kMillion),
+      ByMemory(Elementwise("vector_add_f32_1e6", "vector_add", kFloat32, kMillion)),
+      ByMemory(Elementwise("vector_add_f32_5e7", "vector_add", kFloat32, 50 * kMillion)),
+      ByMemory(Elementwise("vector_add_f64_2e7", "vector_add", kFloat64, 20 * kMillion)),
       Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion),
       Elementwise("trig_identity_i64_1e7", "trig_identity", kInt64, 10 * kMillion),
       Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion),
@@ -212,7 +219,8 @@ std::vector<Row> CpuRows() {
       OwnTranspose("matmul_f32_3000_own_transpose", 3000),
       Product("matmul_f32_4000_by_vector", kFloat32, {4000, 4000}, {4000, 1}),
       Product("matmul_f32_1000_of_32", kFloat32, {1000, 32, 32}, {1000, 32, 32}),
-      Of("vector_add_f32_4000x1_and_2500", "vector_add", {}, {{"a", {kFloat32, {4000, 1}}}, {"b", {kFloat32, {2500}}}}),
+      ByMemory(Of("vector_add_f32_4000x1_and_2500", "vector_add", {},
+                  {{"a", {kFloat32, {4000, 1}}}, {"b", {kFloat32, {2500}}}})),
   };
 }
 
@@ -223,14 +231,14 @@ std::vector<Row> CudaRows() {
   return {
       Elementwise("vector_add_f32_4", "vector_add", kFloat32, 4),
       Elementwise("vector_add_i32_4096", "vector_add", kInt32, 4096),
-      Elementwise("vector_add_f32_3e7", "vector_add", kFloat32, 30 * kMillion),
-      Elementwise("vector_add_f64_1e8", "vector_add", kFloat64, 100 * kMillion),
-      Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion),
-      Elementwise("trig_identity_f32_3e7", "trig_identity", kFloat32, 30 * kMillion),
-      Elementwise("trig_identity_f32_1e8", "trig_identity", kFloat32, 100 * kMillion),
-      Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion),
-      Elementwise("selu_f32_3e7", "selu", kFloat32, 30 * kMillion),
-      Elementwise("selu_f32_1e8", "selu", kFloat32, 100 * kMillion),
+      ByMemory(Elementwise("vector_add_f32_3e7", "vector_add", kFloat32, 30 * kMillion)),
+      ByMemory(Elementwise("vector_add_f64_1e8", "vector_add", kFloat64, 100 * kMillion)),
+      ByMemory(Elementwise("trig_identity_f32_1e7", "trig_identity", kFloat32, 10 * kMillion)),
+      ByMemory(Elementwise("trig_identity_f32_3e7", "trig_identity", kFloat32, 30 * kMillion)),
+      ByMemory(Elementwise("trig_identity_f32_1e8", "trig_identity", kFloat32, 100 * kMillion)),
+      ByMemory(Elementwise("selu_f32_1e6", "selu", kFloat32, kMillion)),
+      ByMemory(Elementwise("selu_f32_3e7", "selu", kFloat32, 30 * kMillion)),
+      ByMemory(Elementwise("selu_f32_1e8", "selu", kFloat32, 100 * kMillion)),
       Fractal("mandelbrot_2000", 2000, 200),
       Fractal("mandelbrot_4000", 4000, 1000),
       Product("matmul_f64_1000", kFloat64, {1000, 1000}, {1000, 1000}),

@@ -19,6 +19,9 @@ struct Row {
   std::function<std::map<std::string, conformance::TestArray>()> inputs;
   // Inputs that are one and the same array: the second name shares the first one's memory.
   std::map<std::string, std::string> same_as = {};
+  // On this back-end its arithmetic hides behind the bytes of its cost model, which it moves in order: it may be held
+  // to the rate at which memory is copied. Not what gathers, goes over its data in passes, or computes for long.
+  bool bound_by_memory = false;
 };
 
 // For "cpu" or "cuda": a GPU's rows are larger, since what fits its caches says nothing of its memory, and always have
