@@ -296,21 +296,34 @@ time.sleep(1000)
         self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p", 0.97)}))
         self.assertEqual(kit.recorded, {"selu: p": "pass"})
 
-    def test_each_kernel_has_a_peer_but_what_only_measures_the_machine(self):
-        rows = subprocess.run([str(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "bench_kernels"), "--device", "cpu"], input="list\n",
-                              capture_output=True, text=True, check=True).stdout
-        rows = json.loads(rows.splitlines()[0])["rows"]
-        rows.append({"kernel": "integrate2d", "name": "integrate2d_102400_fast"})  # the GPU's own
+    def peer_names(self, rows):
+        """{(row, library): names of the peer's versions of it}, without the libraries, which making one needs."""
         libraries = [object.__new__(one) for one in (peer.Cupy, peer.Torch, peer.Jax, peer.Numba)]
-        for one in libraries:  # without the libraries themselves, which making one needs
-            one.cp = one.torch = one.jax = one.cuda = one.device = one.selu = one.trig = mock.MagicMock()
-        found = {row["kernel"]: set() for row in rows}
+        for one in libraries:
+            for name in ("cp", "torch", "jax", "cuda", "device", "selu", "trig", "integrate", "integrate_naive"):
+                setattr(one, name, getattr(one, name, mock.MagicMock()))
         with mock.patch.object(peer, "numpy", mock.MagicMock()):
-            for row in rows:
-                found[row["kernel"]] |= {type(one).__name__ for one in libraries if list(one.versions(row))}
+            return {(row["name"], type(one).__name__): [name for name, _ in one.versions(row)] for row in rows for one in libraries}
+
+    def test_each_kernel_has_a_peer_but_what_only_measures_the_machine(self):
+        rows = bench_rows("cuda")
+        versions = self.peer_names(rows)
+        found = {row["kernel"]: set() for row in rows}
+        for row in rows:
+            found[row["kernel"]] |= {library for (name, library), names in versions.items() if name == row["name"] and names}
         self.assertEqual({kernel for kernel, names in found.items() if not names}, {"transfer_probe"})
         for kernel in ("fft", "kmeans", "spmv", "pagerank", "groupby_sum", "sort_by_key", "random"):
             self.assertLessEqual({"Cupy", "Torch"}, found[kernel], kernel)
+        for variant in ("naive", "shared", "fast"):  # each beside both of the course's own
+            self.assertEqual(versions[f"integrate2d_102400_{variant}", "Numba"],
+                             ["numba: shared memory, 16 threads", "numba: naive"])
+
+    def test_what_the_courses_goals_are_of_is_there(self):
+        """A row or a version of a peer by another name would be without its goal, and nobody would know."""
+        versions = self.peer_names(bench_rows("cuda"))
+        for row, name in peers.COURSE_GOALS:
+            library = next(one for one in peers.LIBRARIES if name.startswith(one)).capitalize()
+            self.assertIn(name, versions.get((row, library), []))
 
     def test_conformance_has_the_bad_data_too(self):
         """The filter by which a kernel's tests are chosen finds those of its bad data: no other has them on a GPU."""
