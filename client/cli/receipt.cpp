@@ -28,8 +28,6 @@ std::string KernelNote(const v1::Receipt& receipt, v1::JobState state) {
                                  : 1;
     if (receipt.has_flop_per_second() && intensity >= 0.2) notes.push_back(FlopRate(receipt.flop_per_second()));
     if (receipt.has_bytes_per_second() && intensity <= 50) notes.push_back(ByteRate(receipt.bytes_per_second()));
-    if (receipt.has_share_of_peak())
-      notes.push_back(Percent(receipt.share_of_peak()) + " of this device's measured peak");
   }
   if (receipt.cold()) notes.push_back("cold");
   return Join(notes, " · ");

@@ -40,6 +40,10 @@ TEST(WireStatusTest, SaysWhenToRetryOnlyWhereThatHelps) {
   ASSERT_EQ(full.details_size(), 1);
   ASSERT_TRUE(full.details(0).UnpackTo(&retry));
   EXPECT_GT(retry.retry_delay().seconds(), 0);
+  const absl::Status no_memory = Refused(absl::StatusCode::kResourceExhausted, {{"memory", "0 bytes are free"}});
+  EXPECT_TRUE(RetrySeconds(no_memory).has_value());
+  EXPECT_EQ(DetailsOf(ToGrpc(no_memory)).details_size(), 2);
+  EXPECT_EQ(RetrySeconds(Refused(absl::StatusCode::kResourceExhausted, {{"device", "it fits none"}})), std::nullopt);
   EXPECT_EQ(DetailsOf(ToGrpc(absl::NotFoundError("no job 7"))).details_size(), 0);
 }
 
@@ -128,7 +132,6 @@ TEST(WireResultTest, EndWithOutputsAndReceipt) {
   // What was not measured is absent.
   EXPECT_FALSE(receipt.has_host_to_device_ns());
   EXPECT_FALSE(receipt.has_energy_joules());
-  EXPECT_FALSE(receipt.has_share_of_peak());
 }
 
 TEST(WireResultTest, HowTheDeviceWasGoesOver) {
