@@ -61,24 +61,31 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
                       std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation) {
   // Whatever is captured below ends before the Impl does.
   Impl& impl = *impl_;
-  const auto either =
-      cancellation ? std::make_shared<EitherStop>(impl.closing.get_token(), Impl::TokenOf(cancellation)) : nullptr;
-  auto run = std::make_shared<JobRun>(*impl.connection, kernel, std::move(inputs), std::move(options),
-                                      either ? either->token() : impl.closing.get_token());
-  const auto ended = [&impl, run, either, done = std::move(done)](absl::StatusOr<EndedJob> end) {
-    if (!run->has_uploads() && !HasArrays(end)) return done(run->Complete(std::move(end)));
-    impl.workers.Add([run, either, done, end = std::move(end)] { done(run->Complete(end)); });
+  struct Flight {
+    std::optional<EitherStop> either;
+    std::optional<JobRun> run;
+    std::function<void(absl::StatusOr<JobResult>)> done;
   };
-  const auto start = [&impl, run, either, ended](absl::StatusOr<v1::JobSpec> spec) {
+  const auto flight = std::make_shared<Flight>();
+  if (cancellation) flight->either.emplace(impl.closing.get_token(), Impl::TokenOf(cancellation));
+  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options),
+                      flight->either ? flight->either->token() : impl.closing.get_token());
+  flight->done = std::move(done);
+  const auto ended = [&impl, flight](absl::StatusOr<EndedJob> end) {
+    JobRun& run = *flight->run;
+    if (!run.has_uploads() && !HasArrays(end)) return flight->done(run.Complete(std::move(end)));
+    impl.workers.Add([flight, end = std::move(end)] { flight->done(flight->run->Complete(end)); });
+  };
+  const auto start = [&impl, flight, ended](absl::StatusOr<v1::JobSpec> spec) {
     if (!spec.ok()) return ended(spec.status());
     // A client that is closed ends what is on its stream in any case.
-    const std::stop_token stop = either ? either->token() : std::stop_token();
-    impl.stream().Start(*std::move(spec), run->options().on_update, run->deadline(), stop, ended);
+    const std::stop_token stop = flight->either ? flight->either->token() : std::stop_token();
+    impl.stream().Start(*std::move(spec), flight->run->options().on_update, flight->run->deadline(), stop, ended);
   };
-  if (!run->has_uploads()) {
-    if (absl::StatusOr<v1::JobSpec> spec = run->Prepare(); spec.ok()) return start(std::move(spec));
+  if (!flight->run->has_uploads()) {
+    if (absl::StatusOr<v1::JobSpec> spec = flight->run->Prepare(); spec.ok()) return start(std::move(spec));
   }
-  impl.workers.Add([run, start] { start(run->Prepare()); });
+  impl.workers.Add([flight, start] { start(flight->run->Prepare()); });
 }
 
 std::future<absl::StatusOr<JobResult>> Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,

@@ -30,7 +30,8 @@ struct RunStream::Pending {
   std::string job_id;
   std::uint64_t last_sequence = 0;
   Deadline deadline;
-  std::deque<v1::JobUpdate> mailbox;
+  // Of few: most jobs have nothing to say before their end.
+  std::vector<v1::JobUpdate> mailbox;
   std::optional<absl::StatusOr<EndedJob>> result;
   // Where its owner waits; of Run only.
   std::condition_variable owner;
@@ -115,7 +116,7 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
     lock.lock();
     while (true) {
       if (!job->mailbox.empty()) {
-        const std::deque<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
+        const std::vector<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
         if (!on_update) continue;
         PassOn();
         lock.unlock();
@@ -394,7 +395,7 @@ void RunStream::Deliver(Pending& job, v1::JobUpdate&& update) {
   backoff_.Reset();
   if (update.has_progress() && !job.mailbox.empty() && job.mailbox.back().has_progress()) job.mailbox.pop_back();
   job.mailbox.push_back(std::move(update));
-  if (job.mailbox.size() > kMaxMailbox) job.mailbox.pop_front();
+  if (job.mailbox.size() > kMaxMailbox) job.mailbox.erase(job.mailbox.begin());
   Tell(job);
 }
 
@@ -502,7 +503,7 @@ void RunStream::RunBackground() {
 
 void RunStream::DeliverInBackground(Lock& lock, const PendingJob& job) {
   job->in_to_tell = false;
-  const std::deque<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
+  const std::vector<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
   std::optional<absl::StatusOr<EndedJob>> result = std::exchange(job->result, std::nullopt);
   if (result) --started_;
   // Callbacks may take their time and may use the client: others poll meanwhile.

@@ -270,6 +270,27 @@ def test_an_executor_shuts_down(gpu):
     executor.shutdown()
 
 
+def test_an_executor_is_not_shut_down_in_a_callback(gpu):
+    executor = hotplate.Executor(gpu)
+    first, other = (executor.submit("integrate2d", **LONG) for _ in range(2))
+    told = concurrent.futures.Future()
+
+    def shut_down(_):
+        try:
+            with pytest.raises(RuntimeError, match="would be for ever"):
+                executor.shutdown()
+            other.cancel()
+            executor.shutdown()  # nothing is left to wait for
+            told.set_result(True)
+        except BaseException as error:
+            told.set_exception(error)
+
+    first.add_done_callback(shut_down)
+    wait_until(first.running, "the first call ran")
+    gpu.cancel(first.job_id)
+    assert told.result(PATIENCE)
+
+
 def test_shutdown_can_cancel_what_does_not_run(gpu):
     executor = hotplate.Executor(gpu, max_in_flight=1)
     first = executor.submit("integrate2d", **LONG)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from .aio import Aio
 
 
+# Of .futures, imported when it is first used: concurrent.futures takes a while, and an import statement in each call
+# would be a tenth of what Python does for it.
+_submit: Optional[Callable[..., Future[Any]]] = None
+
+
 def connect(server: str = "", *, endpoint: str = "", directory: str = "", session: str = "", contact: bool = True,
             deadline: float = 30.0, connect_timeout: float = 5.0, retries: int = 3, reconnect: float = 120.0,
             on_connection: Optional[Callable[[Optional[Exception]], None]] = None) -> Client:
@@ -115,8 +120,8 @@ class Client:
             kernel: a name, or a method of this client (gpu.matmul).
 
         Returns:
-            A concurrent.futures.Future of what `run` would return; cancel() reaches the job. What the call raises is its
-            exception.
+            A concurrent.futures.Future of what `run` would return; cancel() reaches the job. What the call raises is
+            its exception. In a callback of one nothing may wait for another: see hotplate.futures.CallFuture.
 
         Raises:
             TypeError: `kernel` is something else, as a Python function: nothing runs Python on the daemon.
@@ -125,9 +130,12 @@ class Client:
         Example:
             >>> futures = [gpu.submit(gpu.matmul, a, b) for b in many]
         """
-        from .futures import submit
+        global _submit
+        if _submit is None:
+            from .futures import submit
 
-        return submit(self, kernel, inputs, keywords)
+            _submit = submit
+        return _submit(self, kernel, inputs, keywords)
 
     @property
     def aio(self) -> Aio:

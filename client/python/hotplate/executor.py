@@ -18,7 +18,8 @@ class Executor(concurrent.futures.Executor):
     """A concurrent.futures.Executor on a daemon: `submit`, `map` and `shutdown` as in the standard library.
 
     Instead of a function it takes a kernel (gpu.matmul), a kernel's name, or a functools.partial of one. No threads are
-    started: calls wait on the daemon, at most `max_in_flight` of them, the others here.
+    started: calls wait on the daemon, at most `max_in_flight` of them, the others here. In a callback of one future
+    nothing may wait for another: see hotplate.futures.CallFuture.
 
     Args:
         client: whose daemon is used; None: connects as hotplate.connect() does.
@@ -90,6 +91,9 @@ class Executor(concurrent.futures.Executor):
             wait: return when all calls have ended.
             cancel_futures: cancel those that do not run yet, here or in the daemon's queue.
 
+        Raises:
+            RuntimeError: calls have not ended, and never would while this waits, in a callback of one.
+
         Example:
             >>> executor.shutdown(cancel_futures=True)   # a `with` block waits by itself
         """
@@ -101,6 +105,8 @@ class Executor(concurrent.futures.Executor):
                 if not future.running():
                     future.cancel()
         if wait:
+            if not all(future.done() for future in open_futures):
+                self._client._core.check_may_wait()
             concurrent.futures.wait(open_futures)
 
     def _start_more(self) -> None:

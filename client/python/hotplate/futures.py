@@ -28,6 +28,11 @@ class CallFuture(Future):  # type: ignore[type-arg]
     `receipt`: the Receipt, once it has ended well; `gpu.last_receipt` has it after `result()` too.
     `job_id`: the job's id, once the daemon has told it.
 
+    One thread tells of the ends of all calls, and runs what was given to `add_done_callback`: to wait there for a call
+    that has not ended would be for ever. `result`, `exception` and `Executor.shutdown` raise RuntimeError instead. What
+    waits by itself, the standard library's `wait` and `as_completed`, cannot know, and hangs: give it, in a callback,
+    futures that are done.
+
     Example:
         >>> future = gpu.submit(gpu.svd, a)
         >>> future.result(timeout=60).s
@@ -42,7 +47,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
     _counted = False
 
     def __init__(self, client: Client) -> None:
-        super().__init__()
+        Future.__init__(self)
         self._client = client
 
     @property
@@ -106,13 +111,20 @@ class CallFuture(Future):  # type: ignore[type-arg]
             concurrent.futures.CancelledError: `cancel` was called.
             RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
                 the thread that tells of all ends runs, and in a process that was forked from the client's.
+            KeyboardInterrupt: Ctrl-C while it waited; the call was cancelled. concurrent.futures.wait and as_completed
+                know of no cancel: interrupted in these, calls go on until their futures' `cancel` or the program's end.
             Exception: what the call would raise.
 
         Example:
             >>> c = future.result(timeout=60)
         """
-        self._check_may_wait(timeout)
-        value = super().result(timeout)
+        if self._came is None:
+            self._check_may_wait(timeout)
+        try:
+            value = Future.result(self, timeout)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
         if self._came is not None:
             self._client._core.remember(self._came)
         return value
@@ -121,13 +133,19 @@ class CallFuture(Future):  # type: ignore[type-arg]
         """What the call raised, or None; waits for its end as `result` does.
 
         Raises:
-            concurrent.futures.TimeoutError, concurrent.futures.CancelledError, RuntimeError: as `result`.
+            concurrent.futures.TimeoutError, concurrent.futures.CancelledError, RuntimeError, KeyboardInterrupt: as
+                `result`.
 
         Example:
             >>> failed = [future for future in futures if future.exception() is not None]
         """
-        self._check_may_wait(timeout)
-        return super().exception(timeout)
+        if self._came is None:
+            self._check_may_wait(timeout)
+        try:
+            return Future.exception(self, timeout)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
 
     def _check_may_wait(self, timeout: Optional[float]) -> None:
         if (timeout is None or timeout > 0) and not self.done():
@@ -152,7 +170,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         # By another thread, in between.
         if self._came is not None:
             self._flight = None
-        elif self.cancelled():
+        elif self._cancel_told:
             flight.cancel()
 
     def _landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException]) -> None:

@@ -1,5 +1,6 @@
 #include "client/python/src/async_call.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,10 +13,12 @@ namespace hotplate::python {
 namespace py = pybind11;
 
 AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object& done, std::string output)
-    : cancellation_(cancellation),
-      callbacks_(std::make_shared<Callbacks>(cancellation)),
-      done_(done),
-      output_(std::move(output)) {}
+    : cancellation_(cancellation), done_(done), output_(std::move(output)) {}
+
+const std::shared_ptr<Callbacks>& AsyncCall::callbacks() {
+  if (!callbacks_) callbacks_ = std::make_shared<Callbacks>(cancellation_);
+  return callbacks_;
+}
 
 void AsyncCall::Note(const v1::JobUpdate& update) {
   const std::scoped_lock lock(mutex_);
@@ -23,32 +26,43 @@ void AsyncCall::Note(const v1::JobUpdate& update) {
   if (update.has_state_change()) running_ = update.state_change().state() == v1::RUNNING;
 }
 
-void AsyncCall::Finish(absl::StatusOr<client::JobResult> result) {
+void AsyncCall::Land(absl::StatusOr<client::JobResult> result) {
   {
     const std::scoped_lock lock(mutex_);
     running_ = false;
     if (result.ok()) job_id_ = result->job_id;
   }
+  if (result.ok()) {
+    end_ = std::make_shared<client::JobResult>(*std::move(result));
+  } else {
+    end_ = result.status();
+  }
+}
+
+void AsyncCall::Finish() {
   held_.Release();
   const py::object done = std::exchange(done_, py::object());
+  const absl::StatusOr<std::shared_ptr<client::JobResult>> end = std::move(end_);
   try {
-    if (callbacks_->raised() || !result.ok()) {
-      const py::object error = callbacks_->raised() ? callbacks_->Exception() : ToException(result.status());
-      output_.empty() ? done(py::none(), error) : done(py::none(), py::none(), error);
-      return;
-    }
-    auto came = std::make_unique<Result>(*std::move(result));
-    if (output_.empty()) {
-      done(std::move(came), py::none());
+    py::object output = py::none(), came = py::none(), error = py::none();
+    if (callbacks_ && callbacks_->raised()) {
+      error = callbacks_->Exception();
+    } else if (!end.ok()) {
+      error = ToException(end.status());
     } else {
-      py::object output, error = py::none();
+      auto result = std::make_unique<Result>(*end);
       try {
-        output = came->Take(output_);
+        if (!output_.empty()) output = result->Take(output_);
+        came = py::cast(std::move(result));
       } catch (const py::builtin_exception& what) {
         error = py::reinterpret_borrow<py::object>(PyExc_TypeError)(what.what());
       }
-      error.is_none() ? done(output, std::move(came), error) : done(py::none(), py::none(), error);
     }
+    PyObject* const arguments[] = {output.ptr(), came.ptr(), error.ptr()};
+    const std::size_t left_out = output_.empty() ? 1 : 0;
+    const auto nothing = py::reinterpret_steal<py::object>(
+        PyObject_Vectorcall(done.ptr(), arguments + left_out, std::size(arguments) - left_out, nullptr));
+    if (!nothing) throw py::error_already_set();
   } catch (py::error_already_set& error) {
     // Nobody is there to be told.
     error.discard_as_unraisable("the end of a call of hotplate");

@@ -1,7 +1,7 @@
 // _core.InFlight: one call that nobody waits for yet.
 //
 // 1. PyClient::RunAsync makes one, holds the inputs' buffers in it, and gives it to the library and to Python.
-// 2. The library's thread notes what the daemon tells of the job, and gives its end to the client's Deliveries.
+// 2. The library's thread notes what the daemon tells of the job, and hands it to the client's Deliveries at its end.
 // 3. Their thread lets go of the buffers and calls `done`, with the GIL. Until then it is one of the client's Flights,
 //    which are cancelled when the client is closed.
 #pragma once
@@ -30,13 +30,15 @@ class AsyncCall {
 
   HeldBuffers& held() { return held_; }
   const client::Cancellation& cancellation() const { return cancellation_; }
-  const std::shared_ptr<Callbacks>& callbacks() const { return callbacks_; }
+  // Made when they are asked for: most calls have none.
+  const std::shared_ptr<Callbacks>& callbacks();
 
   // Without the GIL, on the library's thread.
   void Note(const v1::JobUpdate& update);
-  // With the GIL, once: calls done([output or None,] Result or None, exception or None). After it nothing of Python's
-  // is left here.
-  void Finish(absl::StatusOr<client::JobResult> result);
+  void Land(absl::StatusOr<client::JobResult> result);
+  // With the GIL, once, after Land: calls done([output or None,] Result or None, exception or None). After it nothing
+  // of Python's is left here.
+  void Finish();
 
   // For Python.
   void Cancel();
@@ -49,6 +51,8 @@ class AsyncCall {
   std::shared_ptr<Callbacks> callbacks_;
   pybind11::object done_;
   const std::string output_;
+  // From Land to Finish.
+  absl::StatusOr<std::shared_ptr<client::JobResult>> end_;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.

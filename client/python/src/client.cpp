@@ -37,6 +37,23 @@ auto Cancellable(const client::Cancellation& cancellation, const Callbacks* call
   return result;
 }
 
+// What a call needs while Python waits for it. Made and destroyed with the GIL.
+struct Waiting {
+  Waiting(const PyClient& self, const client::Cancellation* cancellation)
+      : client(self.Get()), stop(OrNew(cancellation)), callbacks(std::make_shared<Callbacks>(stop)) {}
+
+  // Cancellable, of call(client, stop).
+  template <typename Call>
+  auto For(const Call& call) const {
+    return Cancellable(stop, callbacks.get(), [&] { return call(*client, &stop); });
+  }
+
+  const std::shared_ptr<client::Client> client;
+  const client::Cancellation stop;
+  const std::shared_ptr<Callbacks> callbacks;
+  HeldBuffers held;
+};
+
 // One that is over soon in any case.
 template <typename Call>
 auto Released(const Call& call) {
@@ -82,7 +99,10 @@ PyClient::PyClient(client::Client client)
               }),
       releaser_(std::make_unique<Releaser>(*client_)),
       flights_(std::make_shared<Flights>()),
-      deliveries_(std::make_shared<Deliveries>()) {}
+      deliveries_(std::make_shared<Deliveries>([flights = flights_](AsyncCall& call) {
+        call.Finish();
+        flights->Remove(&call);
+      })) {}
 
 PyClient::~PyClient() {
   if (!UsedBeforeFork()) {
@@ -134,13 +154,11 @@ void PyClient::Close() {
 
 std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict& inputs, const Options& options,
                                       const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  HeldBuffers held;
-  const auto callbacks = std::make_shared<Callbacks>(stop);
-  const auto converted = held.Inputs(inputs);
-  const client::JobOptions job = ToJobOptions(options, held, callbacks);
-  return Remembered(Cancellable(stop, callbacks.get(), [&] { return client->Run(kernel, converted, job, &stop); }));
+  Waiting waiting(*this, cancellation);
+  const auto converted = waiting.held.Inputs(inputs);
+  const client::JobOptions job = ToJobOptions(options, waiting.held, waiting.callbacks);
+  return Remembered(
+      waiting.For([&](auto& client, const auto* stop) { return client.Run(kernel, converted, job, stop); }));
 }
 
 py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
@@ -179,11 +197,9 @@ void PyClient::Launch(const std::string& kernel, std::map<std::string, client::I
     call->Note(update);
     if (on_update) on_update(update);
   };
-  const auto ended = [call, deliveries = deliveries_, flights = flights_](absl::StatusOr<client::JobResult> result) {
-    deliveries->Add([call, flights, result = std::move(result)]() mutable {
-      call->Finish(std::move(result));
-      flights->Remove(call.get());
-    });
+  const auto ended = [call, deliveries = deliveries_](absl::StatusOr<client::JobResult> result) {
+    call->Land(std::move(result));
+    deliveries->Add(call);
   };
   flights_->Add(call);
   // Nobody waits for the GIL under a lock of the library's, so that it may be kept. To let go of it for a small call
@@ -196,13 +212,11 @@ void PyClient::Launch(const std::string& kernel, std::map<std::string, client::I
 
 std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, const Options& options,
                              const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  HeldBuffers held;
-  const auto callbacks = std::make_shared<Callbacks>(stop);
-  const auto converted = held.Inputs(inputs);
-  const client::JobOptions job = ToJobOptions(options, held, callbacks);
-  return OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Submit(kernel, converted, job, &stop); }));
+  Waiting waiting(*this, cancellation);
+  const auto converted = waiting.held.Inputs(inputs);
+  const client::JobOptions job = ToJobOptions(options, waiting.held, waiting.callbacks);
+  return OrRaise(
+      waiting.For([&](auto& client, const auto* stop) { return client.Submit(kernel, converted, job, stop); }));
 }
 
 py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, const Options& options) const {
@@ -215,76 +229,61 @@ py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, cons
 
 py::dict PyClient::Put(const py::object& array, const std::string& name, std::optional<double> lease, bool replace,
                        const py::object& on_upload, const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  HeldBuffers held;
-  const auto callbacks = std::make_shared<Callbacks>(stop);
-  const client::ArrayView view = held.View(array);
+  Waiting waiting(*this, cancellation);
+  const client::ArrayView view = waiting.held.View(array);
   const auto duration = ToDuration(lease);
-  const auto progress = ToProgress(on_upload, callbacks);
-  return ToDict(OrRaise(
-      Cancellable(stop, callbacks.get(), [&] { return client->Put(view, name, duration, replace, progress, &stop); })));
+  const auto progress = ToProgress(on_upload, waiting.callbacks);
+  return ToDict(OrRaise(waiting.For(
+      [&](auto& client, const auto* stop) { return client.Put(view, name, duration, replace, progress, stop); })));
 }
 
 py::object PyClient::GetArray(const std::string& id, const py::object& on_download,
                               const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  const auto callbacks = std::make_shared<Callbacks>(stop);
-  const auto progress = ToProgress(on_download, callbacks);
+  const Waiting waiting(*this, cancellation);
+  const auto progress = ToProgress(on_download, waiting.callbacks);
   const client::OutputArray array =
-      OrRaise(Cancellable(stop, callbacks.get(), [&] { return client->Get(id, progress, &stop); }));
+      OrRaise(waiting.For([&](auto& client, const auto* stop) { return client.Get(id, progress, stop); }));
   return ToNumpy(array.signature, array.buffer);
 }
 
 void PyClient::GetInto(const std::string& id, const py::object& destination, std::optional<std::uint64_t> offset,
                        const py::object& on_download, const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  HeldBuffers held;
-  const auto callbacks = std::make_shared<Callbacks>(stop);
-  const std::span<std::byte> bytes = held.Writable(destination);
-  const auto progress = ToProgress(on_download, callbacks);
-  RaiseUnlessOk(Cancellable(stop, callbacks.get(), [&] {
-    return offset ? client->GetRange(id, *offset, bytes, progress, &stop) : client->GetInto(id, bytes, progress, &stop);
+  Waiting waiting(*this, cancellation);
+  const std::span<std::byte> bytes = waiting.held.Writable(destination);
+  const auto progress = ToProgress(on_download, waiting.callbacks);
+  RaiseUnlessOk(waiting.For([&](auto& client, const auto* stop) {
+    return offset ? client.GetRange(id, *offset, bytes, progress, stop) : client.GetInto(id, bytes, progress, stop);
   }));
 }
 
 std::unique_ptr<Result> PyClient::Wait(const std::string& job_id, const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  return Remembered(Cancellable(stop, nullptr, [&] { return client->Wait(job_id, &stop); }));
+  const Waiting waiting(*this, cancellation);
+  return Remembered(waiting.For([&](auto& client, const auto* stop) { return client.Wait(job_id, stop); }));
 }
 
 std::unique_ptr<Result> PyClient::Fetch(const std::string& job_id, const py::object& on_download,
                                         const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  const auto callbacks = std::make_shared<Callbacks>(stop);
-  const auto progress = ToProgress(on_download, callbacks);
-  return Remembered(Cancellable(stop, callbacks.get(), [&] { return client->Fetch(job_id, progress, &stop); }));
+  const Waiting waiting(*this, cancellation);
+  const auto progress = ToProgress(on_download, waiting.callbacks);
+  return Remembered(waiting.For([&](auto& client, const auto* stop) { return client.Fetch(job_id, progress, stop); }));
 }
 
 py::dict PyClient::Watch(const std::string& job_id, const py::object& on_update,
                          const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
-  Callbacks callbacks(stop);
+  const Waiting waiting(*this, cancellation);
   const auto tell = [&](const v1::JobUpdate& update) {
-    if (!on_update.is_none()) callbacks.Call([&] { on_update(ToDict(update)); });
+    if (!on_update.is_none()) waiting.callbacks->Call([&] { on_update(ToDict(update)); });
   };
-  return ToDict(OrRaise(Cancellable(stop, &callbacks, [&] { return client->Watch(job_id, tell, &stop); })));
+  return ToDict(OrRaise(waiting.For([&](auto& client, const auto* stop) { return client.Watch(job_id, tell, stop); })));
 }
 
 void PyClient::WatchTelemetry(double interval, const py::object& on_sample,
                               const client::Cancellation* cancellation) const {
-  const auto client = Get();
-  const client::Cancellation stop = OrNew(cancellation);
+  const Waiting waiting(*this, cancellation);
   const client::nanoseconds between = *ToDuration(interval);
-  Callbacks callbacks(stop);
   const auto tell = [&](const v1::TelemetrySample& sample) {
     bool more = false;
-    callbacks.Call([&] {
+    waiting.callbacks->Call([&] {
       const int truth = PyObject_IsTrue(on_sample(ToDict(sample)).ptr());
       if (truth < 0) throw py::error_already_set();
       more = truth != 0;
@@ -295,8 +294,9 @@ void PyClient::WatchTelemetry(double interval, const py::object& on_sample,
     std::list<client::Cancellation>& list;
     std::list<client::Cancellation>::iterator at;
     ~Listed() { list.erase(at); }
-  } listed{watches_, watches_.insert(watches_.end(), stop)};
-  RaiseUnlessOk(Cancellable(stop, &callbacks, [&] { return client->WatchTelemetry(between, tell, &stop); }));
+  } listed{watches_, watches_.insert(watches_.end(), waiting.stop)};
+  RaiseUnlessOk(
+      waiting.For([&](auto& client, const auto* stop) { return client.WatchTelemetry(between, tell, stop); }));
 }
 
 namespace {

@@ -14,16 +14,19 @@ namespace hotplate::python {
 namespace py = pybind11;
 
 struct Deliveries::State {
+  explicit State(Tell the_tell) : tell(std::move(the_tell)) {}
+
+  const Tell tell;
   std::mutex mutex;
   // Guarded by mutex.
-  std::vector<std::function<void()>> ended;
+  std::vector<std::shared_ptr<AsyncCall>> ended;
   std::condition_variable wake, told;
   bool telling = false;
   bool closing = false;
   std::thread thread;
 };
 
-Deliveries::Deliveries() : state_(std::make_shared<State>()) {}
+Deliveries::Deliveries(Tell tell) : state_(std::make_shared<State>(std::move(tell))) {}
 
 Deliveries::~Deliveries() {
   const std::scoped_lock lock(state_->mutex);
@@ -32,9 +35,9 @@ Deliveries::~Deliveries() {
   if (state_->thread.joinable()) state_->thread.detach();
 }
 
-void Deliveries::Add(std::function<void()> tell) const {
+void Deliveries::Add(std::shared_ptr<AsyncCall> ended) const {
   const std::scoped_lock lock(state_->mutex);
-  state_->ended.push_back(std::move(tell));
+  state_->ended.push_back(std::move(ended));
   if (state_->ended.size() > 1) return;
   if (state_->thread.joinable()) {
     state_->wake.notify_one();
@@ -45,7 +48,7 @@ void Deliveries::Add(std::function<void()> tell) const {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    Tell(*state);
+    TellAll(*state);
   });
 }
 
@@ -60,8 +63,8 @@ void Deliveries::Flush(std::chrono::milliseconds patience) const {
   state_->told.wait_for(lock, patience, [this] { return state_->ended.empty() && !state_->telling; });
 }
 
-void Deliveries::Tell(State& state) {
-  std::vector<std::function<void()>> ended;
+void Deliveries::TellAll(State& state) {
+  std::vector<std::shared_ptr<AsyncCall>> ended;
   std::unique_lock lock(state.mutex);
   while (true) {
     state.wake.wait(lock, [&state] { return state.closing || !state.ended.empty(); });
@@ -71,9 +74,9 @@ void Deliveries::Tell(State& state) {
     lock.unlock();
     {
       const py::gil_scoped_acquire gil;
-      for (std::function<void()>& tell : ended) {
-        tell();
-        tell = nullptr;
+      for (std::shared_ptr<AsyncCall>& call : ended) {
+        state.tell(*call);
+        call = nullptr;
       }
     }
     ended.clear();

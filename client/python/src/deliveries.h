@@ -10,17 +10,22 @@
 
 namespace hotplate::python {
 
+class AsyncCall;
+
 class Deliveries {
  public:
-  Deliveries();
+  // `tell` is called with the GIL on the thread that tells, where the call goes too, if it is nobody else's. It must
+  // not throw.
+  using Tell = std::function<void(AsyncCall& call)>;
+
+  explicit Deliveries(Tell tell);
   // Does not wait: what was added is told all the same.
   ~Deliveries();
   Deliveries(const Deliveries&) = delete;
   Deliveries& operator=(const Deliveries&) = delete;
 
-  // On any thread, with or without the GIL: `tell` is called, and destroyed, with the GIL on the thread that tells, in
-  // the order of adding. It must not throw.
-  void Add(std::function<void()> tell) const;
+  // On any thread, with or without the GIL: a call that has ended. Told in the order of adding.
+  void Add(std::shared_ptr<AsyncCall> ended) const;
 
   // Whether this is the thread that tells.
   bool IsHere() const;
@@ -31,7 +36,7 @@ class Deliveries {
 
  private:
   struct State;
-  static void Tell(State& state);
+  static void TellAll(State& state);
 
   // The thread's too, which may be the one that ends this.
   const std::shared_ptr<State> state_;
