@@ -128,8 +128,10 @@ if [ ${#plugins[@]} -gt 0 ]; then
 The plug-ins libhotplate_cuda*.so and the programs bench_bare_* contain NVIDIA's CUDA runtime library (cudart, static), which
 the End User License Agreement of the CUDA Toolkit, attachment A, allows to be redistributed with an application:
 https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed, nor needed to open the plug-ins: those that
-kernels call (cuBLASLt, cuFFT, cuSOLVER) come from the site's own CUDA.
+kernels call (cuBLASLt, cuFFT, cuSOLVER) come from the site's own CUDA. Of its headers, CUB is compiled in: cub.txt.
 TEXT
+  install -m 644 deploy/bundle/cub.txt "$doc/licenses/cub.txt"
+  install -m 644 /usr/share/common-licenses/Apache-2.0 "$doc/licenses/Apache-2.0.txt"
 fi
 
 # What this is: the checksums are of the files as packed.

@@ -67,6 +67,15 @@ for plugin in "$tree"/libexec/hotplate/*.so "$tree"/libexec/hotplate/faulting/*.
     exit 1
   fi
 done
+# What is compiled into a plug-in from headers (kernels/sort) asks for its notice in whatever is handed on.
+for plugin in "$tree"/libexec/hotplate/*.so; do
+  grep -qa N3cub "$plugin" || continue
+  for words in cub.txt:'Redistributions in binary form' cub.txt:'Duane Merrill' Apache-2.0.txt:'Apache License'; do
+    grep -q "${words#*:}" "$tree/share/doc/hotplate/licenses/${words%%:*}" && continue
+    echo "bundle_test: $plugin contains CUB, and ${words%%:*} does not say \"${words#*:}\"" >&2
+    exit 1
+  done
+done
 # Nothing may remember where it was built: this folder is not there on another machine.
 if grep -rlF "$PWD/build" "$tree/bin" "$tree/tests" "$tree/share/hotplate" "$tree/MANIFEST.json"; then
   echo "bundle_test: the files above mention the folder they were built in" >&2
