@@ -4,7 +4,7 @@
 #   --save        also keep the JSON in tests/bench/results
 #   --no-kernels  only what concerns the wire and the processes
 # Uses the release build, which must be there (cmake --preset release && cmake --build --preset release). Everything listens
-# on loopback. Takes about four minutes; let nothing else run meanwhile.
+# on loopback. Takes about five minutes; let nothing else run meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

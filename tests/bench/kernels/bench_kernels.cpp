@@ -10,7 +10,7 @@
 //   lanes ROW LANES N             N runs on each of LANES lanes at once, and the same work on one lane
 //   inputs ROW FOLDER             writes the row's inputs as .npy, so that a peer works on the same data
 //   outputs ROW FOLDER            runs it once and writes its outputs
-//   triad N                       CPU: N times of c = a + 3 b over 50 million floats, the bare peer of memory
+//   triad BYTES N                 CPU: N times of c = a + 3 b over floats of BYTES together, the bare peer of memory
 #include <omp.h>
 
 #include <chrono>
@@ -35,6 +35,7 @@ using std::chrono::steady_clock;
 
 constexpr int kExitNoDevice = 3;
 constexpr int kMostLanes = 16;
+constexpr std::uint64_t kMostTriadBytes = std::uint64_t{4} << 30;
 
 // JSON of a text from outside.
 std::string Quoted(std::string_view text) {
@@ -67,28 +68,30 @@ std::string ListOf(const std::vector<Row>& rows) {
   return text + "]";
 }
 
-// The bare peer for whatever is bound by memory.
+// The bare peer for whatever is bound by memory: reads two arrays and writes a third, `bytes` of all three together.
 class Triad {
  public:
-  Triad() {
+  explicit Triad(std::uint64_t bytes) : count_(bytes / (3 * sizeof(float))) {
     for (float*& array : arrays_) {
-      buffers_.push_back(HostBuffer::Allocate(kCount * sizeof(float)));
+      buffers_.push_back(HostBuffer::Allocate(count_ * sizeof(float)));
       array = reinterpret_cast<float*>(buffers_.back()->data());
-      for (std::size_t i = 0; i < kCount; ++i) array[i] = 1;
+      for (std::size_t i = 0; i < count_; ++i) array[i] = 1;
     }
   }
+
+  std::size_t count() const { return count_; }
 
   std::uint64_t Run() {
     const float *a = arrays_[0], *b = arrays_[1];
     float* c = arrays_[2];
     const auto start = steady_clock::now();
 #pragma omp parallel for simd
-    for (std::size_t i = 0; i < kCount; ++i) c[i] = a[i] + 3.0f * b[i];
+    for (std::size_t i = 0; i < count_; ++i) c[i] = a[i] + 3.0f * b[i];
     return static_cast<std::uint64_t>((steady_clock::now() - start).count());
   }
 
  private:
-  static constexpr std::size_t kCount = 50'000'000;
+  const std::size_t count_;
   std::vector<std::shared_ptr<HostBuffer>> buffers_;
   float* arrays_[3];
 };
@@ -106,7 +109,11 @@ class Server {
     std::string verb, name, folder;
     words >> verb;
     if (verb == "list") return Describe();
-    if (verb == "triad") return Triads(Number(words));
+    if (verb == "triad") {
+      std::uint64_t bytes = 0;
+      words >> bytes;
+      return Triads(bytes, Number(words));
+    }
     words >> name;
     const absl::Status made = MakeReady(name);
     if (!made.ok()) return Error(made);
@@ -220,8 +227,15 @@ class Server {
            ", \"together_ns\": " + std::to_string(parallel) + ", \"one_lane_ns\": " + std::to_string(serial) + "}";
   }
 
-  std::string Triads(int repetitions) {
-    if (triad_ == nullptr) triad_ = std::make_unique<Triad>();
+  std::string Triads(std::uint64_t bytes, int repetitions) {
+    if (bytes < 3 * sizeof(float) || bytes > kMostTriadBytes) {
+      return Error(absl::InvalidArgumentError("a triad of 12 to " + std::to_string(kMostTriadBytes) + " bytes, not " +
+                                              std::to_string(bytes)));
+    }
+    if (triad_ == nullptr || triad_->count() != bytes / (3 * sizeof(float))) {
+      triad_ = nullptr;  // one at a time
+      triad_ = std::make_unique<Triad>(bytes);
+    }
     std::vector<std::uint64_t> times;
     for (int i = 0; i < repetitions; ++i) times.push_back(triad_->Run());
     return List(times);

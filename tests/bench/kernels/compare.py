@@ -5,7 +5,8 @@ usage: compare.py BENCH_KERNELS [--rows ROWS.json] [--pairs N] [--only TEXT] [--
 
 A ratio is how many times as fast as the peer we are: above 1 we are faster. It is the median over pairs, each measured
 back to back, first one and then the other side first, and so not the quotient of the two times beside it, which are
-medians too. Both sides' results are compared before they are timed; --check stops there. Takes about two minutes.
+medians too. Both sides' results are compared before they are timed; --check stops there. Rows that are bound by memory are
+measured beside a triad of as many bytes, too. Takes about three minutes.
 """
 
 import argparse
@@ -18,7 +19,9 @@ import tempfile
 import numpy as np
 
 from numpy_peers import differ, peer_of
-from pairs import Kernels, Refused, compare, compared, goal_of, time_of
+from pairs import Kernels, Refused, beside_triad, compare, compared, goal_of, time_of
+
+OF_TRIAD = 0.9  # the goal of what is bound by memory
 
 
 def arrays_of(what, name, kernels, folder):
@@ -80,15 +83,14 @@ def main():
             found = compare(lambda n, name=name: kernels.times(name, n), lambda n, peer=peer: time_of(peer, n),
                             options.pairs, 1)
             rows.append(row(name, *found[:3], "NumPy", goal_of(one), found[3]))
+            if one["bound_by_memory"]:
+                found = beside_triad(kernels, one, options.pairs)
+                rows.append(row(f"{name} / triad", *found[:3], "OpenMP triad", OF_TRIAD, found[3]))
     if wrong:
         print(f"compare.py: not the peer's results, and not timed: {', '.join(wrong)}", file=sys.stderr)
     if options.check:
         kernels.close()
         sys.exit(1 if wrong else 0)
-    # Bound by memory: beside a triad over arrays of the same size.
-    if options.only in "vector_add_f32_5e7":
-        found = compare(lambda n: kernels.times("vector_add_f32_5e7", n), lambda n: kernels.ask(f"triad {n}"), options.pairs)
-        rows.append(row("vector_add_f32_5e7 / triad", *found[:3], "OpenMP triad", 0.9, found[3]))
     tiny = kernels.ask("phases vector_add_f32_4 20000")["whole_ns"]
     kernels.close()
 

@@ -110,3 +110,16 @@ def compare(ours, peers, pairs, seconds=2):
             times.append(statistics.median(side(repetitions)))
         ratios.append(all_peers[-1] / all_ours[-1])
     return statistics.median(all_ours), statistics.median(all_peers), statistics.median(ratios), len(ratios)
+
+
+def beside_triad(kernels, row, pairs):
+    """compare() of a row that is bound by memory and a triad of as many bytes as its cost model counts: caches then help both
+    alike, and the ratio of the times is that of the bytes per second.
+
+    Both are credited with the bytes that they must move, not with what the processor moves for them: a line that is written
+    the usual way is read before, so that a triad moves a third more than it is credited with, what only reads (a sum) no
+    more, and what only writes (full) twice as much, unless it writes past the caches.
+    """
+    name = row["name"]
+    moved = int(kernels.ask(f"phases {name} 1")["bytes"])
+    return compare(lambda n: kernels.times(name, n), lambda n: kernels.ask(f"triad {moved} {n}"), pairs)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The CPU kernels beside NumPy and a plain triad; needs the release build and python3-numpy. Takes about two minutes.
+# The CPU kernels beside NumPy and a plain triad; needs the release build and python3-numpy. About three minutes.
 #   usage: tests/bench/kernels/run.sh [--rows ROWS.json] [--pairs N] [--only TEXT] [--check]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."

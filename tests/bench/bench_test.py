@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The benchmarks' own rules, without measuring anything: what rows are held to."""
+
+import os
+import pathlib
+import sys
+import unittest
+from unittest import mock
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "kernels"))
+import pairs  # noqa: E402
+
+PROGRAM = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "bench_kernels"
+
+
+def resident_bytes(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Made:
+    """bench_kernels with made-up times: the row's, and a triad's at 20 bytes a nanosecond."""
+
+    def __init__(self, row_ns, moved):
+        self.row_ns, self.moved = row_ns, moved
+
+    def times(self, _, repetitions):
+        return [self.row_ns] * repetitions
+
+    def ask(self, line):
+        words = line.split()
+        if words[0] == "phases":
+            return {"bytes": self.moved}
+        return [int(words[1]) / 20] * int(words[2])
+
+
+class RowsTest(unittest.TestCase):
+    def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
+        with mock.patch.object(pairs, "settle", lambda *_: None):
+            for moved in (1.2e7, 4e7):  # a fifth faster than the triad, whatever the size
+                ours, triad, ratio, _ = pairs.beside_triad(Made(moved / 24, moved), {"name": "row"}, 3)
+                self.assertEqual((ours, triad), (moved / 24, moved / 20))
+                self.assertAlmostEqual(ratio, 1.2)
+
+    def test_a_triad_is_of_the_bytes_that_were_asked_for(self):
+        kernels = pairs.Kernels([str(PROGRAM)])
+        try:
+            self.assertEqual(len(kernels.ask("triad 1200 3")), 3)
+            for wrong in ("0", "11", "-5", str(1 << 40), "many"):
+                with self.assertRaisesRegex(pairs.Refused, "a triad of 12 to"):
+                    kernels.ask(f"triad {wrong} 1")
+            kernels.ask("triad 240000000 1")
+            self.assertGreaterEqual(resident_bytes(kernels.process.pid), 240_000_000)
+            kernels.ask("triad 12000 1")  # and then no longer of those
+            self.assertLess(resident_bytes(kernels.process.pid), 240_000_000)
+        finally:
+            kernels.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
