@@ -26,9 +26,8 @@ KernelSpec Spec() {
       .Output("out", "dtype", "..., n")
       .Docs(
           "numpy.full (zeros and ones with the values 0 and 1), made where it is used: nothing is uploaded. Of one, "
-          "two "
-          "or three axes: n, rows and batch. An integer dtype takes a whole number that it holds; float32 takes the "
-          "nearest to the value, infinity beyond its largest. NaN and infinity cannot be given.")
+          "two or three axes: n, rows and batch. An integer dtype takes a whole number that it holds; float32 takes "
+          "the nearest to the value, infinity beyond its largest. NaN and infinity cannot be given.")
       .CostModel("0 FLOP, n * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)
       .WorkBound(ElementsOf)
       .Numerics("exact; the same bits as NumPy")

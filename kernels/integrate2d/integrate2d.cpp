@@ -34,8 +34,8 @@ KernelSpec Spec() {
           "factored. The three variants differ in how a GPU adds up: naive (a thread to each x, its partial sum in "
           "global memory), shared (partial sums reduced in shared memory), fast (a grid that fills the device: a "
           "thread adds 16 sines in float32, in pairs, before they go to its float64 sum, and sums are reduced in "
-          "registers). On the CPU all three are one and the same code. `error` is the distance to the integral's "
-          "exact value.")
+          "registers). On the CPU all three are one and the same code. `error` is the distance to the integral's exact "
+          "value.")
       .Param({.name = "n",
               .type = ParamType::kInt,
               .default_value = std::int64_t{10'240},

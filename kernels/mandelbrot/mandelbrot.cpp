@@ -42,8 +42,7 @@ KernelSpec Spec() {
   return KernelSpecBuilder("mandelbrot", "iteration counts of the Mandelbrot set on a grid")
       .Docs(
           "For each point c = x + iy of a square grid, z starts at 0 and z <- z^2 + c is repeated while |z| < 2, at "
-          "most "
-          "max_iterations times; counts holds how often. counts[row, column] belongs to the row-th y and the "
+          "most max_iterations times; counts holds how often. counts[row, column] belongs to the row-th y and the "
           "column-th x, both spaced evenly with both limits included (numpy.linspace). Every iteration is executed: no "
           "part of the set is recognised in advance. With -o NAME.png the client writes a picture.")
       .Param(Limit("x_min", -2, "real part of the first column"))
@@ -59,8 +58,8 @@ KernelSpec Spec() {
           CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "orbits in float64; a count is exact unless rounding decides whether some |z| of the orbit is below 2, "
-          "which happens near the set's boundary and for large max_iterations; deterministic on one device")
+          "orbits in float64; a count is exact unless rounding decides whether some |z| of the orbit is below 2, which "
+          "happens near the set's boundary and for large max_iterations; deterministic on one device")
       .Chunked(250)
       .Example("hotplate run mandelbrot --resolution 2000 --max-iterations 500 -o mandelbrot.png")
       .Build();

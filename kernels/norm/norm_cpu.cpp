@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 
 #include "kernels/cpu/reduction.h"
@@ -10,6 +11,14 @@ namespace {
 
 enum class Squares { kSummed, kCancelled, kOutOfRange };
 
+// Whether a sum that is 0 is one of zeros, and not of squares too small to be numbers. Asked only of a row that lies in
+// one piece and was in the cache just now: to look again at others takes as long as to sum them again.
+bool IsOfZeros(const double* x, const Extent& extent, std::size_t output) {
+  if (extent.inner != 1 || extent.count > reduction::kBlock) return false;
+  const double* const row = x + output * extent.count;
+  return std::all_of(row, row + extent.count, [](double one) { return one == 0; });
+}
+
 // The roots of plain sums of squares, which take less time than scaled ones. Out of range is a sum that may have lost
 // much to the least numbers that there are, or is infinite; one that is no number is right.
 template <typename T>
@@ -18,7 +27,8 @@ Squares RootsOfPlainSums(CpuContext& context, const double* x, const Extent& ext
   constexpr double kLeast = 0x1p-900, kMost = 0x1p1020;
   std::atomic<bool> in_range{true};
   const auto finish = [&, y](const folds::One<double>& sum, std::size_t i) {
-    if (sum.value < kLeast || sum.value > kMost) in_range.store(false, std::memory_order_relaxed);
+    const bool lost = sum.value < kLeast && !(sum.value == 0 && IsOfZeros(x, extent, i));
+    if (lost || sum.value > kMost) in_range.store(false, std::memory_order_relaxed);
     y[i] = static_cast<T>(std::sqrt(sum.value));
   };
   if (!reduction::Reduce(context, folds::Sum<double, double, Square>(), x, extent, nullptr, states, finish, part)) {

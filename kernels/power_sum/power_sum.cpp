@@ -21,8 +21,8 @@ KernelSpec Spec() {
       .Docs(
           "A large x that is read by path is divided between GPUs of one model that have nothing else to do, and the "
           "parts are joined in the host's memory; one that was uploaded is on a device already, and computed there. "
-          "Integers keep their dtype and wrap around on overflow, as in NumPy. NaN stays NaN; "
-          "where x^2 is infinite, y is infinite for a positive x and NaN for a negative one.")
+          "Integers keep their dtype and wrap around on overflow, as in NumPy. NaN stays NaN; where x^2 is infinite, y "
+          "is infinite for a positive x and NaN for a negative one.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Input("x", "T", "...", "")
       .Output("y", "T", "...", "")

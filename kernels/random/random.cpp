@@ -62,18 +62,17 @@ KernelSpec Spec() {
       .Docs(
           "Philox 4x32-10, the counter-based generator: an element depends on the seed and its place alone, not on the "
           "device or on how many threads made it, and a longer array begins with the shorter one. Block b of four "
-          "32-bit "
-          "words has the counter b (64 bits, then zeros) and the seed as its key. uniform: the upper 24 bits of a word "
-          "(float32) or 53 of two (float64, the first is the lower half). integers: low + floor(r * (high - low) / "
-          "2^64), r of two words; 2^128 and r of four where the range is above 2^32. normal: Box and Muller's "
+          "32-bit words has the counter b (64 bits, then zeros) and the seed as its key. uniform: the upper 24 bits of "
+          "a word (float32) or 53 of two (float64, the first is the lower half). integers: low + floor(r * (high - "
+          "low) / 2^64), r of two words; 2^128 and r of four where the range is above 2^32. normal: Box and Muller's "
           "transformation of two words (float32) or four (float64). The numbers are not those of numpy.random, and "
           "nothing for cryptography.")
       .CostModel("normal: 30 * n FLOP; n * sizeof(dtype) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "the same bits for a seed on every device, at any number of threads; uniform: every multiple of 2^-24 "
-          "or 2^-53 alike; integers: no one preferred by more than a part of 2^32; normal: within 8 * 2^-24 or 8 "
-          "* 2^-53, relative, of Box and Muller's exact values, at most 6.7 or 8.7 from 0")
+          "the same bits for a seed on every device, at any number of threads; uniform: every multiple of 2^-24 or "
+          "2^-53 alike; integers: no one preferred by more than a part of 2^32; normal: within 8 * 2^-24 or 8 * 2^-53, "
+          "relative, of Box and Muller's exact values, at most 6.7 or 8.7 from 0")
       .Shapes(Shapes)
       .Example("hotplate run random --n 3000 --rows 3000 --distribution normal --dtype float32 --seed 7 -o x.npy");
   return builder.Build();

@@ -44,9 +44,9 @@ KernelSpec Spec() {
       .CostModel("20 * n FLOP (expm1 counted as 18), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the "
-          "parameters to that type, and of a negative branch too small to be normal before lambda multiplies it); NaN "
-          "stays NaN; deterministic on one device")
+          "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the parameters "
+          "to that type, and of a negative branch too small to be normal before lambda multiplies it); NaN stays NaN; "
+          "deterministic on one device")
       .Divisible()
       .Example("hotplate run selu x.npy -o y.npy")
       .Build();

@@ -2,6 +2,7 @@
 // Standard library only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -16,7 +17,7 @@ struct Systems {
   std::uint64_t count = 0;  // systems
   Broadcast matrices;       // their places count matrices of a, and of b
 
-  bool empty() const { return count * stack.rows == 0; }
+  bool empty() const { return count == 0 || stack.rows == 0; }
   std::uint64_t side_elements() const { return stack.rows * k; }
   // How often a matrix is factored: once for neighbours that share it.
   std::uint64_t factorings() const { return matrices.axes[0].a_step == 0 ? count / matrices.axes[0].size : count; }
@@ -30,15 +31,15 @@ inline Systems SystemsOf(std::span<const std::int64_t> a, std::span<const std::i
   systems.stack = StackOf(a.data(), a.size());
   systems.k = vector ? 1 : static_cast<std::uint64_t>(b.back());
   const std::span<const std::int64_t> batch = vector ? x.first(x.size() - 1) : BatchOf(x);
-  systems.count = 1;
-  for (const std::int64_t size : batch) systems.count *= static_cast<std::uint64_t>(size);
-  if (systems.empty()) return systems;
+  if (systems.stack.rows == 0 || std::find(batch.begin(), batch.end(), 0) != batch.end()) return systems;
   if (systems.k == 0) {  // however many there are without a side, each matrix is factored once
     systems.count = systems.stack.count;
     systems.matrices = BroadcastOf(BatchOf(a), BatchOf(a), BatchOf(a));
-  } else {
-    systems.matrices = BroadcastOf(BatchOf(a), vector ? std::span<const std::int64_t>() : BatchOf(b), batch);
+    return systems;
   }
+  systems.count = 1;
+  for (const std::int64_t size : batch) systems.count *= static_cast<std::uint64_t>(size);
+  systems.matrices = BroadcastOf(BatchOf(a), vector ? std::span<const std::int64_t>() : BatchOf(b), batch);
   return systems;
 }
 

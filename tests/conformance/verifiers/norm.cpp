@@ -180,6 +180,23 @@ std::vector<Case> NormCases() {
         };
         cases.push_back(std::move(range));
       }
+      if (order != "2") continue;
+      // Rows whose squares sum to 0: of zeros alone, and in the second case of a number that is not 0, too.
+      for (const double least : {0.0, 1e-200}) {
+        Case zeros = Norm(least == 0 ? "rows_of_zeros" : "next_to_zeros", dtype, {4, 40}, order, "1");
+        zeros.inputs = [dtype, least](std::mt19937_64& random) {
+          TestArray x({.dtype = dtype, .shape = {4, 40}});
+          FillUniform(x, -1, 1, random);
+          const auto fill = [least](auto rows) {
+            std::fill_n(rows.begin() + 40, 80, 0);
+            rows[100] = static_cast<std::decay_t<decltype(rows[0])>>(least);
+          };
+          if (dtype == DType::kFloat32) fill(x.Elements<float>());
+          if (dtype == DType::kFloat64) fill(x.Elements<double>());
+          return std::map<std::string, TestArray>{{"x", std::move(x)}};
+        };
+        cases.push_back(std::move(zeros));
+      }
     }
     for (const std::string order : {"fro", "1", "inf"}) {
       cases.push_back(Norm("matrix", dtype, {33, 17}, order, "matrices"));
