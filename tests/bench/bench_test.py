@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The benchmarks' own rules, without measuring anything: what rows are held to."""
+"""The benchmarks' own rules, without measuring anything: which rows there are, and what they are held to."""
 
+import ast
+import json
 import os
 import pathlib
+import subprocess
 import sys
 import unittest
 from unittest import mock
@@ -12,6 +15,19 @@ sys.path.insert(0, str(HERE / "kernels"))
 import pairs  # noqa: E402
 
 PROGRAM = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "bench_kernels"
+
+
+def rows(device):
+    said = subprocess.run([str(PROGRAM), "--device", device, "--long", "--list"], capture_output=True, check=True).stdout
+    return {row["name"]: row for row in json.loads(said)}
+
+
+def constant(file, name):
+    """What a program's source assigns to this name, a literal."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+            return ast.literal_eval(node.value)
+    raise AssertionError(f"{file} assigns nothing to {name}")
 
 
 def resident_bytes(pid):
@@ -35,6 +51,22 @@ class Made:
 
 
 class RowsTest(unittest.TestCase):
+    def test_the_courses_rows_are_there_on_both_back_ends(self):
+        run = HERE / "peers/run.py"
+        courses, long = constant(run, "COURSES"), constant(run, "LONG")
+        for device, names in courses.items():
+            self.assertEqual(set(names + long) - set(rows(device)), set(), device)
+
+    def test_the_courses_sizes_are_measured_on_both_back_ends(self):
+        run = HERE / "peers/run.py"
+        for device, names in constant(run, "COURSES").items():
+            measured = set(names + constant(run, "LONG"))
+            products = {f"matmul_{kind}_{n}" for kind in ("f32", "f64") for n in (1000, 3000)}
+            integrals = {f"integrate2d_102400_{variant}" for variant in ("naive", "shared", "fast")}
+            self.assertLessEqual(products | integrals | {
+                "vector_add_f32_1e8", "vector_add_i32_4096", "trig_identity_f32_1e7", "selu_f32_1e6", "mandelbrot_2000",
+                "matmul_f32_3000_own_transpose", "svd_f64_3000", "svd_f32_3000", "svd_f32_9000x1000"}, measured, device)
+
     def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
         with mock.patch.object(pairs, "settle", lambda *_: None):
             for moved in (1.2e7, 4e7):  # a fifth faster than the triad, whatever the size

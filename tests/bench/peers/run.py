@@ -5,14 +5,14 @@ usage: tests/bench/peers/run.py [--python PROGRAM] [--device cpu|cuda] [--long] 
                                 [--check] [--save]
   --python   the Python that has the libraries (default: the one that runs this): NumPy, and SciPy, Numba, JAX, CuPy,
              PyTorch; each is compared with where it can be imported
-  --long     also what takes a processor of two cores many seconds (SVD 3000², integrate2d of 102400², 1e8 numbers)
+  --long     also what takes a processor of two cores many seconds (SVD, product of 3000², integrate2d of 102400², 1e8 numbers)
   --all      all rows of tests/bench/kernels, not only the courses'
   --check    only compare the results
   --save     keep the JSON in tests/bench/results
 
 Warm, same inputs, results compared before anything is timed, in turns. Kernel time on both sides, and end to end: a whole
 `hotplate run` from .npy files to .npy files beside load, compute and save in a Python that runs already. A ratio is how many
-times as fast as the peer we are, the median of the pairs' ratios. Needs the release build. On two cores about 2 minutes,
+times as fast as the peer we are, the median of the pairs' ratios. Needs the release build. On two cores 2 to 3 minutes,
 with --long about 8. Let nothing else run meanwhile.
 """
 
@@ -35,14 +35,15 @@ from report import commit, machine  # noqa: E402
 LIBRARIES = {"cpu": ("numpy", "numba", "jax", "torch"), "cuda": ("numba", "cupy", "jax", "torch")}
 COURSES = {
     "cpu": ("vector_add_i32_4096", "vector_add_f32_5e7", "trig_identity_i64_1e7", "trig_identity_f32_1e7", "selu_f32_1e6",
-            "integrate2d_10240", "mandelbrot_2000", "matmul_f64_1000", "matmul_f32_3000_own_transpose", "power_sum_f32_1e7",
-            "batched_matvec_f32_150x100_by_10", "batched_matvec_f32_150x100_each_of_1000", "norm_2_f64_1e7", "svd_f64_1000"),
-    "cuda": ("vector_add_i32_4096", "trig_identity_f32_1e7", "selu_f32_1e6", "mandelbrot_2000", "matmul_f64_1000",
-             "matmul_f32_3000_own_transpose", "power_sum_f32_3e7", "batched_matvec_f32_150x100_by_10",
-             "batched_matvec_f32_150x100_each_of_1000", "norm_2_f64_3e7", "svd_f64_4096"),
+            "integrate2d_10240", "mandelbrot_2000", "matmul_f32_1000", "matmul_f64_1000", "matmul_f32_3000",
+            "matmul_f32_3000_own_transpose", "power_sum_f32_1e7", "batched_matvec_f32_150x100_by_10",
+            "batched_matvec_f32_150x100_each_of_1000", "norm_2_f64_1e7", "svd_f64_1000"),
+    "cuda": ("vector_add_i32_4096", "trig_identity_f32_1e7", "selu_f32_1e6", "mandelbrot_2000", "matmul_f32_1000",
+             "matmul_f64_1000", "matmul_f32_3000", "matmul_f32_3000_own_transpose", "power_sum_f32_3e7",
+             "batched_matvec_f32_150x100_by_10", "batched_matvec_f32_150x100_each_of_1000", "norm_2_f64_3e7", "svd_f64_4096"),
 }
-LONG = ("vector_add_f32_1e8", "integrate2d_102400_naive", "integrate2d_102400_shared", "integrate2d_102400_fast", "svd_f64_3000",
-        "svd_f32_3000", "svd_f32_9000x1000")
+LONG = ("vector_add_f32_1e8", "integrate2d_102400_naive", "integrate2d_102400_shared", "integrate2d_102400_fast",
+        "matmul_f64_3000", "svd_f64_3000", "svd_f32_3000", "svd_f32_9000x1000")
 # On the CPU the variants of integrate2d are one path: one is enough.
 LONG_ON_CPU = [name for name in LONG if name not in ("integrate2d_102400_naive", "integrate2d_102400_shared")]
 PATIENCE_S = 30
