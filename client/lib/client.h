@@ -132,8 +132,8 @@ struct JobOptions {
   bool leave_result = false;
   bool detach_on_disconnect = false;
   // Memory of the caller's that outputs land in, by output: of exactly its bytes, and there until the call is over.
-  // What an output of another size leaves in its own is an INVALID_ARGUMENT; of a call that fails nobody knows what is
-  // there.
+  // One of another size, of an output that there is none of, or of one that is in `keep` is an INVALID_ARGUMENT; of a
+  // call that fails nobody knows what is there.
   std::map<std::string, std::span<std::byte>> destinations = {};
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
   // A slow callback misses progress, and a short job may have nothing to say before its end.

@@ -86,8 +86,10 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
 
 absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
                               const OnProgress& on_download, const Cancellation* cancellation) {
-  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
-  return Download(*impl_->connection, id_or_name, offset, destination,
+  // From here on by its id: a stream that breaks is to go on in the same array, whatever has its name by then.
+  const auto array = ArrayToRead(*impl_->connection, id_or_name);
+  if (!array.ok()) return array.status();
+  return Download(*impl_->connection, array->first.id(), offset, destination,
                   RulesFor(on_download, destination.size(), Impl::TokenOf(cancellation)));
 }
 

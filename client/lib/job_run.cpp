@@ -84,6 +84,25 @@ absl::Status GoneError(const v1::JobResult::Output& output) {
                              "has ended; to have it again run the job again, under another request id if it had one");
 }
 
+// INVALID_ARGUMENT if one is for an output that is none of these. `Outputs`: messages that have names.
+template <typename Outputs>
+absl::Status CheckDestinations(const std::map<std::string, std::span<std::byte>>& destinations,
+                               const Outputs& outputs) {
+  for (const auto& [name, destination] : destinations) {
+    std::string names;
+    bool found = false;
+    for (const auto& output : outputs) {
+      found |= output.name() == name;
+      names += (names.empty() ? "" : ", ") + output.name();
+    }
+    if (!found) {
+      return absl::InvalidArgumentError("a destination is given for output " + name +
+                                        ", which the kernel has not; it has " + names);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
@@ -91,6 +110,7 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
                             const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
                             const TransferRules& rules, JobResult& to) {
   const Clock::time_point begin = Clock::now();
+  if (absl::Status status = CheckDestinations(destinations, from.outputs()); !status.ok()) return status;
   std::vector<std::pair<const v1::JobResult::Output*, std::size_t>> downloads;
   std::uint64_t total = 0;
   for (const v1::JobResult::Output& output : from.outputs()) {
@@ -205,6 +225,10 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   const absl::Status status =
       connection_.Call(connection_.jobs(), &v1::Jobs::Stub::Check, check, answer, {.until = deadline_, .stop = stop_});
   if (!status.ok()) return status;
+  // Of a call that was made before, nothing is said here but at its end.
+  if (answer.outputs_size() > 0) {
+    if (absl::Status known = CheckDestinations(options_.destinations, answer.outputs()); !known.ok()) return known;
+  }
 
   const Clock::time_point begin = Clock::now();
   const std::vector<std::string> large = LargeInputs();

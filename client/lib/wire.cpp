@@ -124,6 +124,13 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
     text("an output's name", name);
     text("the array's name for output " + name, keep.array_name);
   }
+  for (const auto& [name, destination] : options.destinations) {
+    text("an output's name", name);
+    if (status.ok() && options.keep.count(name) > 0) {
+      status = absl::InvalidArgumentError(
+          "output " + name + " is to be kept on the daemon and has a destination here: it can be one of the two");
+    }
+  }
   text("the device", options.device);
   text("the request id", options.request_id);
   return status;

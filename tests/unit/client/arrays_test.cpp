@@ -114,14 +114,14 @@ TEST_P(ArraysTest, ABrokenDownloadGoesOnWhereItBroke) {
   EXPECT_EQ(daemon_.reads, 4);
 }
 
-TEST_P(ArraysTest, ABrokenReadOfAPartGoesOnWhereItBroke) {
+// By its id, whatever has the name by then: this daemon knows no other reads.
+TEST_P(ArraysTest, ABrokenReadOfAPartGoesOnWhereItBrokeInTheSameArray) {
   const std::vector<float> values = Ramp(4'000'000);
-  const auto array = client_->Put(View(values, {4'000'000}));
-  ASSERT_TRUE(array.ok());
+  ASSERT_TRUE(client_->Put(View(values, {4'000'000}), "A").ok());
   daemon_.break_after = 3'000'000;
   daemon_.broken_transfers = 2;
   std::vector<float> part(2'000'000);
-  const absl::Status status = client_->GetRange(array->id(), 4'000'000, std::as_writable_bytes(std::span(part)));
+  const absl::Status status = client_->GetRange("A", 4'000'000, std::as_writable_bytes(std::span(part)));
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_TRUE(std::equal(part.begin(), part.end(), values.begin() + 1'000'000));
   EXPECT_EQ(daemon_.reads, 3);

@@ -116,6 +116,17 @@ TEST_F(DaemonTest, OutputsLandInTheCallersMemory) {
     const absl::Status status = client_->Run("vector_add", inputs, options).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), ::testing::AllOf(HasSubstr("output c"), HasSubstr("12")));
+
+    options.destinations = {{"sum", std::as_writable_bytes(std::span(sum))}};
+    const absl::Status misspelt = client_->Run("vector_add", inputs, options).status();
+    EXPECT_EQ(misspelt.code(), absl::StatusCode::kInvalidArgument) << misspelt;
+    EXPECT_THAT(std::string(misspelt.message()), HasSubstr("output sum, which the kernel has not; it has c"));
+
+    options.destinations = {{"c", std::as_writable_bytes(std::span(sum))}};
+    options.keep["c"] = {};
+    const absl::Status twice = client_->Run("vector_add", inputs, options).status();
+    EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument) << twice;
+    EXPECT_THAT(std::string(twice.message()), HasSubstr("output c is to be kept"));
   }
 }
 
