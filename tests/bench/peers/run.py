@@ -30,6 +30,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "kernels")]
+from pairs import Kernels, Refused  # noqa: E402
 from report import commit, machine  # noqa: E402
 
 LIBRARIES = {"cpu": ("numpy", "numba", "jax", "torch"), "cuda": ("numba", "cupy", "jax", "torch")}
@@ -129,6 +130,18 @@ def table(rows):
     return "\n".join(lines)
 
 
+def check_names(only, command):
+    """Ends the program with those of the names that no row has."""
+    try:
+        kernels = Kernels(command)
+    except Refused as why:
+        raise SystemExit(f"run.py: {why}") from None
+    kernels.close()
+    unknown = [name for name in only if name not in kernels.names]
+    if unknown:
+        raise SystemExit(f"run.py: no row {', '.join(unknown)}; there are {', '.join(kernels.names)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
@@ -146,7 +159,10 @@ def main():
     if options.long and wanted and not options.only:
         wanted += LONG if options.device == "cuda" else LONG_ON_CPU
     long = ["--long"] if options.long or set(wanted) & set(LONG) else []
-    settings = {"bench_kernels": [str(programs / "bench_kernels"), "--device", options.device, *long],
+    bench_kernels = [str(programs / "bench_kernels"), "--device", options.device, *long]
+    if options.only:
+        check_names(options.only, bench_kernels)
+    settings = {"bench_kernels": bench_kernels,
                 "hotplate": str(programs / "hotplate"), "rows": wanted, "check": options.check, "pairs": 7, "seconds": 0.6}
     report = {"what": "hotplate beside peers", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "command": " ".join(sys.argv), "commit": commit(), "machine": machine(), "device": options.device,
@@ -162,6 +178,9 @@ def main():
         only = f"--only {' --only '.join(options.only)}; " if options.only else ""
         raise SystemExit(f"run.py: no row was compared: {only}the libraries asked were {', '.join(report['libraries'])}; rows "
                          "stand in tests/bench/kernels/rows.cpp, what a library has of them beside its peer")
+    for name in options.only:
+        if not any(line["row"] == name for line in report["rows"]):
+            print(f"{name}: not compared, none of {', '.join(report['libraries'])} has it")
     measured = [line for line in report["rows"] if "ratio" in line]
     if measured:
         print("\n" + table(measured))
