@@ -67,6 +67,12 @@ class RowsTest(unittest.TestCase):
                 "vector_add_f32_1e8", "vector_add_i32_4096", "trig_identity_f32_1e7", "selu_f32_1e6", "mandelbrot_2000",
                 "matmul_f32_3000_own_transpose", "svd_f64_3000", "svd_f32_3000", "svd_f32_9000x1000"}, measured, device)
 
+    def test_a_row_that_is_not_there_is_a_wrong_word_beside_others_too(self):
+        words = ["--only", "vector_add_i32_4096", "--only", "vector_add_i32_4097", "--library", "numpy"]
+        done = subprocess.run([sys.executable, "-B", str(HERE / "peers/run.py"), *words], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("no row vector_add_i32_4097; there are vector_add_f32_4, ", done.stderr)
+
     def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
         with mock.patch.object(pairs, "settle", lambda *_: None):
             for moved in (1.2e7, 4e7):  # a fifth faster than the triad, whatever the size

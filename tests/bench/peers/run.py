@@ -131,7 +131,7 @@ def table(rows):
 
 
 def check_names(only, command):
-    """Ends the program with those of the names that no row has."""
+    """Ends the program with exit status 2, as of a wrong option, and those of the names that no row has."""
     try:
         kernels = Kernels(command)
     except Refused as why:
@@ -139,7 +139,8 @@ def check_names(only, command):
     kernels.close()
     unknown = [name for name in only if name not in kernels.names]
     if unknown:
-        raise SystemExit(f"run.py: no row {', '.join(unknown)}; there are {', '.join(kernels.names)}")
+        print(f"run.py: no row {', '.join(unknown)}; there are {', '.join(kernels.names)}", file=sys.stderr)
+        sys.exit(2)
 
 
 def main():
@@ -151,7 +152,7 @@ def main():
     for flag in ("--long", "--all", "--check", "--save"):
         parser.add_argument(flag, action="store_true")
     options = parser.parse_args()
-    programs = ROOT / "build/release/bin"
+    programs = pathlib.Path(os.environ.get("HOTPLATE_BIN_DIR", ROOT / "build/release/bin"))
     for name in ("hotplate", "hotplated", "bench_kernels"):
         if not (programs / name).exists():
             raise SystemExit(f"run.py: no {programs / name}; build it: cmake --preset release && cmake --build --preset release")
