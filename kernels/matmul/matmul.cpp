@@ -104,8 +104,9 @@ KernelSpec Spec() {
           "broadcasting, so that one b may serve a whole batch of a. A vector is given as [n, 1] or [1, n]. "
           "transpose_a and transpose_b take each matrix of an input by its transpose without copying it; a times its "
           "own transpose is recognised when both are the same array. --precision tf32, bf16 or f16 lets a GPU multiply "
-          "float32 inputs in that precision (sums stay float32); the CPU has full precision only and refuses it. Can "
-          "be interrupted between the products of a batch (on a GPU: while they are handed to it), not within one.")
+          "float32 inputs in that precision (sums stay float32); the CPU has full precision only and refuses it. In "
+          "f16 an element of 65520 or more in magnitude is infinite, and one below 6e-5 keeps fewer digits. Can be "
+          "interrupted between the products of a batch (on a GPU: while they are handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param(Transpose("transpose_a", "use a's transpose: a is then [..., k, m]"))
       .Param(Transpose("transpose_b", "use b's transpose: b is then [..., n, k]"))
@@ -116,9 +117,12 @@ KernelSpec Spec() {
                  CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "|c - exact| at most (k + 2) * u * (|a| |b|), u = 2^-24 in float32 and 2^-53 in float64; with --precision u "
-          "is 2^-11 (tf32, f16) or 2^-8 (bf16) for the products; deterministic on one device, on the CPU only with "
-          "--deterministic: else the bits depend on the number of threads")
+          "|c - exact| at most (k + 2) * u * (|a| |b|), u = 2^-24 in float32 and 2^-53 in float64; with --precision "
+          "tf32 "
+          "(2^-9 + (k + 2) * 2^-22) * (|a| |b|); bf16 and f16 round a and b to the nearest number of that type, and c "
+          "is "
+          "within (k + 2) * 2^-22 * (|a| |b|) of the product of those; deterministic on one device, on the CPU only "
+          "with --deterministic: else the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .TakesPrecision()
       .Shapes(Shapes)

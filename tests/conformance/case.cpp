@@ -43,6 +43,14 @@ bool TestArray::SameBytes(const TestArray& other) const {
   return signature_ == other.signature_ && std::memcmp(data(), other.data(), bytes_) == 0;
 }
 
+absl::StatusOr<BoundCall> Bind(const KernelSpec& spec, const Case& one, const std::map<std::string, TestArray>& inputs,
+                               bool deterministic) {
+  std::map<std::string, Signature> signatures;
+  for (const auto& [name, array] : inputs) signatures.emplace(name, array.signature());
+  for (const auto& [name, other] : one.same_as) signatures.emplace(name, inputs.at(other).signature());
+  return spec.Bind(one.params, signatures, one.precision, deterministic);
+}
+
 void Verdict::Add(double error_in_bounds, const std::function<std::string()>& describe) {
   if (std::isnan(error_in_bounds)) error_in_bounds = std::numeric_limits<double>::infinity();
   if (error_in_bounds <= error) return;

@@ -66,7 +66,12 @@ struct Case {
   std::function<std::map<std::string, TestArray>(std::mt19937_64&)> inputs;
   // Inputs of this call that are one and the same array: the second name shares the first one's memory.
   std::map<std::string, std::string> same_as = {};
+  int precision = HOTPLATE_PRECISION_DEFAULT;  // another one a device may refuse
 };
+
+// As the spec takes the case's call with these inputs.
+absl::StatusOr<BoundCall> Bind(const KernelSpec& spec, const Case& one, const std::map<std::string, TestArray>& inputs,
+                               bool deterministic = false);
 
 // What a verifier sees: the bound call, and every array by name.
 struct Executed {

@@ -82,10 +82,10 @@ TEST(Catalog, ABoundOfTheWorkIsNoLessThanTheCostAndNoLessThanWhatMustBeWritten) 
   for (const KernelSuite& suite : KernelSuites()) {
     for (const Case& test_case : suite.cases()) {
       std::mt19937_64 random(1);
-      std::map<std::string, Signature> inputs;
-      for (const auto& [name, array] : test_case.inputs(random)) inputs.emplace(name, array.signature());
-      for (const auto& [name, other] : test_case.same_as) inputs.insert_or_assign(name, inputs.at(other));
-      const BoundCall call = Bound(suite.kernel, test_case.params, inputs);
+      const absl::StatusOr<BoundCall> bound =
+          Bind(**BuiltinCatalog().Find(suite.kernel), test_case, test_case.inputs(random));
+      ASSERT_TRUE(bound.ok()) << suite.kernel << " " << test_case.name << ": " << bound.status();
+      const BoundCall& call = *bound;
       const std::optional<double> work = call.spec->WorkBoundOf(call);
       if (!work) continue;  // its jobs are left to the lanes
       ++bounded;

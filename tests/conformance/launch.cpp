@@ -45,11 +45,7 @@ absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case,
   std::mt19937_64 random(Seed(kernel + "/" + test_case.name));
   launch.inputs = test_case.inputs(random);
   for (const auto& [name, other] : test_case.same_as) launch.inputs.emplace(name, launch.inputs.at(other));
-  std::map<std::string, Signature> signatures;
-  for (const auto& [name, array] : launch.inputs) signatures.emplace(name, array.signature());
-
-  absl::StatusOr<BoundCall> call =
-      (*spec)->Bind(test_case.params, signatures, HOTPLATE_PRECISION_DEFAULT, deterministic);
+  absl::StatusOr<BoundCall> call = Bind(**spec, test_case, launch.inputs, deterministic);
   if (!call.ok()) return call.status();
   launch.call = *std::move(call);
   const absl::StatusOr<MemoryPlan> plan = device.Plan(launch.call);

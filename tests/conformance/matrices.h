@@ -64,7 +64,7 @@ inline std::function<std::string()> Describe(const std::string& what, std::size_
 }
 
 // A sum of products in long double. What a kernel makes of it is a NaN where it is one, the same infinity, or else off
-// by at most (terms + 2) u of the products' magnitudes.
+// by at most (terms + 2) u of the products' magnitudes, or so much of them as is said.
 class SumOfProducts {
  public:
   void Add(long double left, long double right) {
@@ -76,12 +76,15 @@ class SumOfProducts {
   // `place`: what got is, for the message.
   template <typename T, typename Place>
   void Judge(Verdict& verdict, T got, const Place& place) const {
+    Judge(verdict, got, static_cast<long double>(terms_ + 2) * UnitRoundoff<T>(), place);
+  }
+  template <typename T, typename Place>
+  void Judge(Verdict& verdict, T got, long double relative, const Place& place) const {
     double error = 0;
     if (std::isnan(sum_) || std::isinf(sum_)) {
       error = got == sum_ || (std::isnan(sum_) && std::isnan(got)) ? 0 : 2;
     } else {
-      const long double bound = static_cast<long double>(terms_ + 2) * UnitRoundoff<T>() * magnitude_;
-      error = InBounds(std::fabs(got - sum_), bound);
+      error = InBounds(std::fabs(got - sum_), relative * magnitude_);
     }
     verdict.Add(error, [&] { return place() + " = " + std::to_string(got) + " instead of " + std::to_string(sum_); });
   }

@@ -64,11 +64,8 @@ std::vector<Case> LargestOf(const KernelSuite& suite) {
   std::vector<std::pair<double, Case>> by_work;
   for (const Case& one : suite.cases()) {
     std::mt19937_64 random(1);
-    std::map<std::string, Signature> inputs;
-    for (const auto& [name, array] : one.inputs(random)) inputs.emplace(name, array.signature());
-    for (const auto& [name, other] : one.same_as) inputs.emplace(name, inputs.at(other));
-    const absl::StatusOr<BoundCall> call = spec.Bind(one.params, inputs, HOTPLATE_PRECISION_DEFAULT);
-    if (!call.ok()) continue;
+    const absl::StatusOr<BoundCall> call = Bind(spec, one, one.inputs(random));
+    if (!call.ok() || one.precision != HOTPLATE_PRECISION_DEFAULT) continue;
     const Cost cost = spec.CostOf(*call);
     by_work.emplace_back(cost.flop + cost.bytes, one);
   }

@@ -1,6 +1,7 @@
 // The conformance suite's cases as files, and its verifiers as a command: what a run of `hotplate` on .npy files is
 // judged by, on a machine that has neither a compiler nor NumPy. A new kernel is covered through its own suite.
-//   hotplate_case_files list                         one JSON object a line: kernel, case, bytes, of these the outputs'
+//   hotplate_case_files list                         one JSON object a line: kernel, case, precision, bytes, of
+//                                                    these the outputs'
 //   hotplate_case_files write KERNEL CASE FOLDER     the inputs as FOLDER/NAME.npy; prints the words for `hotplate run`
 //   hotplate_case_files verify KERNEL CASE FOLDER    reads FOLDER/NAME.npy of every input and output; prints the error
 //                                                    in units of the kernel's bound
@@ -12,6 +13,7 @@
 #include <sstream>
 
 #include "kernels/array/npy.h"
+#include "kernels/call.h"
 #include "tests/conformance/case.h"
 
 namespace hotplate::conformance {
@@ -46,9 +48,7 @@ absl::StatusOr<Bound> Bind(const KernelSuite& suite, const Case& one) {
   Bound bound;
   bound.inputs = one.inputs(random);
   for (const auto& [name, other] : one.same_as) bound.inputs.emplace(name, bound.inputs.at(other));
-  std::map<std::string, Signature> signatures;
-  for (const auto& [name, array] : bound.inputs) signatures.emplace(name, array.signature());
-  absl::StatusOr<BoundCall> call = spec.Bind(one.params, signatures, HOTPLATE_PRECISION_DEFAULT);
+  absl::StatusOr<BoundCall> call = conformance::Bind(spec, one, bound.inputs);
   if (!call.ok()) return call.status();
   bound.call = *std::move(call);
   return bound;
@@ -60,6 +60,7 @@ int List() {
       const absl::StatusOr<Bound> bound = Bind(suite, one);
       if (!bound.ok()) return Fail(std::string(bound.status().message()));
       std::cout << "{\"kernel\": " << Quoted(suite.kernel) << ", \"case\": " << Quoted(one.name)
+                << ", \"precision\": " << Quoted(PrecisionName(one.precision))
                 << ", \"bytes\": " << bound->call.InputBytes() + bound->call.OutputBytes()
                 << ", \"output_bytes\": " << bound->call.OutputBytes() << "}\n";
     }
@@ -103,6 +104,7 @@ int Write(const KernelSuite& suite, const Case& one, const std::string& folder) 
     words.push_back(path);
   }
   for (const auto& [name, value] : one.params) words.push_back(Word(name, value));
+  if (one.precision != HOTPLATE_PRECISION_DEFAULT) words.push_back(Flag("precision=") + PrecisionName(one.precision));
   for (const ArgumentSpec& output : bound->call.spec->outputs()) {
     words.push_back("--output");
     words.push_back(output.name + "=" + folder + "/" + output.name + ".npy");

@@ -1,7 +1,11 @@
-// Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition.
+// Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition; in a reduced precision
+// those of the inputs rounded to it.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
+#include "kernels/call.h"
 #include "tests/conformance/broadcasting.h"
 #include "tests/conformance/matrices.h"
 #include "tests/conformance/verifiers.h"
@@ -78,9 +82,67 @@ Case Special(DType dtype) {
   return special;
 }
 
+Case With(int precision, Case one) {
+  one.name = std::string(PrecisionName(precision)) + "_" + one.name;
+  one.precision = precision;
+  return one;
+}
+
+// To both sides of where float16 ends, which nothing else does; what is smaller than its normal numbers, and ties.
+Case Float16Ends() {
+  Case ends = Product("beyond_float16", DType::kFloat32, {16, 12, 9}, false, false);
+  ends.inputs = [random_inputs = ends.inputs](std::mt19937_64& random) {
+    std::map<std::string, TestArray> inputs = random_inputs(random);
+    const auto a = inputs.at("a").Elements<float>(), b = inputs.at("b").Elements<float>();
+    const float left[] = {65504, 65519.99f, 65520, -65520, 1e30f, -70000, 6e-8f, 3e-6f, 2.9e-8f, 2049, 1 + 0x1p-11f};
+    for (std::size_t i = 0; i < std::size(left); ++i) a[i * 12 + 5] = left[i];
+    a[11 * 12 + 3] = 1e5f, a[11 * 12 + 4] = -1e5f;  // infinity minus infinity, where b's signs are the same
+    b[5 * 9 + 2] = 0;                               // infinity times 0
+    b[5 * 9 + 3] = 1e-9f;                           // infinity times what is rounded to 0
+    b[7 * 9 + 8] = 1e38f;
+    return inputs;
+  };
+  return ends;
+}
+
+// The nearest number of so many binary digits, at a tie the even one; below 2^least the steps stay as they are there,
+// and from the middle between the largest number, which is below 2^(most + 1), and that on it is infinite.
+float Rounded(float x, int digits, int least, int most) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const long double step = std::ldexp(1.0L, std::max(std::ilogb(x), least) + 1 - digits);
+  const long double rounded = std::nearbyint(static_cast<long double>(x) / step) * step;
+  if (std::fabs(rounded) < std::ldexp(1.0L, most + 1)) return static_cast<float>(rounded);
+  return std::copysign(std::numeric_limits<float>::infinity(), x);
+}
+
+float Rounded(float x, int precision) {
+  if (precision == HOTPLATE_PRECISION_BF16) return Rounded(x, 8, -126, 127);
+  if (precision == HOTPLATE_PRECISION_F16) return Rounded(x, 11, -14, 15);
+  return x;
+}
+
+// What is multiplied.
+template <typename T>
+std::vector<T> Factors(const TestArray& array, int precision) {
+  const std::span<const T> elements = array.Elements<T>();
+  std::vector<T> factors(elements.begin(), elements.end());
+  if constexpr (std::is_same_v<T, float>) {
+    for (T& factor : factors) factor = Rounded(factor, precision);
+  }
+  return factors;
+}
+
+// The bound's factor before |a| |b|. In tf32 the device rounds the inputs, or cuts them off.
+template <typename T>
+long double RelativeBound(int precision, std::int64_t k) {
+  const auto steps = static_cast<long double>(k + 2);
+  if (precision == HOTPLATE_PRECISION_DEFAULT) return steps * UnitRoundoff<T>();
+  return steps * 0x1p-22L + (precision == HOTPLATE_PRECISION_TF32 ? 0x1p-9L : 0);
+}
+
 template <typename T>
 void VerifyOne(const T* x, const T* y, const T* z, Sides sides, bool transpose_a, bool transpose_b, std::size_t index,
-               Verdict& verdict) {
+               long double relative, Verdict& verdict) {
   const auto [m, k, n] = sides;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
@@ -88,7 +150,7 @@ void VerifyOne(const T* x, const T* y, const T* z, Sides sides, bool transpose_a
       for (std::int64_t l = 0; l < k; ++l) {
         sum.Add(x[transpose_a ? l * m + i : i * k + l], y[transpose_b ? j * k + l : l * n + j]);
       }
-      sum.Judge(verdict, z[i * n + j], [&] {
+      sum.Judge(verdict, z[i * n + j], relative, [&] {
         return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] of product " + std::to_string(index);
       });
     }
@@ -105,11 +167,14 @@ Verdict Verify(const Executed& executed) {
   Verdict verdict;
   if (c.size() == 0) return verdict;
   const std::size_t count = c.size() / one(sides.m, sides.n);
+  const std::vector<T> left = Factors<T>(a, executed.call.precision), right = Factors<T>(b, executed.call.precision);
+  const long double relative = RelativeBound<T>(executed.call.precision, sides.k);
   const auto batch = [](const Shape& shape) { return std::span(shape).first(shape.size() - 2); };
   for (std::size_t i = 0; i < count; ++i) {
-    VerifyOne(a.Elements<T>().data() + BroadcastPlace(batch(a_shape), batch(c_shape), i) * one(sides.m, sides.k),
-              b.Elements<T>().data() + BroadcastPlace(batch(b_shape), batch(c_shape), i) * one(sides.k, sides.n),
-              c.Elements<T>().data() + i * one(sides.m, sides.n), sides, transpose_a, transpose_b, i, verdict);
+    VerifyOne(left.data() + BroadcastPlace(batch(a_shape), batch(c_shape), i) * one(sides.m, sides.k),
+              right.data() + BroadcastPlace(batch(b_shape), batch(c_shape), i) * one(sides.k, sides.n),
+              c.Elements<T>().data() + i * one(sides.m, sides.n), sides, transpose_a, transpose_b, i, relative,
+              verdict);
   }
   return verdict;
 }
@@ -157,6 +222,26 @@ std::vector<Case> MatmulCases() {
     cases.push_back(WithItself("own_transpose_by", dtype, {300, 120}, true, false));
     cases.push_back(WithItself("small_by_own_transpose", dtype, {5, 3}, false, true));
     cases.push_back(Special(dtype));
+  }
+  for (const int precision : {HOTPLATE_PRECISION_TF32, HOTPLATE_PRECISION_BF16, HOTPLATE_PRECISION_F16}) {
+    const DType dtype = DType::kFloat32;
+    const auto add = [&](Case one) { cases.push_back(With(precision, std::move(one))); };
+    add(Product("one", dtype, {1, 1, 1}, false, false));
+    add(Product("nothing_to_add", dtype, {6, 0, 7}, false, false));
+    add(Product("k1", dtype, {65, 1, 70}, false, false));
+    add(Product("column", dtype, {50, 1000, 1}, false, false));
+    add(Product("large", dtype, {257, 300, 128}, false, true));
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        const std::string suffix = std::string(transpose_a ? "_t" : "_n") + (transpose_b ? "t" : "n");
+        add(Product("33" + suffix, dtype, {33, 17, 5}, transpose_a, transpose_b));
+        add(Batch("of_both" + suffix, dtype, {3, 2}, {3, 2}, transpose_a, transpose_b));
+      }
+    }
+    add(Batch("in_turn", dtype, {2, 1, 3}, {5, 1}, false, true));
+    add(WithItself("by_own_transpose", dtype, {30, 12}, false, true));
+    add(Special(dtype));
+    add(Float16Ends());
   }
   return cases;
 }

@@ -1,6 +1,6 @@
-// The device code of the kernels, as the host's compiler understands it with the launch.h beside this file. matmul's
-// is cuBLASLt's and is not here; what others leave to cuSOLVER is dense_by_lapack.cpp's here, and
-// cuFFT's part is fourier_by_sums.cpp's.
+// The device code of the kernels, as the host's compiler understands it with the launch.h beside this file. What they
+// leave to cuBLASLt is cublas_lt_by_loops.cpp's here, to cuSOLVER dense_by_lapack.cpp's, to cuFFT
+// fourier_by_sums.cpp's.
 #include "kernels/arange/arange_cuda.cu"
 #include "kernels/batched_matvec/batched_matvec_cuda.cu"
 #include "kernels/cholesky/cholesky_cuda.cu"
@@ -13,6 +13,7 @@
 #include "kernels/kmeans/kmeans_cuda.cu"
 #include "kernels/linspace/linspace_cuda.cu"
 #include "kernels/mandelbrot/mandelbrot_cuda.cu"
+#include "kernels/matmul/matmul_cuda.cu"
 #include "kernels/norm/norm_cuda.cu"
 #include "kernels/pagerank/pagerank_cuda.cu"
 #include "kernels/power_sum/power_sum_cuda.cu"
