@@ -132,7 +132,8 @@ def test_a_name_that_a_job_was_promised_cannot_be_replaced(gpu):
     wait_until(lambda: not gpu.jobs(own_session=True, active_only=True), "the job ended")
 
 
-@pytest.mark.parametrize("send", [lambda gpu, x: gpu.array(x), lambda gpu, x: gpu.power_sum(x)], ids=["array", "kernel"])
+@pytest.mark.parametrize("send", [lambda gpu, x: gpu.array(x), lambda gpu, x: gpu.power_sum(x)],
+                         ids=["array", "kernel"])
 def test_more_axes_than_there_may_be(gpu, send):
     send(gpu, np.ones((1,) * 8))
     with pytest.raises(ValueError, match="the array has 9 axes; there may be at most 8"):

@@ -1,4 +1,4 @@
-"""What help() says: every public name of the package has a docstring with an example, and examples name what there is."""
+"""What help() says: every public name has a docstring with an example, and examples name what there is."""
 
 import ast
 import doctest
@@ -24,7 +24,8 @@ def members(name, thing):
     yield name, thing
     if inspect.isclass(thing):
         for attribute, member in vars(thing).items():
-            if not attribute.startswith("_") and (isinstance(member, (property, classmethod, staticmethod)) or callable(member)):
+            if not attribute.startswith("_") and (callable(member) or
+                                                  isinstance(member, (property, classmethod, staticmethod))):
                 yield f"{name}.{attribute}", member
 
 
@@ -57,7 +58,8 @@ def test_examples_are_python_and_name_what_there_is(gpu, name):
     for example in doctest.DocTestParser().get_examples(inspect.getdoc(PUBLIC[name])):
         compile(example.source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         for module, attribute in re.findall(r"\b(hp|hotplate|gpu|gpu\.aio)\.(\w+)", example.source):
-            known = {"gpu": dir(gpu), "gpu.aio": dir(gpu.aio)}.get(module, [*dir(hp), *(one.__name__[9:] for one in MODULES)])
+            package = [*dir(hp), *(one.__name__[len("hotplate."):] for one in MODULES)]
+            known = {"gpu": dir(gpu), "gpu.aio": dir(gpu.aio)}.get(module, package)
             assert attribute in known, f"{name}: there is no {module}.{attribute}"
 
 
@@ -72,5 +74,6 @@ def test_kernels_and_what_the_daemon_tells_have_examples(gpu):
 def test_every_module_says_what_it_is(module):
     own = [(name, value) for name, value in vars(module).items()
            if not name.startswith("_") and callable(value) and value.__module__ == module.__name__]
-    bare = [path for name, value in own for path, member in members(name, value) if not (inspect.getdoc(member) or "").strip()]
+    bare = [path for name, value in own for path, member in members(name, value)
+            if not (inspect.getdoc(member) or "").strip()]
     assert (module.__doc__ or "").strip() and bare == []

@@ -1,4 +1,5 @@
-"""Every kernel of the catalogue through the Python API, against NumPy and SciPy: test_NAME for each, which one test insists on.
+"""Every kernel of the catalogue through the Python API, against NumPy: test_NAME for each, which one test insists on.
+Some against SciPy too.
 
 What a kernel computes on which back-end, at which sizes and how exactly is judged elsewhere (tests/conformance). This
 is about what arrives in Python: values, shapes, dtypes, names of outputs, parameters under their Python names.
@@ -311,7 +312,7 @@ def test_vector_add(gpu, dtype):
     same(gpu.vector_add(a, a.dtype.type(3)), a + a.dtype.type(3))
 
 
-# SciPy, which is another implementation (LAPACK's other drivers, pocketfft, sparse matrices) and what its users come from.
+# SciPy: another implementation (LAPACK's other drivers, pocketfft, sparse matrices), and what its users come from.
 
 
 def scipy(module):

@@ -150,7 +150,7 @@ class AioKernel:
         >>> c = await gpu.aio.matmul(a, b)
     """
 
-    __doc__ = OwnDocs(__doc__)  # type: ignore[assignment]
+    __doc__: Any = OwnDocs(__doc__)
 
     def __init__(self, aio: Aio, name: str) -> None:
         self._aio = aio

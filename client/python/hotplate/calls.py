@@ -485,7 +485,7 @@ class Kernel:
         >>> gpu.matmul(a, b)
     """
 
-    __doc__ = OwnDocs(__doc__)  # type: ignore[assignment]
+    __doc__: Any = OwnDocs(__doc__)
 
     def __init__(self, client: Client, plan: Plan) -> None:
         self.client = client
