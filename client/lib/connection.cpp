@@ -98,9 +98,9 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
       status.error_message().rfind("Received message larger than max", 0) == 0) {
     // So large that the daemon's gRPC did not even read it to say so by name.
-    return absl::ResourceExhaustedError(status.error_message() +
-                                        ": the message is over the daemon's limit message-bytes; send large inputs as "
-                                        "arrays (hotplate put) or by path, or start it with a larger --message-bytes");
+    return Exhausted("message", status.error_message() +
+                                    ": the message is over the daemon's limit message-bytes; send large inputs as "
+                                    "arrays (hotplate put) or by path, or start it with a larger --message-bytes");
   }
   // The daemon's own UNAVAILABLE says how long to wait; gRPC's says nothing but its words.
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty())

@@ -15,7 +15,7 @@ namespace {
 nanoseconds Since(Clock::time_point begin) { return std::chrono::duration_cast<nanoseconds>(Clock::now() - begin); }
 
 absl::Status NoMemory(const std::string& what, std::size_t bytes) {
-  return absl::ResourceExhaustedError("this machine has no " + std::to_string(bytes) + " bytes of memory for " + what);
+  return Exhausted("memory", "this machine has no " + std::to_string(bytes) + " bytes of memory for " + what);
 }
 
 absl::StatusOr<std::size_t> SizeOfOutput(const Signature& signature, const v1::JobResult::Output& output) {

@@ -86,6 +86,16 @@ absl::Status FromJobError(const v1::JobError& error) {
   return status;
 }
 
+absl::Status Exhausted(const std::string& field, const std::string& description) {
+  v1::JobError error;
+  error.set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+  error.set_message(description);
+  v1::FieldViolation& violation = *error.add_violations();
+  violation.set_field(field);
+  violation.set_description(description);
+  return FromJobError(error);
+}
+
 absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id) {
   if (end.state() == v1::COMPLETED) return absl::OkStatus();
   v1::JobError error = end.error();

@@ -17,6 +17,9 @@ absl::Status FromGrpc(const grpc::Status& status);
 // A job that was refused, on a stream.
 absl::Status FromJobError(const v1::JobError& error);
 
+// RESOURCE_EXHAUSTED, and of what, in the daemon's words for it: "memory", "message".
+absl::Status Exhausted(const std::string& field, const std::string& description);
+
 // OK for COMPLETED. Else the error of a job that began, carrying its id and the end itself: JobIdOf and EndOf.
 absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id);
 

@@ -242,9 +242,10 @@ class ArrayStore::Impl {
     }
     bytes = *size;
     if (limits.array_bytes != 0 && bytes > limits.array_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("an array of ", hotplate::ToString(signature), " has ", bytes,
-                                                       " bytes; the daemon's limit max-array-bytes is ",
-                                                       limits.array_bytes));
+      return Refused(
+          absl::StatusCode::kResourceExhausted,
+          {{"signature", absl::StrCat("an array of ", hotplate::ToString(signature), " has ", bytes,
+                                      " bytes; the daemon's limit max-array-bytes is ", limits.array_bytes)}});
     }
     return absl::OkStatus();
   }
@@ -374,7 +375,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const S
     if (!stays || !impl_->memory->HasRoom(bytes, impl_->FreedBy(replaced) + impl_->FreedBy(going))) {
       return buffer.status();
     }
-    return absl::ResourceExhaustedError(absl::StrCat(
+    return NoMemory(absl::StrCat(
         buffer.status().message(), ". Array \"", name, "\" (", old->array.bytes,
         " bytes) stays until the one that replaces it is whole; without it there is room: hotplate free ", name));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/status.h"
 
 namespace hotplate::core {
 namespace {
@@ -30,6 +31,10 @@ struct Counted {
 
 }  // namespace
 
+absl::Status NoMemory(std::string description) {
+  return Refused(absl::StatusCode::kResourceExhausted, {{"memory", std::move(description)}});
+}
+
 bool CountedMemory::Fits(std::uint64_t bytes, std::uint64_t soon_free, std::uint64_t held) const {
   return limit_ == 0 || (bytes <= limit_ && held - std::min(held, soon_free) <= limit_ - bytes);
 }
@@ -39,9 +44,9 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_
   std::uint64_t held = held_.load(std::memory_order_relaxed);
   do {
     if (!Fits(bytes, soon_free, held)) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(bytes, " bytes of array memory are needed, ", limit_ - std::min(limit_, held), " of ", limit_,
-                       " are free, ", held, " held (limit array-bytes); free arrays or wait for jobs"));
+      return NoMemory(absl::StrCat(bytes, " bytes of array memory are needed, ", limit_ - std::min(limit_, held),
+                                   " of ", limit_, " are free, ", held,
+                                   " held (limit array-bytes); free arrays or wait for jobs"));
     }
   } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
 
@@ -49,7 +54,7 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_
   std::shared_ptr<std::atomic<std::uint64_t>> count(shared_from_this(), &held_);
   if (buffer == nullptr) {
     held_.fetch_sub(bytes, std::memory_order_relaxed);
-    return absl::ResourceExhaustedError(absl::StrCat("the machine has no ", bytes, " bytes of memory left"));
+    return NoMemory(absl::StrCat("the machine has no ", bytes, " bytes of memory left"));
   }
   HostBuffer* plain = buffer.get();
   auto counted = std::make_shared<Counted>(std::move(buffer), std::move(count), bytes, copies);

@@ -4,12 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/array/host_buffer.h"
 #include "server/core/device_copies.h"
 
 namespace hotplate::core {
+
+// RESOURCE_EXHAUSTED for want of memory, which the field "memory" tells from a full queue and the like.
+absl::Status NoMemory(std::string description);
 
 class CountedMemory : public std::enable_shared_from_this<CountedMemory> {
  public:

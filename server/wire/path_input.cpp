@@ -43,7 +43,7 @@ absl::Status CannotOpen(const std::string& path, const std::string& field, int e
   const absl::StatusCode code = error == ENOENT || error == ENOTDIR ? absl::StatusCode::kNotFound
                                 : error == EACCES || error == EPERM ? absl::StatusCode::kPermissionDenied
                                                                     : absl::StatusCode::kInvalidArgument;
-  return Refused(code, {{field, sentence}});
+  return Refused(code, {{field + ".path", sentence}});  // which tells it from an array that is not there
 }
 
 }  // namespace

@@ -49,7 +49,10 @@ std::string MessageOf(const absl::Status& status) { return Cut(std::string(statu
 }  // namespace
 
 std::optional<double> RetrySeconds(const absl::Status& status) {
-  if (!Violations(status).empty()) return std::nullopt;
+  // A request that is wrong stays so; memory may be free in a while.
+  for (const FieldViolation& violation : Violations(status)) {
+    if (violation.field != "memory") return std::nullopt;
+  }
   if (status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kResourceExhausted) {
     return 1.0;
   }

@@ -12,7 +12,7 @@ Example:
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from .receipt import Receipt
 
@@ -68,6 +68,14 @@ class NotFound(Error, KeyError):
     """
 
     code = "NOT_FOUND"
+
+
+class NoSuchFile(NotFound, FileNotFoundError):
+    """An input by path, of which there is no file where the daemon looks for it.
+
+    Example:
+        >>> gpu.selu(pathlib.Path("missing.npy"))
+    """
 
 
 class UnknownKernel(NotFound):
@@ -230,23 +238,28 @@ _OF_CODE = {
 }
 
 
-def _kind(code: str, message: str, fields: Iterable[str], end: Optional[Mapping[str, Any]]) -> type[Error]:
-    memory = code == "RESOURCE_EXHAUSTED" and ("memory" in message or " bytes" in message)
+def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) -> type[Error]:
+    exhausted = code == "RESOURCE_EXHAUSTED"
     if end is not None:
         if end["state"] == "TIMEOUT":
             return JobTimeout
         if end["state"] == "CANCELLED":
             return JobCancelled
-        return JobOutOfMemory if memory else JobFailed
+        return JobOutOfMemory if exhausted else JobFailed
     if code == "NOT_FOUND" and "kernel" in fields:
         return UnknownKernel
-    return OutOfMemory if memory else _OF_CODE.get(code, InternalError)
+    if code == "NOT_FOUND" and any(field.split(".")[2:] == ["path"] for field in fields):
+        return NoSuchFile
+    # It names what is too large ("memory", "inputs.x", "device", ...); a full queue and the like have no name.
+    if exhausted and fields:
+        return InvalidCall if "message" in fields else OutOfMemory
+    return _OF_CODE.get(code, InternalError)
 
 
 def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], job_id: str,
                 end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> Error:
     """The exception for an error of the client library; called by it."""
-    kind = _kind(code, message, [field for field, _ in violations], end)
+    kind = _kind(code, [field for field, _ in violations], end)
     more = [f"\n  {field}: {text}" for field, text in violations if text not in message]
     error = kind((message or code) + "".join(more))
     error.code = code

@@ -247,7 +247,7 @@ TEST_F(PathInputTest, WhatIsNotAnArrayFile) {
   GivePath("relative.npy");
   ExpectRefused("inputs.x", "absolute");
   GivePath(folder_.path() + "/absent.npy");
-  ExpectRefused("inputs.x", "No such file", absl::StatusCode::kNotFound);
+  ExpectRefused("inputs.x.path", "No such file", absl::StatusCode::kNotFound);
   GivePath(folder_.path());
   ExpectRefused("inputs.x", "outside", absl::StatusCode::kPermissionDenied);
   std::filesystem::create_directory(folder_.path() + "/d");
@@ -259,7 +259,7 @@ TEST_F(PathInputTest, WhatIsNotAnArrayFile) {
 
 TEST_F(PathInputTest, AnErrorNamesTheFileHoweverDeepItLies) {
   GivePath(folder_.path() + "/" + std::string(150, 'd') + "/" + std::string(150, 'e') + "/measurement-17.npy");
-  ExpectRefused("inputs.x", "measurement-17.npy", absl::StatusCode::kNotFound);
+  ExpectRefused("inputs.x.path", "measurement-17.npy", absl::StatusCode::kNotFound);
 }
 
 TEST_F(PathInputTest, APipeDoesNotHoldUpTheDaemon) {
