@@ -1,6 +1,8 @@
 """hotplate.Array: what stays on the daemon, for how long, and how it comes back."""
 
+import copy
 import gc
+import pickle
 
 import hotplate as hp
 import numpy as np
@@ -54,6 +56,20 @@ def test_dlpack_is_host_memory(gpu):
     array = gpu.array(X)
     assert array.__dlpack_device__() == (1, 0)
     np.testing.assert_array_equal(np.from_dlpack(array), X)
+    assert array.__dlpack__(copy=True) is not None
+    with pytest.raises(BufferError, match="without a copy"):
+        array.__dlpack__(copy=False)
+
+
+def test_a_copy_is_the_same_array_and_nothing_is_freed_with_it(gpu):
+    array = gpu.array(X)
+    for again in (copy.copy(array), copy.deepcopy(array), copy.deepcopy([array])[0]):
+        assert again is array
+    del again
+    gc.collect()
+    np.testing.assert_array_equal(array.numpy(), X)
+    with pytest.raises(TypeError, match=r"is on the daemon local .* numpy\(\)"):
+        pickle.dumps(array)
 
 
 def test_kernels_take_and_give_them(gpu):
@@ -183,6 +199,7 @@ class Counted:
 INDICES = [
     np.s_[0], np.s_[-1], np.s_[1:], np.s_[:1], np.s_[0, 1], np.s_[1, 2, 3], np.s_[..., 1], np.s_[:, ::-1], np.s_[::-1, ::-2, 3:0:-2],
     np.s_[..., None, 2], np.s_[None], np.s_[0:0], np.s_[1, ..., -1], np.s_[:, 1:2, ::3], np.s_[...], np.s_[5:], np.s_[np.int64(1)],
+    np.s_[1, 2, 3, ...], np.s_[..., 1, 2, 3], np.s_[1, ..., 2, 3],
 ]
 
 

@@ -16,6 +16,7 @@ import pytest
 from conftest import PATIENCE
 
 A = np.arange(6.0).reshape(2, 3)
+TWICE = np.empty(5)
 
 
 # Kernels as methods.
@@ -35,6 +36,8 @@ def test_a_kernel_is_documented_by_its_spec(gpu):
     docs = inspect.getdoc(gpu.matmul)
     for word in ("the matrix product", "transpose_a (bool", "float32 or float64", "Returns", "Raises", "Example", "gpu.matmul(a, b)"):
         assert word in docs
+    assert docs.startswith("matmul(a, b, *, transpose_a=False, transpose_b=False, …)\n\n")
+    assert gpu.arange.__doc__.startswith("arange(*, stop, start=0.0, ")
     assert gpu.matmul.__name__ == "matmul" and gpu.matmul.spec["name"] == "matmul"
     assert repr(gpu.matmul) == "<kernel matmul: c = a b, the matrix product>"
 
@@ -116,7 +119,7 @@ def test_what_is_too_much_for_the_others_dtype_is_never_cut_off(gpu):
     (lambda gpu: gpu.svd(A, keep={"q": "A"}), "svd has no output 'q'"),
     (lambda gpu: gpu.selu(A, out=[1]), "out is a list"),
     (lambda gpu: gpu.svd(A, out=A), "out must be a tuple or a dict"),
-    (lambda gpu: gpu.run(7), "a kernel's name is a str; this is 7"),
+    (lambda gpu: gpu.run(7), "the kernel's name is 7; it must be a str"),
     (lambda gpu: gpu.array(), "array() needs data"),
 ])
 def test_a_type_error_says_what_there_is(gpu, call, says):
@@ -133,6 +136,8 @@ def test_a_type_error_says_what_there_is(gpu, call, says):
     (lambda gpu: gpu.matmul(A, A.T, precision="f8"), "precision is 'f8'"),
     (lambda gpu: gpu.matmul(A, A.T, time_limit=-1), "-1"),
     (lambda gpu: gpu.svd(A, out=(None, None)), "out has 2 arrays; svd has the outputs u, s and vt"),
+    (lambda gpu: gpu.sort_by_key(A[0], A[1], out=(TWICE[:3], TWICE[2:5])),
+     "out: sorted_keys and sorted_values are to land in the same memory"),
     (lambda gpu: gpu.groupby_sum(np.zeros(3, int), A[0], out={"sums": np.zeros(3)}), "the data decide"),
 ])
 def test_a_value_error_says_what_is_wrong(gpu, call, says):
@@ -264,6 +269,8 @@ def test_receipts_errors_and_named_tuples_go_to_other_processes(gpu):
     again = pickle.loads(pickle.dumps(result))
     assert type(again) is type(result) and again.receipt.fields == result.receipt.fields
     np.testing.assert_array_equal(again.s, result.s)
+    other = result._replace(s=None)
+    assert type(other) is type(result) and other.s is None and other.u is result.u and other.receipt is result.receipt
 
 
 # Jobs that end otherwise, and jobs of others.

@@ -1,6 +1,8 @@
-"""Which exception is raised for which refusal of the daemon's."""
+"""Which exception is raised for which refusal of the daemon's, and what is said of an argument that makes no sense."""
 
+import datetime
 import json
+import pathlib
 import pickle
 
 import hotplate as hp
@@ -105,6 +107,74 @@ def test_a_wrong_token_is_a_permission_error(start_daemon):
     assert isinstance(refused.value, hp.NotAllowed) and refused.value.code == "UNAUTHENTICATED"
 
 
+# Arguments that make no sense, and such that Python users expect to be taken.
+
+
+@pytest.mark.parametrize("call, kind, says", [
+    (lambda gpu: gpu.free(3), TypeError, "array is 3; it must be a hotplate.Array, or the name or id of one, as a str"),
+    (lambda gpu: gpu.free("\udcff"), ValueError, r"array is '\\udcff', which is no text in UTF-8"),
+    (lambda gpu: gpu.array(name=5), TypeError, "name is 5; it must be a str"),
+    (lambda gpu: gpu.array(A, name=b"A"), TypeError, "name is b'A'; it must be a str"),
+    (lambda gpu: gpu.array(A, lease="10m"), TypeError, "lease is '10m'; it must be seconds, as a number or"),
+    (lambda gpu: gpu.array(A, lease=-1), ValueError, "lease is -1; it must not be negative"),
+    (lambda gpu: gpu.array(A, lease=float("nan")), ValueError, "lease is nan; it must not be negative"),
+    (lambda gpu: gpu.selu(A, keep=True, lease="10m"), TypeError, "lease is '10m'; it must be seconds"),
+    (lambda gpu: gpu.selu(A, deadline=[1]), TypeError, r"deadline is \[1\]; it must be seconds"),
+    (lambda gpu: gpu.selu(A, time_limit=datetime.timedelta(days=-1)), ValueError, "time_limit is .*; it must not be"),
+    (lambda gpu: gpu.selu(A, deadline=10**400), ValueError, "deadline is 1000.*000, which is no float"),
+    (lambda gpu: gpu.job(3), TypeError, "job_id is 3; it must be a str"),
+    (lambda gpu: gpu.wait(3), TypeError, "job_id is 3; it must be a str"),
+    (lambda gpu: gpu.fetch(None), TypeError, "job_id is None; it must be a str"),
+    (lambda gpu: gpu.cancel(3), TypeError, "job_id is 3; it must be a str"),
+    (lambda gpu: gpu.run("\udcff"), ValueError, "the kernel's name is .* no text in UTF-8"),
+    (lambda gpu: gpu.svd(A, keep={"u": None}), TypeError, "keep of u is None; it must be True, or a name as a str"),
+    (lambda gpu: gpu.svd(A, keep={"u": 5}), TypeError, "keep of u is 5; it must be True"),
+    (lambda gpu: gpu.selu(A, alpha=10**400), ValueError, "alpha is 1000.*000, which is no float"),
+    (lambda gpu: gpu.selu(A, alpha=10**5000), ValueError, "alpha is an integer of 16610 bits, which is no float"),
+    (lambda gpu: gpu.arange(stop=10**5000), ValueError, "stop is an integer of 16610 bits, which is no"),
+    (lambda gpu: gpu.vector_add(np.ones(2), 10**5000), ValueError, "b is an integer of 16610 bits, which is no"),
+    (lambda gpu: gpu.telemetry("1"), TypeError, "interval is '1'; it must be seconds"),
+    (lambda gpu: gpu.telemetry(0), ValueError, "interval is 0 seconds; it must be from 0.1 to 60"),
+    (lambda gpu: gpu.array(A).renew("1h"), TypeError, "lease is '1h'; it must be seconds"),
+    (lambda gpu: hp.connect(3), TypeError, "server is 3; it must be a str or a path"),
+    (lambda gpu: hp.connect(directory=3), TypeError, "directory is 3; it must be a str or a path"),
+    (lambda gpu: hp.connect(endpoint=80), TypeError, "endpoint is 80; it must be a str"),
+    (lambda gpu: hp.connect(session=7), TypeError, "session is 7; it must be a str"),
+    (lambda gpu: hp.connect(deadline="30s"), TypeError, "deadline is '30s'; it must be seconds"),
+    (lambda gpu: hp.connect(connect_timeout=None), TypeError, "connect_timeout is None; it must be seconds"),
+    (lambda gpu: hp.connect(reconnect=-2), ValueError, "reconnect is -2; it must not be negative"),
+    (lambda gpu: hp.connect(retries="many"), TypeError, "retries is 'many'; it must be an integer"),
+    (lambda gpu: hp.connect(retries=2**40), ValueError, "retries is 1099511627776; it must be from 0 to"),
+    (lambda gpu: hp.connect(on_connection=3), TypeError, "on_connection is 3; it must be a function"),
+    (lambda gpu: gpu.selu("A"), TypeError,
+     r"x is 'A': a file is a pathlib.Path, an array of the daemon gpu.array\(name='A'\)"),
+    (lambda gpu: gpu.array("x.npy"), TypeError, r"data is 'x.npy': .* gpu.array\(name='x.npy'\)"),
+    (lambda gpu: gpu.array(np.ones(2, np.longdouble)), TypeError, "data is of dtype (float|longdouble).*astype"),
+])
+def test_what_makes_no_sense_is_named_with_its_value(gpu, call, kind, says):
+    with pytest.raises(kind, match=says) as refused:
+        call(gpu)
+    assert isinstance(refused.value, hp.Error) and "_core" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_folders_are_paths_and_seconds_are_timedeltas(daemon, gpu):
+    def seconds(count):
+        return datetime.timedelta(seconds=count)
+
+    with hp.connect(directory=pathlib.Path(daemon.directory), deadline=seconds(30), connect_timeout=seconds(5),
+                    reconnect=seconds(120)) as other:
+        record = pathlib.Path(daemon.directory) / "servers/local.json"
+        hp.connect(record).close()
+        array = other.array(A, lease=seconds(600))
+        before = array.lease
+        array.renew(seconds(3600))
+        assert array.lease > before + 2000
+        other.free(array)
+        samples = other.telemetry(seconds(0.1))
+        assert next(samples).devices
+        samples.close()
+
+
 def test_a_file_that_is_not_there_is_a_file_not_found_error(start_daemon, tmp_path):
     with start_daemon("--path-root", tmp_path).connect() as gpu:
         with pytest.raises(FileNotFoundError, match="missing.npy") as refused:
@@ -119,3 +189,30 @@ def test_a_file_that_is_not_there_is_a_file_not_found_error(start_daemon, tmp_pa
         with pytest.raises(KeyError) as gone:
             gpu.selu(freed)
         assert not isinstance(gone.value, OSError)
+
+
+# Looking at what is closed or gone.
+
+
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_looking_at_what_is_gone_raises_nothing(start_daemon, end):
+    daemon = start_daemon()
+    gpu = daemon.connect(connect_timeout=1, reconnect=0, retries=0)
+    array = gpu.array(A, name="A")
+    gpu.selu(A)
+    seen = repr(array), array._repr_html_()
+    if end == "closed":
+        gpu.close()
+    else:
+        daemon.kill()
+    assert (repr(array), array._repr_html_()) == seen and "local" in repr(array)
+    assert gpu.server == "local"
+    assert {"run", "array", "selu"} <= set(dir(gpu)) and "selu" in dir(gpu.aio)
+    assert not hasattr(gpu, "shape") and hasattr(gpu, "selu")
+    with pytest.raises(AttributeError, match="no shape that is known here, and its daemon cannot be asked"):
+        gpu.shape
+    with pytest.raises(ConnectionError if end == "killed" else RuntimeError):
+        gpu.selu(A)
+    with pytest.raises(ConnectionError if end == "killed" else RuntimeError):
+        gpu.run("norm", A)
+    gpu.close()

@@ -16,6 +16,7 @@ from .telemetry import Sample, Watch
 if TYPE_CHECKING:
     import inspect
 
+    from .arguments import Seconds
     from .client import Client
 
 
@@ -99,7 +100,7 @@ class Aio:
             sending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody is to be told
             raise
 
-    async def telemetry(self, interval: float = 1.0) -> AsyncIterator[Sample]:
+    async def telemetry(self, interval: Seconds = 1.0) -> AsyncIterator[Sample]:
         """Samples of all devices, one each `interval` seconds (0.1 to 60), until the loop is left.
 
         Raises:
@@ -140,7 +141,7 @@ class Aio:
         return AioKernel(self, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._client.kernels})
+        return sorted({*super().__dir__(), *self._client._names()})
 
 
 class AioKernel:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from . import _core
+from .arguments import seconds
 from .errors import InvalidType
 
 if TYPE_CHECKING:
+    from .arguments import Seconds
     from .client import Client
     from .receipt import Receipt
 
@@ -166,6 +168,8 @@ class Array:
         return fetched if dtype is None else fetched.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
+        if options.pop("copy", None) is False:
+            raise BufferError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
         return self.numpy().__dlpack__(**{key: value for key, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -187,7 +191,8 @@ class Array:
         result = np.empty(shape, self.dtype)
         if result.size:
             self._read(begin, steps, result)
-        return result if shape else result[()]
+        # An element is a scalar, with an ellipsis an array without axes.
+        return result if shape or isinstance(index, tuple) and Ellipsis in index or index is Ellipsis else result[()]
 
     def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray[Any, Any]) -> None:
         """Reads the elements from byte `begin` on, so many bytes apart along each axis, into `to`."""
@@ -216,8 +221,8 @@ class Array:
     def __iter__(self) -> Any:
         return iter(self.numpy())
 
-    def renew(self, lease: float) -> None:
-        """Gives it a new lease, in seconds from now; it then outlives this client and its session.
+    def renew(self, lease: Seconds) -> None:
+        """Gives it a new lease, in seconds (or a timedelta) from now; it then outlives this client and its session.
 
         Raises:
             KeyError: it was freed.
@@ -226,7 +231,7 @@ class Array:
         Example:
             >>> A.renew(3600)
         """
-        self._client._core.renew(self.id, lease)
+        self._client._core.renew(self.id, seconds("lease", lease))
         self._keep()
 
     def free(self) -> None:
@@ -245,6 +250,16 @@ class Array:
         if self._owned:
             self._owned = False
             self._client._core.disown(self.id)
+
+    def __copy__(self) -> Array:
+        return self  # the daemon has it once, and frees it with the last reference
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"array {self.name or self.id} is on the daemon {self._client.server} and cannot be pickled: "
+                        "take its elements, numpy(), or its name")
 
     def __del__(self) -> None:
         # Of one that was never finished there is nothing to free.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import keyword
 import os
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 import numpy as np
 
 from . import _core
+from .arguments import path, real, seconds, shown, text
 from .arrays import Array, check_destination
 from .errors import InvalidCall, InvalidType
 from .receipt import Receipt
@@ -28,12 +30,6 @@ _NDARRAY = np.ndarray
 
 # NumPy's products of integers are integers: in float64 they would be of another dtype, and not always exact.
 _PRODUCTS = frozenset({"batched_matvec", "matmul", "spmv"})
-
-
-def seconds(value: Any) -> float:
-    """A duration as a number of seconds, also from a datetime.timedelta."""
-    total = getattr(value, "total_seconds", None)
-    return float(total() if total is not None else value)
 
 
 def _words(names: Sequence[str], last: str = "and") -> str:
@@ -73,11 +69,11 @@ class Param:
             if self.type == "FLOAT":
                 if isinstance(value, (str, bytes)):
                     raise TypeError
-                return float(value)
+                return real(self.name, value)
             if self.type == "INT":
                 number = value.__index__()
                 if not -2**63 <= number < 2**63:
-                    raise ValueError(f"{self.name} is {number}, which is no 64-bit integer")
+                    raise InvalidCall(f"{self.name} is {shown(number)}, which is no 64-bit integer")
                 return number
             if self.type == "BOOL":
                 if not isinstance(value, (bool, np.bool_)):
@@ -87,7 +83,7 @@ class Param:
         except (TypeError, AttributeError):
             wanted = {"FLOAT": "a number", "INT": "an integer", "BOOL": "True or False"}.get(
                 self.type, "one of " + ", ".join(map(repr, self.choices)))
-            raise InvalidType(f"{self.name} is {value!r}; it must be {wanted}") from None
+            raise InvalidType(f"{self.name} is {shown(value)}; it must be {wanted}") from None
 
     def _choice(self, value: Any) -> str:
         if isinstance(value, str):
@@ -99,9 +95,7 @@ class Param:
             return format(value, "g") if isinstance(value, (float, np.floating)) else str(int(value))
         if "float64" in self.choices or "float32" in self.choices:
             return str(np.dtype(value).name)
-        if not isinstance(value, str):
-            raise TypeError
-        return value
+        return text(self.name, value)
 
     def describe(self) -> str:
         """A line for a docstring."""
@@ -273,7 +267,7 @@ class Plan:
             return
         info: Any = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
         if not int(info.min) <= value <= int(info.max):
-            raise InvalidCall(f"{self.name}: {name} is {value}, which is no {dtype}, the dtype of this call")
+            raise InvalidCall(f"{self.name}: {name} is {shown(value)}, which is no {dtype}, the dtype of this call")
 
     def _dtype_for(self, names: Sequence[str], values: Mapping[str, Any], plain: Mapping[str, Any]) -> np.dtype[Any]:
         """The dtype that inputs of one type variable are to have, by NumPy's rules."""
@@ -304,6 +298,9 @@ class Plan:
             natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize)) if wider else None
         if natural in dtypes and all(value.dtype == natural for value in held if isinstance(value, Array)):
             return natural
+        for name in here:
+            if type(values[name]) is int and plain[name].dtype == np.dtype(object):
+                raise InvalidCall(f"{self.name}: {name} is {shown(values[name])}, which is no 64-bit integer")
         told = _words([f"{name} is {plain[name].dtype}{' on the daemon' if isinstance(plain[name], Array) else ''}"
                        for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
@@ -326,11 +323,7 @@ class Plan:
                 self._set(options, name, given[name])
         for name in ("time_limit", "deadline"):
             if given.get(name) is not None:
-                try:
-                    setattr(options, name, seconds(given[name]))
-                except (TypeError, ValueError):
-                    raise InvalidType(f"{self.name}: {name} is {given[name]!r}; it must be seconds, as a number or a "
-                                      "timedelta") from None
+                setattr(options, name, seconds(f"{self.name}: {name}", given[name]))
         keep = given.get("keep")
         if keep is not None and keep is not False:
             options.keep = self._keep(keep, given.get("lease"))
@@ -354,20 +347,22 @@ class Plan:
             raise InvalidType(f"{self.name}: {name} is {value!r}; it must be {wanted}") from None
 
     def _keep(self, keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
-        duration = None if lease is None else seconds(lease)
+        duration = None if lease is None else seconds(f"{self.name}: lease", lease)
         if keep is True:
             return {output: ("", duration) for output in self.outputs}
         if isinstance(keep, str):
             if len(self.outputs) != 1:
                 raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: name them, "
                                   f"keep={{{self.outputs[0]!r}: {keep!r}}}")
-            return {self.outputs[0]: (keep, duration)}
+            return {self.outputs[0]: (text(f"{self.name}: keep", keep), duration)}
         if not isinstance(keep, Mapping):
             raise InvalidType(f"keep is {keep!r}; it must be True, a name, or a dict of outputs and names")
         for output in keep:
             if output not in self.outputs:
                 raise InvalidType(f"{self.name} has no output {output!r}{_near(output, self.outputs)}")
-        return {output: ("" if name is True else name, duration) for output, name in keep.items()}
+        wanted = "True, or a name as a str"
+        return {output: ("" if name is True else text(f"{self.name}: keep of {output}", name, wanted), duration)
+                for output, name in keep.items()}
 
     def _destinations(self, call: Call, out: Any) -> dict[str, np.ndarray[Any, Any]]:
         if isinstance(out, Mapping):
@@ -389,6 +384,9 @@ class Plan:
                 raise ValueError(f"out={name}: how large it is, the data decide; take the result as it comes")
             check_destination(name if len(self.outputs) > 1 else "out", array, output["signature"]["dtype"],
                               tuple(output["signature"]["shape"]))
+        for one, other in itertools.combinations(given, 2):
+            if np.may_share_memory(given[one], given[other]):
+                raise ValueError(f"out: {one} and {other} are to land in the same memory")
         return given
 
     def _infer(self, call: Call) -> list[dict[str, Any]]:
@@ -425,8 +423,8 @@ class Plan:
 
     # Help.
 
-    def signature(self) -> inspect.Signature:
-        """For inspect, help and completion."""
+    def signature(self, options: bool = True) -> inspect.Signature:
+        """For inspect, help and completion; without what every call can be told if not `options`."""
         import inspect
 
         kinds = inspect.Parameter
@@ -434,7 +432,8 @@ class Plan:
         for param in sorted(self.params.values(), key=lambda param: not param.required):
             default = kinds.empty if param.required else param.default
             parameters.append(kinds(param.keyword, kinds.KEYWORD_ONLY, default=default))
-        parameters += [kinds(name, kinds.KEYWORD_ONLY, default=False if name == "keep" else None) for name in OPTIONS]
+        for name in OPTIONS if options else ():
+            parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=False if name == "keep" else None))
         return inspect.Signature(parameters)
 
     def docs(self) -> str:
@@ -450,7 +449,9 @@ class Plan:
             docs = f": {one['docs']}" if one["docs"] else ""
             return f"    {one['name']} ({letter}{dtypes}; [{one['shape']}]){docs}"
 
-        lines: list[str] = [spec["summary"], "", spec["docs"], ""]
+        own = self.signature(options=False)
+        call = f"{self.name}{str(own)[:-1]}{', ' if own.parameters else ''}{'…' if self.params else '*, …'})"
+        lines: list[str] = [call, "", spec["summary"], "", spec["docs"], ""]
         if spec["inputs"] or self.params:
             lines += ["Args:", *map(argument, spec["inputs"])]
             lines += [f"    {param.describe()}" for param in self.params.values()]
@@ -531,7 +532,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, Array):
         return value
     if isinstance(value, os.PathLike):
-        return _core.PathRef(os.fspath(value))
+        return _core.PathRef(path(name, value))
     return without_mask(name, value)
 
 
@@ -539,6 +540,9 @@ def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
     """What numpy.asarray makes of it. TypeError for a masked array: its mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
+    if isinstance(value, (str, bytes)):
+        raise InvalidType(f"{name} is {shown(value)}: a file is a pathlib.Path, an array of the daemon "
+                          f"gpu.array(name={shown(value)})")
     return np.asarray(value)
 
 
@@ -565,6 +569,7 @@ def _result_type(kernel: str, outputs: tuple[str, ...]) -> type:
     # Not slots: it has its receipt with it.
     return type(f"{kernel}_result", (names,), {
         "__module__": __name__, "__doc__": f"The outputs of {kernel}, and `receipt`.",
+        "_replace": lambda self, **others: _result(kernel, outputs, names._replace(self, **others), self.receipt),
         "__reduce__": lambda self: (_result, (kernel, outputs, tuple(self), self.receipt))})
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
 
 import numpy as np
 
 from . import _core
+from .arguments import count, path, seconds, shown, text
 from .arrays import Array
-from .calls import Kernel, Plan, seconds, without_mask
-from .errors import AlreadyExists, InvalidType, NotFound, UnknownKernel
+from .calls import Kernel, Plan, without_mask
+from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
 from .receipt import Receipt
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from .aio import Aio
+    from .arguments import Seconds, StrPath
 
 
 # Of .futures, imported when it is first used: concurrent.futures takes a while, and an import statement in each call
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 _submit: Optional[Callable[..., Future[Any]]] = None
 
 
-def connect(server: str = "", *, endpoint: str = "", directory: str = "", session: str = "", contact: bool = True,
-            deadline: float = 30.0, connect_timeout: float = 5.0, retries: int = 3, reconnect: float = 120.0,
+def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = "", session: str = "",
+            contact: bool = True, deadline: Seconds = 30.0, connect_timeout: Seconds = 5.0, retries: int = 3,
+            reconnect: Seconds = 120.0,
             on_connection: Optional[Callable[[Optional[Exception]], None]] = None) -> Client:
     """Connects to a daemon, found as the command `hotplate` finds it.
 
@@ -36,8 +39,10 @@ def connect(server: str = "", *, endpoint: str = "", directory: str = "", sessio
         endpoint: "ADDRESS:PORT" of a port forward to it, in place of the record's; empty: HOTPLATE_ENDPOINT.
         directory: in place of HOTPLATE_DIR (~/.hotplate).
         session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
-        contact: False: do not ask the daemon now; the first call meets what is wrong with it.
-        deadline: seconds for a request, and for a transfer without progress.
+        contact: False: do not ask the daemon now; the first call meets what is wrong with it; gpu.NAME of a kernel that
+            was not used before is then an AttributeError with that for its cause, as on any client that is closed or
+            whose daemon is gone.
+        deadline: seconds (here and below a number or a timedelta) for a request, and for a transfer without progress.
         connect_timeout: seconds for the first answer.
         retries: how often a safe request is repeated at once when the daemon cannot be reached.
         reconnect: seconds for which jobs and transfers wait for a connection that was lost.
@@ -54,8 +59,12 @@ def connect(server: str = "", *, endpoint: str = "", directory: str = "", sessio
         >>> gpu = hp.connect()
         >>> gpu.matmul(a, b)
     """
-    return Client(_core.connect(server, endpoint, directory, session, contact, deadline, connect_timeout, retries,
-                                reconnect, on_connection))
+    if on_connection is not None and not callable(on_connection):
+        raise InvalidType(f"on_connection is {shown(on_connection)}; it must be a function")
+    return Client(_core.connect(path("server", server), text("endpoint", endpoint), path("directory", directory),
+                                text("session", session), bool(contact), seconds("deadline", deadline),
+                                seconds("connect_timeout", connect_timeout), count("retries", retries, 1_000_000),
+                                seconds("reconnect", reconnect), on_connection))
 
 
 class Client:
@@ -71,6 +80,7 @@ class Client:
 
     def __init__(self, core: _core.Client) -> None:
         self._core = core
+        self._server = core.server_name  # also of one that is closed
         self._plans: dict[str, Plan] = {}
         self._all_known = False
         _open.add(self)
@@ -106,7 +116,7 @@ class Client:
             ValueError: a shape or a value that it does not take.
             hotplate.JobFailed: the job began and failed; it has the receipt.
             MemoryError, TimeoutError, ConnectionError, PermissionError: what they say.
-            KeyboardInterrupt: the job was cancelled.
+            KeyboardInterrupt: the daemon was told to cancel the job, and had 2 seconds to say that it has.
 
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
@@ -118,6 +128,7 @@ class Client:
 
         Args:
             kernel: a name, or a method of this client (gpu.matmul).
+            inputs: arrays must not change before the call is over: large ones are read on the way.
 
         Returns:
             A concurrent.futures.Future of what `run` would return; cancel() reaches the job. What the call raises is
@@ -190,10 +201,8 @@ class Client:
     def _plan(self, name: str) -> Plan:
         plan = self._plans.get(name)
         if plan is None:
-            if not isinstance(name, str):
-                raise TypeError(f"a kernel's name is a str; this is {name!r}")
             try:
-                plan = Plan(self._core.describe(name))
+                plan = Plan(self._core.describe(text("the kernel's name", name)))
             except NotFound as error:
                 unknown = UnknownKernel(str(error))
                 unknown.code, unknown.violations = error.code, error.violations
@@ -208,23 +217,34 @@ class Client:
             kernel = Kernel(self, self._plan(name))
         except UnknownKernel as error:
             raise AttributeError(str(error)) from None
+        except (Error, RuntimeError) as error:
+            # Debuggers, completion and hasattr look at clients that are closed or whose daemon is gone.
+            raise AttributeError(f"a client has no {name} that is known here, and its daemon cannot be asked: "
+                                 f"{error}") from error
         # Found at once from now on; by reference of a cycle that the collector knows.
         self.__dict__[name] = kernel
         return kernel
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.kernels})
+        return sorted({*super().__dir__(), *self._names()})
+
+    def _names(self) -> Iterable[str]:
+        """The kernels' names; where the daemon cannot be asked, of those that were."""
+        try:
+            return self.kernels
+        except (Error, RuntimeError):
+            return list(self._plans)
 
     # Arrays.
 
-    def array(self, data: Any = None, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
-              progress: Any = None, *, _cancellation: Optional[_core.Cancellation] = None) -> Array:
+    def array(self, data: Any = None, name: str = "", lease: Optional[Seconds] = None, replace: bool = False,
+              dtype: Any = None, progress: Any = None, *, _cancellation: Optional[_core.Cancellation] = None) -> Array:
         """Sends an array to the daemon to stay there; without `data` the one that is there under `name`.
 
         Args:
             data: an ndarray of any strides, or what numpy.asarray takes.
             name: under which it stays when the last reference to it is gone.
-            lease: seconds for which it stays when this client and its session are gone.
+            lease: seconds (or a timedelta) for which it stays when this client and its session are gone.
             replace: one of the same name, instead of refusing.
             dtype: as of numpy.asarray.
             progress: True, or a function of a fraction and a text.
@@ -238,14 +258,18 @@ class Client:
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
         """
+        text("name", name)
+        duration = None if lease is None else seconds("lease", lease)
         if data is None:
             if not name:
-                raise TypeError("array() needs data, or the name of an array that is there")
+                raise InvalidType("array() needs data, or the name of an array that is there")
             described = self._core.describe_array(name)
             return self._described(described, owned=False)
         value = np.asarray(without_mask("data", data), dtype=dtype, order="C")
         if value.dtype.kind not in "biufc":
             raise InvalidType(f"data is of dtype {value.dtype}; the arrays of a daemon are of numbers")
+        if value.dtype.char in "gG":
+            raise InvalidType(f"data is of dtype {value.dtype}, which each machine has its own of: take another (astype)")
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
         options, end_progress = _core.Options(), None
@@ -254,8 +278,7 @@ class Client:
 
             end_progress = attach(options, progress, name or "array")
         try:
-            described = self._core.put(value, name, None if lease is None else seconds(lease), replace, options.on_upload,
-                                       _cancellation)
+            described = self._core.put(value, name, duration, bool(replace), options.on_upload, _cancellation)
         except AlreadyExists as error:
             if "is taken by" in str(error):  # not of a name that a job has been promised
                 error.args = (f"{error}; replace=True frees it for this one",)
@@ -290,7 +313,7 @@ class Client:
         if isinstance(array, Array):
             array.free()
         else:
-            self._core.free(array)
+            self._core.free(text("array", array, "a hotplate.Array, or the name or id of one, as a str"))
 
     # Detached jobs: they go on without this client.
 
@@ -316,7 +339,7 @@ class Client:
         Example:
             >>> u, s, vt = gpu.wait(job_id)
         """
-        return self._fetched(self._core.wait(job_id))
+        return self._fetched(self._core.wait(text("job_id", job_id)))
 
     def fetch(self, job_id: str) -> Any:
         """The result of a job that has ended; does not wait.
@@ -330,7 +353,7 @@ class Client:
             >>> if gpu.job(job_id)["state"] == "COMPLETED":
             ...     result = gpu.fetch(job_id)
         """
-        return self._fetched(self._core.fetch(job_id))
+        return self._fetched(self._core.fetch(text("job_id", job_id)))
 
     def _fetched(self, result: _core.Result) -> Any:
         return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
@@ -345,7 +368,7 @@ class Client:
             >>> gpu.job(job_id)["state"]
             'RUNNING'
         """
-        return self._core.job(job_id)
+        return self._core.job(text("job_id", job_id))
 
     def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]:
         """Jobs of this user, newest first.
@@ -357,7 +380,7 @@ class Client:
         Example:
             >>> [job["id"] for job in gpu.jobs(active_only=True)]
         """
-        return self._core.jobs(own_session, active_only)
+        return self._core.jobs(bool(own_session), bool(active_only))
 
     def cancel(self, job_id: str) -> dict[str, Any]:
         """Asks for a job's end; returns it as it is now.
@@ -369,7 +392,7 @@ class Client:
             >>> gpu.cancel(job_id)["cancel_requested"]
             True
         """
-        return self._core.cancel(job_id)
+        return self._core.cancel(text("job_id", job_id))
 
     # The daemon.
 
@@ -385,11 +408,11 @@ class Client:
 
         return devices(self)
 
-    def telemetry(self, interval: float = 1.0) -> Iterator[Any]:
+    def telemetry(self, interval: Seconds = 1.0) -> Iterator[Any]:
         """Samples of all devices, one each `interval` seconds, until the loop ends; see hotplate.telemetry.Sample.
 
         Raises:
-            ValueError: `interval` is not from 0.1 to 60.
+            ValueError: `interval` is not from 0.1 to 60 seconds.
             ConnectionError: in the loop: the daemon is gone.
 
         Example:
@@ -415,7 +438,7 @@ class Client:
             >>> gpu.server
             'local'
         """
-        return self._core.server_name
+        return self._server
 
     @property
     def session(self) -> str:

@@ -10,8 +10,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Deque, Iterator, List, Mapping, Optional
 
 from . import _core
+from .arguments import seconds
+from .errors import InvalidCall
 
 if TYPE_CHECKING:
+    from .arguments import Seconds
     from .client import Client
 
 # Samples that nobody has taken yet; beyond it the oldest go: a slow reader misses samples.
@@ -123,11 +126,11 @@ class Watch:
     """A stream of samples from a daemon, read by a thread of its own until it is cancelled.
 
     Args:
-        interval: seconds between samples, 0.1 to 60.
+        interval: seconds between samples (or a timedelta), 0.1 to 60.
         tell: called, on that thread, whenever there is something to take or it is over.
     """
 
-    def __init__(self, client: Client, interval: float, tell: Optional[Callable[[], None]] = None) -> None:
+    def __init__(self, client: Client, interval: Seconds, tell: Optional[Callable[[], None]] = None) -> None:
         self._interval = checked_interval(interval)
         self._core = client._core
         self._process = os.getpid()
@@ -198,19 +201,25 @@ class Watch:
         return not self._cancellation.cancelled
 
 
-def checked_interval(interval: float) -> float:
-    """ValueError where no daemon would sample like that."""
-    if not 0.1 <= interval <= 60:
-        raise ValueError(f"interval is {interval!r} seconds; it must be from 0.1 to 60")
-    return float(interval)
+def checked_interval(interval: Seconds) -> float:
+    """In seconds.
+
+    Raises:
+        ValueError: no daemon would sample like that.
+        TypeError: it is no time.
+    """
+    between = seconds("interval", interval)
+    if not 0.1 <= between <= 60:
+        raise InvalidCall(f"interval is {between:g} seconds; it must be from 0.1 to 60")
+    return between
 
 
-def watch(client: Client, interval: float) -> Iterator[Sample]:
+def watch(client: Client, interval: Seconds) -> Iterator[Sample]:
     """What `Client.telemetry` returns."""
     return _samples(client, checked_interval(interval))
 
 
-def _samples(client: Client, interval: float) -> Iterator[Sample]:
+def _samples(client: Client, interval: Seconds) -> Iterator[Sample]:
     source = Watch(client, interval)
     try:
         while not source.over():

@@ -1,0 +1,99 @@
+"""What a caller gave, as what the client library takes; or an error that says which argument it was, and its value."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from typing import TYPE_CHECKING, Any
+
+from .errors import InvalidCall, InvalidType
+
+if TYPE_CHECKING:
+    import datetime
+    from typing import Union
+
+    Seconds = Union[float, datetime.timedelta]
+    StrPath = Union[str, os.PathLike[str]]
+
+
+def shown(value: Any) -> str:
+    """Its repr, not too long."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python writes no integer of so many digits
+        return f"an integer of {value.bit_length()} bits"
+
+
+def real(name: str, value: Any) -> float:
+    """A number as a float.
+
+    Raises:
+        ValueError: an integer that is too large for one.
+        TypeError: anything else.
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidCall(f"{name} is {shown(value)}, which is no float: it is too large") from None
+
+
+def seconds(name: str, value: Any) -> float:
+    """A duration as a number of seconds, also from a datetime.timedelta.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: it is negative.
+    """
+    total = getattr(value, "total_seconds", None)
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        count = real(name, value if total is None else total())
+    except TypeError:
+        raise InvalidType(f"{name} is {shown(value)}; it must be seconds, as a number or a timedelta") from None
+    if not count >= 0:
+        raise InvalidCall(f"{name} is {value}; it must not be negative")
+    return count
+
+
+def text(name: str, value: Any, wanted: str = "a str") -> str:
+    """A str as it is.
+
+    Raises:
+        TypeError: it is none.
+        ValueError: UTF-8 cannot have it.
+    """
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} is {shown(value)}; it must be {wanted}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidCall(f"{name} is {shown(value)}, which is no text in UTF-8") from None
+    return value
+
+
+def path(name: str, value: Any) -> str:
+    """A path, given as a str or an os.PathLike.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: UTF-8 cannot have it.
+    """
+    return text(name, os.fsdecode(value) if isinstance(value, os.PathLike) else value, "a str or a path")
+
+
+def count(name: str, value: Any, most: int) -> int:
+    """An integer from 0 to `most`.
+
+    Raises:
+        TypeError: it is no integer.
+        ValueError: it is beyond.
+    """
+    try:
+        number: int = value.__index__()
+    except AttributeError:
+        raise InvalidType(f"{name} is {shown(value)}; it must be an integer") from None
+    if not 0 <= number <= most:
+        raise InvalidCall(f"{name} is {shown(number)}; it must be from 0 to {most}")
+    return number
