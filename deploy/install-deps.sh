@@ -27,7 +27,7 @@ for argument in "$@"; do
       start_services=no ;;
     --long)
       # What clang's fuzzers and sanitizers are linked with is only recommended by clang.
-      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap) ;;
+      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap python3-venv) ;;
     *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;
   esac
 done

@@ -2,7 +2,8 @@
 # Installs what is missing, builds, and runs the tests: the release build, then the same under AddressSanitizer and
 # UndefinedBehaviorSanitizer. Ends with one line "N passed, N failed, N skipped", counted over all runs.
 #   usage: tests/run.sh [--long] [--skip-install] [--only PRESET]
-#   --long         also ThreadSanitizer, the fuzzers, the lint, and the bundle in Debian 11 and 13 roots
+#   --long         also ThreadSanitizer, the fuzzers, the lint, the bundle in Debian 11 and 13 roots, and the Python
+#                  package as pip installs it
 #   --only PRESET  that build's tests and no other (release, asan, tsan)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +14,7 @@ while [ $# -gt 0 ]; do
     --long) long=yes ;;
     --skip-install) install=no ;;
     --only) presets=("${2:?--only needs a preset}"); shift ;;
-    *) sed -n 2,6p "$0" >&2; echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
+    *) sed -n 2,7p "$0" >&2; echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
   esac
   shift
 done
@@ -94,8 +95,11 @@ part() {
 if [ $long = yes ]; then
   part lint deploy/lint.sh
   part fuzz tests/fuzz/run.sh
-  # What it packs is the release build.
-  [[ " ${presets[*]} " != *" release "* ]] || part bundle_in_roots tests/bundle/run.sh --roots
+  # What these pack and call is the release build.
+  if [[ " ${presets[*]} " == *" release "* ]]; then
+    part bundle_in_roots tests/bundle/run.sh --roots
+    part python_installed tests/python/installed.sh
+  fi
 fi
 
 step "Result"
