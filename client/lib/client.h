@@ -138,6 +138,10 @@ struct JobOptions {
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
   // A slow callback misses progress, and a short job may have nothing to say before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
+  // Called by Run on the thread that called it, some twenty times a second while it waits for the job's end or for
+  // bytes of an output: for what that thread has to look after, as an interpreter has after signals. It may cancel the
+  // call; false after that: the daemon's word that it has cancelled the job is not waited for.
+  std::function<bool()> on_wait = {};
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
 };
@@ -232,7 +236,8 @@ class Client {
 
   // Jobs. Big inputs are checked (Check) before a byte is uploaded, and travel as arrays.
   absl::StatusOr<v1::CheckJobResponse> Check(const std::string& kernel, const std::map<std::string, Input>& inputs,
-                                             const JobOptions& options = {});
+                                             const JobOptions& options = {},
+                                             const Cancellation* cancellation = nullptr);
   // Uploads, runs, downloads; returns when all is done. Uses the client's one open stream, shared by all threads.
   absl::StatusOr<JobResult> Run(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                 const JobOptions& options = {}, const Cancellation* cancellation = nullptr);

@@ -16,12 +16,14 @@ TransferRules RulesFor(const OnProgress& on_progress, std::uint64_t total, std::
 }
 
 // An array as the daemon describes it, with a size that holds water: memory is reserved by it.
-absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& connection, const std::string& id) {
+absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& connection, const std::string& id,
+                                                            const std::stop_token& stop) {
   if (const absl::Status text = CheckText("the array's id or name", id); !text.ok()) return text;
   v1::DescribeArrayRequest request;
   request.set_array_id(id);
   v1::DescribeArrayResponse response;
-  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Describe, request, response);
+  const absl::Status status =
+      connection.Call(connection.arrays(), &v1::Arrays::Stub::Describe, request, response, {.stop = stop});
   if (!status.ok()) return status;
   absl::StatusOr<Signature> signature = FromWire(response.array().signature());
   if (!signature.ok()) return signature.status();
@@ -60,7 +62,7 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
 absl::StatusOr<OutputArray> Client::Get(const std::string& id_or_name, const OnProgress& on_download,
                                         const Cancellation* cancellation) {
   const Connection& connection = *impl_->connection;
-  const auto array = ArrayToRead(connection, id_or_name);
+  const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
   if (!array.ok()) return array.status();
   const auto& [described, signature] = *array;
   absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = DownloadArray(
@@ -72,7 +74,7 @@ absl::StatusOr<OutputArray> Client::Get(const std::string& id_or_name, const OnP
 absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte> destination,
                              const OnProgress& on_download, const Cancellation* cancellation) {
   const Connection& connection = *impl_->connection;
-  const auto array = ArrayToRead(connection, id_or_name);
+  const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
   if (!array.ok()) return array.status();
   const auto& [described, signature] = *array;
   if (described.bytes() != destination.size()) {
@@ -87,7 +89,7 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
 absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
                               const OnProgress& on_download, const Cancellation* cancellation) {
   // From here on by its id: a stream that breaks is to go on in the same array, whatever has its name by then.
-  const auto array = ArrayToRead(*impl_->connection, id_or_name);
+  const auto array = ArrayToRead(*impl_->connection, id_or_name, Impl::TokenOf(cancellation));
   if (!array.ok()) return array.status();
   return Download(*impl_->connection, array->first.id(), offset, destination,
                   RulesFor(on_download, destination.size(), Impl::TokenOf(cancellation)));

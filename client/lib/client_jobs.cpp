@@ -37,14 +37,15 @@ bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RU
 
 absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
                                                    const std::map<std::string, Input>& inputs,
-                                                   const JobOptions& options) {
+                                                   const JobOptions& options, const Cancellation* cancellation) {
   if (const absl::Status status = CheckCall(kernel, inputs, options); !status.ok()) return status;
   const Connection& c = *impl_->connection;
   v1::CheckJobRequest request;
   *request.mutable_job() = SpecFor(kernel, options, c.request_ids());
   AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
   v1::CheckJobResponse response;
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Check, request, response);
+  const absl::Status status =
+      c.Call(c.jobs(), &v1::Jobs::Stub::Check, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -54,7 +55,8 @@ absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<
   JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation));
   absl::StatusOr<v1::JobSpec> spec = run.Prepare();
   if (!spec.ok()) return spec.status();
-  return run.Complete(impl_->stream().Run(*std::move(spec), options.on_update, run.deadline(), run.stop()));
+  return run.Complete(
+      impl_->stream().Run(*std::move(spec), options.on_update, options.on_wait, run.deadline(), run.stop()));
 }
 
 void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,

@@ -109,7 +109,6 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
 }
 
 bool Connection::Pause(nanoseconds duration, const std::stop_token& stop) const {
-  constexpr std::chrono::milliseconds kLook(50);  // at `stop`
   const Clock::time_point end = Clock::now() + duration;
   while (!stop.stop_requested() && Clock::now() < end) {
     const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);

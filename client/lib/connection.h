@@ -27,6 +27,9 @@ namespace hotplate::client {
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;
 
+// How long a wait goes without a look at what its thread has to look after (JobOptions::on_wait).
+inline constexpr std::chrono::milliseconds kLook(50);
+
 struct Cancellation::State {
   std::stop_source source;
 };

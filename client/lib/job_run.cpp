@@ -317,8 +317,9 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
     if (!kept) downloaded.push_back(output.array_id());
     return kept;
   };
-  const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_.destinations,
-                                             options_.on_download, {.until = deadline_, .stop = stop_}, result);
+  const absl::Status status =
+      CollectOutputs(connection_, ended->end.result(), is_kept, options_.destinations, options_.on_download,
+                     {.until = deadline_, .stop = stop_, .on_wait = options_.on_wait}, result);
   if (status.ok() && !options_.leave_result) FreeAll(connection_, downloaded).IgnoreError();
   if (status.ok() && options_.leave_result) result.left = std::move(downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());

@@ -104,8 +104,8 @@ RunStream::PendingJob RunStream::Add(v1::JobSpec spec, Deadline deadline) {
   return job;
 }
 
-absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_update, Deadline deadline,
-                                        const std::stop_token& stop) {
+absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_update, const OnWait& on_wait,
+                                        Deadline deadline, const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::CancelledError("cancelled before the job was started");
   Lock lock(mutex_);
   const PendingJob job = Add(std::move(spec), deadline);
@@ -114,6 +114,7 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
   {
     const std::stop_callback cancel(stop, [this, &job] { RequestCancel(job->tag); });
     lock.lock();
+    Deadline look = on_wait ? Deadline(Clock::now() + kLook) : std::nullopt;
     while (true) {
       if (!job->mailbox.empty()) {
         const std::vector<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
@@ -124,11 +125,18 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
         lock.lock();
       } else if (job->result) {
         break;
+      } else if (look && Clock::now() >= *look) {
+        PassOn();
+        lock.unlock();
+        const bool go_on = on_wait();
+        lock.lock();
+        if (!go_on && !job->result) SetDeadline(*job, Clock::now());
+        look = Clock::now() + kLook;
       } else if (!polling_) {
-        Poll(lock);
+        Poll(lock, look);
       } else {
         const auto self = waiters_.insert(waiters_.end(), &job->owner);
-        job->owner.wait(lock);
+        look ? void(job->owner.wait_until(lock, *look)) : job->owner.wait(lock);
         waiters_.erase(self);
       }
     }
@@ -264,11 +272,12 @@ Deadline RunStream::NextTimer() const {
   return next;
 }
 
-// One event of the queue, or a timer.
-void RunStream::Poll(Lock& lock) {
+// One event of the queue, or a timer, or nothing by `until`.
+void RunStream::Poll(Lock& lock, Deadline until) {
   polling_ = true;
   poll_until_ = NextTimer();
-  const auto until = poll_until_ ? OnSystemClock(*poll_until_) : std::chrono::system_clock::time_point::max();
+  if (until && (!poll_until_ || *until < *poll_until_)) poll_until_ = until;
+  const auto at_last = poll_until_ ? OnSystemClock(*poll_until_) : std::chrono::system_clock::time_point::max();
   // Not sooner than somebody waits for it: asking for a message tells the daemon that there is room for one, and that
   // goes out with the jobs of a write before it, or else in a packet of its own.
   const std::shared_ptr<Wire> wire = wire_;
@@ -279,7 +288,7 @@ void RunStream::Poll(Lock& lock) {
   if (read) wire->stream->Read(&wire->response, &wire->read);
   void* tag = nullptr;
   bool ok = false;
-  const auto status = queue_.AsyncNext(&tag, &ok, until);
+  const auto status = queue_.AsyncNext(&tag, &ok, at_last);
   lock.lock();
   if (status == grpc::CompletionQueue::GOT_EVENT) {
     if (tag == nullptr) {

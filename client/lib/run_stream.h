@@ -41,6 +41,7 @@ struct EndedJob {
 };
 
 using OnUpdate = std::function<void(const v1::JobUpdate&)>;
+using OnWait = std::function<bool()>;  // JobOptions::on_wait
 
 class RunStream {
  public:
@@ -50,9 +51,9 @@ class RunStream {
   RunStream(const RunStream&) = delete;
   RunStream& operator=(const RunStream&) = delete;
 
-  // Waits for the job's end; `on_update` is called on this thread. A refusal, a lost connection and an end that the
-  // daemon does not confirm after a stop are statuses; every end that it tells is an EndedJob.
-  absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const OnUpdate& on_update, Deadline deadline,
+  // Waits for the job's end; `on_update` and `on_wait` are called on this thread. A refusal, a lost connection and an
+  // end that the daemon does not confirm after a stop are statuses; every end that it tells is an EndedJob.
+  absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const OnUpdate& on_update, const OnWait& on_wait, Deadline deadline,
                                const std::stop_token& stop);
 
   // Does not wait. Both callbacks are called on the library's thread, where they are destroyed as well, without the
@@ -74,7 +75,7 @@ class RunStream {
   bool WriteBatch(Lock& lock);
   bool EndWrite(Wire& wire);
   void OpenWire();
-  void Poll(Lock& lock);
+  void Poll(Lock& lock, Deadline until = std::nullopt);
   void Handle(Lock& lock, void* tag, bool ok);
   void HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok);
   void Dispatch(v1::RunJobsResponse& response);

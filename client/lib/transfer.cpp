@@ -29,6 +29,7 @@ class Attempt {
   Attempt(const Connection& connection, const std::string& method, const TransferRules& rules)
       : connection_(connection),
         stop_(rules.stop),
+        on_wait_(rules.on_wait),
         longest_stall_(LongestStall(connection.options().deadline)),
         context_(std::make_unique<grpc::ClientContext>()),
         cancel_(std::make_unique<CancelOnStop>(rules.stop, *context_)) {
@@ -62,8 +63,12 @@ class Attempt {
   bool Await() {
     void* tag;
     bool ok = false;
-    const auto status = queue_.AsyncNext(&tag, &ok, OnSystemClock(Clock::now() + longest_stall_));
-    if (status == grpc::CompletionQueue::GOT_EVENT) return ok;
+    const Clock::time_point end = Clock::now() + longest_stall_;
+    do {
+      const Clock::time_point until = on_wait_ ? std::min(end, Clock::now() + kLook) : end;
+      if (queue_.AsyncNext(&tag, &ok, OnSystemClock(until)) == grpc::CompletionQueue::GOT_EVENT) return ok;
+      if (on_wait_) on_wait_();
+    } while (Clock::now() < end);
     stalled_ = true;
     context_->TryCancel();
     queue_.Next(&tag, &ok);
@@ -110,6 +115,7 @@ class Attempt {
 
   const Connection& connection_;
   const std::stop_token stop_;
+  const std::function<bool()> on_wait_;
   const nanoseconds longest_stall_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<CancelOnStop> cancel_;

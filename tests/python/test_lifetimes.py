@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import weakref
 
 import hotplate
@@ -26,13 +27,22 @@ class Script:
         head = ("import hotplate as hp, numpy as np, sys, os, threading, time, asyncio, concurrent.futures\n"
                 "gpu = hp.connect()\nA = np.ones(4, np.float32)\n")
         self.process = subprocess.Popen(
-            [sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.DEVNULL,
+            [sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
-    def ends(self, code=0, out="", err=""):
-        """It must end by itself, with this code and having said just this."""
+    def says(self, line):
+        """This must be the next line that it says; it may wait for the end of its input meanwhile."""
+        killer = threading.Timer(PATIENCE, self.process.kill)
+        killer.start()
         try:
-            got_out, got_err = self.process.communicate(timeout=PATIENCE)
+            assert self.process.stdout.readline().strip() == line, self.process.poll()
+        finally:
+            killer.cancel()
+
+    def ends(self, code=0, out="", err="", patience=PATIENCE):
+        """It must end by itself, with this code and having said just this. Its input ends before."""
+        try:
+            got_out, got_err = self.process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"it did not end\n{self.process.communicate()}") from None
@@ -124,24 +134,152 @@ def test_a_blocking_call_notices_as_well(start_daemon):
     script.ends(0, "ConnectionFailed")
 
 
+def running(gpu):
+    return [job["id"] for job in gpu.jobs(active_only=True) if job["state"] == "RUNNING"]
+
+
+def nothing_left(gpu):
+    wait_until(lambda: not gpu.jobs(active_only=True), "nothing was left running")
+
+
 @pytest.mark.parametrize("wait", ["gpu.integrate2d(n=10_000_000)", "gpu.run('integrate2d', n=10_000_000)",
-                                  "gpu.submit('integrate2d', n=10_000_000).result()",
+                                  "submitted().result()", "submitted().result(3600)", "submitted().exception()",
                                   "asyncio.run(gpu.aio.integrate2d(n=10_000_000))"])
 def test_ctrl_c_cancels(daemon, gpu, wait):
     script = Script(daemon, f"""
+        def submitted():
+            future = gpu.submit("integrate2d", n=10_000_000)
+            while not future.running():
+                time.sleep(0.01)
+            print("waits", flush=True)
+            return future
         try:
             {wait}
         except KeyboardInterrupt:
             print("interrupted", float(gpu.vector_add(A, A)[0]), flush=True)
+        sys.stdin.read()
         """)
-
-    def running():
-        return [job["id"] for job in gpu.jobs(active_only=True) if job["state"] == "RUNNING"]
-
-    (job_id,) = wait_until(running, "the job ran")
+    if "submitted" in wait:
+        script.says("waits")
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
     script.process.send_signal(signal.SIGINT)
-    script.ends(0, "interrupted 2.0")
+    script.says("interrupted 2.0")
+    # While the program goes on: at its end all of its jobs are cancelled.
     wait_until(lambda: gpu.job(job_id)["state"] == "CANCELLED", "the job was cancelled")
+    script.ends()
+
+
+def test_ctrl_c_among_an_executors_calls_cancels_them_all(daemon, gpu):
+    script = Script(daemon, """
+        try:
+            with hp.Executor(gpu, max_in_flight=2) as executor:
+                futures = [executor.submit("integrate2d", n=10_000_000) for _ in range(4)]
+                print("waits", flush=True)
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            print([future.cancelled() for future in futures], flush=True)
+        sys.stdin.read()
+        """)
+    script.says("waits")
+    wait_until(lambda: running(gpu), "a job ran")
+    script.process.send_signal(signal.SIGINT)
+    script.says("[True, True, True, True]")
+    nothing_left(gpu)
+    script.ends()
+
+
+# What waits on this thread, what waits on another, what waits in Python.
+WAITS = ["gpu.integrate2d(n=10_000_000)", "gpu.wait(gpu.submit_detached('integrate2d', n=10_000_000))",
+         "gpu.submit('integrate2d', n=10_000_000).result()"]
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("name", ["SIGINT", "SIGUSR1"])
+def test_a_handler_of_a_signal_runs_while_a_call_waits(daemon, gpu, name, wait):
+    script = Script(daemon, f"""
+        import signal
+        signal.signal(signal.{name}, lambda *_: print("heard", flush=True))
+        try:
+            {wait}
+        except hp.JobCancelled:
+            print("cancelled by another")
+        except concurrent.futures.CancelledError:
+            print("cancelled here")
+        """)
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
+    for _ in range(2):
+        script.process.send_signal(getattr(signal, name))
+        script.says("heard")
+    assert gpu.job(job_id)["state"] == "RUNNING"
+    gpu.cancel(job_id)
+    script.ends(0, "cancelled by another")
+
+
+@pytest.mark.parametrize("wait", WAITS[:2])
+def test_what_a_handler_of_a_signal_raises_ends_the_call(daemon, gpu, wait):
+    script = Script(daemon, f"""
+        import signal
+        def stop(*_):
+            raise LookupError("the time is over")
+        signal.signal(signal.SIGALRM, stop)
+        try:
+            {wait}
+        except LookupError as error:
+            print(error, flush=True)
+        sys.stdin.read()
+        """)
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
+    script.process.send_signal(signal.SIGALRM)
+    script.says("the time is over")
+    if "detached" in wait:
+        gpu.cancel(job_id)
+    wait_until(lambda: gpu.job(job_id)["state"] == "CANCELLED", "the job was cancelled")
+    script.ends()
+
+
+def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
+    daemon = start_daemon()
+    script = Script(daemon, """
+        def interrupted(call):
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
+            timer.start()
+            try:
+                return repr(call())
+            except KeyboardInterrupt:
+                return ""
+            except Exception as error:
+                return repr(error)
+            finally:
+                timer.join()
+        kept = gpu.array(A)
+        gpu.selu(A)
+        gpu.integrate2d
+        print("there", flush=True)
+        sys.stdin.readline()
+        calls = [gpu.info, hp.connect, lambda: gpu.check("selu", A), lambda: gpu.free("a"), lambda: kept.renew(60),
+                 lambda: gpu.job("1"), gpu.jobs, lambda: gpu.cancel("1"), lambda: gpu.arrays, lambda: gpu.wait("1"),
+                 lambda: gpu.fetch("1"), kept.numpy, lambda: kept[1:], lambda: gpu.selu(A),
+                 lambda: gpu.integrate2d(n=10_000_000), lambda: gpu.integrate2d(n=10_000_000, progress=print)]
+        for call in calls:
+            print(interrupted(call), end=".", flush=True)
+        print()
+        """)
+    script.says("there")
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        script.process.stdin.write("\n")
+        # Each by itself has 30 seconds by its deadline.
+        script.ends(0, "." * 16, patience=60)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+
+
+def test_progress_comes_to_the_thread_that_called(daemon):
+    Script(daemon, """
+        threads = set()
+        gpu.selu(np.ones(2_000_000), progress=lambda *_: threads.add(threading.current_thread()))
+        print(threads == {threading.main_thread()})
+        """).ends(0, "True")
 
 
 def test_a_fork_is_told_and_harms_nobody(daemon):
@@ -189,7 +327,7 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
 ])
 def test_the_interpreter_ends_without_a_word(daemon, gpu, what):
     Script(daemon, what + "\nprint('end', flush=True)").ends(0, "end")
-    wait_until(lambda: not gpu.jobs(active_only=True), "nothing was left running")
+    nothing_left(gpu)
 
 
 def test_a_thread_that_waits_at_the_end_is_left_alone(daemon, gpu):
@@ -202,4 +340,4 @@ def test_a_thread_that_waits_at_the_end_is_left_alone(daemon, gpu):
     # The daemon gives such a job its grace; this test does not.
     for job in gpu.jobs(active_only=True):
         gpu.cancel(job["id"])
-    wait_until(lambda: not gpu.jobs(active_only=True), "nothing was left running")
+    nothing_left(gpu)

@@ -21,6 +21,8 @@ class Executor(concurrent.futures.Executor):
     started: calls wait on the daemon, at most `max_in_flight` of them, the others here. In a callback of one future
     nothing may wait for another: see hotplate.futures.CallFuture.
 
+    A `with` block waits at its end for all calls; one that Ctrl-C ends cancels them.
+
     Args:
         client: whose daemon is used; None: connects as hotplate.connect() does.
         max_in_flight: calls that are with the daemon at a time, at least 1.
@@ -108,6 +110,17 @@ class Executor(concurrent.futures.Executor):
             if not all(future.done() for future in open_futures):
                 self._client._core.check_may_wait()
             concurrent.futures.wait(open_futures)
+
+    def __exit__(self, kind: Optional[type[BaseException]], *rest: Any) -> Optional[bool]:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            with self._lock:
+                self._shutdown = True
+                # The last first, so that none that waits here is started in place of one that is cancelled.
+                open_futures = [waiting[0] for waiting in self._waiting]
+                open_futures += self._open.difference(open_futures)
+            for future in open_futures:
+                future.cancel()
+        return super().__exit__(kind, *rest)
 
     def _start_more(self) -> None:
         # One thread at a time, and outside the lock: a call that ends at once comes back here.

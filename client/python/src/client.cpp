@@ -23,17 +23,48 @@ client::Cancellation OrNew(const client::Cancellation* cancellation) {
   return cancellation == nullptr ? client::Cancellation() : *cancellation;
 }
 
+template <typename Call>
+auto WithoutGil(const Call& call) {
+  const py::gil_scoped_release released;
+  return call();
+}
+
 // A call that can be cancelled, without the GIL. An exception of a callback, then one of a signal's handler, goes
 // before the error that it led to.
 template <typename Call>
 auto Cancellable(const client::Cancellation& cancellation, const Callbacks* callbacks, const Call& call) {
-  const CancelOnInterrupt interrupt(cancellation);
-  auto result = [&] {
-    const py::gil_scoped_release released;
-    return call();
-  }();
+  std::optional<decltype(call())> result;
+  Signals signals(cancellation);
+  if (HearsSignals()) {
+    Errand([&] { result.emplace(call()); }).Wait(signals, /*may_leave=*/false);
+  } else {
+    result.emplace(WithoutGil(call));
+  }
   if (callbacks != nullptr) callbacks->Check();
-  if (!result.ok()) interrupt.Check();
+  signals.Check();
+  return *std::move(result);
+}
+
+// Those that the library uploads first.
+bool HasUploads(const std::map<std::string, client::Input>& inputs) {
+  std::size_t bytes = 0;
+  for (const auto& [name, input] : inputs) {
+    if (const auto* view = std::get_if<client::ArrayView>(&input)) bytes += view->bytes.size();
+  }
+  return bytes > client::kInlineInputBytes;
+}
+
+// Runs a job; a small one on this thread, since a change of threads would be a good part of its time.
+absl::StatusOr<client::JobResult> RunJob(client::Client& client, const std::string& kernel,
+                                         const std::map<std::string, client::Input>& inputs, client::JobOptions job,
+                                         const client::Cancellation& stop, const Callbacks* callbacks) {
+  if (!HearsSignals() || HasUploads(inputs))
+    return Cancellable(stop, callbacks, [&] { return client.Run(kernel, inputs, job, &stop); });
+  Signals signals(stop);
+  job.on_wait = [&signals] { return signals.Look(); };
+  auto result = WithoutGil([&] { return client.Run(kernel, inputs, job, &stop); });
+  if (callbacks != nullptr) callbacks->Check();
+  signals.Check();
   return result;
 }
 
@@ -54,11 +85,16 @@ struct Waiting {
   HeldBuffers held;
 };
 
-// One that is over soon in any case.
-template <typename Call>
-auto Released(const Call& call) {
-  const py::gil_scoped_release released;
-  return call();
+// A short question. Where a handler of a signal raises it is left alone, as nothing hangs on its answer: it holds what
+// it needs by itself, and nothing of Python's.
+template <typename Question>
+auto Asked(Question question) {
+  using Answer = decltype(question());
+  if (!HearsSignals()) return WithoutGil(question);
+  const auto answer = std::make_shared<std::optional<Answer>>();
+  Signals signals((client::Cancellation()));
+  Errand([answer, question = std::move(question)] { answer->emplace(question()); }).Wait(signals, /*may_leave=*/true);
+  return std::move(**answer);
 }
 
 }  // namespace
@@ -157,17 +193,13 @@ std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict&
   Waiting waiting(*this, cancellation);
   const auto converted = waiting.held.Inputs(inputs);
   const client::JobOptions job = ToJobOptions(options, waiting.held, waiting.callbacks);
-  return Remembered(
-      waiting.For([&](auto& client, const auto* stop) { return client.Run(kernel, converted, job, stop); }));
+  return Remembered(RunJob(*waiting.client, kernel, converted, job, waiting.stop, waiting.callbacks.get()));
 }
 
 py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
                             const std::string& output) const {
   const auto client = Get();
-  const client::Cancellation stop;
-  const std::unique_ptr<Result> result =
-      Remembered(Cancellable(stop, nullptr, [&] { return client->Run(kernel, inputs, {}, &stop); }));
-  return result->Take(output);
+  return Remembered(RunJob(*client, kernel, inputs, {}, client::Cancellation(), nullptr))->Take(output);
 }
 
 std::unique_ptr<Result> PyClient::Remembered(absl::StatusOr<client::JobResult> result) const {
@@ -220,11 +252,11 @@ std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, 
 }
 
 py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, const Options& options) const {
-  const auto client = Get();
-  HeldBuffers held;
-  const auto converted = held.Inputs(inputs);
-  const client::JobOptions job = ToJobOptions(options, held, std::make_shared<Callbacks>(client::Cancellation()));
-  return ToDict(OrRaise(Released([&] { return client->Check(kernel, converted, job); })));
+  Waiting waiting(*this, nullptr);
+  const auto converted = waiting.held.Inputs(inputs);
+  const client::JobOptions job = ToJobOptions(options, waiting.held, waiting.callbacks);
+  return ToDict(
+      OrRaise(waiting.For([&](auto& client, const auto* stop) { return client.Check(kernel, converted, job, stop); })));
 }
 
 py::dict PyClient::Put(const py::object& array, const std::string& name, std::optional<double> lease, bool replace,
@@ -315,7 +347,8 @@ std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std:
                                  .connect_timeout = *ToDuration(connect_timeout),
                                  .retries = retries,
                                  .reconnect = *ToDuration(reconnect)};
-  if (const std::shared_ptr<py::object> kept = Keep(on_connection)) {
+  const std::shared_ptr<py::object> kept = Keep(on_connection);
+  if (kept) {
     options.on_connection = [kept](const absl::Status& status) {
       const py::gil_scoped_acquire gil;
       try {
@@ -325,14 +358,25 @@ std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std:
       }
     };
   }
-  return std::make_unique<PyClient>(OrRaise(Released([&] { return client::Client::Connect(options); })));
+  // Where it is left alone, its thread must not be the one that lets go of the callable: the interpreter may be gone.
+  auto* const hold = new std::shared_ptr<py::object>(kept);
+  absl::StatusOr<client::Client> client = Asked([options] { return client::Client::Connect(options); });
+  delete hold;
+  return std::make_unique<PyClient>(OrRaise(std::move(client)));
 }
 
-// The answer to a short question.
+// The answer to a short question, of a client that it gets.
+template <typename Question>
+auto Answer(const PyClient& self, const Question& question) {
+  return Asked([client = *self.Get(), question] {
+    client::Client handle = client;
+    return question(handle);
+  });
+}
+
 template <typename Question>
 auto Ask(const PyClient& self, const Question& question) {
-  const auto client = self.Get();
-  return OrRaise(Released([&] { return question(*client); }));
+  return OrRaise(Answer(self, question));
 }
 
 template <typename Message>
@@ -399,7 +443,7 @@ void BindClient(py::module_& module) {
       .def(
           "describe",
           [](const PyClient& self, const std::string& kernel) {
-            return ToDict(Ask(self, [&](client::Client& client) { return client.Describe(kernel); }));
+            return ToDict(Ask(self, [kernel](client::Client& client) { return client.Describe(kernel); }));
           },
           py::arg("kernel"))
       .def("info",
@@ -407,13 +451,13 @@ void BindClient(py::module_& module) {
       .def(
           "telemetry",
           [](const PyClient& self, std::uint32_t history) {
-            return ToDict(Ask(self, [&](client::Client& client) { return client.Telemetry(history); }));
+            return ToDict(Ask(self, [history](client::Client& client) { return client.Telemetry(history); }));
           },
           py::arg("history") = 1)
       .def(
           "describe_array",
           [](const PyClient& self, const std::string& id) {
-            return ToDict(Ask(self, [&](client::Client& client) { return client.DescribeArray(id); }));
+            return ToDict(Ask(self, [id](client::Client& client) { return client.DescribeArray(id); }));
           },
           py::arg("id"))
       .def("arrays",
@@ -423,21 +467,20 @@ void BindClient(py::module_& module) {
       .def(
           "free",
           [](const PyClient& self, const std::string& id) {
-            const auto client = self.Get();
-            RaiseUnlessOk(Released([&] { return client->Free(id); }));
+            RaiseUnlessOk(Answer(self, [id](client::Client& client) { return client.Free(id); }));
           },
           py::arg("id"))
       .def(
           "renew",
           [](const PyClient& self, const std::string& id, double lease) {
             const client::nanoseconds duration = *ToDuration(lease);
-            return ToDict(Ask(self, [&](client::Client& client) { return client.Renew(id, duration); }));
+            return ToDict(Ask(self, [id, duration](client::Client& client) { return client.Renew(id, duration); }));
           },
           py::arg("id"), py::arg("lease"))
       .def(
           "job",
           [](const PyClient& self, const std::string& job_id) {
-            return ToDict(Ask(self, [&](client::Client& client) { return client.Job(job_id); }));
+            return ToDict(Ask(self, [job_id](client::Client& client) { return client.Job(job_id); }));
           },
           py::arg("job_id"))
       .def(
@@ -446,13 +489,13 @@ void BindClient(py::module_& module) {
             v1::ListJobsRequest request;
             request.set_own_session(own_session);
             request.set_active_only(active_only);
-            return ToList(Ask(self, [&](client::Client& client) { return client.Jobs(request); }));
+            return ToList(Ask(self, [request](client::Client& client) { return client.Jobs(request); }));
           },
           py::arg("own_session") = false, py::arg("active_only") = false)
       .def(
           "cancel",
           [](const PyClient& self, const std::string& job_id) {
-            return ToDict(Ask(self, [&](client::Client& client) { return client.Cancel(job_id); }));
+            return ToDict(Ask(self, [job_id](client::Client& client) { return client.Cancel(job_id); }));
           },
           py::arg("job_id"));
 

@@ -1,28 +1,67 @@
-// Ctrl-C in a call that waits in C++.
+// Python's handlers of signals, Ctrl-C's among them, while a call waits in C++. A signal only leaves a note, and the
+// handlers run on the main thread alone, where Python asks for them. So a wait on that thread asks, some twenty times a
+// second; a handler that returns changes nothing, what one raises cancels the call and comes out of it. Two ways:
+//
+// 1. A call that is to cost no change of threads asks itself while it waits: Signals, as JobOptions::on_wait.
+// 2. Any other is made on a thread of its own, and the main thread waits for that: Errand.
+//
+// On other threads Python runs no handlers, and calls wait there as they are.
 #pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "client/lib/client.h"
 
 namespace hotplate::python {
 
-// While it lives on the main thread, SIGINT cancels: Python's own handler only leaves a note, which nobody reads before
-// the call is back. Before Python's handler therefore stands one of ours, which wakes a thread that cancels. On any
-// other thread, where Python runs no handlers, this does nothing. Made and destroyed with the GIL; in between the call
-// lets go of it.
-class CancelOnInterrupt {
- public:
-  explicit CancelOnInterrupt(const client::Cancellation& cancellation);
-  ~CancelOnInterrupt();
-  CancelOnInterrupt(const CancelOnInterrupt&) = delete;
-  CancelOnInterrupt& operator=(const CancelOnInterrupt&) = delete;
+// Whether this is the thread on which Python runs the handlers of signals.
+bool HearsSignals();
 
-  // After an interrupt: runs Python's handlers, and throws what they raise (KeyboardInterrupt).
-  void Check() const;
+// Lives as long as one call, which it cancels.
+class Signals {
+ public:
+  explicit Signals(client::Cancellation to_cancel) : to_cancel_(std::move(to_cancel)) {}
+
+  // Runs the handlers of what has come, with the GIL that it takes. False: one has raised, and the daemon has had its
+  // time to say that it has cancelled the job.
+  bool Look();
+
+  // With the GIL: throws what a handler has raised.
+  void Check() const {
+    if (raised_) throw pybind11::error_already_set(*raised_);
+  }
 
  private:
-  const client::Cancellation cancellation_;
-  bool watching_ = false;
-  const client::Cancellation* outer_ = nullptr;
+  client::Cancellation to_cancel_;
+  std::optional<pybind11::error_already_set> raised_;
+  std::chrono::steady_clock::time_point patient_until_;
+};
+
+// Work that the main thread waits for while another does it. Made and waited for with the GIL.
+class Errand {
+ public:
+  // Begins at once, without the GIL. It may go on alone (Wait), so that nothing of Python's may be left in it.
+  explicit Errand(std::function<void()> work);
+
+  // Until the work is over; handlers run meanwhile. After one that raised the call is cancelled and its end waited for;
+  // with `may_leave` it is left alone, and what was raised thrown at once.
+  void Wait(Signals& signals, bool may_leave) const;
+
+  // For callbacks of the library's, without the GIL: calls one of Python's with it, where the call that it belongs to
+  // was made from: on the main thread if this is an errand's, else here.
+  static void CallBack(const std::function<void()>& callback);
+
+ private:
+  struct State;
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace hotplate::python

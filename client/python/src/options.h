@@ -9,6 +9,7 @@
 
 #include "client/lib/client.h"
 #include "client/python/src/arrays.h"
+#include "client/python/src/interrupt.h"
 
 namespace hotplate::python {
 
@@ -28,7 +29,8 @@ struct Options {
   pybind11::object on_update = pybind11::none(), on_upload = pybind11::none(), on_download = pybind11::none();
 };
 
-// Python's callables of one call: called with the GIL; what one raises is kept, and cancels the call.
+// Python's callables of one call: called with the GIL, where the call was made from; what one raises is kept, and
+// cancels the call.
 class Callbacks {
  public:
   explicit Callbacks(client::Cancellation cancellation) : cancellation_(std::move(cancellation)) {}
@@ -39,14 +41,15 @@ class Callbacks {
   // Takes the GIL itself, also for making what the callable gets.
   template <typename Function>
   void Call(const Function& call) {
-    const pybind11::gil_scoped_acquire gil;
-    if (raised_) return;
-    try {
-      call();
-    } catch (pybind11::error_already_set& error) {
-      raised_.emplace(error);
-      cancellation_.Cancel();
-    }
+    Errand::CallBack([&] {
+      if (raised_) return;
+      try {
+        call();
+      } catch (pybind11::error_already_set& error) {
+        raised_.emplace(error);
+        cancellation_.Cancel();
+      }
+    });
   }
 
   // With the GIL: throws what was raised.

@@ -282,6 +282,36 @@ TEST_F(JobsTest, CancellingEndsTheJobAndTellsItsEnd) {
   EXPECT_EQ(daemon_.jobs_started, 1);
 }
 
+TEST_F(JobsTest, ACallLooksAfterWhatItsThreadMustWhileItWaits) {
+  Cancellation cancellation;
+  const std::thread::id here = std::this_thread::get_id();
+  int looks = 0;
+  JobOptions options;
+  options.on_wait = [&] {
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    if (++looks == 3) cancellation.Cancel();
+    return true;
+  };
+  const absl::Status status = client_->Run("hold", Small(), options, &cancellation).status();
+  EXPECT_GE(looks, 3);
+  ASSERT_TRUE(EndOf(status).has_value()) << status;
+  EXPECT_EQ(EndOf(status)->state(), v1::CANCELLED);
+}
+
+TEST_F(JobsTest, AnEndThatDoesNotComeIsNotWaitedForOnceACallIsGivenUp) {
+  Cancellation cancellation;
+  JobOptions options;
+  bool given_up = false;
+  options.on_wait = [&] {
+    EXPECT_FALSE(std::exchange(given_up, true)) << "it waited on";
+    cancellation.Cancel();
+    return false;
+  };
+  const absl::Status status = client_->Run("stubborn", Small(), options, &cancellation).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  EXPECT_FALSE(EndOf(status).has_value()) << "it was not waited for";
+}
+
 TEST_F(JobsTest, TheEndOfAJobThatNothingWasToldOfHasItsId) {
   Cancellation cancellation;
   std::thread canceller([&] {
