@@ -115,7 +115,7 @@ class Executor(concurrent.futures.Executor):
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             with self._lock:
                 self._shutdown = True
-                # The last first, so that none that waits here is started in place of one that is cancelled.
+                # Those that wait here first, so that none of them is started in place of one that is cancelled.
                 open_futures = [waiting[0] for waiting in self._waiting]
                 open_futures += self._open.difference(open_futures)
             for future in open_futures:
