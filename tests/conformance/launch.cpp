@@ -51,12 +51,24 @@ absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case,
   const absl::StatusOr<MemoryPlan> plan = device.Plan(launch.call);
   if (!plan.ok()) return plan.status();
   launch.scratch_bytes = plan->scratch_bytes;
-  for (std::size_t i = 0; i < launch.call.outputs.size(); ++i) {
-    TestArray output(launch.call.outputs[i]);
+  return launch.Again();
+}
+
+Launch Launch::Again() const {
+  Launch again{.call = call, .scratch_bytes = scratch_bytes, .inputs = inputs, .outputs = {}};
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    TestArray output(call.outputs[i]);
     output.Poison();
-    launch.outputs.emplace((*spec)->outputs()[i].name, std::move(output));
+    again.outputs.emplace(call.spec->outputs()[i].name, std::move(output));
   }
-  return launch;
+  return again;
+}
+
+std::string FirstDifference(const Launch& one, const Launch& other) {
+  for (const auto& [name, array] : one.outputs) {
+    if (!array.SameBytes(other.outputs.at(name))) return name;
+  }
+  return "";
 }
 
 Report Launch::Run(Lane& lane, TaskControl& control) {

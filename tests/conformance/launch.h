@@ -17,7 +17,12 @@ struct Launch {
   std::map<std::string, TestArray> inputs, outputs;
 
   Report Run(Lane& lane, TaskControl& control);
+  // The same call of the same inputs, for outputs of its own.
+  Launch Again() const;
 };
+
+// An output of either that is not the same in both, byte by byte; empty if all are.
+std::string FirstDifference(const Launch& one, const Launch& other);
 
 // As a kernel takes them. The name, the array's elements and a text stay where they are, and must outlive the answer.
 hotplate_param Plain(const ParamSpec& spec, const ParamValue& value);

@@ -480,6 +480,12 @@ std::vector<Instance> Instances() {
   return instances;
 }
 
+Order After(Order order) {
+  return order == Order::kForward ? Order::kBackward : order == Order::kBackward ? Order::kShuffled : Order::kForward;
+}
+
+constexpr double kSmall = 200'000;  // FLOP and bytes
+
 class EmulatedConformance : public testing::TestWithParam<Instance> {};
 
 TEST_P(EmulatedConformance, AreWithinTheStatedBound) {
@@ -503,6 +509,15 @@ TEST_P(EmulatedConformance, AreWithinTheStatedBound) {
   }
   const conformance::Verdict verdict = instance.suite->verify({launch->call, launch->inputs, launch->outputs});
   EXPECT_LE(verdict.error, 1.0) << verdict.worst;
+
+  // Nor do the bits depend on the order, of small calls here: each takes its time again.
+  const KernelSpec& spec = *launch->call.spec;
+  const Cost cost = spec.CostOf(launch->call);
+  if (spec.determinism() == Determinism::kNever || cost.flop + cost.bytes > kSmall) return;
+  Launch again = launch->Again();
+  EmulatedLane other(traits, After(instance.order));
+  ASSERT_TRUE(again.Run(other, control).outcome.ok());
+  EXPECT_EQ(conformance::FirstDifference(*launch, again), "") << "is not the same in another order";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmulatedConformance, testing::ValuesIn(Instances()),
