@@ -57,7 +57,10 @@ class MatrixTrouble {
     return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
   }
   Outcome NoConvergence(std::int64_t info) const {
-    return Say("%s: the iteration did not converge (info %lld)", info, Outcome::Failed);
+    return Say(
+        "%s: the iteration for its values did not converge (info %lld: how many are left, or where it stopped); "
+        "scale it, or give it in float64",
+        info, Outcome::Failed);
   }
   // An argument that the library refused: a defect of the kernel, not of the input.
   Outcome Refused(std::int64_t info) const {
@@ -66,7 +69,7 @@ class MatrixTrouble {
 
  private:
   Outcome Say(const char* words, std::int64_t info, Outcome (*make)(std::string_view)) const {
-    char text[220];
+    char text[252];  // all that an outcome holds
     const auto shown = static_cast<long long>(info);
     std::snprintf(text, sizeof text, words, which_, shown < 0 ? -shown : shown, shown);
     return make(text);

@@ -52,6 +52,7 @@
 #include "tests/conformance/empty_arrays.h"
 #include "tests/conformance/launch.h"
 #include "tests/unit/cuda/emulation/cublas_lt_by_loops.h"
+#include "tests/unit/cuda/emulation/dense_by_lapack.h"
 #include "tests/unit/cuda/emulation/grid.h"
 
 namespace hotplate {
@@ -447,6 +448,30 @@ TEST(EmulatedKernels, EndInTheSameWordsAsOnTheCpu) {
     const Report report = launch->Run(lane, control);
     EXPECT_EQ(report.outcome.code(), bad.code);
     EXPECT_EQ(std::string(report.outcome.message()), bad.message);
+  }
+}
+
+// Small matrices; and tall ones, of which Q R is made first.
+TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
+  const EmulatedDevice device(kFast);
+  for (const auto& [kernel, shape] :
+       {std::pair("eigh", Shape{3, 6, 6}), {"svd", Shape{3, 6, 5}}, {"svd", Shape{3, 60, 5}}}) {
+    SCOPED_TRACE(std::string(kernel) + " " + ToString(shape));
+    const Case one{.name = "given_up", .params = {}, .inputs = [shape = shape](std::mt19937_64& random) {
+                     conformance::TestArray a({.dtype = DType::kFloat64, .shape = shape});
+                     conformance::FillUniform(a, -1, 1, random);
+                     return std::map<std::string, conformance::TestArray>{{"a", std::move(a)}};
+                   }};
+    absl::StatusOr<Launch> launch = conformance::Prepare(kernel, one, device);
+    ASSERT_TRUE(launch.ok()) << launch.status();
+    emulation::given_up = {.first = 1, .info = 3};
+    EmulatedLane lane(kFast, Order::kForward);
+    TaskControl control;
+    const Outcome outcome = launch->Run(lane, control).outcome;
+    EXPECT_EQ(emulation::given_up.info, 0) << "not reached";
+    EXPECT_EQ(outcome.code(), HOTPLATE_FAILED);
+    EXPECT_EQ(std::string(outcome.message()),
+              "matrix 1 of the 3 in a (counted from 0): " + std::string(conformance::kGivenUp));
   }
 }
 

@@ -1,0 +1,65 @@
+// How a call ends whose matrix LAPACK gives up, on the CPU: this program's own dsyevd_ and dgesdd_ come before the
+// library's, since no input is known for which that does not converge.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "kernels/cpu/lapack.h"
+#include "tests/conformance/bad_data.h"
+#include "tests/conformance/launch.h"
+
+namespace {
+
+int matrices_that_converge = 0;
+
+// The sizes asked for, or the end of an iteration.
+template <typename Work>
+void End(Work* work, int lwork, int* iwork, int* info) {
+  *info = 0;
+  if (lwork == -1) {
+    *work = 10'000, *iwork = 10'000;
+  } else if (matrices_that_converge-- == 0) {
+    *info = 3;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double* work, const int* lwork,
+             int* iwork, const int*, int* info, std::size_t, std::size_t) {
+  End(work, *lwork, iwork, info);
+}
+void dgesdd_(const char*, const int*, const int*, double*, const int*, double*, double*, const int*, double*,
+             const int*, double* work, const int* lwork, int* iwork, int* info, std::size_t) {
+  End(work, *lwork, iwork, info);
+}
+}
+
+namespace hotplate::conformance {
+namespace {
+
+TEST(NoConvergence, EndsInWordsThatSayWhichMatrixAndWhatToDo) {
+  const std::unique_ptr<Device> device = OpenCpuDevice({});
+  for (const char* kernel : {"eigh", "svd"}) {
+    SCOPED_TRACE(kernel);
+    for (const auto& [shape, at, words] :
+         {std::tuple(Shape{6, 6}, 0, "a: "), {Shape{3, 6, 6}, 1, "matrix 1 of the 3 in a (counted from 0): "}}) {
+      const Case one{.name = "given_up", .params = {}, .inputs = [shape = shape](std::mt19937_64& random) {
+                       TestArray a({.dtype = DType::kFloat64, .shape = shape});
+                       FillUniform(a, -1, 1, random);
+                       return std::map<std::string, TestArray>{{"a", std::move(a)}};
+                     }};
+      absl::StatusOr<Launch> launch = Prepare(kernel, one, *device);
+      ASSERT_TRUE(launch.ok()) << launch.status();
+      matrices_that_converge = at;
+      TaskControl control;
+      const Report report = launch->Run(*device->OpenLane().value(), control);
+      EXPECT_EQ(report.outcome.code(), HOTPLATE_FAILED);
+      EXPECT_EQ(std::string(report.outcome.message()), words + std::string(kGivenUp));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotplate::conformance
