@@ -48,8 +48,9 @@ absl::Status Shapes(BoundCall& call) {
 double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
 
 Cost CostOf(const BoundCall& call) {
-  return {.flop = (call.Choice("ord") == "p" ? 50 : 2) * Elements(call),
-          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+  const bool p = call.Choice("ord") == "p";
+  return {.flop = (p ? 50 : 2) * Elements(call),
+          .bytes = (p ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
 // Beside each element, what an output takes however few elements it has.

@@ -34,8 +34,10 @@ absl::Status Shapes(BoundCall& call) {
 double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
 
 Cost CostOf(const BoundCall& call) {
-  return {.flop = (call.Choice("operation") == "std" ? 4 : 1) * Elements(call),
-          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+  const bool deviation = call.Choice("operation") == "std";
+  return {
+      .flop = (deviation ? 4 : 1) * Elements(call),
+      .bytes = (deviation ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
 // Beside each element, what an output takes however few elements it has.
