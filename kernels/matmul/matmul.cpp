@@ -103,7 +103,8 @@ KernelSpec Spec() {
           "Matrices and batches of them as numpy.matmul takes them: sizes before the last two follow NumPy "
           "broadcasting, so that one b may serve a whole batch of a. A vector is given as [n, 1] or [1, n]. "
           "transpose_a and transpose_b take each matrix of an input by its transpose without copying it; a times its "
-          "own transpose is recognised when both are the same array. --precision tf32, bf16 or f16 lets a GPU multiply "
+          "own transpose is recognised when both are the same array. NaN and infinities go where NumPy has them go: an "
+          "infinity times 0 is NaN. --precision tf32, bf16 or f16 lets a GPU multiply "
           "float32 inputs in that precision (sums stay float32); the CPU has full precision only and refuses it. In "
           "f16 an element of 65520 or more in magnitude is infinite, and one below 6e-5 keeps fewer digits. Can be "
           "interrupted between the products of a batch (on a GPU: while they are handed to it), not within one.")

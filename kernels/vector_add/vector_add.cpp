@@ -23,7 +23,9 @@ KernelSpec Spec() {
       .Docs(
           "NumPy broadcasting: counted from the last, the sizes of a and b are the same or one of them is 1, and its "
           "element is used for all; missing leading sizes count as 1, and a scalar goes with everything. Both have the "
-          "same dtype. Integers wrap around on overflow, as in NumPy.")
+          "same dtype. Integers wrap around on overflow, as in NumPy, and NaN and infinities are added as there: "
+          "infinity "
+          "minus infinity is NaN.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "broadcast ...", "first addend")
       .Input("b", "T", "broadcast ...", "second addend")

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -66,6 +67,17 @@ TEST(Catalog, EveryKernelIsDocumented) {
     EXPECT_FALSE(spec.numerics().empty()) << spec.name();
     EXPECT_EQ(spec.example().rfind("hotplate run " + spec.name(), 0), 0u) << spec.name() << ": " << spec.example();
     for (const ParamSpec& param : spec.params()) EXPECT_FALSE(param.docs.empty()) << spec.name() << " " << param.name;
+  }
+}
+
+TEST(Catalog, EveryKernelOfFloatsSaysWhatBecomesOfNan) {
+  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
+    const auto& types = spec.type_variables();
+    const bool floats = std::any_of(types.begin(), types.end(), [](const TypeVariable& type) {
+      return std::count(type.dtypes.begin(), type.dtypes.end(), DType::kFloat64) > 0;
+    });
+    if (!floats) continue;
+    EXPECT_THAT(spec.docs() + spec.numerics(), testing::HasSubstr("NaN")) << spec.name();
   }
 }
 

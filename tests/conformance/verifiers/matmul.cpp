@@ -63,19 +63,23 @@ Case Batch(const std::string& name, DType dtype, const Shape& a_batch, const Sha
           }};
 }
 
-Case Special(DType dtype) {
-  Case special = Product("nan_and_infinities", dtype, {40, 30, 35}, false, false);
-  special.inputs = [random_inputs = special.inputs, dtype](std::mt19937_64& random) {
+Case Special(const std::string& name, DType dtype, Sides sides, bool transpose_a, bool transpose_b) {
+  Case special = Product("nan_and_infinities" + name, dtype, sides, transpose_a, transpose_b);
+  special.inputs = [=, random_inputs = special.inputs](std::mt19937_64& random) {
     std::map<std::string, TestArray> inputs = random_inputs(random);
-    WithType(dtype, [&](auto zero) {
+    const auto [m, k, n] = sides;
+    WithTypeOf<float, double>(dtype, [&, m = m, k = k, n = n](auto zero) {
       using T = decltype(zero);
-      if constexpr (std::is_floating_point_v<T>) {
-        const auto a = inputs.at("a").Elements<T>(), b = inputs.at("b").Elements<T>();
-        a[2 * 30 + 7] = std::numeric_limits<T>::quiet_NaN();
-        a[5 * 30 + 1] = std::numeric_limits<T>::infinity();
-        b[3 * 35 + 9] = -std::numeric_limits<T>::infinity();
-        b[1 * 35 + 20] = 0;  // infinity times 0
-      }
+      const auto a = [&](std::int64_t i, std::int64_t l) -> T& {
+        return inputs.at("a").Elements<T>()[transpose_a ? l * m + i % m : i % m * k + l];
+      };
+      const auto b = [&](std::int64_t l, std::int64_t j) -> T& {
+        return inputs.at("b").Elements<T>()[transpose_b ? j % n * k + l : l * n + j % n];
+      };
+      a(2, 7) = std::numeric_limits<T>::quiet_NaN();
+      a(5, 1) = std::numeric_limits<T>::infinity();
+      b(3, 9) = -std::numeric_limits<T>::infinity();
+      b(1, 20) = 0;  // infinity times 0
     });
     return inputs;
   };
@@ -221,7 +225,9 @@ std::vector<Case> MatmulCases() {
     cases.push_back(WithItself("by_own_transpose", dtype, {300, 120}, false, true));
     cases.push_back(WithItself("own_transpose_by", dtype, {300, 120}, true, false));
     cases.push_back(WithItself("small_by_own_transpose", dtype, {5, 3}, false, true));
-    cases.push_back(Special(dtype));
+    cases.push_back(Special("", dtype, {40, 30, 35}, false, false));
+    cases.push_back(Special("_column", dtype, {40, 30, 1}, false, false));
+    cases.push_back(Special("_row", dtype, {1, 30, 35}, false, true));
   }
   for (const int precision : {HOTPLATE_PRECISION_TF32, HOTPLATE_PRECISION_BF16, HOTPLATE_PRECISION_F16}) {
     const DType dtype = DType::kFloat32;
@@ -240,7 +246,7 @@ std::vector<Case> MatmulCases() {
     }
     add(Batch("in_turn", dtype, {2, 1, 3}, {5, 1}, false, true));
     add(WithItself("by_own_transpose", dtype, {30, 12}, false, true));
-    add(Special(dtype));
+    add(Special("", dtype, {40, 30, 35}, false, false));
     add(Float16Ends());
   }
   return cases;
