@@ -39,9 +39,7 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
         endpoint: "ADDRESS:PORT" of a port forward to it, in place of the record's; empty: HOTPLATE_ENDPOINT.
         directory: in place of HOTPLATE_DIR (~/.hotplate).
         session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
-        contact: False: do not ask the daemon now; the first call meets what is wrong with it; gpu.NAME of a kernel that
-            was not used before is then an AttributeError with that for its cause, as on any client that is closed or
-            whose daemon is gone.
+        contact: False: do not ask the daemon now; the first call meets what is wrong with it.
         deadline: seconds (here and below a number or a timedelta) for a request, and for a transfer without progress.
         connect_timeout: seconds for the first answer.
         retries: how often a safe request is repeated at once when the daemon cannot be reached.
@@ -106,9 +104,9 @@ class Client:
             The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several. The tuple and a
             hotplate.Array have the call's `receipt`; an ndarray cannot, so it is in `last_receipt`.
 
-        Dtypes are NumPy's: inputs of one dtype are brought to it by its promotion, and integers and bools become float64
-        where the kernel takes none, as in numpy.linalg. A product of integers (matmul), whose result NumPy has in integers,
-        is a TypeError; so is whatever would have to convert an array on the daemon.
+        Dtypes are NumPy's: inputs of one dtype are brought to it by its promotion, and integers and bools become
+        float64 where the kernel takes none, as in numpy.linalg. A product of integers (matmul), whose result NumPy has
+        in integers, is a TypeError; so is whatever would have to convert an array on the daemon.
 
         Raises:
             KeyError: no such kernel; the message has the nearest names.
@@ -173,8 +171,8 @@ class Client:
 
     @property
     def last_receipt(self) -> Optional[Receipt]:
-        """The receipt of the last call that ended well on this thread, or None. Futures, named tuples and arrays that were kept
-        have theirs as `receipt`; an ndarray can have no attributes, so that this is where to look.
+        """The receipt of the last call that ended well on this thread, or None. Futures, named tuples and arrays that
+        were kept have theirs as `receipt`; an ndarray can have no attributes, so that this is where to look.
 
         Example:
             >>> c = gpu.matmul(a, b)
@@ -217,10 +215,6 @@ class Client:
             kernel = Kernel(self, self._plan(name))
         except UnknownKernel as error:
             raise AttributeError(str(error)) from None
-        except (Error, RuntimeError) as error:
-            # Debuggers, completion and hasattr look at clients that are closed or whose daemon is gone.
-            raise AttributeError(f"a client has no {name} that is known here, and its daemon cannot be asked: "
-                                 f"{error}") from error
         # Found at once from now on; by reference of a cycle that the collector knows.
         self.__dict__[name] = kernel
         return kernel
