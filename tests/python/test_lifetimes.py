@@ -21,7 +21,9 @@ A = np.arange(4, dtype=np.float32)
 
 
 class Script:
-    """A Python program of a test's own, with the daemon's client as `gpu`."""
+    """A Python program of a test's own, with the daemon's client as `gpu`. It ends with the test at the latest."""
+
+    started = []
 
     def __init__(self, daemon, text, **options):
         head = ("import hotplate as hp, numpy as np, sys, os, threading, time, asyncio, concurrent.futures\n"
@@ -29,6 +31,7 @@ class Script:
         self.process = subprocess.Popen(
             [sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        self.started.append(self.process)
 
     def says(self, line):
         """This must be the next line that it says; it may wait for the end of its input meanwhile."""
@@ -47,6 +50,15 @@ class Script:
             self.process.kill()
             raise AssertionError(f"it did not end\n{self.process.communicate()}") from None
         assert (self.process.returncode, got_out.strip(), got_err.strip()) == (code, out, err)
+
+
+@pytest.fixture(autouse=True)
+def no_script_is_left():
+    yield
+    while Script.started:
+        process = Script.started.pop()
+        process.kill()
+        process.wait()
 
 
 def resident_bytes():
@@ -147,11 +159,16 @@ def nothing_left(gpu):
                                   "asyncio.run(gpu.aio.integrate2d(n=10_000_000))"])
 def test_ctrl_c_cancels(daemon, gpu, wait):
     script = Script(daemon, f"""
-        def submitted():
-            future = gpu.submit("integrate2d", n=10_000_000)
-            while not future.running():
+        def waits():
+            frame = sys._current_frames()[threading.main_thread().ident]
+            return frame.f_code.co_name == "wait" and frame.f_back.f_code.co_name in ("result", "exception")
+        def tell():  # sooner it could be interrupted where the future does not know of it
+            while not waits():
                 time.sleep(0.01)
             print("waits", flush=True)
+        def submitted():
+            future = gpu.submit("integrate2d", n=10_000_000)
+            threading.Thread(target=tell).start()
             return future
         try:
             {wait}
