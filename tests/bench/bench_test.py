@@ -2,6 +2,7 @@
 """The benchmarks' own rules, without measuring anything: which rows there are, and what they are held to."""
 
 import ast
+import importlib.util
 import json
 import os
 import pathlib
@@ -72,6 +73,15 @@ class RowsTest(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", str(HERE / "peers/run.py"), *words], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("no row vector_add_i32_4097; there are vector_add_f32_4, ", done.stderr)
+
+    def test_the_table_beside_peers_judges_only_rows_with_a_goal(self):
+        spec = importlib.util.spec_from_file_location("peers_run", HERE / "peers/run.py")
+        run = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(run)
+        line = {"peer": "p", "ours_ns": 2e6, "ratio": 0.5, "end_to_end_ratio": 1, "ours_end_to_end_ns": 3e6}
+        told = run.table([line | {"row": "naive", "goal": None}, line | {"row": "fast", "goal": 1.0}]).splitlines()[2:]
+        self.assertEqual(told, ["| naive | 2 ms | 0.50 | - | 3 ms | 1.00 |",
+                                "| fast | 2 ms | 0.50 | ≥ 1, **missed** | 3 ms | 1.00 |"])
 
     def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
         with mock.patch.object(pairs, "settle", lambda *_: None):

@@ -332,14 +332,23 @@ time.sleep(1000)
                                 capture_output=True, text=True, check=True).stdout
         self.assertRegex(listed, r"(?s)All/BadDataTest\..*EndsInTheSameWords/cholesky_cuda.*EndsInTheSameWords/histogram_cuda")
 
+    def test_only_the_courses_slower_variants_have_no_goal(self):
+        goals = {row["name"]: peer.goal_of(row) for row in bench_rows("cuda")}
+        self.assertEqual({name for name, goal in goals.items() if goal is None},
+                         {"integrate2d_102400_naive", "integrate2d_102400_shared"})
+        self.assertEqual((goals["integrate2d_102400_fast"], goals["mandelbrot_2000"], goals["svd_f64_4096"]), (1, 1, 0.97))
+
     def test_the_best_peer_of_a_row_is_a_figure_with_the_rows_goal(self):
-        line = {"row": "svd_f64_4096", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1,
-                "same": True, "goal": 0.97}
-        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
+        line = {"peer": "p", "ours_ns": 2, "pairs": 1, "difference": 0, "tolerance": 1, "same": True}
+        lines = [line | {"row": "svd_f64_4096", "peer_ns": 3, "goal": 0.97},
+                 line | {"row": "eigh_f64_4096", "peer_ns": 1, "goal": 0.97},
+                 line | {"row": "integrate2d_102400_naive", "peer_ns": 1, "goal": None}]
+        options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
         kit = Kit(options, {}, self.folder / "results")
-        with mock.patch.object(peers.Comparison, "make", lambda one, _: one.row(line)):
+        with mock.patch.object(peers.Comparison, "make", lambda one, _: [one.row(each) for each in lines]):
             peers.peers(kit)
-        self.assertEqual(kit.recorded["svd_f64_4096: best peer's kernel time over ours (p)"], "pass")
+        best = {name.split(":")[0]: status for name, status in kit.recorded.items() if "best peer's kernel time" in name}
+        self.assertEqual(best, {"svd_f64_4096": "pass", "eigh_f64_4096": "fail", "integrate2d_102400_naive": "pass"})
 
     def test_only_what_memory_alone_binds_is_held_to_the_copy_bandwidth(self):
         """Made-up ceilings and times, by which every row is bound by memory and reaches a tenth of its rate."""

@@ -99,8 +99,9 @@ def main():
     width = max(len(one["name"]) for one in rows)
     print(f"{'kernel':{width}}  {'ours ms':>10}  {'peer ms':>10}  {'ratio':>7}  goal    peer")
     for one in rows:
-        met = "" if one["ratio"] >= one["goal"] else "  MISSED"
-        print(f"{one['name']:{width}}  {one['measured']:10.4f}  {one['peer']:10.4f}  {one['ratio']:6.2f}x  >={one['goal']:.2f}"
+        goal = "-" if one["goal"] is None else f">={one['goal']:.2f}"
+        met = "" if one["goal"] is None or one["ratio"] >= one["goal"] else "  MISSED"
+        print(f"{one['name']:{width}}  {one['measured']:10.4f}  {one['peer']:10.4f}  {one['ratio']:6.2f}x  {goal:6}"
               f"  {one['peer_name']}{met}")
     print(f"vector_add of 4 float32 through Lane::Run: median {statistics.median(tiny):.0f} ns")
     if options.rows:
