@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -437,6 +438,29 @@ time.sleep(1000)
             (folders["libnvJitLink.so.812"] / "libnvJitLink.so.812").unlink()
             with self.assertRaisesRegex(NotRun, r"no libnvJitLink.so.812 \(for libcusparse.so.812\) in "):
                 correctness.cuda_libraries(kit, {})
+
+    def needed_by_elf(self, names=b"libnvJitLink.so.812\0", names_at=64, names_bytes=None, name_at=0, link=1, cut=None):
+        """What is found of a library with one name in its dynamic section, in which anything may be wrong."""
+        dynamic_at, sections_at = 64 + len(names), 64 + len(names) + 32
+        header = struct.pack("<6s34xQ10xHH2x", b"\x7fELF\x02\x01", sections_at, 64, 2)
+        dynamic = struct.pack("<qQqQ", 1, name_at, 0, 0)
+        sections = struct.pack("<4xI16xQQI20x", 6, dynamic_at, 32, link)
+        sections += struct.pack("<4xI16xQQI20x", 3, names_at, len(names) if names_bytes is None else names_bytes, 0)
+        library = self.folder / "libcusparse.so.812"
+        library.write_bytes((header + names + dynamic + sections)[:cut])
+        return place.needed_by(library)
+
+    def test_a_library_that_is_not_whole_or_cannot_be_read_needs_nothing(self):
+        self.assertEqual(self.needed_by_elf(), ["libnvJitLink.so.812"])
+        for cut in range((self.folder / "libcusparse.so.812").stat().st_size):
+            self.assertEqual(self.needed_by_elf(cut=cut), [], cut)
+        for wrong in ({"names_bytes": 5}, {"names": b"libnv\xff\0"}, {"name_at": 1000}, {"link": 7},
+                      *({what: number} for what in ("names_at", "names_bytes", "name_at")
+                        for number in (1 << 62, 1 << 63, (1 << 64) - 1))):
+            with self.subTest(wrong):
+                self.assertEqual(self.needed_by_elf(**wrong), [])
+        self.assertEqual(place.needed_by(self.folder), [])
+        self.assertEqual(place.needed_by(self.folder / "nothing"), [])
 
     def test_the_plug_in_names_the_libraries_of_its_launchers(self):
         for plugin in Place().plugins():

@@ -111,27 +111,33 @@ def libraries_named_in(plugin):
     return sorted({name.decode() for name in re.findall(rb"\b(?!libcuda\.so|libnvidia)lib(?:cu|nv)\w+\.so\.\d+", plugin.read_bytes())})
 
 
-def needed_by(library):
-    """Those of CUDA's libraries that this one is linked with (DT_NEEDED): pip has each in a folder of its own."""
-    with open(library, "rb") as file:
-        def read(offset, layout):
-            file.seek(offset)
-            return struct.unpack(layout, file.read(struct.calcsize(layout)))
+def linked_with(file):
+    """All that an ELF file is linked with (DT_NEEDED). One that is cut off or garbled raises what reading comes upon."""
+    def read(offset, layout):
+        file.seek(offset)
+        return struct.unpack(layout, file.read(struct.calcsize(layout)))
 
-        try:
-            ident, first, size, count = read(0, "<6s34xQ10xHH2x")
-            if ident != b"\x7fELF\x02\x01":
-                return []
-            sections = [read(first + i * size, "<4xI16xQQI4x16x") for i in range(count)]  # type, offset, bytes, link
-            dynamic = next((one for one in sections if one[0] == 6), None)
-            if dynamic is None:
-                return []
-            file.seek(sections[dynamic[3]][1])
-            text = file.read(sections[dynamic[3]][2])
-            entries = [read(dynamic[1] + at, "<qQ") for at in range(0, dynamic[2], 16)]
-        except (struct.error, IndexError):
-            return []
-    names = [text[place:text.index(b"\0", place)].decode() for tag, place in entries if tag == 1]
+    ident, first, size, count = read(0, "<6s34xQ10xHH2x")
+    if ident != b"\x7fELF\x02\x01":
+        return []
+    sections = [read(first + i * size, "<4xI16xQQI4x16x") for i in range(count)]  # type, offset, bytes, link
+    dynamic = next((one for one in sections if one[0] == 6), None)
+    if dynamic is None:
+        return []
+    file.seek(sections[dynamic[3]][1])
+    text = file.read(sections[dynamic[3]][2])
+    entries = [read(dynamic[1] + at, "<qQ") for at in range(0, dynamic[2], 16)]
+    return [text[place:text.index(b"\0", place)].decode() for tag, place in entries if tag == 1]
+
+
+def needed_by(library):
+    """Those of CUDA's libraries that this one is linked with: pip has each in a folder of its own. None of what is no whole
+    library or cannot be read: the loader says what is wrong with that."""
+    try:
+        with open(library, "rb") as file:
+            names = linked_with(file)
+    except (OSError, struct.error, IndexError, ValueError, OverflowError, MemoryError):
+        return []
     return [name for name in names if re.match(r"(?!libcuda\.so|libnvidia)lib(cu|nv)", name)]
 
 
