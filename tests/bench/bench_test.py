@@ -69,10 +69,14 @@ class RowsTest(unittest.TestCase):
                 "matmul_f32_3000_own_transpose", "svd_f64_3000", "svd_f32_3000", "svd_f32_9000x1000"}, measured, device)
 
     def test_a_row_that_is_not_there_is_a_wrong_word_beside_others_too(self):
-        words = ["--only", "vector_add_i32_4096", "--only", "vector_add_i32_4097", "--library", "numpy"]
-        done = subprocess.run([sys.executable, "-B", str(HERE / "peers/run.py"), *words], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("no row vector_add_i32_4097; there are vector_add_f32_4, ", done.stderr)
+        words = ["--only", "vector_add_i32_4096", "--only", "integrate2d_102400_nave", "--library", "numpy"]
+        no_driver = os.environ | {"HOTPLATE_CUDA_DRIVER_LIBRARY": "/nonexistent/libcuda.so.1"}
+        for device in ("cpu", "cuda"):
+            done = subprocess.run([sys.executable, "-B", str(HERE / "peers/run.py"), "--device", device, *words], env=no_driver,
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("no row integrate2d_102400_nave; there are vector_add_f32_4, ", done.stderr)
+            self.assertIn(", integrate2d_102400_naive, ", done.stderr)
 
     def test_the_table_beside_peers_judges_only_rows_with_a_goal(self):
         spec = importlib.util.spec_from_file_location("peers_run", HERE / "peers/run.py")

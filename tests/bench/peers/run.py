@@ -29,8 +29,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "kernels")]
-from pairs import Kernels, Refused  # noqa: E402
+sys.path.insert(0, str(HERE.parent))
 from report import commit, machine  # noqa: E402
 
 LIBRARIES = {"cpu": ("numpy", "numba", "jax", "torch"), "cuda": ("numba", "cupy", "jax", "torch")}
@@ -131,16 +130,14 @@ def table(rows):
     return "\n".join(lines)
 
 
-def check_names(only, command):
-    """Ends the program with exit status 2, as of a wrong option, and those of the names that no row has."""
-    try:
-        kernels = Kernels(command)
-    except Refused as why:
-        raise SystemExit(f"run.py: {why}") from None
-    kernels.close()
-    unknown = [name for name in only if name not in kernels.names]
+def check_names(only, bench_kernels, device):
+    """Ends the program with exit status 2, as of a wrong option, and those of the names that no row has, the long ones' too.
+    Needs no such device."""
+    listed = subprocess.run([bench_kernels, "--device", device, "--long", "--list"], stdout=subprocess.PIPE, check=True).stdout
+    names = [row["name"] for row in json.loads(listed)]
+    unknown = [name for name in only if name not in names]
     if unknown:
-        print(f"run.py: no row {', '.join(unknown)}; there are {', '.join(kernels.names)}", file=sys.stderr)
+        print(f"run.py: no row {', '.join(unknown)}; there are {', '.join(names)}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -161,10 +158,10 @@ def main():
     if options.long and wanted and not options.only:
         wanted += LONG if options.device == "cuda" else LONG_ON_CPU
     long = ["--long"] if options.long or set(wanted) & set(LONG) else []
-    bench_kernels = [str(programs / "bench_kernels"), "--device", options.device, *long]
+    bench_kernels = str(programs / "bench_kernels")
     if options.only:
-        check_names(options.only, bench_kernels)
-    settings = {"bench_kernels": bench_kernels,
+        check_names(options.only, bench_kernels, options.device)
+    settings = {"bench_kernels": [bench_kernels, "--device", options.device, *long],
                 "hotplate": str(programs / "hotplate"), "rows": wanted, "check": options.check, "pairs": 7, "seconds": 0.6}
     report = {"what": "hotplate beside peers", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "command": " ".join(sys.argv), "commit": commit(), "machine": machine(), "device": options.device,
