@@ -122,6 +122,11 @@ def test_a_wrong_token_is_a_permission_error(start_daemon):
     (lambda gpu: gpu.selu(A, deadline=[1]), TypeError, r"deadline is \[1\]; it must be seconds"),
     (lambda gpu: gpu.selu(A, time_limit=datetime.timedelta(days=-1)), ValueError, "time_limit is .*; it must not be"),
     (lambda gpu: gpu.selu(A, deadline=10**400), ValueError, "deadline is 1000.*000, which is no float"),
+    (lambda gpu: gpu.selu(A, deadline=[10**5000]), TypeError, "deadline is a list that is too long to show; it must be"),
+    (lambda gpu: gpu.selu(A, deadline=np.timedelta64(2, "M")), TypeError, "deadline is .*; it must be seconds"),
+    (lambda gpu: gpu.selu(A, deadline=np.timedelta64("NaT")), ValueError, "deadline is NaT; it must not be negative"),
+    (lambda gpu: gpu.selu(A, deadline=np.datetime64(9, "s")), TypeError, "deadline is .*; it must be seconds"),
+    (lambda gpu: gpu.selu(A, alpha=np.timedelta64(2, "s")), TypeError, "alpha is .*; it must be a number"),
     (lambda gpu: gpu.job(3), TypeError, "job_id is 3; it must be a str"),
     (lambda gpu: gpu.wait(3), TypeError, "job_id is 3; it must be a str"),
     (lambda gpu: gpu.fetch(None), TypeError, "job_id is None; it must be a str"),
@@ -169,6 +174,8 @@ def test_folders_are_paths_and_seconds_are_timedeltas(daemon, gpu):
         before = array.lease
         array.renew(seconds(3600))
         assert array.lease > before + 2000
+        array.renew(np.timedelta64(3, "h"))  # whatever its unit
+        assert array.lease > before + 9000
         other.free(array)
         samples = other.telemetry(seconds(0.1))
         assert next(samples).devices

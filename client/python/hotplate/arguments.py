@@ -6,13 +6,15 @@ import os
 import reprlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .errors import InvalidCall, InvalidType
 
 if TYPE_CHECKING:
     import datetime
     from typing import Union
 
-    Seconds = Union[float, datetime.timedelta]
+    Seconds = Union[float, datetime.timedelta, np.timedelta64]
     StrPath = Union[str, os.PathLike[str]]
 
 
@@ -21,7 +23,9 @@ def shown(value: Any) -> str:
     try:
         return reprlib.repr(value)
     except ValueError:  # Python writes no integer of so many digits
-        return f"an integer of {value.bit_length()} bits"
+        if isinstance(value, int):
+            return f"an integer of {value.bit_length()} bits"
+        return f"a {type(value).__name__} that is too long to show"
 
 
 def real(name: str, value: Any) -> float:
@@ -31,6 +35,9 @@ def real(name: str, value: Any) -> float:
         ValueError: an integer that is too large for one.
         TypeError: anything else.
     """
+    # float() would read text, and drop the unit of a time.
+    if isinstance(value, (str, bytes, np.datetime64, np.timedelta64)):
+        raise TypeError
     try:
         return float(value)
     except OverflowError:
@@ -38,7 +45,7 @@ def real(name: str, value: Any) -> float:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A duration as a number of seconds, also from a datetime.timedelta.
+    """A duration as a number of seconds, also from a datetime.timedelta or a numpy.timedelta64.
 
     Raises:
         TypeError: it is neither.
@@ -46,9 +53,10 @@ def seconds(name: str, value: Any) -> float:
     """
     total = getattr(value, "total_seconds", None)
     try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        count = real(name, value if total is None else total())
+        if isinstance(value, np.timedelta64):
+            count = float(value / np.timedelta64(1, "s"))
+        else:
+            count = real(name, value if total is None else total())
     except TypeError:
         raise InvalidType(f"{name} is {shown(value)}; it must be seconds, as a number or a timedelta") from None
     if not count >= 0:

@@ -28,7 +28,8 @@ OPTIONS = ("out", "keep", "lease", "device", "precision", "deterministic", "prio
 
 _NDARRAY = np.ndarray
 
-# NumPy's products of integers are integers: in float64 they would be of another dtype, and not always exact.
+# NumPy's products of integers are integers: in float64 they would be of another dtype, and not always exact. A test
+# (tests/python/test_shapes.py) insists on a decision for each kernel without integers.
 _PRODUCTS = frozenset({"batched_matvec", "matmul", "spmv"})
 
 
@@ -67,8 +68,6 @@ class Param:
         """An int, float, bool or str; TypeError where `value` is nothing of the kind. Its range is for the daemon to judge."""
         try:
             if self.type == "FLOAT":
-                if isinstance(value, (str, bytes)):
-                    raise TypeError
                 return real(self.name, value)
             if self.type == "INT":
                 number = value.__index__()
