@@ -124,6 +124,21 @@ def test_integers_become_complex_where_there_is_nothing_else(gpu):
         plan.prepare(gpu, [np.zeros(3, "float16")], {})
 
 
+# Of the kernels with inputs that may not be integers: those that take integers as float64, as NumPy's own function of
+# that kind does. Of the others NumPy's results would be integers: there the caller is to say so.
+FLOATS_OF_INTEGERS = {"cholesky", "eigh", "fft", "kmeans", "solve", "svd"}
+
+
+def test_what_becomes_of_integers_is_decided_for_each_kernel(gpu):
+    def takes_none(name):
+        return any(dtypes and not any(dtype.kind in "biu" for dtype in dtypes)
+                   for _, dtypes in getattr(gpu, name).plan.rules.values())
+
+    undecided = {name for name in gpu.kernels if takes_none(name)} ^ (FLOATS_OF_INTEGERS | hotplate.calls._PRODUCTS)
+    assert not undecided, "say what they make of integers, in FLOATS_OF_INTEGERS or in calls.py's _PRODUCTS"
+    assert not FLOATS_OF_INTEGERS & hotplate.calls._PRODUCTS
+
+
 @pytest.mark.parametrize("call", [
     lambda gpu, integers: gpu.matmul(integers, integers),  # NumPy's would be integers
     lambda gpu, integers: gpu.batched_matvec(integers, integers),
