@@ -41,7 +41,7 @@ std::stop_token Client::Impl::TokenOf(const Cancellation* cancellation) {
   return cancellation == nullptr ? std::stop_token() : cancellation->state_->source.get_token();
 }
 
-absl::StatusOr<Client> Client::Connect(const ConnectOptions& given) {
+absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancellation* cancellation) {
   ConnectOptions options = given;
   if (options.session.empty()) options.session = RandomHex(16);
   if (!IsSession(options.session)) {
@@ -60,9 +60,9 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given) {
   auto connection = std::make_shared<const Connection>(*std::move(found), options, *std::move(channel));
   if (options.contact) {
     v1::GetServerInfoResponse info;
-    const absl::Status status =
-        connection->Call(connection->server(), &v1::Server::Stub::GetInfo, v1::GetServerInfoRequest(), info,
-                         {.repeat = Repeat::kNever, .deadline = options.connect_timeout});
+    const absl::Status status = connection->Call(
+        connection->server(), &v1::Server::Stub::GetInfo, v1::GetServerInfoRequest(), info,
+        {.repeat = Repeat::kNever, .deadline = options.connect_timeout, .stop = Impl::TokenOf(cancellation)});
     if (absl::IsDeadlineExceeded(status)) {
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options.connect_timeout);
       return NobodyAnswers(connection->found(), "nothing came within " + std::to_string(waited.count()) + " ms");
@@ -79,32 +79,36 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given) {
   return Client(std::shared_ptr<Impl>(new Impl(std::move(connection)), tear_down));
 }
 
-absl::StatusOr<std::vector<v1::KernelSpec>> Client::Kernels() {
+absl::StatusOr<std::vector<v1::KernelSpec>> Client::Kernels(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListKernelsResponse response;
-  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::ListKernels, {}, response);
+  const absl::Status status =
+      c.Call(c.catalogue(), &v1::Catalogue::Stub::ListKernels, {}, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::vector<v1::KernelSpec>(std::move_iterator(response.mutable_kernels()->begin()),
                                      std::move_iterator(response.mutable_kernels()->end()));
 }
 
-absl::StatusOr<v1::KernelSpec> Client::Describe(const std::string& kernel) {
+absl::StatusOr<v1::KernelSpec> Client::Describe(const std::string& kernel, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the kernel's name", kernel); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::DescribeKernelRequest request;
   request.set_kernel(kernel);
   v1::DescribeKernelResponse response;
-  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::DescribeKernel, request, response);
+  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::DescribeKernel, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_kernel());
 }
 
-absl::StatusOr<v1::TelemetrySnapshotResponse> Client::Telemetry(std::uint32_t history) {
+absl::StatusOr<v1::TelemetrySnapshotResponse> Client::Telemetry(std::uint32_t history,
+                                                                const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::TelemetrySnapshotRequest request;
   request.set_history(history);
   v1::TelemetrySnapshotResponse response;
-  const absl::Status status = c.Call(c.telemetry(), &v1::Telemetry::Stub::Snapshot, request, response);
+  const absl::Status status =
+      c.Call(c.telemetry(), &v1::Telemetry::Stub::Snapshot, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -125,10 +129,11 @@ absl::Status Client::WatchTelemetry(nanoseconds interval,
       on_message, Impl::TokenOf(cancellation));
 }
 
-absl::StatusOr<v1::GetServerInfoResponse> Client::Info() {
+absl::StatusOr<v1::GetServerInfoResponse> Client::Info(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::GetServerInfoResponse response;
-  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::GetInfo, {}, response);
+  const absl::Status status =
+      c.Call(c.server(), &v1::Server::Stub::GetInfo, {}, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }

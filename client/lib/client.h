@@ -138,9 +138,10 @@ struct JobOptions {
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
   // A slow callback misses progress, and a short job may have nothing to say before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
-  // Called by Run on the thread that called it, some twenty times a second while it waits for the job's end or for
-  // bytes of an output: for what that thread has to look after, as an interpreter has after signals. It may cancel the
-  // call; false after that: the daemon's word that it has cancelled the job is not waited for.
+  // Called by Run on the thread that called it, some twenty times a second while it waits for the job's end, for bytes
+  // of an output, or for a connection to go on with these: for what that thread has to look after, as an interpreter
+  // has after signals. It may cancel the call; false after that: the daemon's word that it has cancelled the job is not
+  // waited for.
   std::function<bool()> on_wait = {};
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
@@ -207,11 +208,11 @@ class Client {
   // UNAVAILABLE: no record, or nobody answers at it (the message says how to start one). PERMISSION_DENIED: the
   // record is readable by others. UNAUTHENTICATED: the daemon refused the token or showed another certificate.
   // INVALID_ARGUMENT: an option that makes no sense, named.
-  static absl::StatusOr<Client> Connect(const ConnectOptions& options = {});
+  static absl::StatusOr<Client> Connect(const ConnectOptions& options = {}, const Cancellation* cancellation = nullptr);
 
   // Catalogue.
-  absl::StatusOr<std::vector<v1::KernelSpec>> Kernels();
-  absl::StatusOr<v1::KernelSpec> Describe(const std::string& kernel);
+  absl::StatusOr<std::vector<v1::KernelSpec>> Kernels(const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::KernelSpec> Describe(const std::string& kernel, const Cancellation* cancellation = nullptr);
 
   // Arrays.
   absl::StatusOr<v1::Array> Put(const ArrayView& array, const std::string& name = "",
@@ -229,10 +230,11 @@ class Client {
   absl::Status GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
                         const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                         const Cancellation* cancellation = nullptr);
-  absl::StatusOr<v1::Array> DescribeArray(const std::string& id_or_name);
-  absl::StatusOr<v1::ListArraysResponse> Arrays();
-  absl::Status Free(const std::string& id_or_name);
-  absl::StatusOr<v1::Array> Renew(const std::string& id_or_name, nanoseconds lease);
+  absl::StatusOr<v1::Array> DescribeArray(const std::string& id_or_name, const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::ListArraysResponse> Arrays(const Cancellation* cancellation = nullptr);
+  absl::Status Free(const std::string& id_or_name, const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::Array> Renew(const std::string& id_or_name, nanoseconds lease,
+                                  const Cancellation* cancellation = nullptr);
 
   // Jobs. Big inputs are checked (Check) before a byte is uploaded, and travel as arrays.
   absl::StatusOr<v1::CheckJobResponse> Check(const std::string& kernel, const std::map<std::string, Input>& inputs,
@@ -260,9 +262,10 @@ class Client {
   absl::StatusOr<v1::JobEnd> Watch(const std::string& job_id,
                                    const std::function<void(const v1::JobUpdate&)>& on_update,
                                    const Cancellation* cancellation = nullptr);
-  absl::StatusOr<v1::Job> Job(const std::string& job_id);
-  absl::StatusOr<std::vector<v1::Job>> Jobs(const v1::ListJobsRequest& request = {});
-  absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
+  absl::StatusOr<v1::Job> Job(const std::string& job_id, const Cancellation* cancellation = nullptr);
+  absl::StatusOr<std::vector<v1::Job>> Jobs(const v1::ListJobsRequest& request = {},
+                                            const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::Job> Cancel(const std::string& job_id, const Cancellation* cancellation = nullptr);
   // Waits for the job's end, then fetches. Cancelling ends the wait, not the job.
   absl::StatusOr<JobResult> Wait(const std::string& job_id, const Cancellation* cancellation = nullptr);
   // Brings the outputs of an ended job, as often as wanted until the daemon's retention time is over; those that were
@@ -275,11 +278,12 @@ class Client {
   void Release(JobResult& result);
 
   // Telemetry and the daemon.
-  absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1);
+  absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1,
+                                                          const Cancellation* cancellation = nullptr);
   // Until `on_sample` returns false, or the cancellation; survives a broken connection.
   absl::Status WatchTelemetry(nanoseconds interval, const std::function<bool(const v1::TelemetrySample&)>& on_sample,
                               const Cancellation* cancellation = nullptr);
-  absl::StatusOr<v1::GetServerInfoResponse> Info();
+  absl::StatusOr<v1::GetServerInfoResponse> Info(const Cancellation* cancellation = nullptr);
   absl::Status Drain(std::optional<nanoseconds> timeout = std::nullopt);
   absl::Status Shutdown(std::optional<nanoseconds> drain_timeout = std::nullopt);
   // Frees the session's arrays and cancels its attached jobs now, instead of when the daemon misses it.

@@ -95,43 +95,48 @@ absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offse
                   RulesFor(on_download, destination.size(), Impl::TokenOf(cancellation)));
 }
 
-absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name) {
+absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::DescribeArrayRequest request;
   request.set_array_id(id_or_name);
   v1::DescribeArrayResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::Describe, request, response);
+  const absl::Status status =
+      c.Call(c.arrays(), &v1::Arrays::Stub::Describe, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }
 
-absl::StatusOr<v1::ListArraysResponse> Client::Arrays() {
+absl::StatusOr<v1::ListArraysResponse> Client::Arrays(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListArraysResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::List, v1::ListArraysRequest(), response);
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::List, v1::ListArraysRequest(), response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
 
-absl::Status Client::Free(const std::string& id_or_name) {
+absl::Status Client::Free(const std::string& id_or_name, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::FreeArrayRequest request;
   request.set_array_id(id_or_name);
   v1::FreeArrayResponse response;
   // Not repeated: a name may be somebody's next array by then.
-  return c.Call(c.arrays(), &v1::Arrays::Stub::Free, request, response, {.repeat = Repeat::kNever});
+  return c.Call(c.arrays(), &v1::Arrays::Stub::Free, request, response,
+                {.repeat = Repeat::kNever, .stop = Impl::TokenOf(cancellation)});
 }
 
-absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanoseconds lease) {
+absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanoseconds lease,
+                                        const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::RenewArrayRequest request;
   request.set_array_id(id_or_name);
   ToWire(lease, *request.mutable_lease());
   v1::RenewArrayResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::Renew, request, response);
+  const absl::Status status =
+      c.Call(c.arrays(), &v1::Arrays::Stub::Renew, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }

@@ -165,25 +165,28 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
   return *std::move(end);
 }
 
-absl::StatusOr<v1::Job> Client::Job(const std::string& job_id) {
+absl::StatusOr<v1::Job> Client::Job(const std::string& job_id, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::GetJobRequest request;
   request.set_job_id(job_id);
   v1::GetJobResponse response;
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Get, request, response);
+  const absl::Status status =
+      c.Call(c.jobs(), &v1::Jobs::Stub::Get, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_job());
 }
 
-absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& request) {
+absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& request,
+                                                  const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   std::vector<v1::Job> jobs;
   v1::ListJobsRequest page = request;
   if (page.page_size() == 0) page.set_page_size(1000);
   while (true) {
     v1::ListJobsResponse response;
-    const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::List, page, response);
+    const absl::Status status =
+        c.Call(c.jobs(), &v1::Jobs::Stub::List, page, response, {.stop = Impl::TokenOf(cancellation)});
     if (!status.ok()) return status;
     for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(std::move(job));
     const bool no_progress = response.next_page_token() == page.page_token();
@@ -192,13 +195,14 @@ absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& req
   }
 }
 
-absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id) {
+absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
   v1::CancelJobResponse response;
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Cancel, request, response);
+  const absl::Status status =
+      c.Call(c.jobs(), &v1::Jobs::Stub::Cancel, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_job());
 }
@@ -233,8 +237,8 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
 
   // An array that was to be kept has a name or a lease. A session alone says nothing: large outputs belong to that of
   // whoever ran the job, and wait for it, or for us.
-  const auto is_kept = [this](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
-    const absl::StatusOr<v1::Array> array = DescribeArray(output.array_id());
+  const auto is_kept = [&](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
+    const absl::StatusOr<v1::Array> array = DescribeArray(output.array_id(), cancellation);
     if (absl::IsNotFound(array.status())) return false;  // the download says what that means
     if (!array.ok()) return array.status();
     return !array->name().empty() || array->has_lease_expire_time();

@@ -108,12 +108,17 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   return FromGrpc(status);
 }
 
-bool Connection::Pause(nanoseconds duration, const std::stop_token& stop) const {
+bool Connection::Pause(nanoseconds duration, const std::stop_token& stop, const OnWait& on_wait) const {
   const Clock::time_point end = Clock::now() + duration;
   while (!stop.stop_requested() && Clock::now() < end) {
+    const Clock::time_point look = std::min<Clock::time_point>(end, Clock::now() + kLook);
     const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);
-    if (state == GRPC_CHANNEL_READY) return SleepFor(end - Clock::now(), stop);
-    channel_->WaitForStateChange(state, OnSystemClock(std::min<Clock::time_point>(end, Clock::now() + kLook)));
+    if (state == GRPC_CHANNEL_READY) {
+      SleepFor(look - Clock::now(), stop);
+    } else {
+      channel_->WaitForStateChange(state, OnSystemClock(look));
+    }
+    if (on_wait) on_wait();
   }
   return !stop.stop_requested();
 }
@@ -166,7 +171,7 @@ bool Reconnecting::Again(const absl::Status& status, bool may_come_back) {
     if (!lasts) return false;
     if (outage_.ToTell()) Tell(status);
   }
-  return connection_.Pause(backoff_.Next(), stop_);
+  return connection_.Pause(backoff_.Next(), stop_, on_wait_);
 }
 
 void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) const {

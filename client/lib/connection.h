@@ -6,6 +6,7 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -29,6 +30,7 @@ using Deadline = std::optional<Clock::time_point>;
 
 // How long a wait goes without a look at what its thread has to look after (JobOptions::on_wait).
 inline constexpr std::chrono::milliseconds kLook(50);
+using OnWait = std::function<bool()>;
 
 struct Cancellation::State {
   std::stop_source source;
@@ -84,8 +86,8 @@ class Connection {
   absl::Status Translate(const grpc::Status& status) const;
 
   // Waits before another attempt. Meanwhile the channel goes on connecting, which gRPC does only while somebody waits
-  // for it. False when it was stopped.
-  bool Pause(nanoseconds duration, const std::stop_token& stop) const;
+  // for it. False when it was stopped, which alone `on_wait` can end it by.
+  bool Pause(nanoseconds duration, const std::stop_token& stop, const OnWait& on_wait = nullptr) const;
   grpc::Channel& channel() const { return *channel_; }
 
   // Of a connection that could not be made: whether the daemon may be there all the same, behind a network that is not.
@@ -166,8 +168,8 @@ class Outage {
 // cannot be reached. An attempt that brought something does not count.
 class Reconnecting {
  public:
-  Reconnecting(const Connection& connection, std::stop_token stop)
-      : connection_(connection), stop_(std::move(stop)), outage_(connection) {}
+  Reconnecting(const Connection& connection, std::stop_token stop, OnWait on_wait = nullptr)
+      : connection_(connection), stop_(std::move(stop)), on_wait_(std::move(on_wait)), outage_(connection) {}
 
   // The daemon can be reached, which alone is no reason to try for ever.
   void Reached();
@@ -183,6 +185,7 @@ class Reconnecting {
 
   const Connection& connection_;
   const std::stop_token stop_;
+  const OnWait on_wait_;
   Backoff backoff_;
   Outage outage_;
   int failures_ = 0;

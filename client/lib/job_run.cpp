@@ -52,13 +52,13 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
   return std::move(*response.mutable_array());
 }
 
-absl::Status FreeAll(const Connection& connection, const std::vector<std::string>& ids) {
+absl::Status FreeAll(const Connection& connection, const std::vector<std::string>& ids, nanoseconds patience) {
   for (const std::string& id : ids) {
     v1::FreeArrayRequest request;
     request.set_array_id(id);
     v1::FreeArrayResponse response;
     const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Free, request, response,
-                                                {.repeat = Repeat::kNever, .deadline = std::chrono::seconds(5)});
+                                                {.repeat = Repeat::kNever, .deadline = patience});
     if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
   return absl::OkStatus();
@@ -180,7 +180,7 @@ JobRun::JobRun(const Connection& connection, std::string kernel, std::map<std::s
       begin_(Clock::now()),
       deadline_(DeadlineAfter(begin_, options_.deadline)) {}
 
-bool JobRun::has_uploads() const { return HeldBytes(inputs_) > kInlineInputBytes; }
+bool JobRun::has_uploads() const { return HaveUploads(inputs_); }
 
 absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
   if (const absl::Status status = CheckCall(kernel_, inputs_, options_); !status.ok()) return status;
@@ -300,11 +300,16 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::str
   return CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
 }
 
-absl::Status JobRun::FreeUploads() { return FreeAll(connection_, std::exchange(uploaded_, {})); }
+absl::Status JobRun::FreeUploads(nanoseconds patience) {
+  return FreeAll(connection_, std::exchange(uploaded_, {}), patience);
+}
 
 absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
-  // With the connection gone, freeing would only wait for it.
-  if (!IsConnectionLoss(ended.status())) FreeUploads().IgnoreError();
+  // With the connection gone, freeing would only wait for it; as for a daemon that hangs, where it has not confirmed a
+  // cancel.
+  constexpr std::chrono::seconds kShort(1);
+  if (!IsConnectionLoss(ended.status()))
+    FreeUploads(absl::IsCancelled(ended.status()) ? kShort : kFreePatience).IgnoreError();
   if (!ended.ok()) return ended.status();
   if (absl::Status status = FromJobEnd(ended->end, ended->job_id); !status.ok()) return status;
 

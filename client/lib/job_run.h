@@ -17,6 +17,9 @@
 
 namespace hotplate::client {
 
+// For what is freed on the way out.
+inline constexpr std::chrono::seconds kFreePatience(5);
+
 class JobRun {
  public:
   JobRun(const Connection& connection, std::string kernel, std::map<std::string, Input> inputs, JobOptions options,
@@ -32,7 +35,7 @@ class JobRun {
   absl::StatusOr<JobResult> Complete(absl::StatusOr<EndedJob> ended);
 
   // Frees what Prepare has uploaded; the daemon keeps what a job still uses.
-  absl::Status FreeUploads();
+  absl::Status FreeUploads(nanoseconds patience = kFreePatience);
 
   const JobOptions& options() const { return options_; }
   const std::stop_token& stop() const { return stop_; }
@@ -77,7 +80,8 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
                                       const std::stop_token& stop);
 
 // For what the library itself has made. What cannot be freed now goes with the session or with its job; the first
-// error.
-absl::Status FreeAll(const Connection& connection, const std::vector<std::string>& ids);
+// error. `patience`: with a daemon that does not answer.
+absl::Status FreeAll(const Connection& connection, const std::vector<std::string>& ids,
+                     nanoseconds patience = kFreePatience);
 
 }  // namespace hotplate::client

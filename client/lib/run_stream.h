@@ -41,7 +41,6 @@ struct EndedJob {
 };
 
 using OnUpdate = std::function<void(const v1::JobUpdate&)>;
-using OnWait = std::function<bool()>;  // JobOptions::on_wait
 
 class RunStream {
  public:

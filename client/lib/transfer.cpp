@@ -115,7 +115,7 @@ class Attempt {
 
   const Connection& connection_;
   const std::stop_token stop_;
-  const std::function<bool()> on_wait_;
+  const OnWait on_wait_;
   const nanoseconds longest_stall_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<CancelOnStop> cancel_;
@@ -208,14 +208,14 @@ Ending FindOut(const Connection& connection, const std::string& array_id, std::s
 // connection that is lost, and begins anew with each byte that arrives.
 class Refusals {
  public:
-  Refusals(const Connection& connection, std::stop_token stop)
-      : connection_(connection), stop_(std::move(stop)), time_(connection) {}
+  Refusals(const Connection& connection, const TransferRules& rules)
+      : connection_(connection), rules_(rules), time_(connection) {}
 
   // After another one. True: try again, the pause until then is over.
   bool Again() {
     const bool lasts = time_.Lasts(true);
     if (++count_ > connection_.options().retries && !lasts) return false;
-    return connection_.Pause(pauses_.Next(), stop_);
+    return connection_.Pause(pauses_.Next(), rules_.stop, rules_.on_wait);
   }
 
   void Progressed() {
@@ -226,7 +226,7 @@ class Refusals {
 
  private:
   const Connection& connection_;
-  const std::stop_token stop_;
+  const TransferRules& rules_;
   Outage time_;
   Backoff pauses_;
   int count_ = 0;
@@ -236,8 +236,8 @@ class Refusals {
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared) {
-  Reconnecting reconnecting(connection, rules.stop);
-  Refusals refusals(connection, rules.stop);
+  Reconnecting reconnecting(connection, rules.stop, rules.on_wait);
+  Refusals refusals(connection, rules);
   std::size_t offset = 0;
   for (bool resuming = shared;; resuming = true) {
     Ending ending = WriteFrom(connection, array_id, bytes, offset, rules);
@@ -268,7 +268,7 @@ absl::Status Download(const Connection& connection, const std::string& array_id,
                       std::span<std::byte> destination, const TransferRules& rules) {
   // To the protocol no length is the length of all.
   if (destination.empty()) return absl::OkStatus();
-  Reconnecting reconnecting(connection, rules.stop);
+  Reconnecting reconnecting(connection, rules.stop, rules.on_wait);
   std::size_t done = 0;
   while (true) {
     const Ending ending = ReadFrom(connection, array_id, offset, destination, done, reconnecting, rules);

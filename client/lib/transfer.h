@@ -23,7 +23,7 @@ struct TransferRules {
   std::stop_token stop = {};
   OnBytes on_bytes = nullptr;
   // JobOptions::on_wait; what it returns counts for nothing here: a transfer that is cancelled is over.
-  std::function<bool()> on_wait = nullptr;
+  OnWait on_wait = nullptr;
 };
 
 // Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.

@@ -73,12 +73,12 @@ std::string RandomHex(std::size_t bytes) {
   return Hex({random, bytes});
 }
 
-std::size_t HeldBytes(const std::map<std::string, Input>& inputs) {
-  std::size_t total = 0;
+bool HaveUploads(const std::map<std::string, Input>& inputs) {
+  std::size_t held = 0;
   for (const auto& [name, input] : inputs) {
-    if (const auto* view = std::get_if<ArrayView>(&input)) total += view->bytes.size();
+    if (const auto* view = std::get_if<ArrayView>(&input)) held += view->bytes.size();
   }
-  return total;
+  return held > kInlineInputBytes;
 }
 
 absl::Status CheckView(const std::string& name, const ArrayView& view) {

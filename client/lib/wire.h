@@ -25,8 +25,8 @@ std::string Hex(std::span<const unsigned char> bytes);
 // So many random bytes in hexadecimal, from the kernel's generator.
 std::string RandomHex(std::size_t bytes);
 
-// The bytes of all inputs that the caller holds in memory.
-std::size_t HeldBytes(const std::map<std::string, Input>& inputs);
+// The inputs are too large to ride in the request: a call begins with uploads.
+bool HaveUploads(const std::map<std::string, Input>& inputs);
 
 // INVALID_ARGUMENT, and what is wrong with it: an array with a dtype or a shape that none can have, or whose bytes are
 // not what they say. `name` begins the message.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/lib/wire.h"
 #include "client/python/src/forks.h"
 #include "client/python/src/interrupt.h"
 #include "client/python/src/message.h"
@@ -32,11 +33,10 @@ auto WithoutGil(const Call& call) {
 // A call that can be cancelled, without the GIL. An exception of a callback, then one of a signal's handler, goes
 // before the error that it led to.
 template <typename Call>
-auto Cancellable(const client::Cancellation& cancellation, const Callbacks* callbacks, const Call& call) {
+auto Cancellable(Signals& signals, const Callbacks* callbacks, const Call& call) {
   std::optional<decltype(call())> result;
-  Signals signals(cancellation);
   if (HearsSignals()) {
-    Errand([&] { result.emplace(call()); }).Wait(signals, /*may_leave=*/false);
+    Errand([&] { result.emplace(call()); }).Wait(signals);
   } else {
     result.emplace(WithoutGil(call));
   }
@@ -45,24 +45,18 @@ auto Cancellable(const client::Cancellation& cancellation, const Callbacks* call
   return *std::move(result);
 }
 
-// Those that the library uploads first.
-bool HasUploads(const std::map<std::string, client::Input>& inputs) {
-  std::size_t bytes = 0;
-  for (const auto& [name, input] : inputs) {
-    if (const auto* view = std::get_if<client::ArrayView>(&input)) bytes += view->bytes.size();
-  }
-  return bytes > client::kInlineInputBytes;
-}
-
 // Runs a job; a small one on this thread, since a change of threads would be a good part of its time.
 absl::StatusOr<client::JobResult> RunJob(client::Client& client, const std::string& kernel,
                                          const std::map<std::string, client::Input>& inputs, client::JobOptions job,
                                          const client::Cancellation& stop, const Callbacks* callbacks) {
-  if (!HearsSignals() || HasUploads(inputs))
-    return Cancellable(stop, callbacks, [&] { return client.Run(kernel, inputs, job, &stop); });
   Signals signals(stop);
+  const auto run = [&] { return client.Run(kernel, inputs, job, &stop); };
+  if (!HearsSignals() || client::HaveUploads(inputs)) {
+    if (HearsSignals()) job.on_wait = [&signals] { return signals.patient(); };
+    return Cancellable(signals, callbacks, run);
+  }
   job.on_wait = [&signals] { return signals.Look(); };
-  auto result = WithoutGil([&] { return client.Run(kernel, inputs, job, &stop); });
+  auto result = WithoutGil(run);
   if (callbacks != nullptr) callbacks->Check();
   signals.Check();
   return result;
@@ -76,7 +70,8 @@ struct Waiting {
   // Cancellable, of call(client, stop).
   template <typename Call>
   auto For(const Call& call) const {
-    return Cancellable(stop, callbacks.get(), [&] { return call(*client, &stop); });
+    Signals signals(stop);
+    return Cancellable(signals, callbacks.get(), [&] { return call(*client, &stop); });
   }
 
   const std::shared_ptr<client::Client> client;
@@ -85,16 +80,12 @@ struct Waiting {
   HeldBuffers held;
 };
 
-// A short question. Where a handler of a signal raises it is left alone, as nothing hangs on its answer: it holds what
-// it needs by itself, and nothing of Python's.
+// The answer to a short question, which a handler of a signal that raises ends: question(stop).
 template <typename Question>
-auto Asked(Question question) {
-  using Answer = decltype(question());
-  if (!HearsSignals()) return WithoutGil(question);
-  const auto answer = std::make_shared<std::optional<Answer>>();
-  Signals signals((client::Cancellation()));
-  Errand([answer, question = std::move(question)] { answer->emplace(question()); }).Wait(signals, /*may_leave=*/true);
-  return std::move(**answer);
+auto Asked(const Question& question) {
+  const client::Cancellation stop;
+  Signals signals(stop);
+  return Cancellable(signals, nullptr, [&] { return question(&stop); });
 }
 
 }  // namespace
@@ -358,20 +349,15 @@ std::unique_ptr<PyClient> Connect(std::string server, std::string endpoint, std:
       }
     };
   }
-  // Where it is left alone, its thread must not be the one that lets go of the callable: the interpreter may be gone.
-  auto* const hold = new std::shared_ptr<py::object>(kept);
-  absl::StatusOr<client::Client> client = Asked([options] { return client::Client::Connect(options); });
-  delete hold;
-  return std::make_unique<PyClient>(OrRaise(std::move(client)));
+  return std::make_unique<PyClient>(
+      OrRaise(Asked([&](const auto* stop) { return client::Client::Connect(options, stop); })));
 }
 
-// The answer to a short question, of a client that it gets.
+// The answer to a short question, of a client that it gets: question(client, stop).
 template <typename Question>
 auto Answer(const PyClient& self, const Question& question) {
-  return Asked([client = *self.Get(), question] {
-    client::Client handle = client;
-    return question(handle);
-  });
+  const std::shared_ptr<client::Client> client = self.Get();
+  return Asked([&](const auto* stop) { return question(*client, stop); });
 }
 
 template <typename Question>
@@ -438,49 +424,51 @@ void BindClient(py::module_& module) {
       .def_property_readonly("server_name", [](const PyClient& self) { return self.Get()->server_name(); })
       .def("kernels",
            [](const PyClient& self) {
-             return ToList(Ask(self, [](client::Client& client) { return client.Kernels(); }));
+             return ToList(Ask(self, [](auto& client, const auto* stop) { return client.Kernels(stop); }));
            })
       .def(
           "describe",
           [](const PyClient& self, const std::string& kernel) {
-            return ToDict(Ask(self, [kernel](client::Client& client) { return client.Describe(kernel); }));
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Describe(kernel, stop); }));
           },
           py::arg("kernel"))
       .def("info",
-           [](const PyClient& self) { return ToDict(Ask(self, [](client::Client& client) { return client.Info(); })); })
+           [](const PyClient& self) {
+             return ToDict(Ask(self, [](auto& client, const auto* stop) { return client.Info(stop); }));
+           })
       .def(
           "telemetry",
           [](const PyClient& self, std::uint32_t history) {
-            return ToDict(Ask(self, [history](client::Client& client) { return client.Telemetry(history); }));
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Telemetry(history, stop); }));
           },
           py::arg("history") = 1)
       .def(
           "describe_array",
           [](const PyClient& self, const std::string& id) {
-            return ToDict(Ask(self, [id](client::Client& client) { return client.DescribeArray(id); }));
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.DescribeArray(id, stop); }));
           },
           py::arg("id"))
       .def("arrays",
            [](const PyClient& self) {
-             return ToDict(Ask(self, [](client::Client& client) { return client.Arrays(); }));
+             return ToDict(Ask(self, [](auto& client, const auto* stop) { return client.Arrays(stop); }));
            })
       .def(
           "free",
           [](const PyClient& self, const std::string& id) {
-            RaiseUnlessOk(Answer(self, [id](client::Client& client) { return client.Free(id); }));
+            RaiseUnlessOk(Answer(self, [&](auto& client, const auto* stop) { return client.Free(id, stop); }));
           },
           py::arg("id"))
       .def(
           "renew",
           [](const PyClient& self, const std::string& id, double lease) {
             const client::nanoseconds duration = *ToDuration(lease);
-            return ToDict(Ask(self, [id, duration](client::Client& client) { return client.Renew(id, duration); }));
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Renew(id, duration, stop); }));
           },
           py::arg("id"), py::arg("lease"))
       .def(
           "job",
           [](const PyClient& self, const std::string& job_id) {
-            return ToDict(Ask(self, [job_id](client::Client& client) { return client.Job(job_id); }));
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Job(job_id, stop); }));
           },
           py::arg("job_id"))
       .def(
@@ -489,13 +477,13 @@ void BindClient(py::module_& module) {
             v1::ListJobsRequest request;
             request.set_own_session(own_session);
             request.set_active_only(active_only);
-            return ToList(Ask(self, [request](client::Client& client) { return client.Jobs(request); }));
+            return ToList(Ask(self, [&](auto& client, const auto* stop) { return client.Jobs(request, stop); }));
           },
           py::arg("own_session") = false, py::arg("active_only") = false)
       .def(
           "cancel",
           [](const PyClient& self, const std::string& job_id) {
-            return ToDict(Ask(self, [job_id](client::Client& client) { return client.Cancel(job_id); }));
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Cancel(job_id, stop); }));
           },
           py::arg("job_id"));
 

@@ -5,6 +5,10 @@
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 
 namespace hotplate::python {
@@ -14,6 +18,17 @@ namespace py = pybind11;
 bool HearsSignals() {
   thread_local const bool is_main = getpid() == gettid();
   return is_main;
+}
+
+py::error_already_set AsRaised(const std::exception& error) {
+  if (const auto* raised = dynamic_cast<const py::error_already_set*>(&error)) return *raised;
+  if (const auto* known = dynamic_cast<const py::builtin_exception*>(&error)) {
+    known->set_error();
+  } else {
+    const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    PyErr_SetString(memory ? PyExc_MemoryError : PyExc_RuntimeError, error.what());
+  }
+  return py::error_already_set();
 }
 
 bool Signals::Look() {
@@ -29,7 +44,8 @@ bool Signals::Look() {
       to_cancel_.Cancel();
     }
   }
-  return !raised_ || std::chrono::steady_clock::now() < patient_until_;
+  if (raised_ && std::chrono::steady_clock::now() >= patient_until_) patient_ = false;
+  return patient_;
 }
 
 struct Errand::State {
@@ -37,7 +53,9 @@ struct Errand::State {
   // Guarded by mutex.
   std::condition_variable news;
   bool over = false;
+  std::exception_ptr thrown;  // by the work
   const std::function<void()>* to_call = nullptr;
+  std::exception_ptr thrown_by_call;
 };
 
 namespace {
@@ -47,21 +65,31 @@ thread_local void* here = nullptr;  // the Errand::State of a thread that is on 
 }  // namespace
 
 Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
-  std::thread([state = state_, work = std::move(work)]() mutable {
+  const auto run = [state = state_, work = std::move(work)]() {
     // Signals are for the threads that Python knows.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     here = state.get();
-    work();
-    work = nullptr;
+    std::exception_ptr thrown;
+    try {
+      work();
+    } catch (const std::exception&) {
+      thrown = std::current_exception();
+    }
     const std::scoped_lock lock(state->mutex);
+    state->thrown = std::move(thrown);
     state->over = true;
     state->news.notify_all();
-  }).detach();
+  };
+  try {
+    std::thread(run).detach();
+  } catch (const std::system_error& error) {
+    throw std::runtime_error(std::string("there can be no thread for this call: ") + error.what());
+  }
 }
 
-void Errand::Wait(Signals& signals, bool may_leave) const {
+void Errand::Wait(Signals& signals) const {
   constexpr std::chrono::milliseconds kLook(50);
   while (true) {
     const std::function<void()>* to_call = nullptr;
@@ -69,18 +97,26 @@ void Errand::Wait(Signals& signals, bool may_leave) const {
       const py::gil_scoped_release released;
       std::unique_lock lock(state_->mutex);
       state_->news.wait_for(lock, kLook, [this] { return state_->over || state_->to_call != nullptr; });
-      if (state_->over) return;
+      if (state_->over) break;
       to_call = state_->to_call;
     }
     if (to_call != nullptr) {
-      (*to_call)();
+      std::exception_ptr thrown;
+      try {
+        (*to_call)();
+      } catch (const std::exception&) {
+        thrown = std::current_exception();
+      }
       const std::scoped_lock lock(state_->mutex);
+      state_->thrown_by_call = std::move(thrown);
       state_->to_call = nullptr;
       state_->news.notify_all();
     }
     signals.Look();
-    if (may_leave) signals.Check();
   }
+  if (!state_->thrown) return;
+  signals.Check();
+  std::rethrow_exception(state_->thrown);
 }
 
 void Errand::CallBack(const std::function<void()>& callback) {
@@ -94,6 +130,7 @@ void Errand::CallBack(const std::function<void()>& callback) {
   state.to_call = &callback;
   state.news.notify_all();
   state.news.wait(lock, [&state] { return state.to_call == nullptr; });
+  if (const std::exception_ptr thrown = std::exchange(state.thrown_by_call, nullptr)) std::rethrow_exception(thrown);
 }
 
 }  // namespace hotplate::python

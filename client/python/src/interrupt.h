@@ -10,11 +10,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -25,14 +25,18 @@ namespace hotplate::python {
 // Whether this is the thread on which Python runs the handlers of signals.
 bool HearsSignals();
 
+// Any exception as one of Python's; with the GIL.
+pybind11::error_already_set AsRaised(const std::exception& error);
+
 // Lives as long as one call, which it cancels.
 class Signals {
  public:
   explicit Signals(client::Cancellation to_cancel) : to_cancel_(std::move(to_cancel)) {}
 
-  // Runs the handlers of what has come, with the GIL that it takes. False: one has raised, and the daemon has had its
-  // time to say that it has cancelled the job.
+  // Runs the handlers of what has come, with the GIL that it takes. False: not patient() any more.
   bool Look();
+  // On any thread. False: a handler has raised, and the daemon has had its time to say that it has cancelled the job.
+  bool patient() const { return patient_; }
 
   // With the GIL: throws what a handler has raised.
   void Check() const {
@@ -43,20 +47,21 @@ class Signals {
   client::Cancellation to_cancel_;
   std::optional<pybind11::error_already_set> raised_;
   std::chrono::steady_clock::time_point patient_until_;
+  std::atomic<bool> patient_ = true;
 };
 
 // Work that the main thread waits for while another does it. Made and waited for with the GIL.
 class Errand {
  public:
-  // Begins at once, without the GIL. It may go on alone (Wait), so that nothing of Python's may be left in it.
+  // Begins at once, without the GIL; to be waited for.
   explicit Errand(std::function<void()> work);
 
-  // Until the work is over; handlers run meanwhile. After one that raised the call is cancelled and its end waited for;
-  // with `may_leave` it is left alone, and what was raised thrown at once.
-  void Wait(Signals& signals, bool may_leave) const;
+  // Until the work is over, whatever happens; handlers run meanwhile. After one that raised the call is cancelled and
+  // its end waited for. Throws what the work has thrown, and before it what a handler has raised.
+  void Wait(Signals& signals) const;
 
   // For callbacks of the library's, without the GIL: calls one of Python's with it, where the call that it belongs to
-  // was made from: on the main thread if this is an errand's, else here.
+  // was made from: on the main thread if this is an errand's, else here. What it throws comes out here.
   static void CallBack(const std::function<void()>& callback);
 
  private:

@@ -45,8 +45,8 @@ class Callbacks {
       if (raised_) return;
       try {
         call();
-      } catch (pybind11::error_already_set& error) {
-        raised_.emplace(error);
+      } catch (const std::exception& error) {
+        raised_.emplace(AsRaised(error));
         cancellation_.Cancel();
       }
     });

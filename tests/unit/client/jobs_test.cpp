@@ -282,6 +282,22 @@ TEST_F(JobsTest, CancellingEndsTheJobAndTellsItsEnd) {
   EXPECT_EQ(daemon_.jobs_started, 1);
 }
 
+TEST_F(JobsTest, AShortQuestionCanBeCancelled) {
+  Cancellation used;
+  used.Cancel();
+  const Cancellation* const stop = &used;
+  for (const absl::Status& status :
+       {client_->Kernels(stop).status(), client_->Describe("echo", stop).status(), client_->Info(stop).status(),
+        client_->Telemetry(1, stop).status(), client_->DescribeArray("a", stop).status(),
+        client_->Arrays(stop).status(), client_->Free("a", stop),
+        client_->Renew("a", std::chrono::hours(1), stop).status(), client_->Job("j", stop).status(),
+        client_->Jobs({}, stop).status(), client_->Cancel("j", stop).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  }
+  const ConnectOptions options{.server = "fake", .directory = daemon_.directory()};
+  EXPECT_EQ(Client::Connect(options, stop).status().code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(JobsTest, ACallLooksAfterWhatItsThreadMustWhileItWaits) {
   Cancellation cancellation;
   const std::thread::id here = std::this_thread::get_id();
