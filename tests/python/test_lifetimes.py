@@ -3,6 +3,7 @@ leave behind: nothing."""
 
 import asyncio
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -14,10 +15,39 @@ import weakref
 import hotplate
 import numpy as np
 import pytest
+import relay
 from conftest import PATIENCE, wait_until
 
 LONG = {"n": 10_000_000}
 A = np.arange(4, dtype=np.float32)
+
+
+# tell(name): says so when the main thread waits in a function of that name. Sooner a signal's handler could raise where
+# nothing of the package's sees it.
+HEAD = """
+import hotplate as hp, numpy as np
+import asyncio, concurrent.futures, os, resource, signal, sys, threading, time
+gpu = hp.connect()
+A = np.ones(4, np.float32)
+
+def tell(name):
+    def waits():
+        frame, names = sys._current_frames()[threading.main_thread().ident], []
+        while frame is not None:
+            names.append(frame.f_code.co_name)
+            frame = frame.f_back
+        return names[0] == "wait" and name in names
+    def watch():
+        while not waits():
+            time.sleep(0.01)
+        print("waits", flush=True)
+    threading.Thread(target=watch).start()
+
+def submitted(name="result"):
+    future = gpu.submit("integrate2d", n=10_000_000)
+    tell(name)
+    return future
+"""
 
 
 class Script:
@@ -26,10 +56,8 @@ class Script:
     started = []
 
     def __init__(self, daemon, text, **options):
-        head = ("import hotplate as hp, numpy as np, sys, os, threading, time, asyncio, concurrent.futures\n"
-                "gpu = hp.connect()\nA = np.ones(4, np.float32)\n")
         self.process = subprocess.Popen(
-            [sys.executable, "-c", head + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.PIPE,
+            [sys.executable, "-c", HEAD + textwrap.dedent(text)], env=daemon.environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
         self.started.append(self.process)
 
@@ -38,7 +66,10 @@ class Script:
         killer = threading.Timer(PATIENCE, self.process.kill)
         killer.start()
         try:
-            assert self.process.stdout.readline().strip() == line, self.process.poll()
+            said = self.process.stdout.readline().strip()
+            if said != line:
+                self.process.kill()
+                raise AssertionError(f"it said {said!r}, not {line!r}\n{self.process.communicate()}")
         finally:
             killer.cancel()
 
@@ -53,12 +84,15 @@ class Script:
 
 
 @pytest.fixture(autouse=True)
-def no_script_is_left():
+def nothing_of_a_test_goes_on(gpu):
+    """One that failed must not take the daemon's lanes from those after it."""
     yield
     while Script.started:
         process = Script.started.pop()
         process.kill()
         process.wait()
+    for job in gpu.jobs(active_only=True):
+        gpu.cancel(job["id"])
 
 
 def resident_bytes():
@@ -155,21 +189,11 @@ def nothing_left(gpu):
 
 
 @pytest.mark.parametrize("wait", ["gpu.integrate2d(n=10_000_000)", "gpu.run('integrate2d', n=10_000_000)",
-                                  "submitted().result()", "submitted().result(3600)", "submitted().exception()",
+                                  "submitted().result()", "submitted().result(3600)",
+                                  "submitted('exception').exception()",
                                   "asyncio.run(gpu.aio.integrate2d(n=10_000_000))"])
 def test_ctrl_c_cancels(daemon, gpu, wait):
     script = Script(daemon, f"""
-        def waits():
-            frame = sys._current_frames()[threading.main_thread().ident]
-            return frame.f_code.co_name == "wait" and frame.f_back.f_code.co_name in ("result", "exception")
-        def tell():  # sooner it could be interrupted where the future does not know of it
-            while not waits():
-                time.sleep(0.01)
-            print("waits", flush=True)
-        def submitted():
-            future = gpu.submit("integrate2d", n=10_000_000)
-            threading.Thread(target=tell).start()
-            return future
         try:
             {wait}
         except KeyboardInterrupt:
@@ -186,20 +210,23 @@ def test_ctrl_c_cancels(daemon, gpu, wait):
     script.ends()
 
 
-def test_ctrl_c_among_an_executors_calls_cancels_them_all(daemon, gpu):
-    script = Script(daemon, """
+@pytest.mark.parametrize("wait", ["print('waits', flush=True); time.sleep(3600)", "tell('__exit__')"],
+                         ids=["in the block", "at its end"])
+@pytest.mark.parametrize("name, raises", [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "SystemExit")])
+def test_what_ends_the_program_cancels_all_of_an_executors_calls(daemon, gpu, name, raises, wait):
+    script = Script(daemon, f"""
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
         try:
             with hp.Executor(gpu, max_in_flight=2) as executor:
                 futures = [executor.submit("integrate2d", n=10_000_000) for _ in range(4)]
-                print("waits", flush=True)
-                time.sleep(3600)
-        except KeyboardInterrupt:
+                {wait}
+        except {raises}:
             print([future.cancelled() for future in futures], flush=True)
         sys.stdin.read()
         """)
     script.says("waits")
     wait_until(lambda: running(gpu), "a job ran")
-    script.process.send_signal(signal.SIGINT)
+    script.process.send_signal(getattr(signal, name))
     script.says("[True, True, True, True]")
     nothing_left(gpu)
     script.ends()
@@ -214,7 +241,6 @@ WAITS = ["gpu.integrate2d(n=10_000_000)", "gpu.wait(gpu.submit_detached('integra
 @pytest.mark.parametrize("name", ["SIGINT", "SIGUSR1"])
 def test_a_handler_of_a_signal_runs_while_a_call_waits(daemon, gpu, name, wait):
     script = Script(daemon, f"""
-        import signal
         signal.signal(signal.{name}, lambda *_: print("heard", flush=True))
         try:
             {wait}
@@ -232,19 +258,22 @@ def test_a_handler_of_a_signal_runs_while_a_call_waits(daemon, gpu, name, wait):
     script.ends(0, "cancelled by another")
 
 
-@pytest.mark.parametrize("wait", WAITS[:2])
-def test_what_a_handler_of_a_signal_raises_ends_the_call(daemon, gpu, wait):
+# What an alarm would raise, also one that looks like a timeout of the wait's own, and sys.exit.
+@pytest.mark.parametrize("raises", ["LookupError", "concurrent.futures.TimeoutError", "SystemExit"])
+@pytest.mark.parametrize("wait", [*WAITS[:2], "submitted().result(3600)", "submitted('exception').exception()"])
+def test_what_a_handler_of_a_signal_raises_ends_the_call(daemon, gpu, wait, raises):
     script = Script(daemon, f"""
-        import signal
         def stop(*_):
-            raise LookupError("the time is over")
+            raise {raises}("the time is over")
         signal.signal(signal.SIGALRM, stop)
         try:
             {wait}
-        except LookupError as error:
+        except {raises} as error:
             print(error, flush=True)
         sys.stdin.read()
         """)
+    if "submitted" in wait:
+        script.says("waits")
     (job_id,) = wait_until(lambda: running(gpu), "the job ran")
     script.process.send_signal(signal.SIGALRM)
     script.says("the time is over")
@@ -289,6 +318,93 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
         script.ends(0, "." * 16, patience=60)
     finally:
         daemon.process.send_signal(signal.SIGCONT)
+
+
+def test_a_call_whose_upload_is_done_does_not_wait_long_for_a_daemon_that_hangs(start_daemon):
+    daemon = start_daemon("--lanes", "1")
+    script = Script(daemon, """
+        try:
+            gpu.selu(np.ones(300_000))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        sys.stdin.read()
+        """)
+    with daemon.connect() as gpu:
+        in_the_way = gpu.submit("integrate2d", **LONG)
+        wait_until(in_the_way.running, "the lane was taken")
+        wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            script.process.send_signal(signal.SIGINT)
+            script.says("interrupted")
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: len(gpu.jobs(active_only=True)) == 1, "its job was cancelled")
+        in_the_way.cancel()
+    script.ends()
+
+
+def test_handlers_run_while_a_download_waits_for_its_connection(daemon):
+    record = json.loads((daemon.directory / "servers/local.json").read_text())
+    between = relay.Relay(record["endpoints"][0]["port"], down=2_000_000)
+    try:
+        script = Script(daemon, f"""
+            signal.signal(signal.SIGUSR1, lambda *_: print("heard", flush=True))
+            gpu = hp.connect(endpoint="localhost:{between.port}")
+            print(len(gpu.full(n=1_000_000)))
+            """)
+        assert between.held.wait(PATIENCE), "the download began"
+        between.limits["down"] = None  # of the connections to come
+        between.cut()
+        between.release()
+        for _ in range(3):
+            script.process.send_signal(signal.SIGUSR1)
+            script.says("heard")
+        between.mend()
+        script.ends(0, "1000000")
+    finally:
+        between.close()
+
+
+# A lack of memory or of threads.
+
+
+def test_a_call_for_which_there_is_no_thread_says_so(daemon):
+    Script(daemon, """
+        end = threading.Event()
+        # Those whose stacks could be used again.
+        for _ in range(8):
+            threading.Thread(target=end.wait).start()
+        def limited(more):
+            with open("/proc/self/statm") as statm:
+                there = int(statm.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+            resource.setrlimit(resource.RLIMIT_AS, (there + more, resource.RLIM_INFINITY))
+        limited(1 << 20)
+        try:
+            gpu.info()
+        except RuntimeError as error:
+            print("thread" in str(error))
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        end.set()
+        print(len(gpu.info()) > 0)
+        """).ends(0, "True\nTrue")
+
+
+def test_a_call_that_finds_no_memory_on_its_way_raises_memory_error(daemon):
+    # Its text is copied when it is given, where there is room, and once more for the request, on another thread.
+    Script(daemon, """
+        size = 256 << 20
+        job_id = "x" * size
+        with open("/proc/self/statm") as statm:
+            there = int(statm.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (there + size * 3 // 2, resource.RLIM_INFINITY))
+        try:
+            gpu.job(job_id)
+        except MemoryError:
+            print("MemoryError")
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        print(float(gpu.vector_add(A, A)[0]))
+        """).ends(0, "MemoryError\n2.0")
 
 
 def test_progress_comes_to_the_thread_that_called(daemon):

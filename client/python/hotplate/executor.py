@@ -21,7 +21,8 @@ class Executor(concurrent.futures.Executor):
     started: calls wait on the daemon, at most `max_in_flight` of them, the others here. In a callback of one future
     nothing may wait for another: see hotplate.futures.CallFuture.
 
-    A `with` block waits at its end for all calls; one that Ctrl-C ends cancels them.
+    A `with` block waits at its end for all calls. Ctrl-C (and SystemExit) in it cancels them; in the wait at its end so
+    does whatever a handler of a signal raises.
 
     Args:
         client: whose daemon is used; None: connects as hotplate.connect() does.
@@ -107,20 +108,34 @@ class Executor(concurrent.futures.Executor):
                 if not future.running():
                     future.cancel()
         if wait:
-            if not all(future.done() for future in open_futures):
-                self._client._core.check_may_wait()
+            self._check_may_wait(open_futures)
             concurrent.futures.wait(open_futures)
 
     def __exit__(self, kind: Optional[type[BaseException]], *rest: Any) -> Optional[bool]:
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
-            with self._lock:
-                self._shutdown = True
-                # Those that wait here first, so that none of them is started in place of one that is cancelled.
-                open_futures = [waiting[0] for waiting in self._waiting]
-                open_futures += self._open.difference(open_futures)
-            for future in open_futures:
-                future.cancel()
-        return super().__exit__(kind, *rest)
+        if kind is not None and not issubclass(kind, Exception):
+            self._cancel_all()
+        self.shutdown(wait=False)
+        with self._lock:
+            open_futures = list(self._open)
+        self._check_may_wait(open_futures)
+        try:
+            return super().__exit__(kind, *rest)  # it waits
+        except BaseException:  # which a handler of a signal has raised
+            self._cancel_all()
+            raise
+
+    def _check_may_wait(self, futures: Sequence[CallFuture]) -> None:
+        if not all(future.done() for future in futures):
+            self._client._core.check_may_wait()
+
+    def _cancel_all(self) -> None:
+        with self._lock:
+            self._shutdown = True
+            # Those that wait here first, so that none of them is started in place of one that is cancelled.
+            open_futures = [waiting[0] for waiting in self._waiting]
+            open_futures += self._open.difference(open_futures)
+        for future in open_futures:
+            future.cancel()
 
     def _start_more(self) -> None:
         # One thread at a time, and outside the lock: a call that ends at once comes back here.

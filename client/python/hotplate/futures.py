@@ -38,6 +38,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         >>> future.result(timeout=60).s
     """
 
+    _condition: threading.Condition  # the standard library's, of its state
+
     # Of the class, so that making a future touches little.
     _call: Optional[Call] = None
     _flight: Optional[_core.InFlight] = None
@@ -58,7 +60,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
             >>> future.result()
             >>> future.receipt.kernel_ns
         """
-        return None if self._came is None else Receipt.of_result(self._came)
+        came = self._came  # once: a cancel may take it away meanwhile
+        return None if came is None else Receipt.of_result(came)
 
     @property
     def job_id(self) -> str:
@@ -67,10 +70,10 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> gpu.job(future.job_id)["state"]
         """
-        flight = self._flight
+        flight, came = self._flight, self._came
         if flight is not None:
             return flight.job_id
-        return self._came.job_id if self._came is not None else ""
+        return came.job_id if came is not None else ""
 
     def cancel(self) -> bool:
         """Cancels the call, wherever it is. The future is cancelled at once; the job ends within its kernel's bound.
@@ -111,22 +114,19 @@ class CallFuture(Future):  # type: ignore[type-arg]
             concurrent.futures.CancelledError: `cancel` was called.
             RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
                 the thread that tells of all ends runs, and in a process that was forked from the client's.
-            KeyboardInterrupt: Ctrl-C while it waited; the call was cancelled. concurrent.futures.wait and as_completed
-                know of no cancel: interrupted in these, calls go on until their futures' `cancel` or the program's end.
+            KeyboardInterrupt: Ctrl-C while it waited; the call was cancelled, as by all that a handler of a signal
+                raises meanwhile. concurrent.futures.wait and as_completed know of no cancel: interrupted in these,
+                calls go on until their futures' `cancel` or the program's end.
             Exception: what the call would raise.
 
         Example:
             >>> c = future.result(timeout=60)
         """
-        if self._came is None:
-            self._check_may_wait(timeout)
-        try:
-            value = Future.result(self, timeout)
-        except KeyboardInterrupt:
-            self.cancel()
-            raise
-        if self._came is not None:
-            self._client._core.remember(self._came)
+        self._wait(timeout)
+        value = Future.result(self, 0)
+        came = self._came
+        if came is not None:
+            self._client._core.remember(came)
         return value
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
@@ -139,17 +139,21 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> failed = [future for future in futures if future.exception() is not None]
         """
-        if self._came is None:
-            self._check_may_wait(timeout)
+        self._wait(timeout)
+        return Future.exception(self, 0)
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        """Until it is over or the time is. Apart from taking the result, so that what is raised here a handler of a
+        signal has raised: it cancels the call."""
+        if self.done() or (timeout is not None and timeout <= 0):
+            return
+        self._client._core.check_may_wait()
         try:
-            return Future.exception(self, timeout)
-        except KeyboardInterrupt:
+            with self._condition:
+                self._condition.wait_for(self.done, timeout)
+        except BaseException:
             self.cancel()
             raise
-
-    def _check_may_wait(self, timeout: Optional[float]) -> None:
-        if (timeout is None or timeout > 0) and not self.done():
-            self._client._core.check_may_wait()
 
     def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
         """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
