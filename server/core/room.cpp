@@ -28,7 +28,13 @@ RoomForecast ForecastRoom(Room room, std::uint64_t bytes, const std::vector<Occu
     return room.Fits(wanted);
   };
   for (std::size_t i = 0; i < waiting.size(); ++i) {
-    if (!make_room(waiting[i].bytes)) continue;
+    const Room room_before = room;
+    const std::size_t ended_before = ended;
+    if (!make_room(waiting[i].bytes)) {  // it shifts nobody
+      room = room_before;
+      ended = ended_before;
+      continue;
+    }
     room.Take(waiting[i].bytes);
     inside.push_back(running.size() + i);
   }

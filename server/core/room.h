@@ -40,7 +40,8 @@ struct RoomForecast {
 
 // For `bytes` that do not fit now. `running` are in the room, in the order in which they began, which is taken for the
 // order in which they end; `waiting` come into it before those bytes, in their order. One that does not fit even when
-// all before it have ended waits for something else, and is left out.
+// all before it have ended waits for something else, and is left out. Optimistic where those that run have not touched
+// yet all that they reserved: the device still counts it as free, and their ends free it once more.
 RoomForecast ForecastRoom(Room room, std::uint64_t bytes, const std::vector<Occupant>& running,
                           const std::vector<Occupant>& waiting);
 

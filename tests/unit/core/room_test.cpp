@@ -62,6 +62,8 @@ TEST(RoomTest, WhatStaysIsNotGivenBack) {
 TEST(RoomTest, OneThatWaitsForSomethingElseIsPassed) {
   EXPECT_EQ(After(50, {Takes(40)}, {Takes(90)}, 30), 0u);
   EXPECT_EQ(After(71, {}, {Takes(20)}, 30), std::nullopt);
+  EXPECT_EQ(After(15, {Takes(10), Takes(50)}, {Takes(90)}, 30), 0u) << "ends that would not do are not awaited";
+  EXPECT_EQ(After(15, {Takes(10), Takes(50)}, {Takes(90), Takes(5)}, 30), 0u);
 }
 
 }  // namespace
