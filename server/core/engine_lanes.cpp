@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
 #include "server/core/engine_impl.h"
+#include "server/core/named_status.h"
 #include "server/core/time_text.h"
 
 namespace hotplate::core {
@@ -250,7 +251,7 @@ absl::Status Engine::Impl::PlaceOutputs(Job& job, std::vector<JobOutputValue>& o
     if (!array.ok()) {
       for (const ArrayId& id : made) arrays_.Free(job.owner, id.value()).IgnoreError();
       job.owned_arrays.clear();
-      return absl::Status(array.status().code(), absl::StrCat(outputs[i].name, ": ", array.status().message()));
+      return Named(outputs[i].name, array.status());
     }
     outputs[i].data = nullptr;
     outputs[i].array = array->id;

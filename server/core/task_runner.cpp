@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
+#include "server/core/counted_memory.h"
+#include "server/core/named_status.h"
 
 namespace hotplate::core {
 namespace {
@@ -41,7 +43,7 @@ absl::Status ErrorOf(const Outcome& outcome, const std::string& kernel, const st
     case HOTPLATE_INVALID:
       return absl::InvalidArgumentError(absl::StrCat(kernel, ": ", message));
     case HOTPLATE_OUT_OF_MEMORY:
-      return absl::ResourceExhaustedError(
+      return NoMemory(
           absl::StrCat(kernel, ": ", device, " had no memory left for it: ", message, "; free arrays or try later"));
     case HOTPLATE_DEVICE_LOST:
       return absl::InternalError(absl::StrCat("device ", device, " was lost while it ran ", kernel, ": ", message));
@@ -122,7 +124,7 @@ absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutput
   absl::StatusOr<std::shared_ptr<HostBuffer>> exact = job.bound.outputs[output].keep
                                                           ? arrays_.AllocateArray(bytes, planned_bytes)
                                                           : arrays_.AllocateBuffer(bytes, planned_bytes);
-  if (!exact.ok()) return absl::Status(exact.status().code(), absl::StrCat(value.name, ": ", exact.status().message()));
+  if (!exact.ok()) return Named(value.name, exact.status());
   if (bytes > 0) std::memcpy((*exact)->data(), value.data->data(), bytes);
   value.data = *std::move(exact);
   return absl::OkStatus();
@@ -139,7 +141,7 @@ absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
     const SteadyTime start = clock_.Now();
     const std::string& name = call.spec->inputs()[i].name;
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(ByteSize(call.inputs[i]).value_or(0));
-    if (!buffer.ok()) return absl::Status(buffer.status().code(), absl::StrCat(name, ": ", buffer.status().message()));
+    if (!buffer.ok()) return Named(name, buffer.status());
     if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes())) {
       return absl::FailedPreconditionError(absl::StrCat(name, ": ", error->message));
     }
@@ -151,10 +153,7 @@ absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
     // One that is not kept goes to the client, however large: it is not to take a device's memory from those that stay.
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
         output.keep ? arrays_.AllocateArray(output.bytes) : arrays_.AllocateBuffer(output.bytes);
-    if (!buffer.ok()) {
-      return absl::Status(buffer.status().code(),
-                          absl::StrCat(call.spec->outputs()[i].name, ": ", buffer.status().message()));
-    }
+    if (!buffer.ok()) return Named(call.spec->outputs()[i].name, buffer.status());
     outputs_.push_back(*std::move(buffer));
   }
   return absl::OkStatus();

@@ -132,6 +132,8 @@ TEST_F(EngineRunTest, KernelsFailInTheirOwnWords) {
     EXPECT_TRUE(end->receipt.has_value());
   }
   EXPECT_THAT(Text(recorder_->AwaitEnd(1)->error), HasSubstr("x is not positive"));
+  EXPECT_THAT(Fields(recorder_->AwaitEnd(1)->error), IsEmpty());
+  EXPECT_THAT(Fields(recorder_->AwaitEnd(2)->error), ElementsAre("memory"));
   EXPECT_THAT(Text(recorder_->AwaitEnd(4)->error), HasSubstr("nobody asked"));
   EXPECT_TRUE(Eventually([&] { return store_->bytes_held() == 0; })) << "outputs of failed jobs are freed";
   EXPECT_EQ(engine_->Status().devices[0].lost, "") << "the device is as good as before";
@@ -306,6 +308,7 @@ TEST_F(EngineRunTest, OutputMemoryThatIsNotToBeHadFailsTheJob) {
   EXPECT_EQ(end->state, JobState::kFailed);
   EXPECT_EQ(end->error.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Text(end->error), AllOf(HasSubstr("y: "), HasSubstr("400"), HasSubstr("array-bytes")));
+  EXPECT_THAT(Fields(end->error), ElementsAre("memory"));
 }
 
 TEST_F(EngineRunTest, AJobWaitsUntilItsDeviceHasRoom) {
