@@ -9,10 +9,10 @@ namespace {
 
 // What it takes of the device's memory, and of that its outputs that are kept: they stay in the host's. Copies of
 // arrays on other devices make room by themselves.
-Occupant OccupantOf(const Job& job, unsigned device, const DeviceInfo& info) {
+Occupant OccupantOf(const Job& job, unsigned device, bool host_memory) {
   Occupant occupant{.bytes = job.bound.NeedOf(device)->extra_bytes};
   for (const BoundOutput& output : job.bound.outputs) {
-    if (output.keep && info.host_memory) occupant.kept_bytes += output.bytes;
+    if (output.keep && host_memory) occupant.kept_bytes += output.bytes;
   }
   return occupant;
 }
@@ -30,7 +30,7 @@ absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest
   SampleDevices(clock_.Now(), /*record_busy=*/false);
   CheckReport report;
   report.cost = job->call.spec->CostOf(job->call);
-  for (const DeviceNeed& need : job->needs) report.devices.push_back(FitOf(need, who, request.priority));
+  report.devices = FitsOf(job->needs, who, request.priority);
   for (std::size_t i = 0; i < job->inputs.size(); ++i) {
     if (job->inputs[i].buffer == nullptr) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
   }
@@ -41,56 +41,78 @@ absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest
   return report;
 }
 
-CheckReport::Fit Engine::Impl::FitOf(const DeviceNeed& need, const Principal& who, int priority) const {
-  using When = CheckReport::Fit::When;
-  const DeviceInfo& info = device_set_.devices[need.device]->info();
-  CheckReport::Fit fit{.device = info.id, .bytes_needed = need.peak_bytes, .bytes_total = info.memory_bytes};
-  std::scoped_lock lock(mutex_);
-  const DeviceState& device = *devices_[need.device];
-  fit.bytes_free = device.room.left();
-  if (need.peak_bytes > info.memory_bytes) fit.when = When::kNever;
-  if (fit.when == When::kNever || device.room.Fits(need.extra_bytes)) return fit;
-
-  fit.when = When::kLater;
-  const std::vector<Turn> turns = TurnsBefore(device, priority);
-  std::vector<Occupant> running, waiting;
-  for (const Turn& turn : turns) (turn.runs ? running : waiting).push_back(turn.occupant);
-  const RoomForecast forecast = ForecastRoom(device.room, need.extra_bytes, running, waiting);
-  if (forecast.after) {
-    const Job& job = *turns[*forecast.after].job;
+std::vector<CheckReport::Fit> Engine::Impl::FitsOf(const std::vector<DeviceNeed>& needs, const Principal& who,
+                                                   int priority) const {
+  std::vector<CheckReport::Fit> fits;
+  std::vector<Turns> turns(needs.size());
+  const auto turn_of = [&](const Job& job, const Occupant& occupant, SteadyTime since = {}) {
     const bool visible = who.scope == Scope::kAdmin || job.owner.token == who.token;
-    fit.after = CheckReport::OtherJob{job.id, visible ? job.bound.call.spec->name() : std::string()};
-  } else {
-    fit.bytes_held = forecast.held_bytes;
-    if (info.host_memory) fit.bytes_of_arrays = std::min(fit.bytes_held, arrays_.bytes_stored());
+    const KernelSpec* const kernel = visible ? job.bound.call.spec : nullptr;
+    return Turn{job.id, kernel, occupant, since, {job.priority, job.sequence}};
+  };
+  std::uint64_t full = 0;  // the devices that it has to wait for
+  std::unique_lock lock(mutex_);
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const DeviceState& device = *devices_[needs[i].device];
+    fits.push_back(FitNow(device, needs[i]));
+    if (fits[i].when != CheckReport::Fit::When::kLater) continue;
+    full |= std::uint64_t{1} << device.index;
+    turns[i].room = device.room;
+    turns[i].host_memory = device.device->info().host_memory;
+    for (const std::unique_ptr<LaneState>& lane : device.lanes) {
+      const Job* const job = lane->JobHere();
+      if (job == nullptr) continue;
+      const Occupant occupant = lane->part != nullptr ? Occupant{lane->part->extra_bytes}
+                                                      : OccupantOf(*job, device.index, turns[i].host_memory);
+      turns[i].running.push_back(turn_of(*job, occupant, lane->Since()));
+    }
   }
+  if (full == 0) return fits;
+  queue_.ForEach([&](const QueueEntry& entry) {
+    const std::uint64_t here = entry.priority >= priority ? entry.devices & full : 0;
+    if (here == 0) return;
+    const Job& job = static_cast<const Job&>(entry);
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      const unsigned device = needs[i].device;
+      if ((here >> device & 1) == 0) continue;
+      turns[i].waiting.push_back(turn_of(job, OccupantOf(job, device, turns[i].host_memory)));
+    }
+  });
+  lock.unlock();
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    if (fits[i].when == CheckReport::Fit::When::kLater) Forecast(needs[i].extra_bytes, std::move(turns[i]), fits[i]);
+  }
+  return fits;
+}
+
+CheckReport::Fit Engine::Impl::FitNow(const DeviceState& device, const DeviceNeed& need) {
+  using When = CheckReport::Fit::When;
+  const DeviceInfo& info = device.device->info();
+  CheckReport::Fit fit{.device = info.id, .bytes_needed = need.peak_bytes, .bytes_total = info.memory_bytes};
+  fit.bytes_free = device.room.left();
+  if (!device.room.Fits(need.extra_bytes)) fit.when = When::kLater;
+  if (need.peak_bytes > info.memory_bytes) fit.when = When::kNever;
   return fit;
 }
 
-std::vector<Engine::Impl::Turn> Engine::Impl::TurnsBefore(const DeviceState& device, int priority) const {
-  const DeviceInfo& info = device.device->info();
-  std::vector<const LaneState*> lanes;
-  for (const std::unique_ptr<LaneState>& lane : device.lanes) {
-    if (lane->JobHere() != nullptr) lanes.push_back(lane.get());
+void Engine::Impl::Forecast(std::uint64_t bytes, Turns turns, CheckReport::Fit& fit) const {
+  std::sort(turns.running.begin(), turns.running.end(), [](const Turn& a, const Turn& b) { return a.since < b.since; });
+  std::sort(turns.waiting.begin(), turns.waiting.end(),
+            [](const Turn& a, const Turn& b) { return a.position < b.position; });
+  const auto occupants = [](const std::vector<Turn>& of) {
+    std::vector<Occupant> all;
+    for (const Turn& turn : of) all.push_back(turn.occupant);
+    return all;
+  };
+  const RoomForecast forecast = ForecastRoom(turns.room, bytes, occupants(turns.running), occupants(turns.waiting));
+  if (forecast.after) {
+    const std::size_t at = *forecast.after, runs = turns.running.size();
+    const Turn& last = at < runs ? turns.running[at] : turns.waiting[at - runs];
+    fit.after = CheckReport::OtherJob{last.id, last.kernel != nullptr ? last.kernel->name() : std::string()};
+  } else {
+    fit.bytes_held = forecast.held_bytes;
+    if (turns.host_memory) fit.bytes_of_arrays = std::min(fit.bytes_held, arrays_.bytes_stored());
   }
-  std::sort(lanes.begin(), lanes.end(), [](const LaneState* a, const LaneState* b) { return a->Since() < b->Since(); });
-  std::vector<const Job*> queued;
-  queue_.ForEach([&](const QueueEntry& entry) {
-    const bool here = (entry.devices >> device.index & 1) != 0;
-    if (here && entry.priority >= priority) queued.push_back(static_cast<const Job*>(&entry));
-  });
-  std::sort(queued.begin(), queued.end(), [](const Job* a, const Job* b) {
-    return JobQueue::Position{a->priority, a->sequence} < JobQueue::Position{b->priority, b->sequence};
-  });
-
-  std::vector<Turn> turns;
-  for (const LaneState* lane : lanes) {
-    const Job& job = *lane->JobHere();
-    const bool part = lane->part != nullptr;
-    turns.push_back({&job, part ? Occupant{lane->part->extra_bytes} : OccupantOf(job, device.index, info), true});
-  }
-  for (const Job* job : queued) turns.push_back({job, OccupantOf(*job, device.index, info), false});
-  return turns;
 }
 
 }  // namespace hotplate::core

@@ -158,17 +158,25 @@ class Engine::Impl {
   absl::Status Enqueue(Job& job);
   absl::Status DrainingError() const;
 
-  // engine_check.cpp
-  CheckReport::Fit FitOf(const DeviceNeed& need, const Principal& who, int priority) const;
+  // engine_check.cpp. Without the mutex but for FitNow: the queue may be long, so it is copied once for all devices.
+  std::vector<CheckReport::Fit> FitsOf(const std::vector<DeviceNeed>& needs, const Principal& who, int priority) const;
+  static CheckReport::Fit FitNow(const DeviceState& device, const DeviceNeed& need);
   struct Turn {
-    const Job* job;
+    JobId id;
+    const KernelSpec* kernel;  // null where who asks must not see the job
     Occupant occupant;
-    bool runs;
+    SteadyTime since;  // if it runs
+    JobQueue::Position position;
   };
-  // Who has a part of the device's memory, in the order in which they began, and then who waits for it before a new job
-  // of this priority would, in the order of the queue: which of two ends first, and what fair share will make of those
-  // that wait, nobody knows. With the mutex held.
-  std::vector<Turn> TurnsBefore(const DeviceState& device, int priority) const;
+  // Who has a part of a device's memory, and who waits for it before a new job would. They are taken in the order in
+  // which they began and in that of the queue: which of two ends first, and what fair share will make of those that
+  // wait, nobody knows.
+  struct Turns {
+    Room room;
+    bool host_memory = false;
+    std::vector<Turn> running, waiting;
+  };
+  void Forecast(std::uint64_t bytes, Turns turns, CheckReport::Fit& fit) const;
 
   // With the mutex held: engine_drain.cpp.
   void RefuseJobs(const std::string& reason);

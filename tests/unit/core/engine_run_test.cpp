@@ -396,6 +396,47 @@ TEST_F(EngineRunTest, ACheckNamesTheJobThatIsWaitedFor) {
   EXPECT_EQ(fit.bytes_of_arrays, 0u) << "a GPU drops its copies of arrays";
 }
 
+TEST_F(EngineRunTest, ACheckNamesForEachDeviceTheJobThatIsWaitedForThere) {
+  const std::vector<float> whole(std::size_t{1} << 18);  // 1 MiB in and 1 out
+  bodies_["other"] = Uninterruptible();
+  for (const char* id : {"gpu0", "gpu1"}) {
+    AddDevice({.id = id, .backend = "cuda", .memory_bytes = 2 << 20, .host_memory = false});
+  }
+  Start();
+  const auto submit = [&](const char* kernel, const char* device, int priority, std::uint64_t tag) {
+    JobRequest request = Request(kernel, whole);
+    request.device = device;
+    request.priority = priority;
+    return Submit(std::move(request), tag);
+  };
+  const auto after = [&](int priority) {
+    JobRequest request = Request("copy", whole);
+    request.priority = priority;
+    const absl::StatusOr<CheckReport> report = engine_->Check(kAlice, std::move(request));
+    EXPECT_TRUE(report.ok()) << report.status();
+    std::vector<std::string> ids;
+    for (const CheckReport::Fit& fit : report->devices) {
+      ids.push_back(fit.device + ": " + (fit.after ? fit.after->id.value() : "none"));
+    }
+    return ids;
+  };
+  const auto at = [](const char* device, const JobId& id) { return device + (": " + id.value()); };
+  const JobId on_0 = submit("other", "gpu0", 0, 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  EXPECT_THAT(after(0), ElementsAre(at("gpu0", on_0), "gpu1: none")) << "gpu1 has room";
+  const JobId on_1 = submit("other", "gpu1", 0, 2);
+  ASSERT_TRUE(gate_.AwaitEntered(2));
+  const JobId urgent = submit("copy", "gpu1", 5, 3);
+  const JobId patient = submit("copy", "gpu0", -5, 4);
+  const JobId usual = submit("copy", "gpu1", 0, 5);
+  EXPECT_THAT(after(9), ElementsAre(at("gpu0", on_0), at("gpu1", on_1)));
+  EXPECT_THAT(after(5), ElementsAre(at("gpu0", on_0), at("gpu1", urgent)));
+  EXPECT_THAT(after(0), ElementsAre(at("gpu0", on_0), at("gpu1", usual)));
+  EXPECT_THAT(after(-5), ElementsAre(at("gpu0", patient), at("gpu1", usual)));
+  gate_.Open();
+  ASSERT_TRUE(recorder_->AwaitEnds(5));
+}
+
 TEST_F(EngineRunTest, ACheckSaysWhenArraysHoldTheMemory) {
   constexpr std::uint64_t kOne = 1 << 20;
   limits_.total_bytes = 10 * kOne;
