@@ -93,7 +93,9 @@ def test_no_exception_is_chosen_by_the_words_of_its_message(message):
     assert kind([]) is hp.Busy
     assert kind(["memory"]) is kind(["inputs.x"]) is kind(["device"]) is hp.OutOfMemory
     assert kind(["message"]) is hp.InvalidCall
-    assert kind([], {"state": "FAILED"}) is hp.JobOutOfMemory and kind([], {"state": "TIMEOUT"}) is hp.JobTimeout
+    assert kind(["memory"], {"state": "FAILED"}) is hp.JobOutOfMemory
+    assert kind([], {"state": "FAILED"}) is kind(["outputs.out"], {"state": "FAILED"}) is hp.JobFailed
+    assert kind(["memory"], {"state": "TIMEOUT"}) is hp.JobTimeout
 
 
 def test_a_wrong_token_is_a_permission_error(start_daemon):

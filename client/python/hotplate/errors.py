@@ -245,7 +245,7 @@ def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) ->
             return JobTimeout
         if end["state"] == "CANCELLED":
             return JobCancelled
-        return JobOutOfMemory if exhausted else JobFailed
+        return JobOutOfMemory if exhausted and "memory" in fields else JobFailed
     if code == "NOT_FOUND" and "kernel" in fields:
         return UnknownKernel
     if code == "NOT_FOUND" and any(field.split(".")[2:] == ["path"] for field in fields):
