@@ -42,6 +42,14 @@ std::string WhenText(const v1::DeviceFit& fit) {
   return "fits after job " + fit.after_job().job_id() + " (" + (kernel.empty() ? "not yours" : kernel) + ")";
 }
 
+// Empty while there is enough: a job does not wait for it.
+std::string LackText(const v1::ArrayMemory& memory) {
+  if (memory.bytes_needed() <= memory.bytes_free()) return "";
+  const std::string lack = "of the memory for arrays (limit array-bytes) " + RoomText(memory);
+  if (memory.bytes_needed() > memory.bytes_total()) return "  it can never run here: " + lack + "\n";
+  return "  it would fail now: " + lack + "; free arrays or wait for jobs: hotplate arrays, hotplate jobs\n";
+}
+
 // What keeps the memory where no job does.
 std::string HeldText(const v1::DeviceFit& fit) {
   if (fit.fit() != v1::DeviceFit::LATER || fit.has_after_job()) return "";
@@ -113,10 +121,7 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
         if (check->flop() > 0) costs.push_back(Number(check->flop()) + " FLOP");
         if (check->bytes_moved() > 0) costs.push_back(Bytes(static_cast<double>(check->bytes_moved())) + " moved");
         if (!costs.empty()) text += "  cost    " + Join(costs, ", ") + "\n";
-        if (const v1::ArrayMemory& memory = check->array_memory(); memory.bytes_needed() > memory.bytes_free())
-          text += "  it would fail now: of the memory for arrays (limit array-bytes) " + RoomText(memory) +
-                  "; free arrays first: hotplate arrays\n";
-        return text;
+        return text + LackText(check->array_memory());
       },
       [&] { return ToJson(*check); }, "");
   return absl::OkStatus();

@@ -310,10 +310,19 @@ class Memory(harness.Case):
         self.assertEqual((fit["fit"], fit["afterJob"]), ("LATER", {"jobId": job_id, "kernel": "mandelbrot"}))
         self.hotplate("run", *counts, "--resolution", "30000", "--dry-run", code=harness.TRY_LATER, says="array-bytes")
         # The memory for arrays is three quarters of all, and not waited for.
-        harness.wait_until(lambda: "it would fail now" in self.hotplate(*other), "the running job has its output's memory")
+        lacks = "; free arrays or wait for jobs: hotplate arrays, hotplate jobs"
+        harness.wait_until(lambda: "it would fail now" in (out := self.hotplate(*other)) and lacks in out,
+                           "the running job has its output's memory")
         self.hotplate("cancel", job_id)
         self.wait_for_state(job_id, "CANCELLED")
         harness.wait_until(lambda: "fits now" in (out := self.hotplate(*other)) and "fail" not in out, "there is room again")
+
+    def test_a_dry_run_says_what_can_never_have_its_memory(self):
+        self.start_daemon("--array-bytes", "1MB", name="small")
+        np.save(self.folder / "half.npy", np.zeros(150_000, np.float32))  # and as much comes out
+        out = self.hotplate("--server", "small", "run", "selu", "half.npy", "--dry-run",
+                            says="it can never run here: of the memory for arrays (limit array-bytes) 1.2 MB needed, ")
+        self.assertNotIn("would fail now", out)
 
 
 class Drain(harness.Case):
