@@ -56,11 +56,13 @@ class MatrixTrouble {
   Outcome Singular(std::int64_t info) const {
     return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
   }
-  Outcome NoConvergence(std::int64_t info) const {
-    return Say(
-        "%s: the iteration for its values did not converge (info %lld: how many are left, or where it stopped); "
-        "scale it, or give it in float64",
-        info, Outcome::Failed);
+  // dtype: the matrix's.
+  Outcome NoConvergence(std::int64_t info, DType dtype) const {
+    return Say(dtype == DType::kFloat32 ? "%s: the iteration for its values did not converge (info %lld: how many are "
+                                          "left, or where it stopped); scale it, or give it in float64"
+                                        : "%s: the iteration for its values did not converge (info %lld: how many are "
+                                          "left, or where it stopped); scale it",
+               info, Outcome::Failed);
   }
   // An argument that the library refused: a defect of the kernel, not of the input.
   Outcome Refused(std::int64_t info) const {

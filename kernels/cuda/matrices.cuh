@@ -2,6 +2,8 @@
 // library said of each matrix, brought to the host. For .cu files.
 #pragma once
 
+#include <functional>
+
 #include "kernels/cuda/launch.h"
 #include "kernels/matrix_stack.h"
 
@@ -122,16 +124,17 @@ inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& c
                    "telling what became of the matrices");
 }
 
-// Names the first matrix that anything is wrong with. `explain`: what the library's info, above 0, means.
-inline Outcome Told(const MatrixStack& stack, CudaContext& context,
-                    Outcome (MatrixTrouble::*explain)(std::int64_t) const) {
+// Names the first matrix that anything is wrong with. `explain`: what the library's info, above 0, means; called with
+// the matrix's trouble and the info.
+template <typename Explain>
+Outcome Told(const MatrixStack& stack, CudaContext& context, const Explain& explain) {
   if (stack.empty()) return Outcome::Ok();  // nothing was enqueued
   const std::uint64_t not_finite = context.host_words()[0], index = context.host_words()[1];
   const auto info = static_cast<std::int64_t>(context.host_words()[2]);
   if (not_finite != 0 && (index == 0 || not_finite <= index)) return MatrixTrouble(stack, not_finite - 1).NotFinite();
   if (index == 0) return Outcome::Ok();
   const MatrixTrouble trouble(stack, index - 1);
-  return info < 0 ? trouble.Refused(info) : (trouble.*explain)(info);
+  return info < 0 ? trouble.Refused(info) : std::invoke(explain, trouble, info);
 }
 
 }  // namespace hotplate::matrices

@@ -47,7 +47,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w, work,
                                    static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
     if (info < 0) return trouble.Refused(info);
-    if (info > 0) return trouble.NoConvergence(info);
+    if (info > 0) return trouble.NoConvergence(info, call.InputType("a"));
     if (vectors) TransposeSquare(context, matrix, n);
   }
   return Outcome::Ok();

@@ -207,7 +207,9 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {
-  return matrices::Told(StackOf(call.InputArray("a")), context, &MatrixTrouble::NoConvergence);
+  return matrices::Told(StackOf(call.InputArray("a")), context, [&](const MatrixTrouble& trouble, std::int64_t info) {
+    return trouble.NoConvergence(info, call.InputType("a"));
+  });
 }
 
 }  // namespace hotplate::svd

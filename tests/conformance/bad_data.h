@@ -17,9 +17,12 @@ struct BadData {
 
 std::vector<BadData> BadDataCases();
 
-// What is said of a matrix that LAPACK or cuSOLVER gave up with info 3.
-inline constexpr const char* kGivenUp =
-    "the iteration for its values did not converge (info 3: how many are left, or where it stopped); scale it, or give "
-    "it in float64";
+// What is said of a matrix of this dtype that LAPACK or cuSOLVER gave up with info 3.
+inline std::string GivenUp(DType dtype) {
+  return std::string(
+             "the iteration for its values did not converge (info 3: how many are left, or where it stopped); scale "
+             "it") +
+         (dtype == DType::kFloat32 ? ", or give it in float64" : "");
+}
 
 }  // namespace hotplate::conformance

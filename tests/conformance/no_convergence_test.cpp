@@ -1,4 +1,4 @@
-// How a call ends whose matrix LAPACK gives up, on the CPU: this program's own dsyevd_ and dgesdd_ come before the
+// How a call ends whose matrix LAPACK gives up, on the CPU: this program's own ?syevd_ and ?gesdd_ come before the
 // library's, since no input is known for which that does not converge.
 #include <gtest/gtest.h>
 
@@ -26,6 +26,14 @@ void End(Work* work, int lwork, int* iwork, int* info) {
 }  // namespace
 
 extern "C" {
+void ssyevd_(const char*, const char*, const int*, float*, const int*, float*, float* work, const int* lwork,
+             int* iwork, const int*, int* info, std::size_t, std::size_t) {
+  End(work, *lwork, iwork, info);
+}
+void sgesdd_(const char*, const int*, const int*, float*, const int*, float*, float*, const int*, float*, const int*,
+             float* work, const int* lwork, int* iwork, int* info, std::size_t) {
+  End(work, *lwork, iwork, info);
+}
 void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double* work, const int* lwork,
              int* iwork, const int*, int* info, std::size_t, std::size_t) {
   End(work, *lwork, iwork, info);
@@ -41,12 +49,16 @@ namespace {
 
 TEST(NoConvergence, EndsInWordsThatSayWhichMatrixAndWhatToDo) {
   const std::unique_ptr<Device> device = OpenCpuDevice({});
-  for (const char* kernel : {"eigh", "svd"}) {
-    SCOPED_TRACE(kernel);
+  for (const auto& [kernel, dtype] : {std::pair("eigh", DType::kFloat64),
+                                      {"eigh", DType::kFloat32},
+                                      {"svd", DType::kFloat64},
+                                      {"svd", DType::kFloat32}}) {
+    SCOPED_TRACE(std::string(kernel) + " " + std::string(Name(dtype)));
     for (const auto& [shape, at, words] :
          {std::tuple(Shape{6, 6}, 0, "a: "), {Shape{3, 6, 6}, 1, "matrix 1 of the 3 in a (counted from 0): "}}) {
-      const Case one{.name = "given_up", .params = {}, .inputs = [shape = shape](std::mt19937_64& random) {
-                       TestArray a({.dtype = DType::kFloat64, .shape = shape});
+      const Signature matrices{.dtype = dtype, .shape = shape};
+      const Case one{.name = "given_up", .params = {}, .inputs = [matrices](std::mt19937_64& random) {
+                       TestArray a(matrices);
                        FillUniform(a, -1, 1, random);
                        return std::map<std::string, TestArray>{{"a", std::move(a)}};
                      }};
@@ -56,7 +68,7 @@ TEST(NoConvergence, EndsInWordsThatSayWhichMatrixAndWhatToDo) {
       TaskControl control;
       const Report report = launch->Run(*device->OpenLane().value(), control);
       EXPECT_EQ(report.outcome.code(), HOTPLATE_FAILED);
-      EXPECT_EQ(std::string(report.outcome.message()), words + std::string(kGivenUp));
+      EXPECT_EQ(std::string(report.outcome.message()), words + GivenUp(dtype));
     }
   }
 }

@@ -454,11 +454,15 @@ TEST(EmulatedKernels, EndInTheSameWordsAsOnTheCpu) {
 // Small matrices; and tall ones, of which Q R is made first.
 TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
   const EmulatedDevice device(kFast);
-  for (const auto& [kernel, shape] :
-       {std::pair("eigh", Shape{3, 6, 6}), {"svd", Shape{3, 6, 5}}, {"svd", Shape{3, 60, 5}}}) {
-    SCOPED_TRACE(std::string(kernel) + " " + ToString(shape));
-    const Case one{.name = "given_up", .params = {}, .inputs = [shape = shape](std::mt19937_64& random) {
-                     conformance::TestArray a({.dtype = DType::kFloat64, .shape = shape});
+  constexpr DType kFloat = DType::kFloat32, kDouble = DType::kFloat64;
+  for (const auto& [kernel, matrices] : {std::pair("eigh", Signature{kFloat, {3, 6, 6}}),
+                                         {"eigh", {kDouble, {3, 6, 6}}},
+                                         {"svd", {kFloat, {3, 6, 5}}},
+                                         {"svd", {kDouble, {3, 6, 5}}},
+                                         {"svd", {kDouble, {3, 60, 5}}}}) {
+    SCOPED_TRACE(std::string(kernel) + " " + ToString(matrices));
+    const Case one{.name = "given_up", .params = {}, .inputs = [matrices = matrices](std::mt19937_64& random) {
+                     conformance::TestArray a(matrices);
                      conformance::FillUniform(a, -1, 1, random);
                      return std::map<std::string, conformance::TestArray>{{"a", std::move(a)}};
                    }};
@@ -471,7 +475,7 @@ TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
     EXPECT_EQ(emulation::given_up.info, 0) << "not reached";
     EXPECT_EQ(outcome.code(), HOTPLATE_FAILED);
     EXPECT_EQ(std::string(outcome.message()),
-              "matrix 1 of the 3 in a (counted from 0): " + std::string(conformance::kGivenUp));
+              "matrix 1 of the 3 in a (counted from 0): " + conformance::GivenUp(matrices.dtype));
   }
 }
 
