@@ -13,6 +13,7 @@ packages=(
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
   libopenblas-openmp-dev libhwy-dev                                              # matmul and sort on a CPU
   libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
+  libboost-context-dev                                                           # the stacks of emulated CUDA threads
   python3 python3-numpy python3-scipy jq                                         # the independent side of the tests
   python3-tqdm python3-grpcio python3-protobuf mypy                              # beside the Python package in its tests
   pybind11-dev python3-dev python3-pytest python3-hypothesis dpkg-dev            # the Python package and its tests
