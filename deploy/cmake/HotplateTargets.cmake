@@ -27,6 +27,10 @@ if(CMAKE_UNITY_BUILD)
   # Said of every class whose Impl holds what its own file keeps to itself.
   target_compile_options(hotplate_settings INTERFACE -Wno-subobject-linkage)
 endif()
+# GCC looks for what it no longer needs from 128 MiB on: a tenth of its time, for files that need ten times as much.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=524288>")
+endif()
 if(HOTPLATE_SANITIZER)
   add_compile_options(-fsanitize=${HOTPLATE_SANITIZER} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HOTPLATE_SANITIZER})
