@@ -1,7 +1,7 @@
 // The conformance suite's cases as files, and its verifiers as a command: what a run of `hotplate` on .npy files is
 // judged by, on a machine that has neither a compiler nor NumPy. A new kernel is covered through its own suite.
-//   hotplate_case_files list                         one JSON object a line: kernel, case, precision, bytes, of
-//                                                    these the outputs'
+//   hotplate_case_files list KERNEL                  one JSON object a line: case, precision, bytes, of these the
+//                                                    outputs'. It makes the arrays of all its cases
 //   hotplate_case_files write KERNEL CASE FOLDER     the inputs as FOLDER/NAME.npy; prints the words for `hotplate run`
 //   hotplate_case_files verify KERNEL CASE FOLDER    reads FOLDER/NAME.npy of every input and output; prints the error
 //                                                    in units of the kernel's bound
@@ -54,16 +54,13 @@ absl::StatusOr<Bound> Bind(const KernelSuite& suite, const Case& one) {
   return bound;
 }
 
-int List() {
-  for (const KernelSuite& suite : KernelSuites()) {
-    for (const Case& one : suite.cases()) {
-      const absl::StatusOr<Bound> bound = Bind(suite, one);
-      if (!bound.ok()) return Fail(std::string(bound.status().message()));
-      std::cout << "{\"kernel\": " << Quoted(suite.kernel) << ", \"case\": " << Quoted(one.name)
-                << ", \"precision\": " << Quoted(PrecisionName(one.precision))
-                << ", \"bytes\": " << bound->call.InputBytes() + bound->call.OutputBytes()
-                << ", \"output_bytes\": " << bound->call.OutputBytes() << "}\n";
-    }
+int List(const KernelSuite& suite) {
+  for (const Case& one : suite.cases()) {
+    const absl::StatusOr<Bound> bound = Bind(suite, one);
+    if (!bound.ok()) return Fail(std::string(bound.status().message()));
+    std::cout << "{\"case\": " << Quoted(one.name) << ", \"precision\": " << Quoted(PrecisionName(one.precision))
+              << ", \"bytes\": " << bound->call.InputBytes() + bound->call.OutputBytes()
+              << ", \"output_bytes\": " << bound->call.OutputBytes() << "}\n";
   }
   return 0;
 }
@@ -156,19 +153,20 @@ int Verify(const KernelSuite& suite, const Case& one, const std::string& folder)
 }
 
 int Main(const std::vector<std::string>& words) {
-  if (words == std::vector<std::string>{"list"}) return List();
-  if (words.size() != 4 || (words[0] != "write" && words[0] != "verify")) {
-    return Fail("usage: list | write KERNEL CASE FOLDER | verify KERNEL CASE FOLDER");
+  const bool list = words.size() == 2 && words[0] == "list";
+  if (!list && (words.size() != 4 || (words[0] != "write" && words[0] != "verify"))) {
+    return Fail("usage: list KERNEL | write KERNEL CASE FOLDER | verify KERNEL CASE FOLDER");
   }
   for (const KernelSuite& suite : KernelSuites()) {
     if (words[1] != suite.kernel) continue;
+    if (list) return List(suite);
     for (const Case& one : suite.cases()) {
       if (words[2] != one.name) continue;
       return words[0] == "write" ? Write(suite, one, words[3]) : Verify(suite, one, words[3]);
     }
     return Fail("kernel " + words[1] + " has no case \"" + words[2] + "\"; \"list\" lists them");
   }
-  return Fail("no kernel \"" + words[1] + "\"; \"list\" lists them");
+  return Fail("no kernel \"" + words[1] + "\"");
 }
 
 }  // namespace

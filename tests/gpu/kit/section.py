@@ -137,12 +137,11 @@ class Kit:
 
     def cases(self, kernel, most, largest=64 << 20):
         """Up to `most` cases of the kernel's suite that any device takes, with data in their results, from small to large."""
-        code, out, err = self.command(self.place.program("hotplate_case_files") + ["list"], timeout=120)
+        code, out, err = self.command(self.place.program("hotplate_case_files") + ["list", kernel], timeout=120)
         if code != 0:
-            raise Failed(f"hotplate_case_files list: exit {code}: {err.strip()}")
+            raise Failed(f"hotplate_case_files list {kernel}: exit {code}: {err.strip()}")
         cases = [json.loads(line) for line in out.splitlines()]
-        cases = sorted((one for one in cases if one["kernel"] == kernel and one["output_bytes"] > 0 and one["bytes"] <= largest
-                        and one["precision"] == "default"),
+        cases = sorted((one for one in cases if one["output_bytes"] > 0 and one["bytes"] <= largest and one["precision"] == "default"),
                        key=lambda one: one["bytes"])
         if len(cases) <= most:
             return [one["case"] for one in cases]
