@@ -2,17 +2,26 @@
 
 #include <signal.h>
 
+#include <chrono>
+#include <system_error>
+
 namespace hotplate::python {
 
 Releaser::~Releaser() {
+  constexpr std::chrono::seconds kPatience(2);  // with a daemon that hangs
   std::unique_lock lock(mutex_);
   closing_ = true;
   to_free_.insert(to_free_.end(), owned_.begin(), owned_.end());
   owned_.clear();
-  wake_.notify_one();
+  try {
+    if (!to_free_.empty()) Begin();
+  } catch (const std::system_error&) {  // no thread: all of it goes with the session
+  }
+  if (!thread_.joinable()) return;
+  wake_.notify_all();
+  if (!wake_.wait_for(lock, kPatience, [this] { return over_; })) stop_.Cancel();
   lock.unlock();
-  if (thread_.joinable()) thread_.join();
-  Work();
+  thread_.join();
 }
 
 void Releaser::Own(const std::string& id) {
@@ -29,31 +38,36 @@ void Releaser::Release(const std::string& id) {
   const std::scoped_lock lock(mutex_);
   if (closing_ || owned_.erase(id) == 0) return;
   to_free_.push_back(id);
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] {
-      // Signals are for the threads that Python knows.
-      sigset_t all;
-      sigfillset(&all);
-      pthread_sigmask(SIG_BLOCK, &all, nullptr);
-      Work();
-    });
-  }
+  Begin();
   wake_.notify_one();
+}
+
+void Releaser::Begin() {
+  if (thread_.joinable()) return;
+  thread_ = std::thread([this] {
+    // Signals are for the threads that Python knows.
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    Work();
+  });
 }
 
 void Releaser::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return closing_ || !to_free_.empty(); });
-    if (to_free_.empty()) return;
+    if (to_free_.empty()) break;
     const std::string id = std::move(to_free_.front());
     to_free_.pop_front();
     lock.unlock();
-    const absl::Status status = client_.Free(id);
+    const absl::Status status = client_.Free(id, &stop_);
     lock.lock();
     // With the daemon gone each would take its time; while it is there, an array that is not is as good as freed.
     if (closing_ && !status.ok() && !absl::IsNotFound(status)) to_free_.clear();
   }
+  over_ = true;
+  wake_.notify_all();
 }
 
 }  // namespace hotplate::python

@@ -16,7 +16,7 @@ namespace hotplate::python {
 class Releaser {
  public:
   explicit Releaser(client::Client client) : client_(std::move(client)) {}
-  // Frees what is still owned, up to the first error: the rest goes with the session.
+  // Frees what is still owned, up to the first error and for two seconds: the rest goes with the session.
   ~Releaser();
   Releaser(const Releaser&) = delete;
   Releaser& operator=(const Releaser&) = delete;
@@ -27,15 +27,18 @@ class Releaser {
   void Release(const std::string& id);
 
  private:
+  void Begin();  // with mutex_
   void Work();
 
   client::Client client_;
+  client::Cancellation stop_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::condition_variable wake_;
   std::set<std::string> owned_;
   std::deque<std::string> to_free_;
   bool closing_ = false;
+  bool over_ = false;
   std::thread thread_;
 };
 
