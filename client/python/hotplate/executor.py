@@ -91,7 +91,7 @@ class Executor(concurrent.futures.Executor):
         """Takes no more calls.
 
         Args:
-            wait: return when all calls have ended.
+            wait: return when all calls have ended. What the handler of a signal raises meanwhile cancels them.
             cancel_futures: cancel those that do not run yet, here or in the daemon's queue.
 
         Raises:
@@ -107,26 +107,19 @@ class Executor(concurrent.futures.Executor):
             for future in open_futures:
                 if not future.running():
                     future.cancel()
-        if wait:
-            self._check_may_wait(open_futures)
+        if not wait or all(future.done() for future in open_futures):
+            return
+        self._client._core.check_may_wait()
+        try:
             concurrent.futures.wait(open_futures)
+        except BaseException:
+            self._cancel_all()
+            raise
 
     def __exit__(self, kind: Optional[type[BaseException]], *rest: Any) -> Optional[bool]:
         if kind is not None and not issubclass(kind, Exception):
             self._cancel_all()
-        self.shutdown(wait=False)
-        with self._lock:
-            open_futures = list(self._open)
-        self._check_may_wait(open_futures)
-        try:
-            return super().__exit__(kind, *rest)  # it waits
-        except BaseException:  # which a handler of a signal has raised
-            self._cancel_all()
-            raise
-
-    def _check_may_wait(self, futures: Sequence[CallFuture]) -> None:
-        if not all(future.done() for future in futures):
-            self._client._core.check_may_wait()
+        return super().__exit__(kind, *rest)  # it waits
 
     def _cancel_all(self) -> None:
         with self._lock:

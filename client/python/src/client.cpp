@@ -51,8 +51,9 @@ absl::StatusOr<client::JobResult> RunJob(client::Client& client, const std::stri
                                          const client::Cancellation& stop, const Callbacks* callbacks) {
   Signals signals(stop);
   const auto run = [&] { return client.Run(kernel, inputs, job, &stop); };
-  if (!HearsSignals() || client::HaveUploads(inputs)) {
-    if (HearsSignals()) job.on_wait = [&signals] { return signals.patient(); };
+  if (!HearsSignals()) return Cancellable(signals, callbacks, run);
+  if (client::HaveUploads(inputs)) {
+    job.on_wait = [&signals] { return signals.patient(); };
     return Cancellable(signals, callbacks, run);
   }
   job.on_wait = [&signals] { return signals.Look(); };
@@ -153,8 +154,7 @@ void PyClient::CheckMayWait() const {
   if (UsedBeforeFork()) throw std::runtime_error(kForked);
   if (deliveries_->IsHere()) {
     throw std::runtime_error(
-        "this thread tells of the ends of calls (it runs the callbacks of add_done_callback): to wait in it for "
-        "another "
+        "this thread tells of the ends of calls (it runs the callbacks of add_done_callback): to wait in it for another "
         "call would be for ever; add a callback to that one, or wait in a thread of your own");
   }
 }

@@ -49,6 +49,8 @@ bool Signals::Look() {
 }
 
 struct Errand::State {
+  static thread_local State* here;  // of a thread that is on an errand
+
   std::mutex mutex;
   // Guarded by mutex.
   std::condition_variable news;
@@ -58,11 +60,7 @@ struct Errand::State {
   std::exception_ptr thrown_by_call;
 };
 
-namespace {
-
-thread_local void* here = nullptr;  // the Errand::State of a thread that is on one
-
-}  // namespace
+thread_local Errand::State* Errand::State::here = nullptr;
 
 Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
   const auto run = [state = state_, work = std::move(work)]() {
@@ -70,7 +68,7 @@ Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    here = state.get();
+    State::here = state.get();
     std::exception_ptr thrown;
     try {
       work();
@@ -120,12 +118,12 @@ void Errand::Wait(Signals& signals) const {
 }
 
 void Errand::CallBack(const std::function<void()>& callback) {
-  if (here == nullptr) {
+  if (State::here == nullptr) {
     const py::gil_scoped_acquire gil;
     callback();
     return;
   }
-  State& state = *static_cast<State*>(here);
+  State& state = *State::here;
   std::unique_lock lock(state.mutex);
   state.to_call = &callback;
   state.news.notify_all();
