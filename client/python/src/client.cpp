@@ -154,9 +154,8 @@ void PyClient::CheckMayWait() const {
   if (UsedBeforeFork()) throw std::runtime_error(kForked);
   if (deliveries_->IsHere()) {
     throw std::runtime_error(
-        "this thread tells of the ends of calls (it runs the callbacks of add_done_callback): to wait in it for "
-        "another "
-        "call would be for ever; add a callback to that one, or wait in a thread of your own");
+        "this thread tells of the ends of calls (it runs the callbacks of add_done_callback): to wait in it "
+        "for another call would be for ever; add a callback to that one, or wait in a thread of your own");
   }
 }
 
