@@ -1,21 +1,31 @@
 #!/usr/bin/env bash
 # From a fresh clone to real jobs: installs what is missing, builds, starts a local daemon, runs matmul, selu and
 # mandelbrot on arrays made with NumPy, checks the results by a calculation of its own, and stops the daemon.
-#   usage: deploy/quickstart.sh
+#   usage: deploy/quickstart.sh [--built FOLDER]
+#   --built FOLDER  installs and builds nothing: the programs are in FOLDER
 # Leaves the inputs, the results and the picture in build/quickstart. Needs Debian 12 or 13, as root or with sudo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+programs=$PWD/build/release/bin built=no
+case $#${1:-} in
+  0) ;;
+  2--built) programs=$2 built=yes ;;
+  *) sed -n 2,5p "$0" >&2; echo "quickstart: unknown arguments '$*'" >&2; exit 2 ;;
+esac
+
 step() { printf '\n== %s\n' "$*"; }
 show() { printf '$ hotplate %s\n' "$*"; hotplate "$@"; }
 
-step "Packages"
-deploy/install-deps.sh
+if [ $built = no ]; then
+  step "Packages"
+  deploy/install-deps.sh
 
-step "Build (release, without the tests)"
-cmake --preset release -DHOTPLATE_TESTS=OFF
-cmake --build --preset release
-PATH=$PWD/build/release/bin:$PATH
+  step "Build (release, without the tests)"
+  cmake --preset release -DHOTPLATE_TESTS=OFF
+  cmake --build --preset release
+fi
+PATH=$programs:$PATH
 
 # A folder of its own for the daemon's record and log: a daemon that you already run is not touched.
 HOTPLATE_DIR=$(mktemp -d)
@@ -85,4 +95,4 @@ if compgen -G "$HOTPLATE_DIR/servers/*.json" >/dev/null; then
 fi
 daemon=""
 
-printf '\nAll of it worked. The picture: %s\nThe programs: %s\n' "$PWD/$out/mandelbrot.png" "$PWD/build/release/bin"
+printf '\nAll of it worked. The picture: %s\nThe programs: %s\n' "$PWD/$out/mandelbrot.png" "$programs"
