@@ -35,6 +35,22 @@ v1::JobSpec Integral(std::int64_t n) {
   return job;
 }
 
+std::vector<const google::protobuf::MethodDescriptor*> AllMethods() {
+  std::vector<const google::protobuf::MethodDescriptor*> methods;
+  for (const auto* file :
+       {v1::ArrayState_descriptor()->file(), v1::JobState_descriptor()->file(), v1::DaemonState_descriptor()->file(),
+        v1::ParamType_descriptor()->file(), v1::TelemetrySample::descriptor()->file()}) {
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m) methods.push_back(file->service(s)->method(m));
+    }
+  }
+  return methods;
+}
+
+std::string PathOf(const google::protobuf::MethodDescriptor& method) {
+  return "/" + method.service()->full_name() + "/" + method.name();
+}
+
 void WireTest::Start(const std::vector<std::string>& flags) {
   daemon_ = std::make_unique<DaemonProcess>(flags);
   if (!daemon_->serving()) return;

@@ -1,6 +1,7 @@
 // A real daemon and bare stubs: for tests that send what a client may, and our own never would.
 #pragma once
 
+#include <google/protobuf/descriptor.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -25,6 +26,10 @@ std::string Floats(const std::vector<float>& elements);
 v1::JobSpec VectorAdd(const std::vector<float>& elements);
 v1::JobSpec Integral(std::int64_t n);
 inline constexpr std::int64_t kForHours = 10'000'000;  // n of an integral that ends only by being cancelled
+
+// Of all services of hotplate.v1, and how a call names one.
+std::vector<const google::protobuf::MethodDescriptor*> AllMethods();
+std::string PathOf(const google::protobuf::MethodDescriptor& method);
 
 // Each test has a daemon, and fails if that does not outlive it.
 class WireTest : public ::testing::Test {

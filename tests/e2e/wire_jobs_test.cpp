@@ -1,5 +1,10 @@
 // Jobs: what the protocol promises to any client, and messages that our own would never send.
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,17 +16,87 @@ namespace {
 
 using grpc::StatusCode;
 
+std::unique_ptr<google::protobuf::Message> MessageOf(const google::protobuf::Descriptor& type) {
+  return std::unique_ptr<google::protobuf::Message>(
+      google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
+}
+
+// The text that an answer of this type has in the field.
+std::string FieldOf(const google::protobuf::Descriptor& type, const std::string& bytes, const std::string& name) {
+  const auto answer = MessageOf(type);
+  const google::protobuf::FieldDescriptor* field = type.FindFieldByName(name);
+  if (field == nullptr || !answer->ParseFromString(bytes)) return "none in a " + type.full_name();
+  return answer->GetReflection()->GetString(*answer, field);
+}
+
 TEST_F(WireTest, EveryAnswerNamesTheStartOfTheDaemon) {
+  const std::string job = "job { kernel: 'integrate2d' params { key: 'n' value { int_value: 100 } } }";
+  std::string id;
+  ASSERT_TRUE(Submit(Integral(100), id).ok());
+  ASSERT_TRUE(WaitUntil([&] { return StateOf(id) == v1::COMPLETED; }));
+  v1::Array written, freed;
+  ASSERT_TRUE(Create({4}, written).ok() && Create({4}, freed).ok());
+  const std::string of_job = "job_id: '" + id + "'", of_array = "array_id: '" + written.id() + "'";
+  // What a call needs to be answered with OK; an empty message is enough for the others.
+  const std::map<std::string, std::string> requests = {
+      {"/hotplate.v1.Arrays/Create", "signature { dtype: DTYPE_FLOAT32 }"},
+      {"/hotplate.v1.Arrays/Write", of_array + " data: '0123456789abcdef'"},
+      {"/hotplate.v1.Arrays/Describe", of_array},
+      {"/hotplate.v1.Arrays/Free", "array_id: '" + freed.id() + "'"},
+      {"/hotplate.v1.Arrays/Renew", of_array + " lease { seconds: 60 }"},
+      {"/hotplate.v1.Jobs/Check", job},
+      {"/hotplate.v1.Jobs/Execute", job},
+      {"/hotplate.v1.Jobs/Run", "start { tag: 1 " + job + " }"},
+      {"/hotplate.v1.Jobs/Submit", job},
+      {"/hotplate.v1.Jobs/Watch", of_job},
+      {"/hotplate.v1.Jobs/Get", of_job},
+      {"/hotplate.v1.Jobs/Cancel", of_job},
+      {"/hotplate.v1.Jobs/FetchResult", of_job},
+      {"/hotplate.v1.Catalogue/DescribeKernel", "kernel: 'selu'"},
+  };
+  const auto expect_named = [&](const google::protobuf::MethodDescriptor& method) {
+    const std::string path = PathOf(method);
+    const auto request = MessageOf(*method.input_type());
+    const auto found = requests.find(path);
+    ASSERT_TRUE(found == requests.end() || google::protobuf::TextFormat::ParseFromString(found->second, request.get()))
+        << path;
+    const auto [status, answer] = Raw(path, *caller_, request->SerializeAsString());
+    EXPECT_TRUE(status.ok()) << path << ": " << status.error_message();
+    EXPECT_EQ(FieldOf(*method.output_type(), answer, "generation"), daemon_->record().generation()) << path;
+  };
+  const google::protobuf::MethodDescriptor* shutdown = nullptr;
+  for (const auto* method : AllMethods()) {
+    const std::string path = PathOf(*method);
+    if (path == "/hotplate.v1.Arrays/Read") continue;      // chunks, without it
+    if (path == "/hotplate.v1.Telemetry/Watch") continue;  // without an end: below
+    if (path == "/hotplate.v1.Server/Shutdown") {
+      shutdown = method;
+    } else {
+      expect_named(*method);
+    }
+  }
+  const auto context = caller_->Context();
+  const auto samples = telemetry_->Watch(context.get(), {});
+  v1::WatchTelemetryResponse sample;
+  ASSERT_TRUE(samples->Read(&sample));
+  EXPECT_EQ(sample.generation(), daemon_->record().generation());
+  context->TryCancel();
+  samples->Finish();
+  ASSERT_NE(shutdown, nullptr);
+  expect_named(*shutdown);
+  EXPECT_TRUE(WaitUntil([&] { return !daemon_->alive(); }));
+  daemon_.reset();
+}
+
+TEST_F(WireTest, AnExecutedJobIsAnsweredWithItsResultAndReceipt) {
   v1::ExecuteJobResponse executed;
   ASSERT_TRUE(Execute(VectorAdd({1, 2, 3, 4}), executed).ok());
-  EXPECT_EQ(executed.generation(), daemon_->record().generation());
   ASSERT_EQ(executed.end().state(), v1::COMPLETED);
   ASSERT_EQ(executed.end().result().outputs_size(), 1);
   EXPECT_EQ(executed.end().result().outputs(0).inline_(), Floats({2, 4, 6, 8}));
   EXPECT_EQ(executed.end().result().receipt().job_id(), executed.job_id());
   v1::GetServerInfoResponse info;
   ASSERT_TRUE(server_->GetInfo(caller_->Context().get(), {}, &info).ok());
-  EXPECT_EQ(info.generation(), daemon_->record().generation());
   EXPECT_EQ(info.pid(), daemon_->record().pid());
 }
 
