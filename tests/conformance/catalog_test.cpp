@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <random>
 #include <regex>
 #include <set>
@@ -88,24 +89,72 @@ BoundCall Bound(const std::string& kernel, const std::map<std::string, ParamValu
   return call.ok() ? *std::move(call) : BoundCall();
 }
 
+// Each case of each kernel as its spec takes it, by the kernel's name and the case's. Of their inputs only the
+// signatures are kept.
+const std::map<std::string, std::map<std::string, BoundCall>>& BoundCases() {
+  static const auto& all = *new auto([] {
+    std::map<std::string, std::map<std::string, BoundCall>> bound;
+    for (const KernelSuite& suite : KernelSuites()) {
+      for (const Case& one : suite.cases()) {
+        std::mt19937_64 random(1);
+        absl::StatusOr<BoundCall> call = Bind(**BuiltinCatalog().Find(suite.kernel), one, one.inputs(random));
+        EXPECT_TRUE(call.ok()) << suite.kernel << " " << one.name << ": " << call.status();
+        if (call.ok()) bound[suite.kernel].emplace(one.name, *std::move(call));
+      }
+    }
+    return bound;
+  }());
+  return all;
+}
+
+// The values that the calls give a choice, and the dtypes that they give a type variable.
+std::set<std::string> Chosen(const std::map<std::string, BoundCall>& calls, const std::string& param) {
+  std::set<std::string> chosen;
+  for (const auto& [name, call] : calls) chosen.insert(call.Choice(param));
+  return chosen;
+}
+
+std::set<std::string> TypesOf(const std::map<std::string, BoundCall>& calls, const std::string& variable) {
+  std::set<std::string> types;
+  for (const auto& [name, call] : calls) {
+    const std::vector<ArgumentSpec>& inputs = call.spec->inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].type == variable) types.emplace(Name(call.inputs[i].dtype));
+    }
+  }
+  return types;
+}
+
+TEST(Catalog, TheCasesHaveEachTypeAndEachChoiceThatAKernelTakes) {
+  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
+    ASSERT_TRUE(BoundCases().contains(spec.name())) << spec.name();
+    const std::map<std::string, BoundCall>& calls = BoundCases().at(spec.name());
+    for (const TypeVariable& variable : spec.type_variables()) {
+      std::set<std::string> taken;
+      for (const DType dtype : variable.dtypes) taken.emplace(Name(dtype));
+      EXPECT_THAT(TypesOf(calls, variable.name), ContainerEq(taken)) << spec.name() << " " << variable.name;
+    }
+    for (const ParamSpec& param : spec.params()) {
+      if (param.choices.empty() || param.name == "axis") continue;  // an axis is one of many alike
+      const std::set<std::string> taken(param.choices.begin(), param.choices.end());
+      EXPECT_THAT(Chosen(calls, param.name), ContainerEq(taken)) << spec.name() << " " << param.name;
+    }
+  }
+}
+
 // A kernel without one is never run by the thread that submits it, which is slow, and no reason is needed.
 TEST(Catalog, ABoundOfTheWorkIsNoLessThanTheCostAndNoLessThanWhatMustBeWritten) {
   int bounded = 0;
-  for (const KernelSuite& suite : KernelSuites()) {
-    for (const Case& test_case : suite.cases()) {
-      std::mt19937_64 random(1);
-      const absl::StatusOr<BoundCall> bound =
-          Bind(**BuiltinCatalog().Find(suite.kernel), test_case, test_case.inputs(random));
-      ASSERT_TRUE(bound.ok()) << suite.kernel << " " << test_case.name << ": " << bound.status();
-      const BoundCall& call = *bound;
+  for (const auto& [kernel, calls] : BoundCases()) {
+    for (const auto& [name, call] : calls) {
       const std::optional<double> work = call.spec->WorkBoundOf(call);
       if (!work) continue;  // its jobs are left to the lanes
       ++bounded;
-      EXPECT_TRUE(std::isfinite(*work)) << suite.kernel << " " << test_case.name;
-      EXPECT_GE(*work, call.spec->CostOf(call).flop) << suite.kernel << " " << test_case.name;
+      EXPECT_TRUE(std::isfinite(*work)) << kernel << " " << name;
+      EXPECT_GE(*work, call.spec->CostOf(call).flop) << kernel << " " << name;
       double elements = 0;
       for (const Signature& output : call.outputs) elements += static_cast<double>(*ElementCount(output.shape));
-      EXPECT_GE(*work, elements) << suite.kernel << " " << test_case.name;
+      EXPECT_GE(*work, elements) << kernel << " " << name;
     }
   }
   EXPECT_GT(bounded, 0);
