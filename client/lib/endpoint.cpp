@@ -346,10 +346,14 @@ absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) 
   if (!endpoint.node().empty()) text += " on " + endpoint.node();
   text += ", " + where + ") does not answer";
   const std::int64_t overdue = std::time(nullptr) - record.allocation_end_time().seconds();
+  // In this order: a daemon that ends in order withdraws its record first.
+  const bool dead = KnownDead(record), withdrawn = IsWithdrawn(found);
   if (record.has_allocation_end_time() && overdue > 0) {
     text += ": its allocation has ended";
     if (overdue < kClocksDiffer) text += ", if the clocks of its node and of this one agree";
-  } else if (KnownDead(record)) {
+  } else if (withdrawn) {
+    text += ": it has ended";
+  } else if (dead) {
     text += ": that process is gone and left its record " + found.path + " behind";
   } else if (!reason.empty()) {
     text += ": " + reason;

@@ -74,13 +74,21 @@ bool Engine::Impl::AwaitDrained() {
   };
   quiet_.wait_for(lock, bound + kCancelMargin, [&] { return only_uninterruptible() && observers_.KnowAll(); });
   Aftermath cut_off;
+  std::vector<std::pair<std::shared_ptr<const Job>, std::string>> notices;
   for (const Job* job : ActiveJobs()) {
+    const KernelSpec& spec = *job->bound.call.spec;
     Log(cut_off, LogLevel::kInfo,
-        absl::StrCat("job ", job->id.value(), " ", job->bound.call.spec->name(),
-                     " is cut off: it did not end in time"));
+        absl::StrCat("job ", job->id.value(), " ", spec.name(), " is cut off: it did not end in time"));
+    const bool chunked = spec.cancel_class() == CancelClass::kChunked;
+    notices.emplace_back(
+        job->shared_from_this(),
+        absl::StrCat("job ", job->id.value(), " (", spec.name(), ") ",
+                     chunked ? "did not end in time" : "cannot be interrupted", ": it is cut off, without a result"));
   }
   lock.unlock();
   Perform(cut_off);
+  // No End: its lane may tell that yet.
+  for (const auto& [job, notice] : notices) observers_.TellWatchers(*job, notice);
   return late.empty();
 }
 

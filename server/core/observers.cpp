@@ -152,10 +152,26 @@ bool Observers::TellProgress(Job& job, double fraction) {
 }
 
 void Observers::TellAll(const std::string& notice, std::optional<double> seconds_left) {
-  std::vector<std::shared_ptr<Subscriber>> all;
+  Subscribers all;
   std::unique_lock lock(mutex_);
   for (const auto& [observer, subscriber] : subscribers_) all.push_back(subscriber);
-  for (const std::shared_ptr<Subscriber>& subscriber : all) {
+  TellEach(lock, all, notice, seconds_left);
+}
+
+void Observers::TellWatchers(const Job& job, const std::string& notice) {
+  Subscribers watchers;
+  std::unique_lock lock(mutex_);
+  if (job.end != nullptr) return;
+  for (const std::shared_ptr<Subscription>& one : job.subscriptions) {
+    if (std::find(watchers.begin(), watchers.end(), one->subscriber) == watchers.end())
+      watchers.push_back(one->subscriber);
+  }
+  TellEach(lock, watchers, notice, std::nullopt);
+}
+
+void Observers::TellEach(std::unique_lock<std::mutex>& lock, const Subscribers& whom, const std::string& notice,
+                         std::optional<double> seconds_left) {
+  for (const std::shared_ptr<Subscriber>& subscriber : whom) {
     if (subscriber->closed.load()) continue;
     Enter(*subscriber);
     lock.unlock();
@@ -167,7 +183,7 @@ void Observers::TellAll(const std::string& notice, std::optional<double> seconds
 }
 
 bool Observers::AnyUnsent() {
-  std::vector<std::shared_ptr<Subscriber>> all;  // the last references go after the lock
+  Subscribers all;
   std::unique_lock lock(mutex_);
   for (const auto& [observer, subscriber] : subscribers_) all.push_back(subscriber);
   for (const std::shared_ptr<Subscriber>& subscriber : all) {

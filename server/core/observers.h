@@ -66,10 +66,16 @@ class Observers {
   bool Tell(Job& job);
   bool TellProgress(Job& job, double fraction);
   void TellAll(const std::string& notice, std::optional<double> seconds_left);
+  // Who hears of the job, and not yet of its end.
+  void TellWatchers(const Job& job, const std::string& notice);
   // An observer has not passed on all that it was told.
   bool AnyUnsent();
 
  private:
+  using Subscribers = std::vector<std::shared_ptr<Subscriber>>;  // their last references go after the lock
+
+  void TellEach(std::unique_lock<std::mutex>& lock, const Subscribers& whom, const std::string& notice,
+                std::optional<double> seconds_left);
   std::shared_ptr<Subscriber>& SubscriberOf(std::shared_ptr<JobObserver> observer);
   void Enter(Subscriber& subscriber);
   void Leave(Subscriber& subscriber);

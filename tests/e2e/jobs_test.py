@@ -340,6 +340,26 @@ class Drain(harness.Case):
             self.assertIn(command.returncode, (harness.CANCELLED, harness.NO_DAEMON), out + err)
         self.assertIn("drain", self.log().lower())
 
+    def test_term_tells_who_looks_on_in_words(self):
+        daemon = self.start_daemon("--drain-timeout", "100ms")
+        np.save(self.folder / "square.npy", np.random.default_rng(1).random((2500, 2500)))  # seconds at least
+        job_id = self.answer("submit", "svd", "square.npy")["jobId"]
+        self.wait_for_state(job_id, "RUNNING")
+        watch = self.start("watch", job_id)
+        top = self.start("top", "--interval", "200ms")
+        for command in (watch, top):
+            self.assertTrue(command.stdout.readline(), "it is past its beginnings")
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        self.assertFalse(self.record_path().exists())
+        out, err = watch.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(watch.returncode, harness.NO_DAEMON, out + err)
+        self.assertIn(f"job {job_id} (svd) cannot be interrupted", out)
+        self.assertNotIn("left its record", err)
+        lost = top.stderr.readline()
+        self.assertIn("connection lost: ", lost)
+        self.assertNotIn("CANCELLED", lost)
+        top.kill()
+
     def test_term_lets_a_short_job_finish(self):
         daemon = self.start_daemon("--drain-timeout", "60s")
         run = self.start("run", "integrate2d", "--n", "30000")

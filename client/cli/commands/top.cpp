@@ -139,9 +139,11 @@ bool MayAnswerLater(const absl::Status& status) {
 
 // After a loss: the daemon of the same name, whose record is read anew each time, so that it may have been started
 // again elsewhere. A job that waits to start again is waited for, and its daemon after that. CANCELLED: interrupted.
-absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, const absl::Status& lost,
+absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, absl::Status lost,
                                       const std::function<bool(std::chrono::milliseconds)>& interrupted) {
   constexpr std::chrono::milliseconds kPause(500);
+  // A daemon that leaves cancels calls: here nobody did.
+  if (absl::IsCancelled(lost)) lost = absl::UnavailableError("daemon \"" + name + "\" has ended");
   Settings settings = call.settings;
   if (settings.server.empty() && settings.endpoint.empty()) settings.server = name;
   const Invocation there = call.With(settings);
@@ -158,8 +160,7 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
     if (std::chrono::steady_clock::now() < until) continue;
     auto found = LookForLost(call);  // a daemon that ends in order takes its record away
     if (!found) found = LookForAllocation(there);
-    // A daemon that leaves cancels calls: here nobody did.
-    if (!next.Expected(found)) return absl::IsCancelled(lost) ? absl::UnavailableError(lost.message()) : lost;
+    if (!next.Expected(found)) return lost;
     const bool waits = found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
     if (waits && !std::exchange(told, true)) {
       Remark(call.console, name + " is not back: waiting, without a limit, for its job to start again: " +

@@ -219,55 +219,90 @@ TEST(ParseRecordTest, NoByteThatIsDamagedBringsTheTokenOut) {
   EXPECT_GT(refused, 100);
 }
 
-TEST(StaleRecordTest, AZombieIsDead) {
-  v1::EndpointRecord record = SomeRecord();
+// The record lies in its place, unless a test takes it away.
+class StaleRecordTest : public ::testing::Test {
+ protected:
+  absl::Status Said(const v1::EndpointRecord& record) {
+    path_ = WriteRecord(directory_.path(), record);
+    return NobodyAnswers({record, path_}, "Connection refused");
+  }
+
+  TemporaryFolder directory_;
+  std::string path_;
+};
+
+// Started, ended and waited for.
+pid_t PidOfNobody() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  return waitpid(child, nullptr, 0);
+}
+
+std::string ThisHost() {
   char host[256] = {};
-  ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
-  record.mutable_endpoints(0)->set_node(host);
+  return gethostname(host, sizeof host - 1) == 0 ? host : "";
+}
+
+TEST_F(StaleRecordTest, AZombieIsDead) {
+  v1::EndpointRecord record = SomeRecord();
+  record.mutable_endpoints(0)->set_node(ThisHost());
   const pid_t child = fork();
   if (child == 0) _exit(0);
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   record.set_pid(static_cast<std::uint32_t>(child));
   EXPECT_TRUE(KnownDead(record));
-  EXPECT_THAT(NobodyAnswers({record, "/r.json"}, "Connection refused").ToString(), HasSubstr("is gone"));
+  EXPECT_THAT(Said(record).ToString(), HasSubstr("is gone"));
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-TEST(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {
-  char host[256] = {};
-  ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
+TEST_F(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {
   v1::EndpointRecord record = SomeRecord();
-  record.mutable_endpoints(0)->set_node(host);
+  record.mutable_endpoints(0)->set_node(ThisHost());
   record.set_pid(static_cast<std::uint32_t>(getpid()));
   EXPECT_FALSE(KnownDead(record));
 
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  record.set_pid(static_cast<std::uint32_t>(child));
+  record.set_pid(static_cast<std::uint32_t>(PidOfNobody()));
   EXPECT_TRUE(KnownDead(record));
-  const absl::Status status = NobodyAnswers({record, "/r.json"}, "Connection refused");
+  const absl::Status status = Said(record);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("\"fake\""), HasSubstr("is gone"), HasSubstr("/r.json"),
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("\"fake\""), HasSubstr("is gone and left its record " + path_),
                                        HasSubstr("hotplate up --local")));
 
   record.mutable_endpoints(0)->set_node("another-host");
   EXPECT_FALSE(KnownDead(record)) << "nothing can be said about a process elsewhere";
 }
 
-TEST(StaleRecordTest, WhoKnowsThatThereIsADaemonLeavesTheAdviceOut) {
-  const std::string said(NobodyAnswers({SomeRecord(), "/r.json"}, "Connection refused").message());
+TEST_F(StaleRecordTest, ADaemonThatTookItsRecordAwayHasEnded) {
+  v1::EndpointRecord record = SomeRecord();
+  record.set_generation("first");
+  const auto has_ended = AllOf(HasSubstr("does not answer: it has ended;"), Not(HasSubstr("left its record")));
+  for (const std::string& node : {ThisHost(), std::string("another-host")}) {
+    record.mutable_endpoints(0)->set_node(node);
+    record.set_pid(static_cast<std::uint32_t>(PidOfNobody()));
+    Said(record).IgnoreError();
+    ASSERT_EQ(unlink(path_.c_str()), 0);
+    EXPECT_THAT(std::string(NobodyAnswers({record, path_}, "Connection refused").message()), has_ended) << node;
+    v1::EndpointRecord next = record;
+    next.set_generation("second");
+    WriteRecord(directory_.path(), next);
+    EXPECT_THAT(std::string(NobodyAnswers({record, path_}, "Connection refused").message()), has_ended)
+        << "another start of it has the place, seen from " << node;
+  }
+}
+
+TEST_F(StaleRecordTest, WhoKnowsThatThereIsADaemonLeavesTheAdviceOut) {
+  const std::string said(Said(SomeRecord()).message());
   EXPECT_THAT(said, HasSubstr("hotplate up"));
   EXPECT_THAT(WithoutHowToStart(said), ::testing::EndsWith("does not answer: Connection refused"));
   EXPECT_EQ(WithoutHowToStart("another error"), "another error");
 }
 
-TEST(StaleRecordTest, AnEndThatThisClockHasPassedIsOnlySureWhenItIsLongAgo) {
+TEST_F(StaleRecordTest, AnEndThatThisClockHasPassedIsOnlySureWhenItIsLongAgo) {
   v1::EndpointRecord record = SomeRecord();
   const auto said = [&](std::int64_t ago) {
     record.mutable_allocation_end_time()->set_seconds(std::time(nullptr) - ago);
-    return std::string(NobodyAnswers({record, "/r.json"}, "Connection refused").message());
+    return std::string(Said(record).message());
   };
   EXPECT_THAT(said(-100), HasSubstr("Connection refused"));
   EXPECT_THAT(said(300), HasSubstr("its allocation has ended, if the clocks"));

@@ -311,6 +311,23 @@ TEST_F(EngineCancelTest, DrainDoesNotWaitForAnUninterruptibleCall) {
   EXPECT_EQ(engine_->Status().running, 1u);
   EXPECT_EQ(recorder_->ends(), 0u);
   EXPECT_THAT(log(), Contains("job 1 other is cut off: it did not end in time"));
+  EXPECT_THAT(recorder_->notices(),
+              ElementsAre("job 1 (other) cannot be interrupted: it is cut off, without a result"));
+}
+
+TEST_F(EngineCancelTest, OnlyTheWatchersOfAJobThatIsCutOffAreTold) {
+  Start();
+  const auto bystander = std::make_shared<Recorder>();
+  engine_->Subscribe(bystander);
+  Submit(Request("other"), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  ASSERT_TRUE(engine_->Watch(kAlice, JobId("1"), 1, recorder_, 2).ok());
+  EXPECT_FALSE(engine_->Drain(nanoseconds::zero(), "test"));
+  EXPECT_EQ(recorder_->notices().size(), 1u) << "whoever hears of it twice is told once";
+  EXPECT_THAT(bystander->notices(), IsEmpty());
+  gate_.Open();
+  EXPECT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCancelled) << "the engine did not end first";
+  engine_->Unsubscribe(bystander, Engine::OnDisconnect::kCancelAfterGrace);
 }
 
 TEST_F(EngineCancelTest, TheEngineEndsWithJobsLeft) {
