@@ -1,7 +1,9 @@
 // bench_rpc PEER_RECORD TLS_SERVER PLAIN_SERVER ROWS [calls|bulk]: Hotplate's calls, through its client library, beside
 // the same work done by a bare gRPC client and server. The daemons are found by name in $HOTPLATE_DIR; all of it is on
 // loopback.
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ constexpr int kCallsPerRound = 300;
 constexpr int kPipelineRounds = 7;
 constexpr int kPipelinedJobs = 20'000;
 constexpr int kWindow = 256;  // jobs or messages on their way
+constexpr int kCancelRounds = 5;
+constexpr int kCancelsPerRound = 10;
 constexpr int kBulkRounds = 9;
 constexpr std::size_t kBulkBytes = std::size_t{64} << 20;
 
@@ -34,6 +38,27 @@ void CompareJobs(client::Client client, PeerCalls& peer, const std::string& how,
       "smallest job, pipelined, " + how, "jobs/s", kPipelineRounds,
       [&] { return job.PipelinedPerSecond(kPipelinedJobs, kWindow); }, "pipelined messages",
       [&] { return peer.PipelinedPerSecond(kPipelinedJobs, kWindow); }, AtLeast(0.5)));
+}
+
+// Beside what the kernel's spec promises.
+void CompareCancels(client::Client client, std::vector<Row>& rows) {
+  const std::map<std::string, client::JobOptions> long_jobs = {
+      {"integrate2d", {.params = {{"n", std::int64_t{10'000'000}}}}},
+      {"mandelbrot",
+       {.params = {{"resolution", std::int64_t{4096}},
+                   {"max_iterations", std::int64_t{1'000'000}},
+                   {"x_min", -0.1},
+                   {"x_max", 0.1},
+                   {"y_min", -0.1},
+                   {"y_max", 0.1}}}},
+  };
+  for (const auto& [kernel, options] : long_jobs) {
+    LongJob job(client, kernel, options);
+    rows.push_back(Compare(
+        "cancel of a running " + kernel + ", asked to ended, slowest of " + std::to_string(kCancelsPerRound), "ms",
+        kCancelRounds, [&] { return job.SlowestCancel(kCancelsPerRound); }, "kernel's promise",
+        [&] { return job.promised(); }, ItselfAtMost(job.promised())));
+  }
 }
 
 void CompareBulk(client::Client client, PeerCalls& peer, const std::string& how, std::vector<Row>& rows, bool naive) {
@@ -73,6 +98,7 @@ int main(int argc, char** argv) {
   if (only != "bulk") {
     CompareJobs(Connect(argv[2]), tls, "TLS", rows);
     CompareJobs(Connect(argv[3]), plain, "plain", rows);
+    CompareCancels(Connect(argv[2]), rows);
   }
   if (only != "calls") {
     CompareBulk(Connect(argv[2]), tls, "TLS", rows, /*naive=*/false);

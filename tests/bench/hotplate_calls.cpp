@@ -1,7 +1,10 @@
 #include "tests/bench/hotplate_calls.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <semaphore>
 
 #include "tests/bench/paired.h"
@@ -52,6 +55,35 @@ double SmallestJob::PipelinedPerSecond(int jobs, int window) {
 void SmallestJob::Check(const absl::StatusOr<client::JobResult>& result) const {
   if (result.ok() && result->Output<float>(output_).size() == 4 && result->Output<float>(output_)[3] == 8.0F) return;
   End("a job went wrong", result.status());
+}
+
+LongJob::LongJob(client::Client& client, const std::string& kernel, const client::JobOptions& options)
+    : client_(client),
+      kernel_(kernel),
+      options_(options),
+      promised_(Must(client.Describe(kernel), kernel.c_str()).cancel_bound_ms()) {}
+
+double LongJob::SlowestCancel(int cancels) {
+  double slowest = 0;
+  for (int i = 0; i < cancels; ++i) slowest = std::max(slowest, Cancel());
+  return slowest;
+}
+
+double LongJob::Cancel() {
+  using std::chrono::steady_clock;
+  client::Cancellation cancellation;
+  std::optional<steady_clock::time_point> asked;
+  client::JobOptions options = options_;
+  options.on_update = [&](const v1::JobUpdate& update) {
+    if (asked || update.progress().fraction() <= 0) return;
+    asked = steady_clock::now();
+    cancellation.Cancel();
+  };
+  const absl::Status ended = client_.Run(kernel_, {}, options, &cancellation).status();
+  const steady_clock::time_point now = steady_clock::now();
+  const auto end = client::EndOf(ended);
+  if (!asked || !end || end->state() != v1::CANCELLED) End("a job that was to be cancelled", ended);
+  return std::chrono::duration<double, std::milli>(now - *asked).count();
 }
 
 Bulk::Bulk(client::Client& client, std::size_t bytes)

@@ -35,6 +35,25 @@ class SmallestJob {
   std::string output_;
 };
 
+// A job that would run for hours, of a kernel that promises to end soon after it is asked to.
+class LongJob {
+ public:
+  LongJob(client::Client& client, const std::string& kernel, const client::JobOptions& options);
+
+  // The slowest of so many: from the request, made as soon as the job shows progress, to its end as the client hears of
+  // it. In milliseconds, as is what the kernel promises.
+  double SlowestCancel(int cancels);
+  double promised() const { return promised_; }
+
+ private:
+  double Cancel();
+
+  client::Client& client_;
+  const std::string kernel_;
+  const client::JobOptions options_;
+  const double promised_;
+};
+
 // So many bytes of float32, and an array of them that the daemon holds.
 class Bulk {
  public:
