@@ -12,7 +12,7 @@ namespace {
 
 Outcome FromSolver(cusolverStatus_t status, const char* what) {
   if (status == CUSOLVER_STATUS_SUCCESS) return Outcome::Ok();
-  static_cast<void>(cudaGetLastError());  // what cuSOLVER met is reported here, not by the next launch
+  ClearLaunchError();
   char text[120];
   std::snprintf(text, sizeof text, "cuSOLVER: %s: status %d", what, static_cast<int>(status));
   return status == CUSOLVER_STATUS_ALLOC_FAILED ? Outcome::OutOfMemory(text) : Outcome::Failed(text);

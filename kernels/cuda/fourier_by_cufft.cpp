@@ -10,7 +10,7 @@ namespace {
 
 Outcome FromCufft(cufftResult status, const char* what) {
   if (status == CUFFT_SUCCESS) return Outcome::Ok();
-  static_cast<void>(cudaGetLastError());  // what cuFFT met is reported here, not by the next launch
+  ClearLaunchError();
   char text[120];
   std::snprintf(text, sizeof text, "cuFFT: %s: status %d", what, static_cast<int>(status));
   return status == CUFFT_ALLOC_FAILED ? Outcome::OutOfMemory(text) : Outcome::Failed(text);

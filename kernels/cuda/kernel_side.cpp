@@ -22,9 +22,11 @@ void CloseTheLibraries(LaneLibraries* libraries) { delete libraries; }
 
 }  // namespace
 
+void ClearLaunchError() { static_cast<void>(cudaGetLastError()); }  // (A sticky one stays.)
+
 Outcome ToOutcome(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return Outcome::Ok();
-  static_cast<void>(cudaGetLastError());  // (A sticky one stays.)
+  ClearLaunchError();
   return TranslateCudaError(error, what, cudaGetErrorName(error), cudaGetErrorString(error));
 }
 

@@ -42,4 +42,7 @@ struct LaneLibraries {
   std::map<fourier::Batch, CufftPlan> transforms;  // that were run
 };
 
+// To be called where a library's call has failed: that is reported there, and not by the next launch.
+void ClearLaunchError();
+
 }  // namespace hotplate

@@ -17,7 +17,7 @@ using Preference = OwnedByCublasLt<cublasLtMatmulPreference_t>;
 
 Outcome FromBlas(const CublasLt& blas, cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return Outcome::Ok();
-  static_cast<void>(cudaGetLastError());  // what cuBLAS met is reported here, not by the next launch
+  ClearLaunchError();
   char text[200];
   std::snprintf(text, sizeof text, "cuBLASLt: %s: %s", what, blas.cublasLtGetStatusName(status));
   return status == CUBLAS_STATUS_ALLOC_FAILED ? Outcome::OutOfMemory(text) : Outcome::Failed(text);
