@@ -2,9 +2,11 @@
 
 import os
 import pathlib
+import pty
 import signal
 import stat
 import struct
+import subprocess
 
 import numpy as np
 
@@ -137,7 +139,8 @@ class MainJob(harness.Case):
 
     def test_receipt(self):
         self.save("x.npy", np.ones(1000, dtype=np.float32))
-        receipt = self.answer("run", "selu", "x.npy", "-o", "y.npy")["receipt"]
+        answer = self.answer("run", "selu", "x.npy", "-o", "y.npy")
+        receipt = answer["receipt"]
         self.assertEqual(receipt["kernel"], "selu")
         self.assertEqual(receipt["device"], "cpu0")
         self.assertGreater(int(receipt["kernelNs"]), 0)
@@ -147,6 +150,9 @@ class MainJob(harness.Case):
             self.assertNotIn(absent, receipt)
         self.assertRegex(receipt["versions"]["libraries"]["OpenBLAS"], r"^\d+\.\d+")
         self.assertNotIn("seed", receipt)
+        client = answer["client"]
+        self.assertEqual(set(client), {"uploadNs", "downloadNs", "totalNs", "bytesUp", "bytesDown"})
+        self.assertGreaterEqual(int(client["totalNs"]), int(receipt["totalNs"]))  # it contains the daemon's part
         drawn = self.answer("run", "random", "--n", "3", "--seed", "9223372036854775807", "-o", "r.npy")["receipt"]
         self.assertEqual(drawn["seed"], "9223372036854775807")
         _, _, err = self.run_command("run", "selu", "x.npy", "-o", "y.npy")
@@ -170,6 +176,46 @@ class MainJob(harness.Case):
         self.assertIn("cpu0", self.hotplate("top", "--once"))
         self.answer("devices")
         self.answer("top", "--once")
+
+    def test_transfers_are_told_apart(self):
+        self.save("a.npy", np.ones(1_000_000))  # beyond what is inline
+        self.save("b.npy", np.ones(1))
+        client = self.answer("run", "vector_add", "a.npy", "b.npy", "-o", "c.npy")["client"]
+        self.assertEqual((client["bytesUp"], client["bytesDown"]), ("8000000", "8000000"))
+        up, down, total = (int(client[key]) for key in ("uploadNs", "downloadNs", "totalNs"))
+        self.assertGreater(min(up, down), 0)
+        self.assertGreaterEqual(total, up + down)
+        # Made where it is used: there is nothing to send.
+        client = self.answer("run", "full", "--n", "1000000", "--value", "1", "-o", "f.npy")["client"]
+        self.assertEqual((client["uploadNs"], client["bytesUp"], client["bytesDown"]), ("0", "0", "8000000"))
+        self.assertGreater(int(client["downloadNs"]), 0)
+
+    def test_top_on_a_terminal_redraws_and_leaves_it_as_it_was(self):
+        controller, terminal = pty.openpty()
+        self.addCleanup(os.close, controller)
+        top = subprocess.Popen([str(harness.BIN / "hotplate"), "top", "--interval", "100ms"], cwd=self.folder,
+                               env=self.environment | {"TERM": "xterm"}, stdin=terminal, stdout=terminal, stderr=terminal)
+        self.processes.append(top)
+        os.close(terminal)
+        os.set_blocking(controller, False)
+        shown = b""
+
+        def read_on():
+            nonlocal shown
+            try:
+                while block := os.read(controller, 65536):
+                    shown += block
+            except (BlockingIOError, OSError):
+                pass
+
+        harness.wait_until(lambda: (read_on(), shown.count(b"\x1b[H"))[1] >= 3, "top redraws")
+        top.send_signal(signal.SIGINT)
+        # Who writes to a terminal that nobody reads waits.
+        harness.wait_until(lambda: (top.poll(), read_on())[0] is not None, "top ends")
+        self.assertEqual(top.returncode, harness.OK, shown)
+        self.assertTrue(shown.startswith(b"\x1b[?1049h\x1b[?25l"), shown)
+        self.assertIn(b"cpu0", shown)
+        self.assertTrue(shown.endswith(b"\x1b[?25h\x1b[?1049l"), shown)
 
     def test_jobs_are_listed_and_shown(self):
         job_id = self.answer("run", "integrate2d", "--n", "10")["jobId"]

@@ -1,4 +1,4 @@
-// The receipt's last line, and what is said of a device: each figure only where there is one.
+// The receipt, and what is said of a device: each figure only where there is one.
 #include "client/cli/receipt.h"
 
 #include <gmock/gmock.h>
@@ -44,6 +44,54 @@ TEST(ReceiptTest, WhereAndHowItRan) {
   EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic");
   receipt.set_seed(0);
   EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic  seed 0");
+}
+
+TEST(ReceiptTest, EveryFigureStandsInItsRow) {
+  v1::Receipt receipt;
+  receipt.set_job_id("7");
+  receipt.set_kernel("matmul");
+  receipt.set_device("gpu0");
+  receipt.set_device_name("H200");
+  receipt.set_queue_ns(1'000);
+  receipt.set_load_ns(2'000'000);
+  receipt.set_host_to_device_ns(3'000'000);
+  receipt.set_compile_ns(40'000'000);
+  receipt.set_kernel_ns(500'000'000);
+  receipt.set_device_to_host_ns(6'000'000);
+  receipt.set_total_ns(700'000'000);
+  receipt.set_flop(4e12);
+  receipt.set_bytes_moved(200'000'000'000);
+  receipt.set_flop_per_second(8e12);
+  receipt.set_bytes_per_second(4e11);
+  receipt.set_cold(true);
+  const client::ClientTimings client{.upload = nanoseconds(100'000'000),
+                                     .download = nanoseconds(20'000'000),
+                                     .total = nanoseconds(900'000'000),
+                                     .bytes_up = 300'000'000,
+                                     .bytes_down = 100'000'000};
+  EXPECT_EQ(ReceiptText(receipt, v1::COMPLETED, client),
+            "job 7  matmul on gpu0 (H200)\n"
+            "  queue       1 µs\n"
+            "  upload    100 ms  300.0 MB · 3.0 GB/s\n"
+            "  load      2.0 ms  read by path\n"
+            "  h→d       3.0 ms\n"
+            "  compile    40 ms  cache miss\n"
+            "  kernel    500 ms  8.0 TFLOP/s · 400.0 GB/s · cold\n"
+            "  d→h       6.0 ms\n"
+            "  download   20 ms  100.0 MB · 5.0 GB/s\n"
+            "  total     700 ms  on the daemon, 900 ms seen from here\n"
+            "  energy not measurable here\n");
+  // What did not happen has no row, and a job that did not end well no rates.
+  receipt.clear_load_ns();
+  receipt.clear_host_to_device_ns();
+  receipt.clear_compile_ns();
+  receipt.clear_device_to_host_ns();
+  EXPECT_EQ(ReceiptText(receipt, v1::FAILED),
+            "job 7  matmul on gpu0 (H200)\n"
+            "  queue     1 µs\n"
+            "  kernel  500 ms  cold\n"
+            "  total   700 ms  on the daemon\n"
+            "  energy not measurable here\n");
 }
 
 TEST(ReceiptTest, OfAShortKernelOnAGpu) {
