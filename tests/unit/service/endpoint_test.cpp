@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <ctime>
 #include <filesystem>
+#include <thread>
 
 #include "server/tls.h"
 #include "tests/temporary_folder.h"
@@ -187,6 +189,46 @@ TEST_F(EndpointTest, AnUpdateReplacesItsOwnRecordWhileThatIsThere) {
   slot->Withdraw();
   ASSERT_TRUE(slot->Update(record).ok());
   EXPECT_FALSE(std::filesystem::exists(record_)) << "what was withdrawn stays away";
+}
+
+// A client may look at any moment, and what it finds is one record or the other.
+TEST_F(EndpointTest, AReaderNeverSeesHalfARecord) {
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok());
+  v1::EndpointRecord record = Record("g1");
+  ASSERT_TRUE(slot->Publish(record).ok());
+  const std::string opened = folder_.File("opened before");  // the file, whatever its name stands for by now
+  std::filesystem::create_hard_link(record_, opened);
+  const std::string before = ReadText(opened);
+
+  std::atomic<bool> over = false;
+  std::atomic<int> seen = 0, broken = 0;
+  std::thread reader([&] {
+    while (!over) {
+      const auto read = ReadEndpointRecord(record_);
+      if (!read.ok() || read->token() != "secret") ++broken;
+      ++seen;
+    }
+  });
+  for (std::uint32_t i = 1; i <= 200 || seen < 200; ++i) {
+    record.set_pid(i);
+    EXPECT_TRUE(slot->Update(record).ok());
+  }
+  over = true;
+  reader.join();
+  EXPECT_EQ(broken, 0) << "of " << seen;
+  EXPECT_EQ(ReadText(opened), before);
+  EXPECT_NE(ReadText(record_), before);
+}
+
+TEST_F(EndpointTest, WritesThroughNoLinkThatWasPutInItsWay) {
+  auto slot = EndpointSlot::Claim(directory_, "local");
+  ASSERT_TRUE(slot.ok());
+  const std::string elsewhere = folder_.Write("elsewhere", "untouched");
+  std::filesystem::create_symlink(elsewhere, record_ + "." + std::to_string(getpid()) + ".new");
+  ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_EQ(ReadText(elsewhere), "untouched");
+  EXPECT_EQ(ReadEndpointRecord(record_)->generation(), "g1");
 }
 
 TEST_F(EndpointTest, WhatCannotBeWrittenIsNamedWithAWayOut) {
