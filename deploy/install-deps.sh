@@ -2,8 +2,8 @@
 # Installs the Debian packages that Hotplate is built, tested and measured with (Debian 12 or 13). Asks apt only for
 # what is missing, so a second run costs nothing and needs neither root nor network.
 #   usage: deploy/install-deps.sh [--slurm] [--long]
-#   --slurm  also what the tests on a real Slurm need; its services are not started
-#   --long   also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, other shells, debootstrap
+#   --slurm  also what the tests on a real Slurm need, whose services are not started, and other shells for completion's
+#   --long   also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, debootstrap
 set -euo pipefail
 
 packages=(
@@ -24,11 +24,12 @@ for argument in "$@"; do
     --slurm)
       # The -core packages are MariaDB without a service of the machine's.
       packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux
-        btrfs-progs python3-fusepy tcl)  # a folder with a quota, one that is slow, and what reads module files
+        btrfs-progs python3-fusepy tcl  # a folder with a quota, one that is slow, and what reads module files
+        zsh fish)                       # for every run of the tests, which ask them what they complete
       start_services=no ;;
     --long)
       # What clang's fuzzers and sanitizers are linked with is only recommended by clang.
-      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck zsh fish debootstrap python3-venv) ;;
+      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap python3-venv) ;;
     *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;
   esac
 done

@@ -53,6 +53,32 @@ class CompletionTest : public testing::Test {
     return ran.output;
   }
 
+  // What zsh offers behind each of `lines`, a line for each: at a prompt of its own, with `setup` to find the script.
+  std::string OfferedByZsh(const std::string& setup, const std::vector<std::string>& lines) {
+    folder_.Write("_hotplate", ZshCompletion(EmbeddedKernels()));
+    // The matches are taken where zsh would add them to its list.
+    folder_.Write(".zshrc", setup + R"(
+zstyle ':completion:*' completer _complete
+compadd() { local -a found; builtin compadd -O found "$@"; offered+=($found); }
+ask() { offered=(); zle complete-word; BUFFER=; print -r -- "<${(j: :)offered}>"; }
+zle -N ask
+bindkey '^I' ask
+)");
+    const std::string script = folder_.Write("ask.zsh", R"(zmodload zsh/zpty
+zpty shell zsh -i
+for line; do
+  zpty -w -n shell "$line"$'\t'
+  zpty -r shell shown '*<*>*'
+  print -r -- "${${shown##*<}%%>*}"
+done
+)");
+    std::string command = path_ + "cd " + folder_.path() + "; ZDOTDIR=$PWD timeout 120 zsh -f " + script;
+    for (const std::string& line : lines) command += " '" + line + "'";
+    const Ran ran = Shell(command);
+    EXPECT_EQ(ran.exit, 0) << ran.output;
+    return ran.output;
+  }
+
   // A program of that name which knows two arrays.
   void InstallFakeHotplate() {
     const std::string program =
@@ -113,6 +139,25 @@ TEST_F(CompletionTest, ZshParsesIt) {
   if (!Installed("zsh")) GTEST_SKIP() << "zsh is not installed: its script was parsed by bash only";
   const Ran ran = Shell("zsh -n " + script);
   EXPECT_EQ(ran.exit, 0) << ran.output;
+}
+
+TEST_F(CompletionTest, ZshOffersWhatBashDoes) {
+  if (!Installed("zsh")) GTEST_SKIP() << "zsh is not installed";
+  InstallFakeHotplate();
+  EXPECT_EQ(OfferedByZsh("autoload -Uz compinit && compinit -u -D; source ./_hotplate",
+                         {"hotplate sta", "hotplate run mand", "hotplate run selu --al",
+                          "hotplate run matmul a.npy --no-transpose-", "hotplate run integrate2d --variant fa",
+                          "hotplate completion ", "hotplate run selu -o array:", "hotplate run selu array:be"}),
+            "status\nmandelbrot\n--alpha\n--no-transpose-a --no-transpose-b\nfast\nbash zsh fish\n"
+            "array:alpha array:beta\narray:beta\n");
+}
+
+TEST_F(CompletionTest, ZshFindsItInAFolderOfItsPath) {
+  if (!Installed("zsh")) GTEST_SKIP() << "zsh is not installed";
+  EXPECT_EQ(OfferedByZsh("fpath=($PWD $fpath); autoload -Uz compinit && compinit -u -D",
+                         {"hotplate sta", "hotplate run mand"}),
+            "status\nmandelbrot\n")
+      << "already at the first word";
 }
 
 TEST_F(CompletionTest, FishParsesIt) {
