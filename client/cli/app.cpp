@@ -1,11 +1,13 @@
 #include "client/cli/app.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "client/cli/allocation/absence.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "client/cli/json.h"
 #include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
@@ -18,8 +20,16 @@ absl::Status Flushed(Console& console) {
   return WithExitCode(absl::DataLossError("standard output cannot be written to"), kExitFailed);
 }
 
-int Print(Console& console, const std::string& text) {
-  console.out << text;
+void AnswerVersion(Output& output) {
+  const std::string line = "hotplate " + std::string(kVersion);
+  output.Answer([&] { return line; }, [] { return JsonObject().Text("version", kVersion).Json(); }, line);
+}
+void AnswerOverview(Output& output) { AnswerText(output, HelpOverview()); }
+
+// What is asked for without a verb.
+int AnswerAlone(Console& console, const std::vector<std::string>& words, void (*answer)(Output&)) {
+  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+  answer(*MakeOutput(json ? OutputForm::kJson : OutputForm::kPeople, console));
   const absl::Status status = Flushed(console);
   Report(console, status);
   return ExitCodeOf(status);
@@ -47,8 +57,12 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
   const auto arguments =
       command.takes_kernel_parameters ? CommonArguments(words) : ParseArguments(AllOptions(command), words);
   if (!arguments.ok()) return arguments.status();
+  const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
+                          : arguments->Flag("quiet") ? OutputForm::kQuiet
+                                                     : OutputForm::kPeople;
+  const auto output = MakeOutput(form, console);
   if (arguments->Flag("help")) {
-    console.out << HelpFor(command, words);
+    AnswerText(*output, HelpFor(command, words));
     return Flushed(console);
   }
   if (!command.takes_kernel_parameters) {
@@ -65,10 +79,6 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
   if (!settings->endpoint.empty() && !command.works_anywhere)
     if (const auto endpoint = client::ParseEndpoint(settings->endpoint); !endpoint.ok())
       return UsageError(std::string(endpoint.status().message()));
-  const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
-                          : arguments->Flag("quiet") ? OutputForm::kQuiet
-                                                     : OutputForm::kPeople;
-  const auto output = MakeOutput(form, console);
   v1::EndpointRecord connected;
   const Invocation call{command, words, *arguments, *settings, environment, console, *output, connected};
   absl::Status status = command.run(call);
@@ -112,8 +122,8 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
   const std::size_t verb = FirstWord(CommonOptions(), words);
   if (verb == words.size()) {
     for (const std::string& word : words) {
-      if (word == "--version" || word == "-V") return Print(console, "hotplate " + std::string(kVersion) + "\n");
-      if (word == "--help" || word == "-h") return Print(console, HelpOverview());
+      if (word == "--version" || word == "-V") return AnswerAlone(console, words, AnswerVersion);
+      if (word == "--help" || word == "-h") return AnswerAlone(console, words, AnswerOverview);
     }
     if (!words.empty()) {
       Report(console,

@@ -1,5 +1,7 @@
 #include "client/cli/output.h"
 
+#include "client/cli/json.h"
+
 namespace hotplate::cli {
 namespace {
 
@@ -54,6 +56,10 @@ std::unique_ptr<Output> MakeOutput(OutputForm form, Console& console) {
       break;
   }
   return std::make_unique<PeopleOutput>(console);
+}
+
+void AnswerText(Output& output, const std::string& text) {
+  output.Answer([&] { return text; }, [&] { return JsonObject().Text("text", text).Json(); }, text);
 }
 
 std::string Done(const Console& console, const std::string& text) {

@@ -23,6 +23,9 @@ class Output {
 enum class OutputForm { kPeople, kJson, kQuiet };
 std::unique_ptr<Output> MakeOutput(OutputForm form, Console& console);
 
+// Words that are the same for people and for scripts; {"text": …} as JSON.
+void AnswerText(Output& output, const std::string& text);
+
 // "✓ text", the mark in green.
 std::string Done(const Console& console, const std::string& text);
 

@@ -14,6 +14,7 @@ COMMANDS = ("up", "down", "status", "logs", "kernels", "describe", "run", "submi
 class Offline(harness.Case):
     def test_version(self):
         self.assertRegex(self.hotplate("--version"), r"^hotplate \d+\.\d+\.\d+")
+        self.assertEqual("hotplate " + self.answer("--version")["version"], self.hotplate("--version").strip())
 
     def test_help_lists_every_command_and_each_has_its_own(self):
         text = self.hotplate("--help")

@@ -10,11 +10,11 @@ namespace {
 absl::Status Completion(const Invocation& call) {
   const std::string& shell = call.arguments.words()[0];
   if (shell == "bash")
-    call.console.out << BashCompletion(EmbeddedKernels());
+    AnswerText(call.output, BashCompletion(EmbeddedKernels()));
   else if (shell == "zsh")
-    call.console.out << ZshCompletion(EmbeddedKernels());
+    AnswerText(call.output, ZshCompletion(EmbeddedKernels()));
   else if (shell == "fish")
-    call.console.out << FishCompletion(EmbeddedKernels());
+    AnswerText(call.output, FishCompletion(EmbeddedKernels()));
   else
     return UsageError("no completion for \"" + shell + "\"; there is bash, zsh and fish");
   return absl::OkStatus();

@@ -8,18 +8,18 @@ namespace {
 
 absl::Status Help(const Invocation& call) {
   if (call.arguments.Flag("man")) {
-    call.console.out << ManualPage();
+    AnswerText(call.output, ManualPage());
     return absl::OkStatus();
   }
   if (call.arguments.words().empty()) {
-    call.console.out << HelpOverview();
+    AnswerText(call.output, HelpOverview());
     return absl::OkStatus();
   }
   const std::string& name = call.arguments.words()[0];
   const Command* command = FindCommand(name);
   if (!command) return UnknownCommand(name);
   const std::vector<std::string> rest(call.arguments.words().begin() + 1, call.arguments.words().end());
-  call.console.out << HelpFor(*command, rest);
+  AnswerText(call.output, HelpFor(*command, rest));
   return absl::OkStatus();
 }
 

@@ -66,6 +66,37 @@ TEST_F(CommandTest, TheVerbsThatAreDocumentedAreThere) {
     EXPECT_NE(FindCommand(name), nullptr) << name;
 }
 
+// Also those of the shell's own: a script that always says --json need not know which answers are words.
+TEST_F(CommandTest, WhatNeedsNoDaemonAnswersInJson) {
+  using Rows = std::vector<std::vector<std::string>>;
+  std::map<std::string, Rows> offline = {
+      {"help", {{"help"}, {"help", "run", "selu"}, {"help", "--man"}}},
+      {"completion", {{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}}},
+      {"kernels", {{"kernels"}, {"kernels", "--markdown"}}},
+      {"describe", {{"describe", "selu"}}},
+      {"sites", {{"sites"}, {"sites", "hpc2n"}}}};
+  Rows rows = {{"--version"}, {"-V"}, {"--help"}, {"use"}};
+  for (const Command& command : Commands()) {
+    rows.push_back({command.name, "--help"});
+    if (!command.works_anywhere) continue;
+    EXPECT_FALSE(offline[command.name].empty()) << command.name << " has no row here";
+    rows.insert(rows.end(), offline[command.name].begin(), offline[command.name].end());
+  }
+  for (std::vector<std::string> words : rows) {
+    const Ran plain = Hotplate(words);
+    words.emplace_back("--json");
+    const Ran json = Hotplate(words);
+    EXPECT_EQ(json.exit, 0) << Join(words, " ") << json.err;
+    google::protobuf::Struct answer;
+    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &answer).ok()) << Join(words, " ") << json.out;
+    const auto text = answer.fields().find("text");
+    if (text != answer.fields().end()) {
+      EXPECT_EQ(text->second.string_value(), plain.out) << Join(words, " ");
+    }
+  }
+  EXPECT_EQ(Hotplate({"--json", "--version"}).out, std::string("{\"version\":\"") + kVersion + "\"}\n");
+}
+
 TEST_F(CommandTest, HelpOfRunShowsTheKernelsParameters) {
   EXPECT_THAT(Hotplate({"run", "selu", "--help"}).out, HasSubstr("--alpha"));
   EXPECT_THAT(Hotplate({"help", "submit", "integrate2d"}).out, HasSubstr("--variant"));
