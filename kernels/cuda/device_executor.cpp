@@ -14,7 +14,7 @@ constexpr std::uint64_t kReservedBytes = std::uint64_t{256} << 20;
 constexpr double kFloatUnits = 64;
 
 // How often a block is tried for, to say how large one could be had, and up to which size: each one that is had is
-// mapped while no other lane gets memory.
+// mapped while no other lane gets memory, nor another process what little is left. Beyond that size it is "at least".
 constexpr int kProbes = 3;
 constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
 
@@ -280,22 +280,20 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, 
   if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
   const std::lock_guard lock(allocating_);
   const std::uint64_t free = FreeBytes();
+  const std::uint64_t most = std::min({free, bytes, kMostProbedBytes});
+  // Resident arrays that count as free make room for the measuring, no more of them than it needs.
+  const std::uint64_t unclaimed = UnclaimedBytes();
+  if (most > unclaimed) resident_.Evict(most - unclaimed, lane.stream());
+  if (const Outcome o = Shrink(0); !o.ok()) return o;
+  const std::uint64_t largest = LargestBlock(most, lane.stream());
+  // What the measuring took goes back too.
+  if (const Outcome o = Shrink(0); !o.ok()) return o;
+  const bool bounded = largest == kMostProbedBytes && largest < std::min(free, bytes);
   char text[240];
-  const int length =
-      std::snprintf(text, sizeof text, "out of device memory on gpu%d: %llu bytes needed, %llu bytes free", index(),
-                    static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free));
-  if (const std::uint64_t most = std::min(free, bytes); most <= kMostProbedBytes) {
-    // Of that all which could be had.
-    resident_.Evict(UINT64_MAX, lane.stream());
-    if (const Outcome o = Shrink(0); !o.ok()) return o;
-    std::snprintf(text + length, sizeof text - length, ", the largest block found is %llu bytes",
-                  static_cast<unsigned long long>(LargestBlock(most, lane.stream())));
-    // What the measuring took goes back too.
-    if (const Outcome o = Shrink(0); !o.ok()) return o;
-  } else {
-    std::snprintf(text + length, sizeof text - length, ", the largest block is not measured above %llu bytes",
-                  static_cast<unsigned long long>(kMostProbedBytes));
-  }
+  std::snprintf(text, sizeof text,
+                "out of device memory on gpu%d: %llu bytes needed, %llu bytes free, the largest block %s %llu bytes",
+                index(), static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free),
+                bounded ? "is at least" : "found is", static_cast<unsigned long long>(largest));
   return Outcome::OutOfMemory(text);
 }
 

@@ -78,21 +78,39 @@ absl::StatusOr<LibrarySearch::Opened> OpenFile(const std::string& path) {
 
 }  // namespace
 
+// The prefixes of the Python that a shell would start: where it is found, which may be a virtual environment, and where
+// the link there leads.
+void LibrarySearch::AddPythonInPath(std::vector<std::string>& prefixes) const {
+  for (const auto& folder : absl::StrSplit(environment_("PATH"), ':', absl::SkipEmpty())) {
+    const fs::path python = fs::path(std::string(folder)) / "python3";
+    std::error_code error;
+    const fs::path real = fs::canonical(python, error);
+    if (error || !python.is_absolute() || !fs::is_regular_file(real, error)) continue;
+    for (const fs::path& one : {python, real}) prefixes.push_back(one.parent_path().parent_path().string());
+    return;
+  }
+}
+
 void LibrarySearch::AddSitePackages(std::vector<std::string>& folders) const {
+  const auto add_packages = [&folders](const std::string& python_folder) {
+    for (const std::string& package : FoldersIn(python_folder + "/nvidia", "")) folders.push_back(package + "/lib");
+  };
   std::vector<std::string> prefixes;
-  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX", "EBROOTPYTHON"}) {
     if (const std::string prefix = environment_(variable); !prefix.empty()) prefixes.push_back(prefix);
   }
+  AddPythonInPath(prefixes);
   if (const std::string conda = environment_("CONDA_PREFIX"); !conda.empty()) folders.push_back(conda + "/lib");
+  for (const auto& named : absl::StrSplit(environment_("PYTHONPATH"), ':', absl::SkipEmpty())) {
+    if (named.front() == '/') add_packages(std::string(named));  // others depend on where hotplated was started
+  }
   if (const std::string home = environment_("HOME"); !home.empty()) prefixes.push_back(home + "/.local");
   prefixes.push_back(root_ + "/usr/local");
   prefixes.push_back(root_ + "/usr");
   for (const std::string& prefix : prefixes) {
     for (const char* lib : {"/lib", "/lib64"}) {
       for (const std::string& python : FoldersIn(prefix + lib, "python3")) {
-        for (const char* packages : {"/site-packages/nvidia", "/dist-packages/nvidia"}) {
-          for (const std::string& package : FoldersIn(python + packages, "")) folders.push_back(package + "/lib");
-        }
+        for (const char* packages : {"/site-packages", "/dist-packages"}) add_packages(python + packages);
       }
     }
   }

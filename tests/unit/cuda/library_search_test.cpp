@@ -63,6 +63,23 @@ TEST_F(LibrarySearchTest, LooksInOrderAndOnlyWhereSomethingIs) {
                                                      conda, venv, venv_old, conda_python, home, system, ""));
 }
 
+// A site's module, PYTHONPATH, a virtual environment in PATH that nobody activated, and the Python that it is of.
+TEST_F(LibrarySearchTest, LooksWherePythonWould) {
+  const std::string packages = "/lib/python3.11/site-packages", cublas = "/nvidia/cublas/lib";
+  const std::string named = Folder("named" + cublas), module = Folder("module" + packages + cublas);
+  const std::string venv = Folder("venv" + packages + cublas), base = Folder("base" + packages + cublas);
+  Folder("later" + packages + cublas);
+  for (const char* bin : {"base/bin", "later/bin"}) std::ofstream(Folder(bin) + "/python3.11") << "a program";
+  fs::create_symlink(root_.File("base/bin/python3.11"), Folder("venv/bin") + "/python3");
+  fs::create_symlink("python3.11", root_.File("later/bin/python3"));
+  Folder("folder/bin/python3");
+  environment_ = {{"PYTHONPATH", "named:" + root_.File("nowhere") + ":" + root_.File("named")},
+                  {"EBROOTPYTHON", root_.File("module")},
+                  {"PATH", "bin::" + root_.File("nowhere") + ":" + root_.File("folder/bin") + ":" +
+                               root_.File("venv/bin") + ":" + root_.File("later/bin")}};
+  EXPECT_THAT(Search().Folders(), ElementsAre(named, module, venv, base, ""));
+}
+
 TEST_F(LibrarySearchTest, FindsWithoutOpening) {
   const std::string path = Folder("module/lib64") + "/libcuneeded.so.13";
   fs::copy_file(HOTPLATE_FAKES "/needed.so", path);

@@ -120,6 +120,17 @@ TEST_F(ResidentTest, OutOfMemoryIsSaidOfAllThatIsMissing) {
   Double(x, y);
 }
 
+// What is measured is bounded, and so is what makes room for that.
+TEST_F(ResidentTest, OutOfMemoryOnALargeDeviceLeavesWhatIsResident) {
+  OpenWith(16384 * kMiB);
+  HostArray x(1, 16 * kMiB / 4), y(0, 16 * kMiB / 4);
+  Double(x, y);
+  DevicePointer block = 0;
+  const Outcome outcome = device_->Allocate(20480 * kMiB, lane(), block);
+  EXPECT_THAT(std::string(outcome.message()), HasSubstr("the largest block is at least"));
+  EXPECT_FALSE(IsCopied(x));
+}
+
 // An array that a task uses stays, whatever another wants.
 TEST_F(ResidentTest, WhatIsInUseMakesNoRoom) {
   OpenWith(40 * kMiB, 2);
