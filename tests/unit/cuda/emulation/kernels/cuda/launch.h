@@ -24,7 +24,6 @@ using cudaStream_t = CUstream_st*;
 using cudaError_t = int;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 
-inline cudaError_t cudaGetLastError() { return 0; }
 inline cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t) {
   std::memset(memory, byte, bytes);
   return 0;
