@@ -2,7 +2,7 @@
 # Installs the Debian packages that Hotplate is built, tested and measured with (Debian 12 or 13). Asks apt only for
 # what is missing, so a second run costs nothing and needs neither root nor network.
 #   usage: deploy/install-deps.sh [--slurm] [--long]
-#   --slurm  also what the tests on a real Slurm need, whose services are not started, and other shells for completion's
+#   --slurm  also what the tests on a real Slurm need, whose services are not started, and the other shells that complete
 #   --long   also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, debootstrap
 set -euo pipefail
 

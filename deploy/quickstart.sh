@@ -5,14 +5,19 @@
 #   --built FOLDER  installs and builds nothing: the programs are in FOLDER
 # Leaves the inputs, the results and the picture in build/quickstart. Needs Debian 12 or 13, as root or with sudo.
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
-programs=$PWD/build/release/bin built=no
+root=$(realpath "$(dirname "$0")/..")
+programs=$root/build/release/bin built=no
 case $#${1:-} in
   0) ;;
-  2--built) programs=$2 built=yes ;;
-  *) sed -n 2,5p "$0" >&2; echo "quickstart: unknown arguments '$*'" >&2; exit 2 ;;
+  2--built) programs=$(realpath "$2") built=yes ;;
+  *) sed -n 2,6p "$0" >&2; echo "quickstart: unknown arguments '$*'" >&2; exit 2 ;;
 esac
+if [ $built = yes ] && [ ! -x "$programs/hotplate" ]; then
+  echo "quickstart: there is no program hotplate in $programs" >&2
+  exit 2
+fi
+cd "$root"
 
 step() { printf '\n== %s\n' "$*"; }
 show() { printf '$ hotplate %s\n' "$*"; hotplate "$@"; }

@@ -24,6 +24,7 @@ void AnswerVersion(Output& output) {
   const std::string line = "hotplate " + std::string(kVersion);
   output.Answer([&] { return line; }, [] { return JsonObject().Text("version", kVersion).Json(); }, line);
 }
+
 void AnswerOverview(Output& output) { AnswerText(output, HelpOverview()); }
 
 // What is asked for without a verb.

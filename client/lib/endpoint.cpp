@@ -358,7 +358,7 @@ absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) 
   } else if (!reason.empty()) {
     text += ": " + reason;
   }
-  if (found.endpoint_given) {
+  if (found.endpoint_given && !withdrawn) {
     return absl::UnavailableError(text + "; that address was given with --endpoint (or HOTPLATE_ENDPOINT): is the " +
                                   "forward to the daemon up? hotplate status --forward prints its command");
   }

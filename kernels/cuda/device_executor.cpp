@@ -280,15 +280,19 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, 
   if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
   const std::lock_guard lock(allocating_);
   const std::uint64_t free = FreeBytes();
-  const std::uint64_t most = std::min({free, bytes, kMostProbedBytes});
-  // Resident arrays that count as free make room for the measuring, no more of them than it needs.
-  const std::uint64_t unclaimed = UnclaimedBytes();
-  if (most > unclaimed) resident_.Evict(most - unclaimed, lane.stream());
+  const std::uint64_t wanted = std::min(free, bytes), unclaimed = UnclaimedBytes();
+  std::uint64_t most = wanted;
+  if (wanted > kMostProbedBytes) {
+    // Resident arrays count as free. They are not given up for a lower bound.
+    most = std::min(kMostProbedBytes, unclaimed);
+  } else if (wanted > unclaimed) {
+    resident_.Evict(wanted - unclaimed, lane.stream());
+  }
   if (const Outcome o = Shrink(0); !o.ok()) return o;
   const std::uint64_t largest = LargestBlock(most, lane.stream());
   // What the measuring took goes back too.
   if (const Outcome o = Shrink(0); !o.ok()) return o;
-  const bool bounded = largest == kMostProbedBytes && largest < std::min(free, bytes);
+  const bool bounded = largest == most && most < wanted;
   char text[240];
   std::snprintf(text, sizeof text,
                 "out of device memory on gpu%d: %llu bytes needed, %llu bytes free, the largest block %s %llu bytes",

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,7 +37,7 @@ class LibrarySearch {
  private:
   absl::StatusOr<Opened> Open(const std::string& name, int depth) const;
   absl::Status Look(const std::string& name, const std::function<absl::Status(const std::string& path)>& take) const;
-  void AddPythonInPath(std::vector<std::string>& prefixes) const;
+  std::pair<std::string, std::string> PythonInPath() const;
   void AddSitePackages(std::vector<std::string>& folders) const;
 
   const std::function<std::string(const char*)> environment_;

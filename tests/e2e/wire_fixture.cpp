@@ -89,10 +89,13 @@ std::pair<grpc::Status, std::string> WireTest::Raw(const std::string& method, co
     const grpc::Slice slice(message);
     call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
     done();
-    grpc::ByteBuffer buffer;
-    call->Read(&buffer, nullptr);
-    std::vector<grpc::Slice> slices;
-    if (done() && buffer.Dump(&slices).ok()) {
+    // The first of a stream's, which ends only when all are read.
+    for (bool first = true;; first = false) {
+      grpc::ByteBuffer buffer;
+      call->Read(&buffer, nullptr);
+      if (!done()) break;
+      std::vector<grpc::Slice> slices;
+      if (!first || !buffer.Dump(&slices).ok()) continue;
       for (const grpc::Slice& part : slices) answer.append(reinterpret_cast<const char*>(part.begin()), part.size());
     }
   }

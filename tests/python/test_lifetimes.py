@@ -210,6 +210,28 @@ def test_ctrl_c_cancels(daemon, gpu, wait):
     script.ends()
 
 
+def test_what_a_handler_raises_in_a_shutdown_cancels_the_executors_calls(daemon, gpu):
+    script = Script(daemon, """
+        def handle(*_):
+            raise LookupError("of a handler")
+        signal.signal(signal.SIGUSR1, handle)
+        executor = hp.Executor(gpu, max_in_flight=2)
+        futures = [executor.submit("integrate2d", n=10_000_000) for _ in range(4)]
+        tell("shutdown")
+        try:
+            executor.shutdown()
+        except LookupError:
+            print([future.cancelled() for future in futures], flush=True)
+        sys.stdin.read()
+        """)
+    script.says("waits")
+    wait_until(lambda: running(gpu), "a job ran")
+    script.process.send_signal(signal.SIGUSR1)
+    script.says("[True, True, True, True]")
+    nothing_left(gpu)
+    script.ends()
+
+
 @pytest.mark.parametrize("wait", ["print('waits', flush=True); time.sleep(3600)", "tell('__exit__')"],
                          ids=["in the block", "at its end"])
 @pytest.mark.parametrize("name, raises", [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "SystemExit")])

@@ -91,7 +91,7 @@ class Executor(concurrent.futures.Executor):
         """Takes no more calls.
 
         Args:
-            wait: return when all calls have ended. What the handler of a signal raises meanwhile cancels them.
+            wait: return when all calls have ended. What the handler of a signal raises in that wait cancels them.
             cancel_futures: cancel those that do not run yet, here or in the daemon's queue.
 
         Raises:
@@ -109,7 +109,7 @@ class Executor(concurrent.futures.Executor):
                     future.cancel()
         if not wait or all(future.done() for future in open_futures):
             return
-        self._client._core.check_may_wait()
+        self._client._core.check_may_wait()  # which cancels nothing
         try:
             concurrent.futures.wait(open_futures)
         except BaseException:

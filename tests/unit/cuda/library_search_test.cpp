@@ -68,16 +68,24 @@ TEST_F(LibrarySearchTest, LooksWherePythonWould) {
   const std::string packages = "/lib/python3.11/site-packages", cublas = "/nvidia/cublas/lib";
   const std::string named = Folder("named" + cublas), module = Folder("module" + packages + cublas);
   const std::string venv = Folder("venv" + packages + cublas), base = Folder("base" + packages + cublas);
+  const std::string user = Folder("home/.local" + packages + cublas);
   Folder("later" + packages + cublas);
+  // Relative ones, which depend on where hotplated was started.
+  Folder(packages.substr(1) + cublas);
+  std::ofstream(Folder("bin") + "/python3") << "a program";
+  const fs::path here = fs::current_path();
+  fs::current_path(root_.path());
   for (const char* bin : {"base/bin", "later/bin"}) std::ofstream(Folder(bin) + "/python3.11") << "a program";
   fs::create_symlink(root_.File("base/bin/python3.11"), Folder("venv/bin") + "/python3");
   fs::create_symlink("python3.11", root_.File("later/bin/python3"));
   Folder("folder/bin/python3");
   environment_ = {{"PYTHONPATH", "named:" + root_.File("nowhere") + ":" + root_.File("named")},
                   {"EBROOTPYTHON", root_.File("module")},
+                  {"HOME", root_.File("home")},
                   {"PATH", "bin::" + root_.File("nowhere") + ":" + root_.File("folder/bin") + ":" +
                                root_.File("venv/bin") + ":" + root_.File("later/bin")}};
-  EXPECT_THAT(Search().Folders(), ElementsAre(named, module, venv, base, ""));
+  EXPECT_THAT(Search().Folders(), ElementsAre(named, module, venv, user, base, ""));
+  fs::current_path(here);
 }
 
 TEST_F(LibrarySearchTest, FindsWithoutOpening) {

@@ -225,8 +225,10 @@ TEST_F(EndpointTest, WritesThroughNoLinkThatWasPutInItsWay) {
   auto slot = EndpointSlot::Claim(directory_, "local");
   ASSERT_TRUE(slot.ok());
   const std::string elsewhere = folder_.Write("elsewhere", "untouched");
-  std::filesystem::create_symlink(elsewhere, record_ + "." + std::to_string(getpid()) + ".new");
+  const std::string link = record_ + "." + std::to_string(getpid()) + ".new";
+  std::filesystem::create_symlink(elsewhere, link);
   ASSERT_TRUE(slot->Publish(Record("g1")).ok());
+  EXPECT_FALSE(std::filesystem::is_symlink(link)) << "it was in nobody's way";
   EXPECT_EQ(ReadText(elsewhere), "untouched");
   EXPECT_EQ(ReadEndpointRecord(record_)->generation(), "g1");
 }

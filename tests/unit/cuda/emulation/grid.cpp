@@ -26,10 +26,10 @@ constexpr std::size_t kStackBytes = 256 << 10;
   std::abort();
 }
 
-namespace boost = ::boost::context::detail;
+namespace fcontext = boost::context::detail;  // what Boost's fibers are made of: private, and the same since 1.61
 
 struct Stack {
-  boost::fcontext_t context = nullptr;  // where it goes on, while it does not run
+  fcontext::fcontext_t context = nullptr;  // where it goes on, while it does not run
   std::unique_ptr<char[]> memory;
 #if defined(__SANITIZE_ADDRESS__)
   void* fake = nullptr;
@@ -39,7 +39,7 @@ struct Stack {
 };
 
 // Notes where the stack that was switched from goes on.
-void Left(boost::transfer_t by) { static_cast<Stack*>(by.data)->context = by.fctx; }
+void Left(fcontext::transfer_t by) { static_cast<Stack*>(by.data)->context = by.fctx; }
 
 // Switches between stacks, and tells AddressSanitizer. swapcontext would ask the kernel about signals each time, which
 // takes longer than most of what a thread does until it waits.
@@ -47,7 +47,7 @@ void Switch(Stack& from, Stack& to) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.bytes);
 #endif
-  Left(boost::jump_fcontext(to.context, &from));
+  Left(fcontext::jump_fcontext(to.context, &from));
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(from.fake, nullptr, nullptr);
 #endif
@@ -67,7 +67,7 @@ class Block {
   const Exchanged& Exchange(const char* operation, std::uint64_t brought);
 
  private:
-  static void Enter(boost::transfer_t by);
+  static void Enter(fcontext::transfer_t by);
   void Begin(unsigned index);
   void Resume(unsigned index);
   bool ReleaseWarps();
@@ -83,7 +83,7 @@ class Block {
 Order order_in_use = Order::kForward;
 Block* block_running = nullptr;
 
-void Block::Enter(boost::transfer_t by) {
+void Block::Enter(fcontext::transfer_t by) {
   Left(by);
   Block& block = *block_running;
   Thread& self = block.threads_[block.running_];
@@ -103,7 +103,7 @@ void Block::Begin(unsigned index) {
   threads_[index].state = Thread::kReady;
   if (stack.memory != nullptr) return;
   stack.memory = std::make_unique<char[]>(kStackBytes);
-  stack.context = boost::make_fcontext(stack.memory.get() + kStackBytes, kStackBytes, &Block::Enter);
+  stack.context = fcontext::make_fcontext(stack.memory.get() + kStackBytes, kStackBytes, &Block::Enter);
 #if defined(__SANITIZE_ADDRESS__)
   stack.bottom = stack.memory.get();
   stack.bytes = kStackBytes;
