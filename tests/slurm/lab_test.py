@@ -84,13 +84,16 @@ class Ends(unittest.TestCase):
         namespaces = []
         for pid in pids:
             try:
-                namespaces.append(os.readlink(f"/proc/{pid}/ns/pid"))
+                # Open, so that no other lab's gets its number once it is gone.
+                namespace = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY)
             except OSError:
                 continue  # it is down already
+            self.addCleanup(os.close, namespace)
+            namespaces.append(os.readlink(f"/proc/self/fd/{namespace}"))
         return process, pathlib.Path(folder), namespaces
 
     def left(self, folder, namespaces=()):
-        """What there still is of that lab. The next one's namespaces may get the numbers of one that has gone."""
+        """What there still is of that lab."""
         found = [str(path) for path in (folder, *self.groups[folder]) if path.exists()]
         for entry in pathlib.Path("/proc").iterdir():
             try:
