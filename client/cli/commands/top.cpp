@@ -171,6 +171,16 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
   return absl::CancelledError("interrupted");
 }
 
+// What Ctrl-C wakes a wait by.
+struct Wake {
+  ~Wake() {
+    for (const int end : ends) {
+      if (end >= 0) close(end);
+    }
+  }
+  int ends[2] = {-1, -1};
+};
+
 absl::Status Top(const Invocation& call) {
   const auto interval = call.arguments.Duration("interval");
   if (!interval.ok()) return interval.status();
@@ -181,16 +191,16 @@ absl::Status Top(const Invocation& call) {
   const bool go_on = call.console.out_terminal || interval->has_value();
   const bool once = call.arguments.Flag("once") || quiet || !go_on;  // quiet: whether there is anything to see, no more
 
-  int wake[2] = {-1, -1};
-  if (pipe(wake) != 0) return absl::ResourceExhaustedError("no more file descriptors");
-  InterruptWatch interrupt([&wake] { [[maybe_unused]] const ssize_t n = write(wake[1], "x", 1); });
+  Wake wake;  // until nobody watches for Ctrl-C any more
+  if (pipe(wake.ends) != 0) return absl::ResourceExhaustedError("no more file descriptors");
+  InterruptWatch interrupt([&wake] { [[maybe_unused]] const ssize_t n = write(wake.ends[1], "x", 1); });
   interrupt.Begin();
   auto client = call.Connect();
   absl::Status status = client.status();
   const bool live = screen && !once && status.ok();
   if (live) call.console.out << "\033[?1049h\033[?25l" << std::flush;
   const auto interrupted = [&](std::chrono::milliseconds pause) {
-    pollfd stop{wake[0], POLLIN, 0};
+    pollfd stop{wake.ends[0], POLLIN, 0};
     return poll(&stop, 1, static_cast<int>(pause.count())) > 0 || interrupt.interrupted();
   };
   while (status.ok()) {
@@ -218,8 +228,6 @@ absl::Status Top(const Invocation& call) {
     if (interrupted(wait)) break;
   }
   if (live) call.console.out << "\033[?25h\033[?1049l" << std::flush;
-  close(wake[0]);
-  close(wake[1]);
   return status;
 }
 
