@@ -8,13 +8,12 @@ set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
 programs=$root/build/release/bin built=no
-case $#${1:-} in
-  0) ;;
-  2--built) programs=$(realpath "$2") built=yes ;;
-  *) sed -n 2,6p "$0" >&2; echo "quickstart: unknown arguments '$*'" >&2; exit 2 ;;
-esac
-if [ $built = yes ] && [ ! -x "$programs/hotplate" ]; then
-  echo "quickstart: there is no program hotplate in $programs" >&2
+if [ $# -eq 2 ] && [ "$1" = --built ]; then
+  programs=$(realpath "$2") built=yes
+  [ -x "$programs/hotplate" ] || { echo "quickstart: there is no program hotplate in $programs" >&2; exit 2; }
+elif [ $# -gt 0 ]; then
+  sed -n 2,6p "$0" >&2
+  echo "quickstart: unknown arguments '$*'" >&2
   exit 2
 fi
 cd "$root"

@@ -78,15 +78,16 @@ absl::StatusOr<LibrarySearch::Opened> OpenFile(const std::string& path) {
 
 }  // namespace
 
-// The prefixes of the Python that a shell would start: where it is found, which may be a virtual environment, and where
-// the link there leads. Empty without one.
+// The prefixes of the Python that a shell would start: its virtual environment's, where it is found in one, and its
+// own, where the link leads. Empty without.
 std::pair<std::string, std::string> LibrarySearch::PythonInPath() const {
   for (const auto& folder : absl::StrSplit(environment_("PATH"), ':', absl::SkipEmpty())) {
     const fs::path python = fs::path(std::string(folder)) / "python3";
     std::error_code error;
     const fs::path real = fs::canonical(python, error);
     if (error || !python.is_absolute() || !fs::is_regular_file(real, error)) continue;
-    return {python.parent_path().parent_path().string(), real.parent_path().parent_path().string()};
+    const fs::path found = python.parent_path().parent_path();
+    return {fs::exists(found / "pyvenv.cfg", error) ? found.string() : "", real.parent_path().parent_path().string()};
   }
   return {};
 }
@@ -99,14 +100,14 @@ void LibrarySearch::AddSitePackages(std::vector<std::string>& folders) const {
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX", "EBROOTPYTHON"}) {
     if (const std::string prefix = environment_(variable); !prefix.empty()) prefixes.push_back(prefix);
   }
-  const auto [found, base] = PythonInPath();
-  if (found != base) prefixes.push_back(found);  // a virtual environment, which has nothing of ~/.local
+  const auto [virtual_environment, python_itself] = PythonInPath();
+  if (!virtual_environment.empty()) prefixes.push_back(virtual_environment);  // which has nothing of ~/.local
   if (const std::string conda = environment_("CONDA_PREFIX"); !conda.empty()) folders.push_back(conda + "/lib");
   for (const auto& named : absl::StrSplit(environment_("PYTHONPATH"), ':', absl::SkipEmpty())) {
     if (named.front() == '/') add_packages(std::string(named));  // others depend on where hotplated was started
   }
   if (const std::string home = environment_("HOME"); !home.empty()) prefixes.push_back(home + "/.local");
-  if (!base.empty()) prefixes.push_back(base);
+  if (!python_itself.empty()) prefixes.push_back(python_itself);
   prefixes.push_back(root_ + "/usr/local");
   prefixes.push_back(root_ + "/usr");
   for (const std::string& prefix : prefixes) {

@@ -4,9 +4,11 @@ Programs come from HOTPLATE_BIN_DIR (ctest sets it). Waiting is for a state, wit
 how long something took, except against the bound that a kernel promises, with ample room on top.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
@@ -83,6 +85,26 @@ class Case(unittest.TestCase):
             env=self.environment | {"LSAN_OPTIONS": LEAKS} | options.pop("env", {}), **options)
         self.processes.append(process)
         return process
+
+    def start_on_terminal(self, *words):
+        """(the process, a function that returns all that it has shown so far) of `hotplate WORDS` on a terminal. Call it while
+        waiting for its end, too: who writes to a terminal that nobody reads waits."""
+        controller, terminal = pty.openpty()
+        self.addCleanup(os.close, controller)
+        os.set_blocking(controller, False)
+        process = subprocess.Popen([str(BIN / "hotplate"), *map(str, words)], cwd=self.folder, stdin=terminal, stdout=terminal,
+                                   stderr=terminal, env=self.environment | {"LSAN_OPTIONS": LEAKS, "TERM": "xterm"})
+        self.processes.append(process)
+        os.close(terminal)
+        shown = bytearray()
+
+        def read_on():
+            with contextlib.suppress(OSError):  # nothing for now, or nobody has it open any more
+                while block := os.read(controller, 65536):
+                    shown.extend(block)
+            return bytes(shown)
+
+        return process, read_on
 
     def run_command(self, *words, **options):
         """(exit code, standard output, standard error) of `hotplate WORDS`."""

@@ -2,12 +2,10 @@
 
 import os
 import pathlib
-import pty
 import re
 import resource
 import select
 import signal
-import subprocess
 import time
 
 import numpy as np
@@ -160,31 +158,13 @@ class Jobs(harness.Case):
         self.hotplate("wait", job_id)
 
     def test_progress_on_a_terminal(self):
-        controller, terminal = pty.openpty()
-        self.addCleanup(os.close, controller)
         known = self.known()
-        run = subprocess.Popen([str(harness.BIN / "hotplate"), "run", *harness.LONG_JOB], cwd=self.folder,
-                               env=self.environment | {"TERM": "xterm"}, stdin=subprocess.DEVNULL, stdout=terminal,
-                               stderr=terminal)
-        self.processes.append(run)
-        os.close(terminal)
-        os.set_blocking(controller, False)
-        shown = b""
-
-        def drawn():
-            nonlocal shown
-            try:
-                shown += os.read(controller, 65536)
-            except (BlockingIOError, OSError):
-                pass
-            return re.search(rb"\d+ ?%", shown)
-
+        run, shown = self.start_on_terminal("run", *harness.LONG_JOB)
         try:
-            harness.wait_until(drawn, "a progress bar was drawn")
+            harness.wait_until(lambda: re.search(rb"\d+ ?%", shown()), "a progress bar was drawn")
         finally:
             self.run_command("cancel", self.wait_for_new_running_job(known))
-            # Who writes to a terminal that nobody reads waits.
-            harness.wait_until(lambda: (drawn(), run.poll())[1] is not None, "a cancelled run ends")
+            harness.wait_until(lambda: (shown(), run.poll())[1] is not None, "a cancelled run ends")
         self.assertEqual(run.returncode, harness.CANCELLED)
 
 

@@ -2,11 +2,9 @@
 
 import os
 import pathlib
-import pty
 import signal
 import stat
 import struct
-import subprocess
 
 import numpy as np
 
@@ -191,27 +189,11 @@ class MainJob(harness.Case):
         self.assertGreater(int(client["downloadNs"]), 0)
 
     def test_top_on_a_terminal_redraws_and_leaves_it_as_it_was(self):
-        controller, terminal = pty.openpty()
-        self.addCleanup(os.close, controller)
-        top = subprocess.Popen([str(harness.BIN / "hotplate"), "top", "--interval", "100ms"], cwd=self.folder,
-                               env=self.environment | {"TERM": "xterm"}, stdin=terminal, stdout=terminal, stderr=terminal)
-        self.processes.append(top)
-        os.close(terminal)
-        os.set_blocking(controller, False)
-        shown = b""
-
-        def read_on():
-            nonlocal shown
-            try:
-                while block := os.read(controller, 65536):
-                    shown += block
-            except (BlockingIOError, OSError):
-                pass
-
-        harness.wait_until(lambda: (read_on(), shown.count(b"\x1b[H"))[1] >= 3, "top redraws")
+        top, read_on = self.start_on_terminal("top", "--interval", "100ms")
+        harness.wait_until(lambda: read_on().count(b"\x1b[H") >= 3, "top redraws")
         top.send_signal(signal.SIGINT)
-        # Who writes to a terminal that nobody reads waits.
-        harness.wait_until(lambda: (top.poll(), read_on())[0] is not None, "top ends")
+        harness.wait_until(lambda: (read_on(), top.poll())[1] is not None, "top ends")
+        shown = read_on()
         self.assertEqual(top.returncode, harness.OK, shown)
         self.assertTrue(shown.startswith(b"\x1b[?1049h\x1b[?25l"), shown)
         self.assertIn(b"cpu0", shown)

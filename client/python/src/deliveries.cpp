@@ -3,11 +3,12 @@
 #include <pybind11/pybind11.h>
 
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "client/python/src/interrupt.h"
 
 namespace hotplate::python {
 
@@ -44,10 +45,7 @@ void Deliveries::Add(std::shared_ptr<AsyncCall> ended) const {
     return;
   }
   state_->thread = std::thread([state = state_] {
-    // Signals are for the threads that Python knows.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    LeaveSignalsToPython();
     TellAll(*state);
   });
 }

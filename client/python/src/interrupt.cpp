@@ -20,6 +20,12 @@ bool HearsSignals() {
   return is_main;
 }
 
+void LeaveSignalsToPython() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
 py::error_already_set AsRaised(const std::exception& error) {
   if (const auto* raised = dynamic_cast<const py::error_already_set*>(&error)) return *raised;
   if (const auto* known = dynamic_cast<const py::builtin_exception*>(&error)) {
@@ -64,10 +70,7 @@ thread_local Errand::State* Errand::State::here = nullptr;
 
 Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
   const auto run = [state = state_, work = std::move(work)]() {
-    // Signals are for the threads that Python knows.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    LeaveSignalsToPython();
     State::here = state.get();
     std::exception_ptr thrown;
     try {

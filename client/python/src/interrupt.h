@@ -25,6 +25,9 @@ namespace hotplate::python {
 // Whether this is the thread on which Python runs the handlers of signals.
 bool HearsSignals();
 
+// Of a thread of ours, as its first act: signals are for the threads that Python knows.
+void LeaveSignalsToPython();
+
 // Any exception as one of Python's; with the GIL.
 pybind11::error_already_set AsRaised(const std::exception& error);
 

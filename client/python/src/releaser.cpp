@@ -1,9 +1,9 @@
 #include "client/python/src/releaser.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <system_error>
+
+#include "client/python/src/interrupt.h"
 
 namespace hotplate::python {
 
@@ -45,10 +45,7 @@ void Releaser::Release(const std::string& id) {
 void Releaser::Begin() {
   if (thread_.joinable()) return;
   thread_ = std::thread([this] {
-    // Signals are for the threads that Python knows.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    LeaveSignalsToPython();
     Work();
   });
 }

@@ -77,6 +77,7 @@ TEST_F(LibrarySearchTest, LooksWherePythonWould) {
   fs::current_path(root_.path());
   for (const char* bin : {"base/bin", "later/bin"}) std::ofstream(Folder(bin) + "/python3.11") << "a program";
   fs::create_symlink(root_.File("base/bin/python3.11"), Folder("venv/bin") + "/python3");
+  std::ofstream(root_.File("venv/pyvenv.cfg")) << "home = /base/bin";
   fs::create_symlink("python3.11", root_.File("later/bin/python3"));
   Folder("folder/bin/python3");
   environment_ = {{"PYTHONPATH", "named:" + root_.File("nowhere") + ":" + root_.File("named")},
