@@ -1,5 +1,5 @@
-// The dense linear algebra that kernels leave to a library. The plug-in's is cuSOLVER (cusolver.cpp); tests link one of
-// the host's. Needs nothing of the CUDA Toolkit.
+// The dense linear algebra that kernels leave to a library: cuSOLVER (dense_by_cusolver.cpp). Needs nothing of the CUDA
+// Toolkit.
 //
 // Matrices lie by columns, one after the other, in float32 or float64. Each function enqueues on the context's stream,
 // and waits only where the library does. `info` is an int in device memory: 0, or LAPACK's number. A workspace has the

@@ -4,7 +4,6 @@
 
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/lane_libraries.h"
-#include "kernels/cuda/runtime.h"
 #include "kernels/for_type.h"
 
 namespace hotplate::dense {

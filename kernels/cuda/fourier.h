@@ -1,5 +1,5 @@
-// The Fourier transforms that kernels leave to a library. The plug-in's is cuFFT (fourier_by_cufft.cpp); tests link
-// sums on the host. Needs nothing of the CUDA Toolkit.
+// The Fourier transforms that kernels leave to a library: cuFFT (fourier_by_cufft.cpp). Needs nothing of the CUDA
+// Toolkit.
 #pragma once
 
 #include <cstdint>

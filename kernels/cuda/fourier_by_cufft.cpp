@@ -3,7 +3,6 @@
 
 #include "kernels/cuda/fourier.h"
 #include "kernels/cuda/lane_libraries.h"
-#include "kernels/cuda/runtime.h"
 
 namespace hotplate::fourier {
 namespace {

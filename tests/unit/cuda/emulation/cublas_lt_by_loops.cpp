@@ -210,10 +210,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
-                              std::size_t workspace_bytes, cudaStream_t) {
+                              std::size_t workspace_bytes, cudaStream_t stream) {
   Sizes sizes;
-  if (handle == nullptr || c != d || c_layout != d_layout || !Fit(*product, *a_layout, *b_layout, *c_layout, sizes) ||
-      !Is(alpha, product->scale, 1) || !Is(beta, product->scale, 0)) {
+  if (handle == nullptr || stream != hotplate::emulation::LaneStream() || c != d || c_layout != d_layout ||
+      !Fit(*product, *a_layout, *b_layout, *c_layout, sizes) || !Is(alpha, product->scale, 1) ||
+      !Is(beta, product->scale, 0)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const std::uint64_t alignment = algorithm->data[kAlignmentPlace];
@@ -244,13 +245,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   return CUBLAS_STATUS_SUCCESS;
 }
 // NOLINTEND(readability-identifier-naming)
-
-namespace hotplate {
-
-// After a library's launches; the emulation's own say at once what came of them.
-Outcome CudaContext::LaunchStatus() const { return Outcome::Ok(); }
-
-}  // namespace hotplate
 
 namespace hotplate::emulation {
 

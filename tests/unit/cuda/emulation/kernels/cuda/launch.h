@@ -77,6 +77,16 @@ T atomicMin(T* memory, T value) {
 }
 inline unsigned long long min(unsigned long long a, unsigned long long b) { return std::min(a, b); }
 
+namespace hotplate::emulation {
+
+// The emulated lane's. Nothing is behind it; libraries refuse to work on another.
+inline cudaStream_t LaneStream() {
+  static char place;
+  return reinterpret_cast<cudaStream_t>(&place);
+}
+
+}  // namespace hotplate::emulation
+
 namespace hotplate {
 
 inline Outcome ToOutcome(cudaError_t error, std::string_view what) {
