@@ -18,12 +18,15 @@ namespace hotplate::reduction {
 
 // Elements folded side by side within a block of few columns; columns of a block of many.
 inline constexpr std::size_t kLanes = 128, kTile = 1024;
+// Of a block of one column: as many as stay in registers.
+inline constexpr std::size_t kColumnLanes = 32;
 // With fewer of them an element after the other is as fast.
 inline constexpr std::size_t kFewLanes = 8;
 // A row shorter than this has few lanes by itself; so many such rows are folded side by side.
 inline constexpr std::size_t kShortRow = 8 * kFewLanes, kShortRows = 32;
-// Elements of a block, about; and of what a thread takes at once.
-inline constexpr std::size_t kBlock = 131'072;
+// Elements of what a thread takes at once, and about of a block; of one that has one column, as many for each lane as
+// others have.
+inline constexpr std::size_t kBlock = 131'072, kColumnBlock = kBlock / kLanes * kColumnLanes;
 
 struct Cut {
   std::size_t rows = 0;      // of a block
@@ -34,7 +37,7 @@ struct Cut {
 inline Cut CutOf(const Extent& extent) {
   const std::size_t inner = extent.inner, wide = std::min(inner, kTile);
   Cut cut;
-  cut.rows = std::max<std::size_t>(1, kBlock / std::max<std::size_t>(1, wide));
+  cut.rows = inner == 1 ? kColumnBlock : std::max<std::size_t>(1, kBlock / std::max<std::size_t>(1, wide));
   cut.segments = (extent.count + cut.rows - 1) / cut.rows;
   cut.tiles = (inner + kTile - 1) / kTile;
   return cut;
@@ -57,7 +60,9 @@ HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold
 #pragma omp simd
   for (std::size_t j = 0; j < columns; ++j) own.Begin(a[j], b[j], x[j], Fold::kAbout ? about[j] : 0.0);
   std::size_t i = 1;
-  for (; i + 4 <= rows; i += 4) {
+  // Only where rows lie far from each other: close ones look like steps to and fro to the processor, which reads ahead.
+  const bool far = stride * sizeof(*x) >= 2048;
+  for (; far && i + 4 <= rows; i += 4) {
     const typename Fold::Element* __restrict row = x + i * stride;
 #pragma omp simd
     for (std::size_t j = 0; j < columns; ++j) {
@@ -73,6 +78,26 @@ HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold
     for (std::size_t j = 0; j < columns; ++j)
       own.Add(a[j], b[j], row[j], static_cast<Row>(i), Fold::kAbout ? about[j] : 0.0);
   }
+}
+
+// The same of kColumnLanes columns that lie side by side, with one number for all to be folded about.
+template <typename Fold>
+HOTPLATE_MULTIVERSION static void FoldColumnLanes(const Fold& fold, const typename Fold::Element* __restrict x,
+                                                  std::size_t rows, double about, typename Fold::First* __restrict a,
+                                                  typename Fold::Second* __restrict b) {
+  using Row = folds::RowOf<typename Fold::Element>;
+  const Fold own = fold;
+  typename Fold::First first[kColumnLanes];
+  typename Fold::Second second[kColumnLanes];
+#pragma omp simd
+  for (std::size_t j = 0; j < kColumnLanes; ++j) own.Begin(first[j], second[j], x[j], about);
+  for (std::size_t i = 1; i < rows; ++i) {
+    const typename Fold::Element* __restrict row = x + i * kColumnLanes;
+#pragma omp simd
+    for (std::size_t j = 0; j < kColumnLanes; ++j) own.Add(first[j], second[j], row[j], static_cast<Row>(i), about);
+  }
+  std::copy_n(first, kColumnLanes, a);
+  std::copy_n(second, kColumnLanes, b);
 }
 
 // The state of column j of few rows.
@@ -103,7 +128,7 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
   // Several rows side by side: fewer of a shorter column, so that merging them is a small part of the work.
   const std::size_t wanted = std::max(rows / 32, std::min<std::size_t>(rows / 8, 16));
-  std::size_t together = std::clamp<std::size_t>(wanted, 1, kLanes / columns);
+  std::size_t together = std::clamp<std::size_t>(wanted, 1, (columns == 1 ? kColumnLanes : kLanes) / columns);
   if (columns == 1) together = std::bit_floor(together);
   const std::size_t width = together * columns, groups = rows / together;
   if (width < kFewLanes) {
@@ -111,9 +136,13 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
     return;
   }
   const std::size_t left = rows % together * columns;
-  alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
-  for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
-  FoldLoop(fold, x, groups, width, width, repeated, a, b);
+  if (columns == 1 && width == kColumnLanes) {
+    FoldColumnLanes(fold, x, groups, Fold::kAbout ? about[0] : 0.0, a, b);
+  } else {
+    alignas(64) double repeated[Fold::kAbout ? kLanes : 1] = {};
+    for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
+    FoldLoop(fold, x, groups, width, width, repeated, a, b);
+  }
   for (std::size_t j = 0; j < left; ++j) {
     fold.Add(a[j], b[j], x[groups * width + j], static_cast<folds::RowOf<typename Fold::Element>>(groups),
              Fold::kAbout ? about[j % columns] : 0.0);
