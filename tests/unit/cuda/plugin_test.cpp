@@ -6,9 +6,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "kernels/cuda/elf_file.h"
 #include "kernels/cuda/plugin_library.h"
 #include "kernels/device.h"
@@ -64,6 +69,59 @@ TEST(CudaPlugin, SaysWhichKernelsCallWhichLibrary) {
   const std::string fourier = "libcufft.so." + std::to_string(major - 1);
   EXPECT_THAT(libraries, ElementsAre(Pair("cholesky", solver), Pair("eigh", solver), Pair("fft", fourier),
                                      Pair("matmul", blas), Pair("solve", solver), Pair("svd", solver)));
+}
+
+// "sm_80" and "compute_100", code and PTX, and how often, by the tables of the fat binaries that nvcc put into the
+// file. As cuobjdump lists them, which few machines have.
+std::map<std::string, int> DeviceCodeIn(const std::string& path) {
+  struct Header {
+    std::uint32_t magic;
+    std::uint16_t version, header_bytes;
+    std::uint64_t bytes;
+  };
+  struct Entry {
+    std::uint16_t kind, version;
+    std::uint32_t header_bytes;
+    std::uint64_t bytes;
+    std::uint32_t compressed_bytes, options;
+    std::uint16_t minor, major;
+    std::uint32_t architecture;
+  };
+  constexpr std::uint32_t kMagic = 0xBA55ED50;
+  constexpr std::uint16_t kPtx = 1;
+  std::ifstream stream(path, std::ios::binary);
+  const std::string file((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  const auto read = [&file](std::size_t at, auto& structure) {
+    if (at > file.size() || file.size() - at < sizeof structure) return false;
+    std::memcpy(&structure, file.data() + at, sizeof structure);
+    return true;
+  };
+  std::map<std::string, int> found;
+  const std::string_view magic(reinterpret_cast<const char*>(&kMagic), sizeof kMagic);
+  for (std::size_t at = file.find(magic); at != file.npos; at = file.find(magic, at + 1)) {
+    Header header;
+    if (!read(at, header) || header.version != 1 || header.header_bytes != sizeof header) continue;
+    const std::size_t end = at + header.header_bytes + header.bytes;
+    Entry entry;
+    for (std::size_t next = at + header.header_bytes; next < end && read(next, entry) && entry.bytes > 0;
+         next += entry.header_bytes + entry.bytes) {
+      ++found[absl::StrCat(entry.kind == kPtx ? "compute_" : "sm_", entry.architecture)];
+    }
+  }
+  return found;
+}
+
+// Each kernel and the probe: code for all of them, and PTX of the last one, for devices to come.
+TEST(CudaPlugin, HasCodeForTheArchitecturesThatItNames) {
+  const auto plugin = Plugin();
+  ASSERT_NE(plugin, nullptr);
+  const std::string named = plugin->table().architectures;
+  std::map<std::string, int> expected;
+  for (const auto& one : absl::StrSplit(named, ' ')) {
+    expected[absl::StrCat("sm_", one)] = plugin->table().kernel_count + 1;
+  }
+  expected["compute_" + named.substr(named.rfind(' ') + 1)] = plugin->table().kernel_count + 1;
+  EXPECT_EQ(DeviceCodeIn(HOTPLATE_CUDA_PLUGIN), expected);
 }
 
 // CUDA 13 left Volta behind: a V100 is served by the plug-in for CUDA 12.
