@@ -47,9 +47,9 @@ KernelSpec Spec() {
       .CostModel("n^3 / 3 FLOP and 2 * n^2 elements for each matrix", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "|a - l l^T| at most 2 * (n + 2) * u * (|l| |l^T|) on and below the diagonal, u = 2^-24 in float32 and 2^-53 "
-          "in float64; deterministic on one device, on the CPU only with --deterministic: else the bits depend on the "
-          "number of threads")
+          "|a - l l^T| at most 2 * (n + 2) * u * (|l| |l^T|) on and below the diagonal, u = 2^-24 in float32 and "
+          "2^-53 in float64; deterministic on one device (a GPU: by the cuSOLVER of CUDA 12.2 or later), on the CPU "
+          "only with --deterministic: else the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run cholesky a.npy -o l.npy")

@@ -59,8 +59,9 @@ KernelSpec Spec() {
       .CostModel("9 * n^3 FLOP with vectors, 4/3 * n^3 without; 2 * n^2 + n elements, for each matrix", CostOf)
       .Numerics(
           "max |a v - v diag(w)| and an eigenvalue's error at most 8 * (n + 4) * u * max |w|, max |v^T v - 1| at most "
-          "8 * (n + 4) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one device, on the CPU only "
-          "with --deterministic: else the bits depend on the number of threads")
+          "8 * (n + 4) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one device (a GPU: by the "
+          "cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits depend on the number "
+          "of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy")

@@ -76,8 +76,9 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics(
           "in each column, max |b - a x| at most 8 * (n + 8) * u * (|a| row sum's maximum * max |x|), u = 2^-24 in "
-          "float32 and 2^-53 in float64, but for the rare matrices whose pivots grow; deterministic on one device, on "
-          "the CPU only with --deterministic: else the bits depend on the number of threads")
+          "float32 and 2^-53 in float64, but for the rare matrices whose pivots grow; deterministic on one device (a "
+          "GPU: by the cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits depend on "
+          "the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run solve a.npy b.npy -o x.npy")

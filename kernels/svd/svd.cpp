@@ -82,9 +82,10 @@ KernelSpec Spec() {
           "(values), for each matrix; every input and output once",
           CostOf)
       .Numerics(
-          "max |a - u diag(s) vt| and a singular value's error at most 4 * (m + n) * u * s[0], max |u^T u - 1| and max "
-          "|vt vt^T - 1| at most 4 * (m + n) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one "
-          "device, on the CPU only with --deterministic: else the bits depend on the number of threads")
+          "max |a - u diag(s) vt| and a singular value's error at most 4 * (m + n) * u * s[0], max |u^T u - 1| and "
+          "max |vt vt^T - 1| at most 4 * (m + n) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one "
+          "device (a GPU: by the cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits "
+          "depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run svd a.npy -o u=u.npy -o s=s.npy -o vt=vt.npy")
