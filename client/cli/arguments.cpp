@@ -115,6 +115,16 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes != words.end()) arguments.rest_.assign(dashes + 1, words.end());
 
+  // The parser would take the word behind it, "-o" say.
+  for (auto word = words.begin(); word != dashes; ++word) {
+    for (const OptionSpec& option : options) {
+      const std::vector<std::string> names = option.IsFlag() ? std::vector<std::string>() : option.AllNames();
+      const auto without = [&word](const std::string& name) { return *word == name + "="; };
+      if (std::any_of(names.begin(), names.end(), without))
+        return UsageError(word->substr(0, word->size() - 1) + ": its value is missing");
+    }
+  }
+
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();

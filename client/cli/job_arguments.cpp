@@ -258,7 +258,9 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
     }
     const bool twice = std::any_of(outputs.begin(), outputs.end(),
                                    [&output](const OutputArgument& other) { return other.name == output.name; });
-    if (twice) violations.push_back("-o " + word + ": output " + output.name + " has a place already");
+    if (twice)
+      violations.push_back("-o " + word + ": output " + output.name +
+                           " has a place already; its outputs: " + Join(names, ", "));
     output.text = target;
     if (const auto array = After(target, "array:")) {
       for (const OutputArgument& other : outputs)

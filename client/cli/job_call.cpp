@@ -25,39 +25,6 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
   return FindKernel(EmbeddedKernels(), kernel);
 }
 
-std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
-
-// Of a DeviceFit or an ArrayMemory.
-template <typename Message>
-std::string RoomText(const Message& room) {
-  return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +
-         BytesText(room.bytes_total());
-}
-
-std::string WhenText(const v1::DeviceFit& fit) {
-  if (fit.fit() == v1::DeviceFit::NOW) return "fits now";
-  if (fit.fit() != v1::DeviceFit::LATER) return "never fits";
-  if (!fit.has_after_job()) return "no job's end makes room";
-  const std::string& kernel = fit.after_job().kernel();
-  return "fits after job " + fit.after_job().job_id() + " (" + (kernel.empty() ? "not yours" : kernel) + ")";
-}
-
-// Empty while there is enough: a job does not wait for it.
-std::string LackText(const v1::ArrayMemory& memory) {
-  if (memory.bytes_needed() <= memory.bytes_free()) return "";
-  const std::string lack = "of the memory for arrays (limit array-bytes) " + RoomText(memory);
-  if (memory.bytes_needed() > memory.bytes_total()) return "  it can never run here: " + lack + "\n";
-  return "  it would fail now: " + lack + "; free arrays or wait for jobs: hotplate arrays, hotplate jobs\n";
-}
-
-// What keeps the memory where no job does.
-std::string HeldText(const v1::DeviceFit& fit) {
-  if (fit.fit() != v1::DeviceFit::LATER || fit.has_after_job()) return "";
-  std::string text = "; " + BytesText(fit.bytes_held()) + " held";
-  if (fit.bytes_of_arrays() > 0) text += ", " + BytesText(fit.bytes_of_arrays()) + " of it by arrays: hotplate arrays";
-  return text;
-}
-
 }  // namespace
 
 absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& job_options) {
@@ -71,7 +38,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   auto plan = PlanJob(*kernel, options, call.words);
   if (!plan.ok()) return plan.status();
   auto inputs = JobInputs::Open(plan->inputs);
-  if (!inputs.ok()) return absl::InvalidArgumentError(kernel->name() + ": " + std::string(inputs.status().message()));
+  if (!inputs.ok()) return Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message()));
   if (!client.ok()) return client.status();
   return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
 }
@@ -108,20 +75,8 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   if (!check.ok()) return NamingFiles(Settled(check.status()), job.plan.inputs);
   call.output.Answer(
       [&] {
-        Table table;
-        table.Indent(2);
-        for (const v1::NamedSignature& output : check->outputs())
-          table.Row({"output", output.name(), Describe(output)});
-        for (const v1::DeviceFit& fit : check->devices())
-          table.Row({"device", fit.device(), WhenText(fit), RoomText(fit) + HeldText(fit)});
-        std::string text =
-            Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" + table.Text();
-        // A kernel whose work depends on the data claims no total.
-        std::vector<std::string> costs;
-        if (check->flop() > 0) costs.push_back(Number(check->flop()) + " FLOP");
-        if (check->bytes_moved() > 0) costs.push_back(Bytes(static_cast<double>(check->bytes_moved())) + " moved");
-        if (!costs.empty()) text += "  cost    " + Join(costs, ", ") + "\n";
-        return text + LackText(check->array_memory());
+        return Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" +
+               CheckText(*check);
       },
       [&] { return ToJson(*check); }, "");
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <variant>
 
@@ -11,11 +12,12 @@
 
 namespace hotplate::cli {
 
-absl::Status FileError(const std::string& path, const NpyError& error) {
-  return absl::InvalidArgumentError(path + ": " + error.message);
-}
-
 namespace {
+
+absl::StatusCode CodeOf(const NpyError& error) {
+  const bool forbidden = error.system_error == EACCES || error.system_error == EPERM;
+  return forbidden ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kInvalidArgument;
+}
 
 // The job has run: nothing was refused.
 absl::Status WriteError(const std::string& path, const NpyError& error) {
@@ -47,9 +49,14 @@ std::optional<Place> PlaceOf(std::filesystem::path path) {
 
 }  // namespace
 
+absl::Status FileError(const std::string& path, const NpyError& error) {
+  return {CodeOf(error), path + ": " + error.message};
+}
+
 absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& arguments) {
   JobInputs inputs;
   std::string errors;
+  absl::StatusCode code = absl::StatusCode::kPermissionDenied;  // if it is so of all that will not do
   for (const InputArgument& argument : arguments) {
     switch (argument.kind) {
       case InputArgument::Kind::kArray:
@@ -63,6 +70,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
         if (const NpyError* error = std::get_if<NpyError>(&opened)) {
           errors += errors.empty() ? "" : "\n";
           errors += "input " + argument.name + ": " + argument.text + ": " + error->message;
+          if (CodeOf(*error) != code) code = absl::StatusCode::kInvalidArgument;
           break;
         }
         NpyFile& npy = std::get<NpyFile>(opened);
@@ -77,7 +85,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
       }
     }
   }
-  if (!errors.empty()) return absl::InvalidArgumentError(errors + "\nnothing was sent");
+  if (!errors.empty()) return absl::Status(code, errors + "\nnothing was sent");
   return inputs;
 }
 
@@ -115,7 +123,7 @@ absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& a
     }
     auto created = AtomicFile::Create(argument.text);
     if (const NpyError* error = std::get_if<NpyError>(&created))
-      return absl::InvalidArgumentError("output " + argument.name + ": " + argument.text + ": " + error->message);
+      return FileError("output " + argument.name + ": " + argument.text, *error);
     outputs.files_.emplace(argument.name, File{argument.text, argument.kind == OutputArgument::Kind::kPicture,
                                                std::move(std::get<AtomicFile>(created))});
   }

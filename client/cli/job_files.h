@@ -14,7 +14,7 @@
 
 namespace hotplate::cli {
 
-// An error of a file as a status that names the file.
+// An error of a file as a status that names the file: PERMISSION_DENIED or INVALID_ARGUMENT.
 absl::Status FileError(const std::string& path, const NpyError& error);
 
 class JobInputs {

@@ -42,6 +42,39 @@ std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
   return ElementText(dtype, elements, 0);
 }
 
+std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
+
+// Of a DeviceFit or an ArrayMemory.
+template <typename Message>
+std::string RoomText(const Message& room) {
+  return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +
+         BytesText(room.bytes_total());
+}
+
+std::string WhenText(const v1::DeviceFit& fit) {
+  if (fit.fit() == v1::DeviceFit::NOW) return "fits now";
+  if (fit.fit() != v1::DeviceFit::LATER) return "never fits";
+  if (!fit.has_after_job()) return "no job's end makes room";
+  const std::string& kernel = fit.after_job().kernel();
+  return "fits after job " + fit.after_job().job_id() + " (" + (kernel.empty() ? "not yours" : kernel) + ")";
+}
+
+// Empty while there is enough: a job does not wait for it.
+std::string LackText(const v1::ArrayMemory& memory) {
+  if (memory.bytes_needed() <= memory.bytes_free()) return "";
+  const std::string lack = "of the memory for arrays (limit array-bytes) " + RoomText(memory);
+  if (memory.bytes_needed() > memory.bytes_total()) return "  it can never run here: " + lack + "\n";
+  return "  it would fail now: " + lack + "; free arrays or wait for jobs: hotplate arrays, hotplate jobs\n";
+}
+
+// What keeps the memory where no job does.
+std::string HeldText(const v1::DeviceFit& fit) {
+  if (fit.fit() != v1::DeviceFit::LATER || fit.has_after_job()) return "";
+  std::string text = "; " + BytesText(fit.bytes_held()) + " held";
+  if (fit.bytes_of_arrays() > 0) text += ", " + BytesText(fit.bytes_of_arrays()) + " of it by arrays: hotplate arrays";
+  return text;
+}
+
 }  // namespace
 
 std::string StateName(int state) {
@@ -79,6 +112,20 @@ std::string JobPage(const v1::Job& job) {
   if (!job.error().message().empty()) page += "  error      " + Printable(job.error().message()) + "\n";
   if (job.has_receipt()) page += "receipt  " + ReceiptText(job.receipt(), job.state());
   return page;
+}
+
+std::string CheckText(const v1::CheckJobResponse& check) {
+  Table table;
+  table.Indent(2);
+  for (const v1::NamedSignature& output : check.outputs()) table.Row({"output", output.name(), Describe(output)});
+  for (const v1::DeviceFit& fit : check.devices())
+    table.Row({"device", fit.device(), WhenText(fit), RoomText(fit) + HeldText(fit)});
+  // A kernel whose work depends on the data claims no total.
+  std::vector<std::string> costs;
+  if (check.flop() > 0) costs.push_back(Number(check.flop()) + " FLOP");
+  if (check.bytes_moved() > 0) costs.push_back(BytesText(check.bytes_moved()) + " moved");
+  const std::string cost = costs.empty() ? "" : "  cost    " + Join(costs, ", ") + "\n";
+  return table.Text() + cost + LackText(check.array_memory());
 }
 
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path) {

@@ -17,6 +17,10 @@ std::string JobTable(const std::vector<v1::Job>& jobs);
 // One job, all that is known.
 std::string JobPage(const v1::Job& job);
 
+// What the daemon says of a job that was not run: outputs, when it fits on which device and what keeps it from doing
+// so, cost, and what it lacks.
+std::string CheckText(const v1::CheckJobResponse& check);
+
 // Output of a finished job in JSON: {"name", "signature", and "value", "path" or "arrayId"}.
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path);
 

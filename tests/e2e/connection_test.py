@@ -101,7 +101,9 @@ class Record(harness.Case):
         for mode in (0o640, 0o604, 0o620, 0o666):
             code, _, err = self.status_with(self.good, mode)
             self.assertEqual(code, harness.NOT_ALLOWED, f"{mode:o}: {err}")
-            self.assertIn("chmod", err)
+            path = self.record_path("changed")
+            self.assertIn(f"{path} can be read or written by others (mode {mode:04o})", err)
+            self.assertIn(f"chmod 600 {path}", err)
             self.assertNotIn(self.good["token"], err)
 
     def test_folder_that_others_can_write(self):
@@ -109,8 +111,8 @@ class Record(harness.Case):
         try:
             self.status_with(self.good)
             folder.chmod(0o777)
-            code, _, err = self.run_command("--server", "changed", "status")
-            self.assertEqual(code, harness.NOT_ALLOWED, err)
+            self.hotplate("--server", "changed", "status", code=harness.NOT_ALLOWED,
+                          says=[f"folder {folder} can be read or written by others (mode 0777)", f"chmod 700 {folder}"])
         finally:
             folder.chmod(0o700)
 
@@ -222,11 +224,16 @@ class SuddenDeath(harness.Case):
     def test_daemon_killed_in_the_middle_of_a_run(self):
         daemon = self.start_daemon()
         (self.folder / "old.npy").write_bytes(b"what was there before")
-        run = self.start("run", *harness.LONG_JOB, "-o", "value=old.npy")
-        harness.wait_until(lambda: any(job["state"] == "RUNNING" for job in self.answer("jobs")["jobs"]), "the job ran")
+        run, shown = self.start_on_terminal("run", *harness.LONG_JOB, "-o", "value=old.npy")
+        harness.wait_until(lambda: b"%" in shown(), "it shows its job's progress")
+        job_id = self.answer("jobs")["jobs"][0]["id"]
         daemon.kill()
-        out, err = run.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(run.returncode, harness.NO_DAEMON, out + err)
+        harness.wait_until(lambda: (shown(), run.poll())[1] is not None, "it notices")
+        said = shown().decode(errors="replace")
+        self.assertEqual(run.returncode, harness.NO_DAEMON, said)
+        for words in ('daemon "local" (pid ', "does not answer", f"(job {job_id} was under way)", "old.npy not written",
+                      "what happened to it: hotplate logs"):
+            self.assertIn(words, said)
         self.assertEqual((self.folder / "old.npy").read_bytes(), b"what was there before")
 
     def test_top_goes_on_with_the_next_start_of_its_daemon(self):

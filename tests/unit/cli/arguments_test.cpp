@@ -63,11 +63,14 @@ TEST(Arguments, UnknownOptionsNameTheNearest) {
 }
 
 TEST(Arguments, AMissingValueIsAUsageError) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--time-limit"}, {"-o"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--time-limit"}, {"-o"}, {"--time-limit=", "-o", "y.npy"}, {"--output=", "y.npy"}}) {
     const absl::Status status = ParseArguments(SomeOptions(), words).status();
-    EXPECT_TRUE(IsUsageError(status));
+    EXPECT_TRUE(IsUsageError(status)) << status;
     EXPECT_THAT(std::string(status.message()), testing::EndsWith(": its value is missing"));
+    EXPECT_EQ(status.message().find('='), std::string::npos) << status;
   }
+  EXPECT_EQ(Parsed({"--", "--output="}).rest().at(0), "--output=") << "no option there";
 }
 
 TEST(Arguments, TypedValuesNameWhatIsWrong) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "client/cli/device_text.h"
+#include "client/cli/format.h"
 
 namespace hotplate::cli {
 namespace {

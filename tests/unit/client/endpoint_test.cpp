@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <sstream>
 
 #include "client/lib/channel.h"
 #include "tests/temporary_folder.h"
@@ -92,7 +93,9 @@ TEST_F(EndpointTest, ARecordThatOthersCanTouchIsRefusedWithTheChmod) {
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
     const absl::Status status = Find().status();
     EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << std::oct << mode;
-    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("chmod 600 "), HasSubstr("fake.json")));
+    std::ostringstream said;
+    said << "(mode 0" << std::oct << mode << ")";
+    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("chmod 600 "), HasSubstr("fake.json"), HasSubstr(said.str())));
   }
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   EXPECT_TRUE(Find().ok());

@@ -546,7 +546,9 @@ TEST_F(JobsTest, SubmitThenWaitBringsTheOutputs) {
 TEST_F(JobsTest, AMessageOverTheLimitIsRefused) {
   JobOptions options;
   options.params["c"] = std::string(9 << 20, 'x');
-  EXPECT_EQ(client_->Run("echo", Small(), options).status().code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status status = client_->Run("echo", Small(), options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.ToString(), HasSubstr("over the daemon's limit message-bytes; send large inputs as arrays"));
   ExpectSmall(client_->Run("echo", Small()));
 }
 
