@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +77,16 @@ absl::StatusOr<LibrarySearch::Opened> OpenFile(const std::string& path) {
   return absl::FailedPreconditionError(why != nullptr ? why : "it cannot be opened");
 }
 
+// pyenv has a script in the place of python3, which starts the version that is named, or else chosen in a file: the
+// first of several. Empty if that is none of pyenv's own.
+std::string PythonOfPyenv(const fs::path& root, std::string named) {
+  if (named.empty()) std::getline(std::ifstream(root / "version"), named);
+  const std::vector<std::string> versions = absl::StrSplit(named, absl::ByAnyChar(": "), absl::SkipEmpty());
+  std::error_code error;
+  if (versions.empty() || !fs::is_directory(root / "versions" / versions.front(), error)) return "";
+  return (root / "versions" / versions.front()).string();
+}
+
 }  // namespace
 
 // The prefixes of the Python that a shell would start: its virtual environment's, where it is found in one, and its
@@ -87,6 +98,12 @@ std::pair<std::string, std::string> LibrarySearch::PythonInPath() const {
     const fs::path real = fs::canonical(python, error);
     if (error || !python.is_absolute() || !fs::is_regular_file(real, error)) continue;
     const fs::path found = python.parent_path().parent_path();
+    if (python.parent_path().filename() == "shims") {
+      if (const std::string chosen = PythonOfPyenv(found, environment_("PYENV_VERSION")); !chosen.empty()) {
+        return {"", chosen};
+      }
+      continue;
+    }
     return {fs::exists(found / "pyvenv.cfg", error) ? found.string() : "", real.parent_path().parent_path().string()};
   }
   return {};

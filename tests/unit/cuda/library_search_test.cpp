@@ -89,6 +89,24 @@ TEST_F(LibrarySearchTest, LooksWherePythonWould) {
   fs::current_path(here);
 }
 
+// Its python3 in PATH is a script.
+TEST_F(LibrarySearchTest, LooksInTheVersionThatPyenvStarts) {
+  const std::string packages = "/lib/python3.11/site-packages/nvidia/cublas/lib";
+  const std::string first = Folder("pyenv/versions/3.11.9" + packages);
+  const std::string second = Folder("pyenv/versions/mine" + packages);
+  const std::string behind = Folder("behind" + packages);
+  std::ofstream(Folder("pyenv/shims") + "/python3") << "#!/bin/sh\nexec pyenv exec python3\n";
+  std::ofstream(Folder("behind/bin") + "/python3") << "a program";
+  environment_ = {{"PATH", root_.File("pyenv/shims") + ":" + root_.File("behind/bin")}};
+  EXPECT_THAT(Search().Folders(), ElementsAre(behind, "")) << "none is chosen";
+  std::ofstream(root_.File("pyenv/version")) << "3.11.9\nmine\n";
+  EXPECT_THAT(Search().Folders(), ElementsAre(first, ""));
+  environment_["PYENV_VERSION"] = "mine:3.11.9";
+  EXPECT_THAT(Search().Folders(), ElementsAre(second, ""));
+  environment_["PYENV_VERSION"] = "system";
+  EXPECT_THAT(Search().Folders(), ElementsAre(behind, ""));
+}
+
 TEST_F(LibrarySearchTest, FindsWithoutOpening) {
   const std::string path = Folder("module/lib64") + "/libcuneeded.so.13";
   fs::copy_file(HOTPLATE_FAKES "/needed.so", path);
