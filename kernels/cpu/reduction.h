@@ -141,7 +141,7 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   } else {
     alignas(64) double repeated[Fold::kAbout ? kLanes : 1] = {};
     for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
-    FoldLoop(fold, x, groups, width, width, repeated, a, b);
+    FoldLoop(fold, x, groups, width, width, Fold::kAbout ? repeated : nullptr, a, b);
   }
   for (std::size_t j = 0; j < left; ++j) {
     fold.Add(a[j], b[j], x[groups * width + j], static_cast<folds::RowOf<typename Fold::Element>>(groups),
