@@ -333,6 +333,36 @@ time.sleep(1000)
                                 capture_output=True, text=True, check=True).stdout
         self.assertRegex(listed, r"(?s)All/BadDataTest\..*EndsInTheSameWords/cholesky_cuda.*EndsInTheSameWords/histogram_cuda")
 
+    def test_a_precision_that_the_device_has_is_not_to_be_skipped(self):
+        """A device that refuses what its compute capability has is a failure, not a silence."""
+        def checked(capability, skipped):
+            options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 9}
+            kit = Kit(options, {"device": {"computeCapability": capability}}, self.folder / "results")
+            lines = [f"[{'  SKIPPED' if name in skipped else '       OK'} ] All/Conformance.Within/matmul_cuda_{name} (3 ms)\n"
+                     for name in ("float32_1_nn", "tf32_float32_33_nn", "bf16_float32_33_nt", "f16_float32_33_tt")]
+            lines.append("[  SKIPPED ] All/SameBitsOnRequest.EachTime/matmul_cuda (3 ms)\n")
+            with mock.patch.object(Kit, "follow", lambda *_, **__: (0, "".join(lines), "")):
+                correctness.conformance(kit)
+            return kit.recorded["conformance of matmul"]
+        self.assertEqual(checked("9.0", ()), "pass")
+        self.assertEqual(checked("7.5", ("tf32_float32_33_nn", "bf16_float32_33_nt")), "pass")
+        self.assertEqual(checked("6.1", ("tf32_float32_33_nn", "bf16_float32_33_nt", "f16_float32_33_tt")), "pass")
+        self.assertEqual(checked("7.5", ("f16_float32_33_tt",)), "fail")
+        self.assertEqual(checked("8.0", ("tf32_float32_33_nn",)), "fail")
+        self.assertEqual(checked("12.0", ("bf16_float32_33_nt",)), "fail")
+
+    def test_what_is_huge_comes_last_and_where_there_is_room(self):
+        rows = sorted(bench_rows("cuda"), key=peer.order)
+        huge = [row["name"] for row in rows if peer.is_huge(row)]
+        self.assertIn("vector_add_f32_1e8", huge)
+        self.assertEqual([row["name"] for row in rows[-len(huge):]], huge)
+        self.assertEqual(peer.no_room_for(rows[0], self.folder, 1), "")
+        self.assertRegex(peer.no_room_for(rows[0], self.folder, -0.1), "no time left")
+        self.assertRegex(peer.no_room_for(rows[-1], self.folder, 15), "no time left for it: 15 s")
+        for free, why in ((5 << 30, "^$"), (3 << 30, "no room")):
+            with mock.patch.object(peer.shutil, "disk_usage", lambda _, free=free: mock.Mock(free=free)):
+                self.assertRegex(peer.no_room_for(rows[-1], self.folder, 30), why)
+
     def test_only_the_courses_slower_variants_have_no_goal(self):
         goals = {row["name"]: peer.goal_of(row) for row in bench_rows("cuda")}
         self.assertEqual({name for name, goal in goals.items() if goal is None},
@@ -541,7 +571,7 @@ class VerifiedTest(unittest.TestCase):
             for name, whole in others.items():
                 (pathlib.Path(folder) / name).write_text(json.dumps(whole), encoding="utf-8")
             places = pathlib.Path(folder) / "verified_on.txt"
-            places.write_text("# where\nCPU x86-64: *\nAn old GPU: selu\n", encoding="utf-8")
+            places.write_text("# where\nCPU x86-64: matmul selu\nAn old GPU: selu\n", encoding="utf-8")
             words = ["--results", folder, "--readme", str(readme)]
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
@@ -550,7 +580,7 @@ class VerifiedTest(unittest.TestCase):
             for absent in ("older", "Fake", "Another"):
                 self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
-            self.assertEqual(places.read_text(encoding="utf-8"), "# where\nCPU x86-64: *\nA GPU: matmul selu\n")
+            self.assertEqual(places.read_text(encoding="utf-8"), "# where\nCPU x86-64: matmul selu\nA GPU: matmul selu\n")
             self.assertEqual(self.verified("--check", *words).returncode, 0)
 
 
