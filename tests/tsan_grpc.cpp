@@ -23,6 +23,9 @@ const char* __tsan_default_suppressions() {  // NOLINT: its name
          // Their templates, compiled into our programs, on memory that the libraries made.
          "race:absl::\n"
          "race:grpc::internal::CallOp\n"
+         "race:grpc::internal::Callback\n"
+         // What ends after the last call: that there are none any more is what gRPC's shutdown says.
+         "race:hotplate::server::ServiceContext::~ServiceContext\n"
          "mutex:libgrpc\n"
          "deadlock:libgrpc\n";
 }
