@@ -15,11 +15,10 @@ std::string VerifiedOn(std::string_view file, const std::string& kernel) {
     const std::size_t colon = line.find(": ");
     if (line.empty() || line[0] == '#' || colon == std::string::npos) continue;
     std::istringstream names(line.substr(colon + 2));
-    for (std::string name; names >> name;) {
-      if (name != "*" && name != kernel) continue;
-      places.push_back(line.substr(0, colon));
-      break;
+    std::string name;
+    while (names >> name && name != kernel) {
     }
+    if (names) places.push_back(line.substr(0, colon));
   }
   return places.empty() ? "-" : Join(places, ", ");
 }

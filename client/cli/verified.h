@@ -7,7 +7,7 @@
 namespace hotplate::cli {
 
 // The places of one kernel, in the file's order: "CPU x86-64, NVIDIA H200"; "-" where it has not passed anywhere.
-// `file` has a line a place, "PLACE: KERNEL KERNEL …" or "PLACE: *"; lines that begin with # are remarks.
+// `file` has a line a place, "PLACE: KERNEL KERNEL …"; lines that begin with # are remarks.
 std::string VerifiedOn(std::string_view file, const std::string& kernel);
 
 // tests/bench/results/verified_on.txt as it was when this program was built.

@@ -19,15 +19,14 @@ inline constexpr int kWarmPasses = 2, kTimedPasses = 5;
 
 // GB/s of each direction that the call asks for, in order. copy(direction) copies all bytes once, and returns an
 // Outcome when they are there.
-template <typename Copy>
+template <typename Clock = std::chrono::steady_clock, typename Copy>
 Outcome Measure(const Call& call, double* rates, const Copy& copy) {
-  using Clock = std::chrono::steady_clock;
   const std::string_view asked = call.Choice("direction");
   for (const Direction direction : {kHostToDevice, kDeviceToHost, kDeviceToDevice}) {
     if (asked != "all" && asked != kDirections[direction]) continue;
     std::array<double, kTimedPasses> seconds{};
     for (int pass = -kWarmPasses; pass < kTimedPasses; ++pass) {
-      const Clock::time_point start = Clock::now();
+      const typename Clock::time_point start = Clock::now();
       if (const Outcome outcome = copy(direction); !outcome.ok()) return outcome;
       if (pass < 0) continue;
       // A clock that does not move between two readings is not infinitely fast.

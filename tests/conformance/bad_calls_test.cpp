@@ -1,7 +1,8 @@
 // Calls that are wrong in one place, made from the specs themselves: of every kernel each input of every other dtype,
 // of other ranks and sizes, with too many elements, missing and unknown; each parameter beyond its bounds, of another
-// type, missing and unknown. What must be refused is INVALID_ARGUMENT and names the place; what a kernel may take or
-// not (a rank more is a batch to some) is refused in no other way.
+// type, missing and unknown; precisions that the kernel does not have, and the same bits of one that measures. What
+// must be refused is INVALID_ARGUMENT and names the place; what a kernel may take or not (a rank more is a batch to
+// some) is refused in no other way.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <string>
 
+#include "kernels/call.h"
 #include "kernels/status.h"
 #include "tests/conformance/case.h"
 
@@ -53,8 +55,8 @@ class BadCalls : public testing::TestWithParam<KernelSuite> {
     return smallest;
   }
 
-  absl::Status Bind(const BadCall& call) const {
-    return spec_->Bind(call.params, call.inputs, HOTPLATE_PRECISION_DEFAULT).status();
+  absl::Status Bind(const BadCall& call, int precision = HOTPLATE_PRECISION_DEFAULT, bool deterministic = false) const {
+    return spec_->Bind(call.params, call.inputs, precision, deterministic).status();
   }
 
   // The violation that has the field; empty if none has.
@@ -66,7 +68,10 @@ class BadCalls : public testing::TestWithParam<KernelSuite> {
   }
 
   void ExpectRefused(const BadCall& call, const std::string& field, const std::string& what) const {
-    const absl::Status status = Bind(call);
+    ExpectRefused(Bind(call), field, what);
+  }
+
+  static void ExpectRefused(const absl::Status& status, const std::string& field, const std::string& what) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << what << ": " << status;
     EXPECT_NE(Said(status, field), "") << what << " is not told about " << field << ": " << status;
   }
@@ -208,6 +213,36 @@ TEST_P(BadCalls, Parameters) {
   BadCall call = right_;
   call.params["no_such_parameter"] = 1.0;
   ExpectRefused(call, "params.no_such_parameter", "an unknown parameter");
+}
+
+// Of products alone, where they are of floats: a kernel that another one was copied from must not take them along.
+TEST_P(BadCalls, Precisions) {
+  bool floats = false;
+  for (const auto& [name, signature] : right_.inputs) floats = floats || !IsInteger(signature.dtype);
+  const bool takes = GetParam().kernel == std::string("matmul");
+  EXPECT_EQ(spec_->takes_precision(), takes);
+  for (const int precision : {HOTPLATE_PRECISION_TF32, HOTPLATE_PRECISION_BF16, HOTPLATE_PRECISION_F16}) {
+    const absl::Status status = Bind(right_, precision);
+    if (takes && floats) {
+      EXPECT_TRUE(status.ok()) << status;
+    } else {
+      ExpectRefused(status, "precision", PrecisionName(precision));
+      EXPECT_NE(Said(status, "precision").find(PrecisionName(precision)), std::string::npos) << status;
+    }
+  }
+  for (const int unknown : {-1, HOTPLATE_PRECISION_F16 + 1, std::numeric_limits<int>::max()}) {
+    ExpectRefused(Bind(right_, unknown), "precision", "precision " + std::to_string(unknown));
+  }
+}
+
+TEST_P(BadCalls, TheSameBitsOfAMeasurement) {
+  const absl::Status status = Bind(right_, HOTPLATE_PRECISION_DEFAULT, /*deterministic=*/true);
+  if (GetParam().kernel == std::string("transfer_probe")) {
+    ExpectRefused(status, "deterministic", "the same bits");
+    EXPECT_NE(Said(status, "deterministic").find("measures"), std::string::npos) << status;
+  } else {
+    EXPECT_TRUE(status.ok()) << status;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadCalls, testing::ValuesIn(KernelSuites().begin(), KernelSuites().end()),

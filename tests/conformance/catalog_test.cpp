@@ -44,19 +44,36 @@ TEST(Catalog, EveryKernelHasACpuLauncher) {
   EXPECT_THAT(names, ContainerEq(InCatalog()));
 }
 
-// The plug-in may not be built here, so its table is read as text.
-TEST(Catalog, EveryKernelHasACudaLauncher) {
-  const std::string path = HOTPLATE_SOURCE_DIR "/kernels/cuda/launchers.cpp";
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path;
+std::string SourceText(const std::string& path) {
+  std::ifstream file(HOTPLATE_SOURCE_DIR "/" + path);
+  EXPECT_TRUE(file) << path;
   std::stringstream text;
   text << file.rdbuf();
-  const std::string source = text.str();
+  return text.str();
+}
+
+// The plug-in may not be built here, so its table is read as text.
+TEST(Catalog, EveryKernelHasACudaLauncher) {
+  const std::string source = SourceText("kernels/cuda/launchers.cpp");
   const std::regex row(R"re(\{\s*"([a-z0-9_]+)")re");
   std::set<std::string> names;
   for (std::sregex_iterator match(source.begin(), source.end(), row), end; match != end; ++match) {
     names.insert((*match)[1]);
   }
+  EXPECT_THAT(names, ContainerEq(InCatalog()));
+}
+
+// By name: of what is new the README shall not say that it was verified before somebody saw that.
+TEST(Catalog, EveryKernelIsNamedAsVerifiedOnTheCpu) {
+  std::istringstream places(SourceText("tests/bench/results/verified_on.txt"));
+  const std::string place = "CPU x86-64: ";
+  std::string line;
+  while (std::getline(places, line) && !line.starts_with(place)) {
+  }
+  ASSERT_TRUE(line.starts_with(place)) << "no line of the CPU";
+  std::istringstream words(line.substr(place.size()));
+  std::set<std::string> names;
+  for (std::string name; words >> name;) names.insert(name);
   EXPECT_THAT(names, ContainerEq(InCatalog()));
 }
 
@@ -139,6 +156,24 @@ TEST(Catalog, TheCasesHaveEachTypeAndEachChoiceThatAKernelTakes) {
       const std::set<std::string> taken(param.choices.begin(), param.choices.end());
       EXPECT_THAT(Chosen(calls, param.name), ContainerEq(taken)) << spec.name() << " " << param.name;
     }
+  }
+}
+
+// Elements of the largest array; of a kernel that gives a few numbers and takes none, what its calls cost. (Whether one
+// is large enough for threads: same_bits_test.)
+TEST(Catalog, TheCasesHaveSeveralSizes) {
+  for (const auto& [kernel, calls] : BoundCases()) {
+    std::set<double> sizes, costs;
+    for (const auto& [name, call] : calls) {
+      std::size_t elements = 0;
+      for (const std::vector<Signature>* arrays : {&call.inputs, &call.outputs}) {
+        for (const Signature& array : *arrays) elements = std::max(elements, *ElementCount(array.shape));
+      }
+      sizes.insert(static_cast<double>(elements));
+      const Cost cost = call.spec->CostOf(call);
+      costs.insert(cost.flop + cost.bytes);
+    }
+    EXPECT_GE((*sizes.rbegin() <= 3 ? costs : sizes).size(), 3U) << kernel;
   }
 }
 

@@ -79,17 +79,18 @@ class SameBits : public testing::TestWithParam<KernelSuite> {
  protected:
   static const KernelSpec& Spec() { return **BuiltinCatalog().Find(GetParam().kernel); }
 
-  // Run on so many threads; without outputs if that failed.
-  static Launch Done(const Case& one, int threads) {
+  // Run on so many threads, of which it has `used` some; without outputs if that failed.
+  static Launch Done(const Case& one, int threads, int& used, bool same_bits) {
     const std::unique_ptr<Device> device = OpenCpuDevice({.lanes = 1, .threads = threads});
     absl::StatusOr<Launch> launch =
-        Prepare(GetParam().kernel, one, *device, Spec().determinism() == Determinism::kOnRequest);
+        Prepare(GetParam().kernel, one, *device, same_bits && Spec().determinism() == Determinism::kOnRequest);
     EXPECT_TRUE(launch.ok()) << launch.status();
     if (!launch.ok()) return {};
     TaskControl control;
     const Report report = launch->Run(*device->OpenLane().value(), control);
     EXPECT_TRUE(report.outcome.ok()) << report.outcome.message();
     if (!report.outcome.ok()) launch->outputs.clear();
+    used = std::max(used, report.threads);
     return *std::move(launch);
   }
 };
@@ -100,6 +101,7 @@ TEST_P(SameBits, AtEveryNumberOfThreads) {
     ASSERT_THAT(cases, testing::Not(testing::IsEmpty())) << "no case is known that needs to be asked for";
   }
   for (Case& one : LargestOf(GetParam())) cases.push_back(std::move(one));
+  int used_alone = 0, used_together = 0;
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);
     if (Spec().determinism() == Determinism::kNever) {
@@ -110,7 +112,7 @@ TEST_P(SameBits, AtEveryNumberOfThreads) {
       EXPECT_EQ(Violations(refused)[0].field, "deterministic");
       continue;
     }
-    const Launch alone = Done(one, 1), together = Done(one, 3);
+    const Launch alone = Done(one, 1, used_alone, true), together = Done(one, 3, used_together, true);
     ASSERT_FALSE(alone.outputs.empty());
     for (const auto& [name, array] : together.outputs) {
       EXPECT_TRUE(array.SameBytes(alone.outputs.at(name))) << name << " is not the same on 3 threads";
@@ -118,6 +120,11 @@ TEST_P(SameBits, AtEveryNumberOfThreads) {
     const Verdict verdict = GetParam().verify({together.call, together.inputs, together.outputs});
     EXPECT_LE(verdict.error, 1.0) << verdict.worst;
   }
+  if (Spec().determinism() == Determinism::kNever) return;
+  EXPECT_EQ(used_alone, 1);
+  // Asked for them, one may keep to a thread.
+  for (std::size_t i = 0; i < cases.size() && used_together == 1; ++i) Done(cases[i], 3, used_together, false);
+  EXPECT_GT(used_together, 1) << "no case is large enough for threads";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SameBits, testing::ValuesIn(KernelSuites().begin(), KernelSuites().end()),

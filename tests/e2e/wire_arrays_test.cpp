@@ -13,16 +13,24 @@ using grpc::StatusCode;
 TEST_F(WireTest, ArraysOfAbsurdShapesAreRefusedBeforeMemoryIsTaken) {
   v1::Array array;
   const std::int64_t large = std::int64_t{1} << 60;
-  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{large},
-                                                 {large, large, large},
-                                                 {-1},
-                                                 {0, large, large, large},
-                                                 {4, -4},
-                                                 {1, 1, 1, 1, 1, 1, 1, 1, 1}}) {
+  const struct {
+    std::vector<std::int64_t> shape;
+    StatusCode code;
+    const char* why;
+  } absurd[] = {
+      {{large},
+       StatusCode::RESOURCE_EXHAUSTED,
+       "float32 [1152921504606846976] has 4611686018427387904 bytes; the limit "},
+      {{large, large}, StatusCode::INVALID_ARGUMENT, "float32 [1152921504606846976, 1152921504606846976] overflows"},
+      {{0, large, 4, 4}, StatusCode::INVALID_ARGUMENT, "float32 [0, 1152921504606846976, 4, 4] overflows"},
+      {{-1}, StatusCode::INVALID_ARGUMENT, "the shape [-1] has a negative size"},
+      {{4, -4}, StatusCode::INVALID_ARGUMENT, "the shape [4, -4] has a negative size"},
+      {{1, 1, 1, 1, 1, 1, 1, 1, 1}, StatusCode::INVALID_ARGUMENT, "the shape has 9 dimensions; at most 8 are possible"},
+  };
+  for (const auto& [shape, code, why] : absurd) {
     const grpc::Status status = Create(shape, array);
-    EXPECT_TRUE(status.error_code() == StatusCode::INVALID_ARGUMENT ||
-                status.error_code() == StatusCode::RESOURCE_EXHAUSTED)
-        << status.error_code() << ": " << status.error_message();
+    EXPECT_EQ(status.error_code(), code) << status.error_message();
+    EXPECT_NE(status.error_message().find(why), std::string::npos) << status.error_message();
   }
   EXPECT_EQ(ArrayBytes(), 0U);
 }

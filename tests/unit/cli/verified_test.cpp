@@ -7,7 +7,8 @@ namespace hotplate::cli {
 namespace {
 
 TEST(VerifiedOn, NamesThePlacesOfOneKernel) {
-  const std::string file = "# CPU x86-64: selu\nCPU x86-64: *\nGPU A, 80 GB: matmul selu\n\nGPU B: selu_like\n";
+  const std::string file =
+      "# GPU C: selu\nCPU x86-64: matmul selu sort\nGPU A, 80 GB: selu matmul\n\nGPU B: selu_like\n";
   EXPECT_EQ(VerifiedOn(file, "selu"), "CPU x86-64, GPU A, 80 GB");
   EXPECT_EQ(VerifiedOn(file, "matmul"), "CPU x86-64, GPU A, 80 GB");
   EXPECT_EQ(VerifiedOn(file, "sort"), "CPU x86-64");
@@ -15,7 +16,7 @@ TEST(VerifiedOn, NamesThePlacesOfOneKernel) {
 
 TEST(VerifiedOn, SaysNothingThatTheFileDoesNot) {
   EXPECT_EQ(VerifiedOn("", "selu"), "-");
-  EXPECT_EQ(VerifiedOn("selu\nGPU A:\nGPU B: matmul", "selu"), "-");
+  EXPECT_EQ(VerifiedOn("selu\nGPU A:\nGPU B: matmul\nGPU C: *", "selu"), "-");
 }
 
 }  // namespace
