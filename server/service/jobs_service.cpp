@@ -146,12 +146,13 @@ grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* 
     if (!job->end) {
       return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
                                                   std::string(core::Name(job->state)) +
-                                                  " and has no result yet; Jobs.Watch tells when it ends"));
+                                                  " and has no result yet; wait for its end first"));
     }
     if (job->end->outputs_dropped) {
-      return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() +
-                                                  " was attached: its outputs went to its stream and were not kept; "
-                                                  "Jobs.Submit keeps them, Jobs.Get shows the receipt"));
+      return absl::FailedPreconditionError(
+          ToAbsl("job " + job->id.value() +
+                 " was attached: its outputs went to its stream and were not kept; "
+                 "those of a detached job (submit) are; the job still has its receipt"));
     }
     wire::ToProto(*job->end, job->id, job->kernel, context_.facts(), *response);
     response->set_generation(context_.generation());

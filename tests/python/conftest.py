@@ -25,6 +25,7 @@ if "PYTHONPATH" not in os.environ:
 
 sys.path.append(str(ROOT / "tests/e2e"))
 from harness import PATIENCE, wait_until  # noqa: E402
+from script import Script  # noqa: E402
 
 __all__ = ["PATIENCE", "Daemon", "wait_until"]
 
@@ -99,6 +100,18 @@ def gpu(daemon):
     """A client that the tests of a file share."""
     with daemon.connect() as client:
         yield client
+
+
+@pytest.fixture
+def nothing_of_a_test_goes_on(gpu):
+    """A script of a test that failed must not take the daemon's lanes from the tests after it."""
+    yield
+    while Script.started:
+        process = Script.started.pop()
+        process.kill()
+        process.wait()
+    for job in gpu.jobs(active_only=True):
+        gpu.cancel(job["id"])
 
 
 @pytest.fixture(scope="module")

@@ -48,5 +48,7 @@ export PYTHONPATH
 import hotplate, numpy, sys
 print(f"hotplate {hotplate.__version__} in {hotplate.__file__}, NumPy {numpy.__version__}, Python {sys.version}")
 assert hotplate.__file__.startswith(sys.prefix)'
+# Shapes and strides that no run had before.
+export NEW_EXAMPLES=500
 "$work/venv/bin/python" -B -m pytest -q -rs -p no:cacheprovider -o faulthandler_timeout=300 \
   --rootdir tests/python tests/python

@@ -3,6 +3,9 @@
 import copy
 import gc
 import pickle
+import sys
+import threading
+import time
 
 import hotplate as hp
 import numpy as np
@@ -261,3 +264,33 @@ def test_an_array_is_iterated_and_refuses_ufuncs(gpu):
 def test_a_copy_that_may_not_be_is_refused(gpu):
     with pytest.raises(ValueError, match="without a copy"):
         gpu.array(X).__array__(copy=False)
+
+
+@pytest.mark.parametrize("move", ["array", "numpy", "out", "slice", "input"])
+def test_other_threads_go_on_while_bytes_move(gpu, move):
+    x = np.ones(10_000_000)
+    array = gpu.array(x)
+    moves = {"array": lambda: gpu.array(x), "numpy": array.numpy, "slice": lambda: array[1:],
+             "out": lambda: gpu.full(n=x.size, dtype="float64", out=x), "input": lambda: gpu.reduce(x)}
+    counted, told = 0, []
+
+    def count():
+        told.append(counted)
+        moves[move]()
+        told.append(counted)
+
+    moves[move]()
+    interval = sys.getswitchinterval()
+    # Nobody is made to let go of the GIL: only who does so by itself.
+    sys.setswitchinterval(1000)
+    try:
+        mover = threading.Thread(target=count)
+        mover.start()
+        while mover.is_alive():
+            counted += 1
+            time.sleep(0.0001)
+    finally:
+        sys.setswitchinterval(interval)
+    # It does so for each short wait too; a copy of 80 MB is longer.
+    begin, end = told
+    assert end - begin > 20

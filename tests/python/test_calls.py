@@ -333,6 +333,10 @@ def test_detached_jobs_outlive_the_call(daemon, gpu):
         np.testing.assert_array_equal(other.fetch(job_id), A + A)
     with pytest.raises(KeyError):
         gpu.fetch("no-such-job")
+    long = gpu.submit_detached("integrate2d", n=10_000_000)
+    with pytest.raises(hp.Busy, match=f"job {long} is .* and has no result yet; wait for its end first$"):
+        gpu.fetch(long)
+    gpu.cancel(long)
     kept = gpu.wait(gpu.submit_detached("vector_add", A, A, keep="twice"))
     assert kept.name == "twice"
     del kept

@@ -41,9 +41,13 @@ def test_the_package_is_strict(check, version):
 
 def test_a_program_of_a_user_is_checked(check, tmp_path):
     program = tmp_path / "program.py"
-    program.write_text("import hotplate as hp\n"
+    program.write_text("import typing\n"
+                       "import hotplate as hp\n"
                        "gpu = hp.connect(deadline=3)\n"
                        "shape: tuple[int, ...] = gpu.array([1.0], name='A').shape\n"
+                       "future = gpu.submit('matmul', 1, 2)\n"
+                       "told: tuple[str, typing.Optional[hp.Receipt]] = future.job_id, future.receipt\n"
+                       "names: list[str] = [device.id for device in gpu.devices] + list(next(gpu.telemetry()))\n"
                        "with hp.up(gpus=1, time='30m') as client:\n"
                        "    client.matmul(1, 2)\n")
     done = check(str(program))
@@ -51,10 +55,13 @@ def test_a_program_of_a_user_is_checked(check, tmp_path):
     program.write_text("import hotplate as hp\n"
                        "gpu = hp.connect(deadline='3')\n"
                        "gpu.array([1.0]).shape.append(3)\n"
+                       "gpu.submit('matmul', 1, 2).receipts\n"
+                       "gpu.devices.id\n"
+                       "next(gpu.telemetry()) + 1\n"
                        "with hp.up(gpus='one') as client:\n"
                        "    client.job(7)\n")
     told = check(str(program)).stdout
-    assert re.findall(r"program\.py:(\d+): error", told) == ["2", "3", "4", "5"], told
+    assert re.findall(r"program\.py:(\d+): error", told) == [str(line) for line in range(2, 9)], told
 
 
 def public(names):

@@ -82,7 +82,7 @@ class Aio:
         """Sends an array to the daemon to stay there, as `Client.array` does.
 
         Raises:
-            asyncio.CancelledError: the task was cancelled; what was sent is dropped.
+            asyncio.CancelledError: the task was cancelled; what was sent is freed.
             Exception: what `Client.array` raises.
 
         Example:

@@ -457,7 +457,10 @@ class Plan:
             lines += [f"    {', '.join(OPTIONS)}: see hotplate.Client.run", ""]
         lines += ["Returns:" if len(self.outputs) == 1 else "Returns a named tuple:", *map(argument, spec["outputs"]), ""]
         lines += ["Raises:", "    TypeError: a dtype that the kernel does not take, an unknown argument.",
-                  "    ValueError: a shape or a value that it does not take.", "", f"Numerics: {spec['numerics']}", "",
+                  "    ValueError: a shape or a value that it does not take.",
+                  "    hotplate.JobFailed: it began, and failed by what is in the data; it has the receipt.",
+                  "    MemoryError, TimeoutError, ConnectionError: see hotplate.Client.run", "",
+                  f"Numerics: {spec['numerics']}", "",
                   "Example:", f"    >>> gpu.{self.name}({', '.join([*self.inputs, *(f'{one.keyword}=10' for one in self.required)])})"]
 
         def fold(line: str) -> str:

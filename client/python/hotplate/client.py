@@ -16,15 +16,15 @@ from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
 from .receipt import Receipt
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from .aio import Aio
     from .arguments import Seconds, StrPath
+    from .futures import CallFuture
+    from .telemetry import Devices, Sample
 
 
 # Of .futures, imported when it is first used: concurrent.futures takes a while, and an import statement in each call
 # would be a tenth of what Python does for it.
-_submit: Optional[Callable[..., Future[Any]]] = None
+_submit: Optional[Callable[..., CallFuture]] = None
 
 
 def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = "", session: str = "",
@@ -114,14 +114,15 @@ class Client:
             ValueError: a shape or a value that it does not take.
             hotplate.JobFailed: the job began and failed; it has the receipt.
             MemoryError, TimeoutError, ConnectionError, PermissionError: what they say.
-            KeyboardInterrupt: the daemon was told to cancel the job, and had 2 seconds to say that it has.
+            KeyboardInterrupt: the daemon was told to cancel the job, and had 2 seconds to say that it has. Of an upload
+                no job is made, and what was sent is freed; after these 2 seconds by itself, once the daemon answers.
 
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
         """
         return self._plan(name).prepare(self, inputs, keywords).run()
 
-    def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> Future[Any]:
+    def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> CallFuture:
         """Starts a call and returns at once.
 
         Args:
@@ -129,8 +130,9 @@ class Client:
             inputs: arrays must not change before the call is over: large ones are read on the way.
 
         Returns:
-            A concurrent.futures.Future of what `run` would return; cancel() reaches the job. What the call raises is
-            its exception. In a callback of one nothing may wait for another: see hotplate.futures.CallFuture.
+            A concurrent.futures.Future of what `run` would return, with `receipt` and `job_id`; cancel() reaches the
+            job. What the call raises is its exception. In a callback of one nothing may wait for another: see
+            hotplate.futures.CallFuture.
 
         Raises:
             TypeError: `kernel` is something else, as a Python function: nothing runs Python on the daemon.
@@ -248,6 +250,8 @@ class Client:
             TypeError: elements that are no numbers; a masked array.
             KeyError: without data: there is none of that name.
             MemoryError: the daemon has no room for it.
+            KeyboardInterrupt: the upload was given up, and its array freed; the daemon had 2 seconds for it. One that
+                hangs frees it by itself, once it goes on.
 
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
@@ -316,6 +320,8 @@ class Client:
 
         Raises:
             TypeError, ValueError, KeyError: what `run` would raise before its job began.
+            KeyboardInterrupt: the upload was given up and freed, and no job is made. One that was being made just then
+                goes on: where the daemon did not say so within 2 seconds, `jobs()` has it.
 
         Example:
             >>> job_id = gpu.submit_detached("svd", a)
@@ -391,7 +397,7 @@ class Client:
     # The daemon.
 
     @property
-    def devices(self) -> Any:
+    def devices(self) -> Devices:
         """The devices that kernels run on: a list of hotplate.telemetry.Device, a table in a notebook.
 
         Example:
@@ -402,7 +408,7 @@ class Client:
 
         return devices(self)
 
-    def telemetry(self, interval: Seconds = 1.0) -> Iterator[Any]:
+    def telemetry(self, interval: Seconds = 1.0) -> Iterator[Sample]:
         """Samples of all devices, one each `interval` seconds, until the loop ends; see hotplate.telemetry.Sample.
 
         Raises:

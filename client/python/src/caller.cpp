@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/lib/wire.h"
 #include "client/python/src/client.h"
 
 namespace hotplate::python {
@@ -43,7 +44,9 @@ class Caller {
   py::object Call(PyObject* const* arguments, Py_ssize_t count) const {
     HeldBuffers held;
     std::map<std::string, client::Input> inputs;
-    if (!Take(arguments, count, held, inputs)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    // What is uploaded may have to outlive the call, which is not for the short way.
+    if (!Take(arguments, count, held, inputs) || client::HaveUploads(inputs))
+      return py::reinterpret_borrow<py::object>(Py_NotImplemented);
     return client_.RunOne(kernel_, inputs, output_);
   }
 

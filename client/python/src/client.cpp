@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "client/lib/wire.h"
@@ -45,17 +46,13 @@ auto Cancellable(Signals& signals, const Callbacks* callbacks, const Call& call)
   return *std::move(result);
 }
 
-// Runs a job; a small one on this thread, since a change of threads would be a good part of its time.
+// Runs a job without uploads; on this thread, since a change of threads would be a good part of its time.
 absl::StatusOr<client::JobResult> RunJob(client::Client& client, const std::string& kernel,
                                          const std::map<std::string, client::Input>& inputs, client::JobOptions job,
                                          const client::Cancellation& stop, const Callbacks* callbacks) {
   Signals signals(stop);
   const auto run = [&] { return client.Run(kernel, inputs, job, &stop); };
   if (!HearsSignals()) return Cancellable(signals, callbacks, run);
-  if (client::HaveUploads(inputs)) {
-    job.on_wait = [&signals] { return signals.patient(); };
-    return Cancellable(signals, callbacks, run);
-  }
   job.on_wait = [&signals] { return signals.Look(); };
   auto result = WithoutGil(run);
   if (callbacks != nullptr) callbacks->Check();
@@ -80,6 +77,33 @@ struct Waiting {
   const std::shared_ptr<Callbacks> callbacks;
   HeldBuffers held;
 };
+
+// Cancellable, of call(client, stop, signals) that sends the caller's bytes, or what must not be asked for twice: while
+// the daemon hangs it cannot be ended, so that it is left behind to end by itself, with all that it owns.
+template <typename Call>
+auto Leavable(std::shared_ptr<Waiting> waiting, bool hears_cancels, Call call) {
+  struct Work {
+    Work(std::shared_ptr<Waiting> the_waiting, Call the_call)
+        : waiting(std::move(the_waiting)), call(std::move(the_call)), signals(waiting->stop) {}
+    void Do() { result.emplace(call(*waiting->client, &waiting->stop, signals)); }
+
+    const std::shared_ptr<Waiting> waiting;
+    Call call;
+    Signals signals;
+    std::optional<std::invoke_result_t<Call&, client::Client&, const client::Cancellation*, const Signals&>> result;
+  };
+  const auto work = std::make_shared<Work>(std::move(waiting), std::move(call));
+  bool over = true;
+  if (HearsSignals() || hears_cancels) {
+    over = Errand([work = work.get()] { work->Do(); }).WaitOrLeave(work->signals, work);
+  } else {
+    WithoutGil([&work] { work->Do(); });
+  }
+  work->waiting->callbacks->Check();
+  work->signals.Check();
+  if (!over) Raise(absl::CancelledError("the call was given up; the daemon has not answered yet"));
+  return *std::move(work->result);
+}
 
 // The answer to a short question, which a handler of a signal that raises ends: question(stop).
 template <typename Question>
@@ -161,6 +185,7 @@ void PyClient::CheckMayWait() const {
 
 void PyClient::Close() {
   if (!client_ || UsedBeforeFork()) return;
+  Errand::LetGo();
   std::shared_ptr<client::Client> last = std::exchange(client_, nullptr);
   std::list<client::Cancellation> watches = watches_;
   {
@@ -181,10 +206,17 @@ void PyClient::Close() {
 
 std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict& inputs, const Options& options,
                                       const client::Cancellation* cancellation) const {
-  Waiting waiting(*this, cancellation);
-  const auto converted = waiting.held.Inputs(inputs);
-  const client::JobOptions job = ToJobOptions(options, waiting.held, waiting.callbacks);
-  return Remembered(RunJob(*waiting.client, kernel, converted, job, waiting.stop, waiting.callbacks.get()));
+  const auto waiting = std::make_shared<Waiting>(*this, cancellation);
+  auto converted = waiting->held.Inputs(inputs);
+  client::JobOptions job = ToJobOptions(options, waiting->held, waiting->callbacks);
+  if (!client::HaveUploads(converted))
+    return Remembered(RunJob(*waiting->client, kernel, converted, job, waiting->stop, waiting->callbacks.get()));
+  auto run = [kernel, converted = std::move(converted), job = std::move(job)](
+                 client::Client& client, const client::Cancellation* stop, const Signals& signals) mutable {
+    job.on_wait = [&signals] { return signals.patient(); };
+    return client.Run(kernel, converted, job, stop);
+  };
+  return Remembered(Leavable(waiting, cancellation != nullptr, std::move(run)));
 }
 
 py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
@@ -235,11 +267,14 @@ void PyClient::Launch(const std::string& kernel, std::map<std::string, client::I
 
 std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, const Options& options,
                              const client::Cancellation* cancellation) const {
-  Waiting waiting(*this, cancellation);
-  const auto converted = waiting.held.Inputs(inputs);
-  const client::JobOptions job = ToJobOptions(options, waiting.held, waiting.callbacks);
-  return OrRaise(
-      waiting.For([&](auto& client, const auto* stop) { return client.Submit(kernel, converted, job, stop); }));
+  const auto waiting = std::make_shared<Waiting>(*this, cancellation);
+  auto converted = waiting->held.Inputs(inputs);
+  client::JobOptions job = ToJobOptions(options, waiting->held, waiting->callbacks);
+  auto submit = [kernel, converted = std::move(converted), job = std::move(job)](
+                    client::Client& client, const client::Cancellation* stop, const Signals&) {
+    return client.Submit(kernel, converted, job, stop);
+  };
+  return OrRaise(Leavable(waiting, cancellation != nullptr, std::move(submit)));
 }
 
 py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, const Options& options) const {
@@ -252,12 +287,18 @@ py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, cons
 
 py::dict PyClient::Put(const py::object& array, const std::string& name, std::optional<double> lease, bool replace,
                        const py::object& on_upload, const client::Cancellation* cancellation) const {
-  Waiting waiting(*this, cancellation);
-  const client::ArrayView view = waiting.held.View(array);
-  const auto duration = ToDuration(lease);
-  const auto progress = ToProgress(on_upload, waiting.callbacks);
-  return ToDict(OrRaise(waiting.For(
-      [&](auto& client, const auto* stop) { return client.Put(view, name, duration, replace, progress, stop); })));
+  const auto waiting = std::make_shared<Waiting>(*this, cancellation);
+  auto put = [view = waiting->held.View(array), name, duration = ToDuration(lease), replace,
+              progress = ToProgress(on_upload, waiting->callbacks)](client::Client& client,
+                                                                    const client::Cancellation* stop,
+                                                                    const Signals&) -> absl::StatusOr<v1::Array> {
+    absl::StatusOr<v1::Array> there = client.Put(view, name, duration, replace, progress, stop);
+    if (!there.ok() || !stop->cancelled() || !name.empty() || duration) return there;
+    // Cancelled too late: nobody will know it.
+    client.Free(there->id()).IgnoreError();
+    return absl::CancelledError("the upload was given up, and its array freed");
+  };
+  return ToDict(OrRaise(Leavable(waiting, cancellation != nullptr, std::move(put))));
 }
 
 py::object PyClient::GetArray(const std::string& id, const py::object& on_download,

@@ -56,7 +56,7 @@ class PyClient {
   // RuntimeError where waiting for a call in flight would be for ever: after a fork, and on the thread that tells.
   void CheckMayWait() const;
 
-  // Runs a kernel with one output and returns that. The inputs' memory is held by the caller.
+  // Runs a kernel with one output and returns that. The inputs' memory is held by the caller; none of it is uploaded.
   pybind11::object RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
                           const std::string& output) const;
   // Of the last call on this thread that ended well; none: null.

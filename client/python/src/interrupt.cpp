@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -45,12 +47,14 @@ bool Signals::Look() {
     const py::error_already_set error;
     if (!raised_) {
       raised_.emplace(error);
-      patient_until_ = std::chrono::steady_clock::now() + kPatience;
       const py::gil_scoped_release released;
       to_cancel_.Cancel();
     }
   }
-  if (raised_ && std::chrono::steady_clock::now() >= patient_until_) patient_ = false;
+  if (!to_cancel_.cancelled()) return true;
+  const auto now = std::chrono::steady_clock::now();
+  if (!patient_until_) patient_until_ = now + kPatience;
+  if (now >= *patient_until_) patient_ = false;
   return patient_;
 }
 
@@ -60,7 +64,7 @@ struct Errand::State {
   std::mutex mutex;
   // Guarded by mutex.
   std::condition_variable news;
-  bool over = false;
+  bool over = false, left = false;
   std::exception_ptr thrown;  // by the work
   const std::function<void()>* to_call = nullptr;
   std::exception_ptr thrown_by_call;
@@ -68,7 +72,30 @@ struct Errand::State {
 
 thread_local Errand::State* Errand::State::here = nullptr;
 
+struct Errand::Left {
+  std::shared_ptr<State> state;
+  std::shared_ptr<void> needs;
+};
+
+std::vector<Errand::Left>& Errand::LeftBehind() {
+  // Never freed: work that goes on at the program's end keeps what it needs.
+  static auto* const left = new std::vector<Left>;
+  return *left;
+}
+
+void Errand::LetGo() {
+  std::vector<Left>& left = LeftBehind();
+  const auto over = std::partition(left.begin(), left.end(), [](const Left& one) {
+    const std::scoped_lock lock(one.state->mutex);
+    return !one.state->over;
+  });
+  // To destroy what is Python's may run anything, also this.
+  const std::vector<Left> to_destroy(std::make_move_iterator(over), std::make_move_iterator(left.end()));
+  left.erase(over, left.end());
+}
+
 Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
+  LetGo();
   const auto run = [state = state_, work = std::move(work)]() {
     LeaveSignalsToPython();
     State::here = state.get();
@@ -90,7 +117,7 @@ Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
   }
 }
 
-void Errand::Wait(Signals& signals) const {
+bool Errand::WaitOrLeave(Signals& signals, const std::shared_ptr<void>& needs) const {
   constexpr std::chrono::milliseconds kLook(50);
   while (true) {
     const std::function<void()>* to_call = nullptr;
@@ -113,9 +140,15 @@ void Errand::Wait(Signals& signals) const {
       state_->to_call = nullptr;
       state_->news.notify_all();
     }
-    signals.Look();
+    if (signals.Look() || !needs) continue;
+    LeftBehind().push_back({state_, needs});
+    const std::scoped_lock lock(state_->mutex);
+    state_->left = true;
+    state_->to_call = nullptr;
+    state_->news.notify_all();
+    return false;
   }
-  if (!state_->thrown) return;
+  if (!state_->thrown) return true;
   signals.Check();
   std::rethrow_exception(state_->thrown);
 }
@@ -128,6 +161,7 @@ void Errand::CallBack(const std::function<void()>& callback) {
   }
   State& state = *State::here;
   std::unique_lock lock(state.mutex);
+  if (state.left) return;
   state.to_call = &callback;
   state.news.notify_all();
   state.news.wait(lock, [&state] { return state.to_call == nullptr; });

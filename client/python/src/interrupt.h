@@ -3,7 +3,9 @@
 // second; a handler that returns changes nothing, what one raises cancels the call and comes out of it. Two ways:
 //
 // 1. A call that is to cost no change of threads asks itself while it waits: Signals, as JobOptions::on_wait.
-// 2. Any other is made on a thread of its own, and the main thread waits for that: Errand.
+// 2. Any other is made on a thread of its own, and the main thread waits for that: Errand. While the daemon hangs some
+//    cannot be ended, since bytes of the caller's are under way or an answer must not be lost: these are left behind, to
+//    end by themselves.
 //
 // On other threads Python runs no handlers, and calls wait there as they are.
 #pragma once
@@ -17,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "client/lib/client.h"
 
@@ -38,7 +41,8 @@ class Signals {
 
   // Runs the handlers of what has come, with the GIL that it takes. False: not patient() any more.
   bool Look();
-  // On any thread. False: a handler has raised, and the daemon has had its time to say that it has cancelled the job.
+  // On any thread. False: the call was cancelled, by a handler that raised or otherwise, and the daemon has had its
+  // time to say so.
   bool patient() const { return patient_; }
 
   // With the GIL: throws what a handler has raised.
@@ -49,11 +53,11 @@ class Signals {
  private:
   client::Cancellation to_cancel_;
   std::optional<pybind11::error_already_set> raised_;
-  std::chrono::steady_clock::time_point patient_until_;
+  std::optional<std::chrono::steady_clock::time_point> patient_until_;
   std::atomic<bool> patient_ = true;
 };
 
-// Work that the main thread waits for while another does it. Made and waited for with the GIL.
+// Work that a thread of Python's waits for while another does it. Made and waited for with the GIL.
 class Errand {
  public:
   // Begins at once, without the GIL; to be waited for.
@@ -61,14 +65,23 @@ class Errand {
 
   // Until the work is over, whatever happens; handlers run meanwhile. After one that raised the call is cancelled and
   // its end waited for. Throws what the work has thrown, and before it what a handler has raised.
-  void Wait(Signals& signals) const;
+  void Wait(Signals& signals) const { WaitOrLeave(signals, nullptr); }
+  // The same, but no longer than `signals` are patient. False: the work was left behind. What it `needs`, and nobody
+  // else may own then, is let go of when it is over.
+  bool WaitOrLeave(Signals& signals, const std::shared_ptr<void>& needs) const;
+  // Lets go of what was needed by work that was left behind and is over. Any new errand does it too. With the GIL.
+  static void LetGo();
 
   // For callbacks of the library's, without the GIL: calls one of Python's with it, where the call that it belongs to
-  // was made from: on the main thread if this is an errand's, else here. What it throws comes out here.
+  // was made from: on the thread that waits if this is an errand's, else here. What it throws comes out here. Of an
+  // errand that was left behind nobody is told.
   static void CallBack(const std::function<void()>& callback);
 
  private:
   struct State;
+  struct Left;
+  static std::vector<Left>& LeftBehind();  // guarded by the GIL
+
   const std::shared_ptr<State> state_;
 };
 

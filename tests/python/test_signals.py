@@ -1,0 +1,306 @@
+"""Signals while calls are under way: handlers run, what one raises (Ctrl-C's too) ends the call and cleans up after it."""
+
+import asyncio
+import json
+import signal
+import socket
+
+import numpy as np
+import pytest
+import relay
+from conftest import PATIENCE, wait_until
+from script import Script, nothing_left, running
+
+pytestmark = pytest.mark.usefixtures("nothing_of_a_test_goes_on")
+
+LONG = {"n": 10_000_000}
+
+
+@pytest.fixture
+def relayed(daemon):
+    """relayed(**limits): a relay to the daemon of this file; see Relay."""
+    started = []
+
+    def start(**limits):
+        record = json.loads((daemon.directory / "servers/local.json").read_text())
+        started.append(relay.Relay(record["endpoints"][0]["port"], **limits))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.mark.parametrize("wait", ["gpu.integrate2d(n=10_000_000)", "gpu.run('integrate2d', n=10_000_000)",
+                                  "submitted().result()", "submitted().result(3600)",
+                                  "submitted('exception').exception()",
+                                  "asyncio.run(gpu.aio.integrate2d(n=10_000_000))"])
+def test_ctrl_c_cancels(daemon, gpu, wait):
+    script = Script(daemon, f"""
+        try:
+            {wait}
+        except KeyboardInterrupt:
+            print("interrupted", float(gpu.vector_add(A, A)[0]), flush=True)
+        sys.stdin.read()
+        """)
+    if "submitted" in wait:
+        script.says("waits")
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
+    script.process.send_signal(signal.SIGINT)
+    script.says("interrupted 2.0")
+    # While the program goes on: at its end all of its jobs are cancelled.
+    wait_until(lambda: gpu.job(job_id)["state"] == "CANCELLED", "the job was cancelled")
+    script.ends()
+
+
+def test_what_a_handler_raises_in_a_shutdown_cancels_the_executors_calls(daemon, gpu):
+    script = Script(daemon, """
+        def handle(*_):
+            raise LookupError("of a handler")
+        signal.signal(signal.SIGUSR1, handle)
+        executor = hp.Executor(gpu, max_in_flight=2)
+        futures = [executor.submit("integrate2d", n=10_000_000) for _ in range(4)]
+        tell("shutdown")
+        try:
+            executor.shutdown()
+        except LookupError:
+            print([future.cancelled() for future in futures], flush=True)
+        sys.stdin.read()
+        """)
+    script.says("waits")
+    wait_until(lambda: running(gpu), "a job ran")
+    script.process.send_signal(signal.SIGUSR1)
+    script.says("[True, True, True, True]")
+    nothing_left(gpu)
+    script.ends()
+
+
+@pytest.mark.parametrize("wait", ["print('waits', flush=True); time.sleep(3600)", "tell('__exit__')"],
+                         ids=["in the block", "at its end"])
+@pytest.mark.parametrize("name, raises", [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "SystemExit")])
+def test_what_ends_the_program_cancels_all_of_an_executors_calls(daemon, gpu, name, raises, wait):
+    script = Script(daemon, f"""
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+        try:
+            with hp.Executor(gpu, max_in_flight=2) as executor:
+                futures = [executor.submit("integrate2d", n=10_000_000) for _ in range(4)]
+                {wait}
+        except {raises}:
+            print([future.cancelled() for future in futures], flush=True)
+        sys.stdin.read()
+        """)
+    script.says("waits")
+    wait_until(lambda: running(gpu), "a job ran")
+    script.process.send_signal(getattr(signal, name))
+    script.says("[True, True, True, True]")
+    nothing_left(gpu)
+    script.ends()
+
+
+# What waits on this thread, what waits on another, what waits in Python.
+WAITS = ["gpu.integrate2d(n=10_000_000)", "gpu.wait(gpu.submit_detached('integrate2d', n=10_000_000))",
+         "gpu.submit('integrate2d', n=10_000_000).result()"]
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("name", ["SIGINT", "SIGUSR1"])
+def test_a_handler_of_a_signal_runs_while_a_call_waits(daemon, gpu, name, wait):
+    script = Script(daemon, f"""
+        signal.signal(signal.{name}, heard)
+        try:
+            {wait}
+        except hp.JobCancelled:
+            print("cancelled by another")
+        except concurrent.futures.CancelledError:
+            print("cancelled here")
+        """)
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
+    for _ in range(2):
+        script.process.send_signal(getattr(signal, name))
+        script.says("heard")
+    assert gpu.job(job_id)["state"] == "RUNNING"
+    gpu.cancel(job_id)
+    script.ends(0, "cancelled by another")
+
+
+# What an alarm would raise, also one that looks like a timeout of the wait's own, and sys.exit.
+@pytest.mark.parametrize("raises", ["LookupError", "concurrent.futures.TimeoutError", "SystemExit"])
+@pytest.mark.parametrize("wait", [*WAITS[:2], "submitted().result(3600)", "submitted('exception').exception()"])
+def test_what_a_handler_of_a_signal_raises_ends_the_call(daemon, gpu, wait, raises):
+    script = Script(daemon, f"""
+        def stop(*_):
+            raise {raises}("the time is over")
+        signal.signal(signal.SIGALRM, stop)
+        try:
+            {wait}
+        except {raises} as error:
+            print(error, flush=True)
+        sys.stdin.read()
+        """)
+    if "submitted" in wait:
+        script.says("waits")
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
+    script.process.send_signal(signal.SIGALRM)
+    script.says("the time is over")
+    if "detached" in wait:
+        gpu.cancel(job_id)
+    wait_until(lambda: gpu.job(job_id)["state"] == "CANCELLED", "the job was cancelled")
+    script.ends()
+
+
+def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
+    daemon = start_daemon()
+    script = Script(daemon, """
+        def interrupted(call):
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
+            timer.start()
+            try:
+                return repr(call())
+            except KeyboardInterrupt:
+                return ""
+            except Exception as error:
+                return repr(error)
+            finally:
+                timer.join()
+        kept = gpu.array(A)
+        large = np.ones(300_000)
+        gpu.selu(A)
+        gpu.integrate2d
+        print("there", flush=True)
+        sys.stdin.readline()
+        calls = [gpu.info, hp.connect, lambda: gpu.check("selu", A), lambda: gpu.free("a"), lambda: kept.renew(60),
+                 lambda: gpu.job("1"), gpu.jobs, lambda: gpu.cancel("1"), lambda: gpu.arrays, lambda: gpu.wait("1"),
+                 lambda: gpu.fetch("1"), kept.numpy, lambda: kept[1:], lambda: gpu.selu(A),
+                 lambda: gpu.integrate2d(n=10_000_000), lambda: gpu.integrate2d(n=10_000_000, progress=print),
+                 lambda: gpu.array(A), lambda: gpu.array(large), lambda: gpu.selu(large),
+                 lambda: gpu.submit_detached("selu", A), lambda: gpu.submit_detached("selu", large)]
+        for call in calls:
+            print(interrupted(call), end=".", flush=True)
+        print()
+        """)
+    script.says("there")
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        script.process.stdin.write("\n")
+        # Each by itself has 30 seconds by its deadline.
+        script.ends(0, "." * 21, patience=60)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+
+
+def test_a_call_whose_upload_is_done_does_not_wait_long_for_a_daemon_that_hangs(start_daemon):
+    daemon = start_daemon("--lanes", "1")
+    script = Script(daemon, """
+        try:
+            gpu.selu(np.ones(300_000))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        sys.stdin.read()
+        """)
+    with daemon.connect() as gpu:
+        in_the_way = gpu.submit("integrate2d", **LONG)
+        wait_until(in_the_way.running, "the lane was taken")
+        wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            script.process.send_signal(signal.SIGINT)
+            script.says("interrupted")
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: len(gpu.jobs(active_only=True)) == 1, "its job was cancelled")
+        in_the_way.cancel()
+    script.ends()
+
+
+def test_handlers_run_while_a_download_waits_for_its_connection(daemon, relayed):
+    between = relayed(down=2_000_000)
+    script = Script(daemon, f"""
+        signal.signal(signal.SIGUSR1, heard)
+        gpu = hp.connect(endpoint="localhost:{between.port}")
+        print(len(gpu.full(n=1_000_000)))
+        """)
+    assert between.held.wait(PATIENCE), "the download began"
+    between.limits["down"] = None  # of the connections to come
+    between.cut()
+    between.release()
+    for _ in range(3):
+        script.process.send_signal(signal.SIGUSR1)
+        script.says("heard")
+    between.mend()
+    script.ends(0, "1000000")
+
+
+# Uploads.
+
+SOME = 2_000_000  # bytes; the uploads are twenty times that
+
+
+def is_open(between):
+    """Whether the first connection over that relay is, on the client's side."""
+    established = 1
+    return between.sockets[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == established
+
+
+def jobs_of(gpu, kernel):
+    return [job["id"] for job in gpu.jobs() if job["kernel"] == kernel]
+
+
+@pytest.mark.parametrize("reads_on", [True, False], ids=["daemon reads on", "daemon hangs"])
+@pytest.mark.parametrize("upload", ["gpu.array(large)", "gpu.array(large, name='mine')", "gpu.selu(large)",
+                                    "gpu.selu(large, progress=lambda *_: None)", "gpu.submit_detached('selu', large)"])
+def test_ctrl_c_gives_an_upload_up_and_frees_it(daemon, gpu, relayed, upload, reads_on):
+    between = relayed(up=SOME)
+    arrays, jobs = len(gpu.arrays), jobs_of(gpu, "selu")
+    script = Script(daemon, f"""
+        def interrupt(*_):
+            heard()
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, interrupt)
+        gpu = hp.connect(endpoint="localhost:{between.port}")
+        large = np.ones(5_000_000)
+        try:
+            {upload}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        sys.stdin.readline()
+        print(float(gpu.vector_add(A, A)[0]), flush=True)
+        while sys.getrefcount(large) > 2:
+            gpu.info()
+        print("nobody else has it", flush=True)
+        sys.stdin.read()
+        """)
+    assert between.held.wait(PATIENCE), "the upload began"
+    wait_until(lambda: len(gpu.arrays) == arrays + 1, "the daemon has a part of it")
+    script.process.send_signal(signal.SIGINT)
+    script.says("heard")
+    if reads_on:
+        between.release()
+    script.says("interrupted")
+    assert is_open(between), "before the connection was given up"
+    between.release()
+    wait_until(lambda: len(gpu.arrays) == arrays, "what it had sent was freed")
+    assert jobs_of(gpu, "selu") == jobs
+    script.process.stdin.write("\n")
+    script.process.stdin.flush()
+    script.says("2.0")
+    script.says("nobody else has it")
+    script.ends()
+
+
+def test_a_cancelled_upload_of_asyncio_is_freed(daemon, gpu, relayed):
+    between = relayed(up=SOME)
+    arrays = len(gpu.arrays)
+
+    async def cancelled(client):
+        sending = asyncio.create_task(client.aio.array(np.ones(5_000_000)))
+        assert await asyncio.to_thread(between.held.wait, PATIENCE), "the upload began"
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+
+    with daemon.connect(endpoint=f"localhost:{between.port}") as client:
+        asyncio.run(cancelled(client))  # it waits for the loop's threads
+        assert is_open(between), "before the connection was given up"
+        between.release()
+        wait_until(lambda: len(gpu.arrays) == arrays, "what it had sent was freed")
+        assert client.selu(np.ones(4)).shape == (4,)
