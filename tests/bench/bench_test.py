@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 from unittest import mock
 
@@ -29,6 +30,13 @@ def constant(file, name):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
             return ast.literal_eval(node.value)
     raise AssertionError(f"{file} assigns nothing to {name}")
+
+
+def peers_run():
+    spec = importlib.util.spec_from_file_location("peers_run", HERE / "peers/run.py")
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    return run
 
 
 def resident_bytes(pid):
@@ -79,13 +87,41 @@ class RowsTest(unittest.TestCase):
             self.assertIn(", integrate2d_102400_naive, ", done.stderr)
 
     def test_the_table_beside_peers_judges_only_rows_with_a_goal(self):
-        spec = importlib.util.spec_from_file_location("peers_run", HERE / "peers/run.py")
-        run = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(run)
         line = {"peer": "p", "ours_ns": 2e6, "ratio": 0.5, "end_to_end_ratio": 1, "ours_end_to_end_ns": 3e6}
-        told = run.table([line | {"row": "naive", "goal": None}, line | {"row": "fast", "goal": 1.0}]).splitlines()[2:]
+        told = peers_run().table([line | {"row": "naive", "goal": None}, line | {"row": "fast", "goal": 1.0}]).splitlines()[2:]
         self.assertEqual(told, ["| naive | 2 ms | 0.50 | - | 3 ms | 1.00 |",
                                 "| fast | 2 ms | 0.50 | ≥ 1, **missed** | 3 ms | 1.00 |"])
+
+    def test_rows_for_which_our_own_time_differs_between_libraries_are_told(self):
+        measured = [{"row": row, "peer": peer, "ours_ns": ns} for row, peer, ns in (
+            ("quiet", "numpy", 80), ("quiet", "numba", 100), ("loud", "numpy", 80), ("loud", "numba", 90), ("loud", "jax", 101),
+            ("louder", "numpy", 300), ("louder", "jax", 100), ("alone", "numpy", 1))]
+        self.assertEqual(peers_run().disturbed(measured), [
+            {"row": "louder", "ours_ns": {"numpy": 300, "jax": 100}, "apart": 3.0},
+            {"row": "loud", "ours_ns": {"numpy": 80, "numba": 90, "jax": 101}, "apart": 101 / 80}])
+
+    def test_the_tables_that_are_kept_are_those_of_the_files_beside_them(self):
+        kept = sorted((HERE / "results").glob("peers-*.md"))
+        self.assertTrue(kept)
+        for path in kept:
+            report = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+            self.assertEqual(path.read_text(encoding="utf-8"), peers_run().page(report) + "\n", path.name)
+            for one in peers_run().disturbed([line for line in report["rows"] if "ratio" in line]):
+                self.assertIn(f"disturbed: {one['row']} took us ", path.read_text(encoding="utf-8"))
+
+    def test_it_is_seen_that_a_child_still_works(self):
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+            try:
+                processes = pairs.group()
+                self.assertLessEqual({os.getpid(), busy.pid}, set(processes))
+                before, end = pairs.processor_seconds([busy.pid]), time.monotonic() + 60
+                while pairs.processor_seconds([busy.pid]) < before + 0.1:
+                    self.assertLess(time.monotonic(), end, "its time stands still")
+                    time.sleep(0.01)
+                self.assertGreaterEqual(pairs.processor_seconds(processes), before + 0.1)
+            finally:
+                busy.kill()
+        self.assertEqual(pairs.processor_seconds([busy.pid]), 0, "it is over")
 
     def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
         with mock.patch.object(pairs, "settle", lambda *_: None):

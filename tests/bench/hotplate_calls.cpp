@@ -23,6 +23,14 @@ T Must(absl::StatusOr<T> result, const char* what) {
   return *std::move(result);
 }
 
+// Written once, so that no page is new when it is measured.
+std::shared_ptr<HostBuffer> Ones(std::size_t bytes) {
+  const std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
+  if (buffer == nullptr) End("memory for transfers", absl::ResourceExhaustedError(std::to_string(bytes) + " bytes"));
+  std::fill_n(reinterpret_cast<float*>(buffer->data()), bytes / sizeof(float), 1.0F);
+  return buffer;
+}
+
 }  // namespace
 
 client::Client Connect(const std::string& server) {
@@ -87,12 +95,13 @@ double LongJob::Cancel() {
 }
 
 Bulk::Bulk(client::Client& client, std::size_t bytes)
-    : client_(client), bytes_(bytes), up_(bytes / sizeof(float), 1.0F), down_(up_.size()), kept_(Put()) {}
+    : client_(client), up_(Ones(bytes)), down_(Ones(bytes)), kept_(Put()) {}
 
 Bulk::~Bulk() { (void)client_.Free(kept_); }
 
 std::string Bulk::Put() {
-  return Must(client_.Put(client::View(up_, {static_cast<std::int64_t>(up_.size())})), "put").id();
+  const auto elements = static_cast<std::int64_t>(up_->size() / sizeof(float));
+  return Must(client_.Put({{DType::kFloat32, {elements}}, up_->bytes()}), "put").id();
 }
 
 double Bulk::Upload() {
@@ -104,7 +113,7 @@ double Bulk::Upload() {
 
 double Bulk::Download() {
   return Rate([&] {
-    const absl::Status got = client_.GetInto(kept_, std::as_writable_bytes(std::span(down_)));
+    const absl::Status got = client_.GetInto(kept_, down_->bytes());
     if (!got.ok()) End("get", got);
   });
 }
@@ -114,7 +123,7 @@ double Bulk::DownloadIntoNew() {
 }
 
 double Bulk::Rate(const std::function<void()>& transfer) const {
-  return static_cast<double>(bytes_) / SecondsOf(transfer) / 1e9;
+  return static_cast<double>(up_->size()) / SecondsOf(transfer) / 1e9;
 }
 
 }  // namespace hotplate::bench

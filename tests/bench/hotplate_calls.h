@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,7 +55,8 @@ class LongJob {
   const double promised_;
 };
 
-// So many bytes of float32, and an array of them that the daemon holds.
+// So many bytes of float32, and an array of them that the daemon holds. On huge pages where the system has them, as
+// NumPy's large arrays are: the Python package is measured beside this.
 class Bulk {
  public:
   Bulk(client::Client& client, std::size_t bytes);
@@ -68,16 +70,15 @@ class Bulk {
   // As Download, but into memory that the library makes for it.
   double DownloadIntoNew();
 
-  std::span<const char> source() const { return {reinterpret_cast<const char*>(up_.data()), bytes_}; }
-  std::span<char> destination() { return {reinterpret_cast<char*>(down_.data()), bytes_}; }
+  std::span<const char> source() const { return {reinterpret_cast<const char*>(up_->data()), up_->size()}; }
+  std::span<char> destination() { return {reinterpret_cast<char*>(down_->data()), down_->size()}; }
   double Rate(const std::function<void()>& transfer) const;
 
  private:
   std::string Put();
 
   client::Client& client_;
-  const std::size_t bytes_;
-  std::vector<float> up_, down_;
+  const std::shared_ptr<HostBuffer> up_, down_;
   std::string kept_;
 };
 

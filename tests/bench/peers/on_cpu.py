@@ -118,9 +118,77 @@ class Numba(OnHost):
             for i in numba.prange(out.shape[0]):
                 out[i] = a[i] @ x[i]
 
+        @parallel
+        def spmv(data, indices, indptr, x, out):
+            for row in numba.prange(out.size):
+                found = 0.0
+                for i in range(indptr[row], indptr[row + 1]):
+                    found += data[i] * x[indices[i]]
+                out[row] = found
+
+        # From here on each thread has a part of the elements, and results of its own that are put together in the end.
+        @parallel
+        def histogram(x, bins):
+            parts = numba.get_num_threads()
+            lows, highs, counts = np.empty(parts), np.empty(parts), np.zeros((parts, bins), np.int64)
+            for part in numba.prange(parts):
+                least = most = x[part * x.size // parts]
+                for i in range(part * x.size // parts, (part + 1) * x.size // parts):
+                    least, most = min(least, x[i]), max(most, x[i])
+                lows[part], highs[part] = least, most
+            low, high = lows.min(), highs.max()
+            in_a_unit = bins / (high - low)
+            for part in numba.prange(parts):
+                for i in range(part * x.size // parts, (part + 1) * x.size // parts):
+                    counts[part, min(int((x[i] - low) * in_a_unit), bins - 1)] += 1
+            return counts.sum(axis=0), np.linspace(low, high, bins + 1)
+
+        @parallel
+        def column_means(x):
+            parts, (rows, columns) = numba.get_num_threads(), x.shape
+            sums = np.zeros((parts, columns))
+            for part in numba.prange(parts):
+                for row in range(part * rows // parts, (part + 1) * rows // parts):
+                    for column in range(columns):
+                        sums[part, column] += x[row, column]
+            return sums.sum(axis=0) / rows
+
+        @parallel
+        def kmeans(points, initial, iterations):
+            parts, (n, d), k = numba.get_num_threads(), points.shape, len(initial)
+            centroids, labels = initial.copy(), np.empty(n, np.int32)
+            for iteration in range(iterations + 1):  # the last one for the labels alone
+                columns = centroids.T.copy()  # so that the innermost loop goes along an array
+                sums, counts = np.zeros((parts, k, d)), np.zeros((parts, k), np.int64)
+                for part in numba.prange(parts):
+                    distances = np.empty(k, points.dtype)
+                    for i in range(part * n // parts, (part + 1) * n // parts):
+                        for c in range(k):
+                            distances[c] = 0
+                        for j in range(d):
+                            for c in range(k):
+                                apart = points[i, j] - columns[j, c]
+                                distances[c] += apart * apart
+                        nearest = 0
+                        for c in range(1, k):
+                            if distances[c] < distances[nearest]:
+                                nearest = c
+                        labels[i] = nearest
+                        counts[part, nearest] += 1
+                        for j in range(d):
+                            sums[part, nearest, j] += points[i, j]
+                if iteration == iterations:
+                    break
+                together, members = sums.sum(axis=0), counts.sum(axis=0)
+                for c in range(k):
+                    if members[c] > 0:
+                        centroids[c] = together[c] / members[c]
+            return centroids, labels
+
         self.elementwise = {"vector_add": vector_add, "trig_identity": trig_identity, "selu": selu, "power_sum": power_sum}
         self.integrate2d, self.mandelbrot, self.total, self.norm, self.each_matvec = (
             integrate2d, mandelbrot, total, norm, each_matvec)
+        self.spmv, self.histogram, self.column_means, self.kmeans = spmv, histogram, column_means, kmeans
 
     def versions(self, row):
         kernel, name = row["kernel"], row["name"]
@@ -156,5 +224,20 @@ class Numba(OnHost):
             yield "numba", lambda arrays: lambda: arrays["x"].dtype.type(self.total(arrays["x"]))
         elif name.startswith("norm_2"):
             yield "numba", lambda arrays: lambda: self.norm(arrays["x"])
+        elif name.startswith("reduce_mean_columns"):
+            yield "numba", lambda arrays: lambda: self.column_means(arrays["x"])
+        elif kernel == "histogram":
+            yield "numba", lambda arrays: lambda: self.histogram(arrays["x"], 100)
+        elif kernel == "spmv":
+            def product(arrays):
+                out = np.empty(len(arrays["indptr"]) - 1, arrays["data"].dtype)
+
+                def run():
+                    self.spmv(*(arrays[one] for one in ("data", "indices", "indptr", "x")), out)
+                    return out
+                return run
+            yield "numba", product
+        elif kernel == "kmeans":
+            yield "numba", lambda arrays: lambda: self.kmeans(arrays["points"], arrays["initial"], 5)
         elif "each_of" in name:
             yield "numba", into(self.each_matvec, lambda a: np.empty(a.shape[:2], a.dtype))

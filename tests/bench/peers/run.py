@@ -3,12 +3,14 @@
 
 usage: tests/bench/peers/run.py [--python PROGRAM] [--device cpu|cuda] [--long] [--all] [--only ROW] [--library NAME]
                                 [--check] [--save]
+       tests/bench/peers/run.py --table FILE.json
   --python   the Python that has the libraries (default: the one that runs this): NumPy, and SciPy, Numba, JAX, CuPy,
              PyTorch; each is compared with where it can be imported
   --long     also what takes a processor of two cores many seconds (SVD, product of 3000², integrate2d of 102400², 1e8 numbers)
   --all      all rows of tests/bench/kernels, not only the courses'
   --check    only compare the results
-  --save     keep the JSON in tests/bench/results
+  --save     keep the JSON, and its table beside it, in tests/bench/results
+  --table    only print the table of such a JSON
 
 Warm, same inputs, results compared before anything is timed, in turns. Kernel time on both sides, and end to end: a whole
 `hotplate run` from .npy files to .npy files beside load, compute and save in a Python that runs already. A ratio is how many
@@ -47,6 +49,7 @@ LONG = ("vector_add_f32_1e8", "integrate2d_102400_naive", "integrate2d_102400_sh
 # On the CPU the variants of integrate2d are one path: one is enough.
 LONG_ON_CPU = [name for name in LONG if name not in ("integrate2d_102400_naive", "integrate2d_102400_shared")]
 PATIENCE_S = 30
+APART = 1.25
 
 
 class Daemon:
@@ -130,6 +133,30 @@ def table(rows):
     return "\n".join(lines)
 
 
+def disturbed(rows):
+    """The rows for which our own kernel took times that differ by more than APART from library to library, most first: something
+    else ran, or the machine was taken away, and their ratios say less."""
+    found = []
+    for name in dict.fromkeys(line["row"] for line in rows):
+        times = {line["peer"]: line["ours_ns"] for line in rows if line["row"] == name}
+        if max(times.values()) > APART * min(times.values()):
+            found.append({"row": name, "ours_ns": times, "apart": max(times.values()) / min(times.values())})
+    return sorted(found, key=lambda one: -one["apart"])
+
+
+def page(report):
+    """What a run found, in Markdown: where, the table, and the rows whose ratios say less."""
+    measured = [line for line in report["rows"] if "ratio" in line]
+    versions = ", ".join(f"{name} {facts['version']}" for name, facts in report["libraries"].items() if "version" in facts)
+    lines = [f"{report['date'][:10]}, commit {report['commit']}, {report['machine']['processors']} × "
+             f"{report['machine']['processor']}, {report['device']}: Hotplate beside {versions}. Above 1 it is the faster one.",
+             "", table(measured)]
+    for one in disturbed(measured):
+        times = ", ".join(f"{ns / 1e6:.3g} ms beside {peer}" for peer, ns in one["ours_ns"].items())
+        lines += ["", f"disturbed: {one['row']} took us {times}: do not trust its ratios, measure it again when nothing else runs"]
+    return "\n".join(lines)
+
+
 def check_names(only, bench_kernels, device):
     """Ends the program with exit status 2, as of a wrong option, and those of the names that no row has, the long ones' too.
     Needs no such device."""
@@ -145,11 +172,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--table", type=pathlib.Path)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--library", action="append", default=[])
     for flag in ("--long", "--all", "--check", "--save"):
         parser.add_argument(flag, action="store_true")
     options = parser.parse_args()
+    if options.table:
+        print(page(json.loads(options.table.read_text(encoding="utf-8"))))
+        return 0
     programs = pathlib.Path(os.environ.get("HOTPLATE_BIN_DIR", ROOT / "build/release/bin"))
     for name in ("hotplate", "hotplated", "bench_kernels"):
         if not (programs / name).exists():
@@ -181,12 +212,15 @@ def main():
         if not any(line["row"] == name for line in report["rows"]):
             print(f"{name}: not compared, none of {', '.join(report['libraries'])} has it")
     measured = [line for line in report["rows"] if "ratio" in line]
+    report["disturbed"] = disturbed(measured)
     if measured:
-        print("\n" + table(measured))
+        print("\n" + page(report))
     out = ROOT / ("tests/bench/results" if options.save else "build/bench")
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"peers-{options.device}-{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}.json"
     path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if measured:
+        path.with_suffix(".md").write_text(page(report) + "\n", encoding="utf-8")
     print(f"\nwritten to {path.relative_to(ROOT)}")
     wrong = [line for line in report["rows"] if not line.get("same", True)]
     return 1 if wrong else 0
