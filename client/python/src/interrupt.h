@@ -3,9 +3,8 @@
 // second; a handler that returns changes nothing, what one raises cancels the call and comes out of it. Two ways:
 //
 // 1. A call that is to cost no change of threads asks itself while it waits: Signals, as JobOptions::on_wait.
-// 2. Any other is made on a thread of its own, and the main thread waits for that: Errand. While the daemon hangs some
-//    cannot be ended, since bytes of the caller's are under way or an answer must not be lost: these are left behind, to
-//    end by themselves.
+// 2. Any other is made on a thread of its own, and the main thread waits for that: Errand. While the daemon hangs
+//    some cannot be ended, as bytes of the caller's are under way or an answer must not be lost: these are left behind.
 //
 // On other threads Python runs no handlers, and calls wait there as they are.
 #pragma once
