@@ -25,7 +25,7 @@ const char* __tsan_default_suppressions() {  // NOLINT: its name
          "race:grpc::internal::CallOp\n"
          "race:grpc::internal::Callback\n"
          // What ends after the last call: that there are none any more is what gRPC's shutdown says.
-         "race:hotplate::server::ServiceContext::~ServiceContext\n"
+         "race:std::unique_ptr<hotplate::server::ServiceContext\n"
          "mutex:libgrpc\n"
          "deadlock:libgrpc\n";
 }
