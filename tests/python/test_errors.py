@@ -4,11 +4,13 @@ import datetime
 import json
 import pathlib
 import pickle
+import re
+import subprocess
 
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import Daemon, wait_until
+from conftest import BIN, Daemon, wait_until
 
 A = np.arange(6.0).reshape(2, 3)
 ENDLESS = {"resolution": 8000, "max_iterations": 1_000_000}
@@ -162,6 +164,27 @@ def test_what_makes_no_sense_is_named_with_its_value(gpu, call, kind, says):
     with pytest.raises(kind, match=says) as refused:
         call(gpu)
     assert isinstance(refused.value, hp.Error) and "_core" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+# The same words as the command's, for what the daemon refuses.
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda gpu: gpu.vector_add(np.ones(2), np.ones(3)), ["vector_add", "two.npy", "three.npy"]),
+    (lambda gpu: gpu.full(n=10**12), ["full", "--n", "1000000000000"]),
+    (lambda gpu: gpu.matmull(A), ["matmull", "two.npy"]),
+    (lambda gpu: gpu.selu(np.ones(2), device="gpu7"), ["selu", "two.npy", "--device", "gpu7"]),
+    (lambda gpu: gpu.cholesky(-np.eye(2)), ["cholesky", "square.npy"]),
+], ids=["shapes", "limit", "kernel", "device", "data"])
+def test_a_refusal_says_what_the_command_says(daemon, gpu, tmp_path, call, words):
+    for name, array in {"two": np.ones(2), "three": np.ones(3), "square": -np.eye(2)}.items():
+        np.save(tmp_path / name, array)
+    with pytest.raises((hp.Error, AttributeError)) as refused:
+        call(gpu)
+    command = subprocess.run([BIN / "hotplate", "run", *words], cwd=tmp_path, env=daemon.environment, capture_output=True,
+                             text=True, check=False)
+    # Only the command knows files.
+    assert str(refused.value) in re.sub(r" \(\w+\.npy\)", "", command.stderr), command.stderr
 
 
 def test_folders_are_paths_and_seconds_are_timedeltas(daemon, gpu):
