@@ -24,9 +24,11 @@ inline constexpr std::size_t kColumnLanes = 32;
 inline constexpr std::size_t kFewLanes = 8;
 // A row shorter than this has few lanes by itself; so many such rows are folded side by side.
 inline constexpr std::size_t kShortRow = 8 * kFewLanes, kShortRows = 32;
-// Elements of what a thread takes at once, and about of a block; of one that has one column, as many for each lane as
-// others have.
-inline constexpr std::size_t kBlock = 131'072, kColumnBlock = kBlock / kLanes * kColumnLanes;
+// Elements of a block at most, and about of what a thread takes at once.
+inline constexpr std::size_t kBlock = 131'072;
+// Elements of a block that one lane folds, one after the other. What a sum of theirs may lose grows with them: the
+// error that norm states rests on it.
+inline constexpr std::size_t kDepth = 512;
 
 struct Cut {
   std::size_t rows = 0;      // of a block
@@ -34,12 +36,17 @@ struct Cut {
   std::size_t tiles = 0;     // blocks beside each other
 };
 
+// Rows of a block that may be folded side by side.
+inline std::size_t MostTogether(std::size_t columns) {
+  return columns == 1 ? kColumnLanes : std::max<std::size_t>(1, kLanes / columns);
+}
+
 inline Cut CutOf(const Extent& extent) {
-  const std::size_t inner = extent.inner, wide = std::min(inner, kTile);
+  const std::size_t wide = std::clamp<std::size_t>(extent.inner, 1, kTile);
   Cut cut;
-  cut.rows = inner == 1 ? kColumnBlock : std::max<std::size_t>(1, kBlock / std::max<std::size_t>(1, wide));
+  cut.rows = std::min(kBlock / wide, kDepth * MostTogether(wide));
   cut.segments = (extent.count + cut.rows - 1) / cut.rows;
-  cut.tiles = (inner + kTile - 1) / kTile;
+  cut.tiles = (extent.inner + kTile - 1) / kTile;
   return cut;
 }
 
@@ -128,7 +135,7 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
   // Several rows side by side: fewer of a shorter column, so that merging them is a small part of the work.
   const std::size_t wanted = std::max(rows / 32, std::min<std::size_t>(rows / 8, 16));
-  std::size_t together = std::clamp<std::size_t>(wanted, 1, (columns == 1 ? kColumnLanes : kLanes) / columns);
+  std::size_t together = std::clamp<std::size_t>(wanted, 1, MostTogether(columns));
   if (columns == 1) together = std::bit_floor(together);
   const std::size_t width = together * columns, groups = rows / together;
   if (width < kFewLanes) {
@@ -139,8 +146,10 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   if (columns == 1 && width == kColumnLanes) {
     FoldColumnLanes(fold, x, groups, Fold::kAbout ? about[0] : 0.0, a, b);
   } else {
-    alignas(64) double repeated[Fold::kAbout ? kLanes : 1] = {};
-    for (std::size_t j = 0; j < std::size(repeated); ++j) repeated[j] = Fold::kAbout ? about[j % columns] : 0;
+    alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
+    if constexpr (Fold::kAbout) {
+      for (std::size_t j = 0; j < kLanes; ++j) repeated[j] = about[j % columns];
+    }
     FoldLoop(fold, x, groups, width, width, Fold::kAbout ? repeated : nullptr, a, b);
   }
   for (std::size_t j = 0; j < left; ++j) {

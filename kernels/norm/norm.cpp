@@ -98,8 +98,9 @@ KernelSpec Spec() {
                  CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 (64 + "
-          "n / 64) * 2^-53, with ord p that times 1 + 1/p (beside the rounding of a result too small to be normal); "
+          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 (640 + "
+          "n / 512) * 2^-53 on the CPU and (64 + n) * 2^-53 on a GPU, mostly far less; with ord p that times 1 + 1/p "
+          "(beside the rounding of a result too small to be normal); "
           "inf and -inf are exact. In float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits "
           "whatever the number of threads; deterministic on one device")
       .Shapes(Shapes)

@@ -14,7 +14,7 @@ enum class Squares { kSummed, kCancelled, kOutOfRange };
 // Whether a sum that is 0 is one of zeros, and not of squares too small to be numbers. Asked only of a row that lies in
 // one piece and was in the cache just now: to look again at others takes as long as to sum them again.
 bool IsOfZeros(const double* x, const Extent& extent, std::size_t output) {
-  if (extent.inner != 1 || extent.count > reduction::kColumnBlock) return false;
+  if (extent.inner != 1 || extent.count > reduction::kBlock) return false;
   const double* const row = x + output * extent.count;
   return std::all_of(row, row + extent.count, [](double one) { return one == 0; });
 }

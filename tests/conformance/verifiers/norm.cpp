@@ -103,7 +103,7 @@ Verdict VerifyNorms(const Executed& executed) {
       return "y[" + std::to_string(i) + "] = " + std::to_string(got) + " instead of " + std::to_string(expected);
     };
     const long double n = static_cast<long double>(norms.elements());
-    long double relative = std::is_same_v<F, float> ? 4 * 0x1p-24L : (64 + n / 64) * 0x1p-53L;
+    long double relative = std::is_same_v<F, float> ? 4 * 0x1p-24L : (640 + n / 512) * 0x1p-53L;
     if (order == "p" && !std::is_same_v<F, float>)
       relative *= 1 + 1 / static_cast<long double>(executed.call.Float("p"));
     if (std::isnan(expected)) {
