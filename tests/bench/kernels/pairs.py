@@ -86,22 +86,30 @@ def time_of(function, repetitions):
     return times
 
 
-def group():
-    """The processes of this one's group: whoever a benchmark has started, and who started it."""
-    found = []
+# Of the processes that belong to a benchmark: this one, unless another has started it and the daemon.
+eldest = os.getpid()
+
+
+def family():
+    """The eldest and all that descend from it. Not its group: in a shell without job control that is whatever runs there."""
+    children = {}
     for name in os.listdir("/proc"):
-        with contextlib.suppress(ValueError, ProcessLookupError):  # no process, or one that is over
-            if os.getpgid(int(name)) == os.getpgrp():
-                found.append(int(name))
+        with contextlib.suppress(ValueError, OSError):  # no process, or one that is over
+            with open(f"/proc/{int(name)}/stat", encoding="ascii", errors="replace") as stat:
+                parent = int(stat.read().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(name))
+    found = [eldest]
+    for process in found:
+        found += children.pop(process, [])
     return found
 
 
 def processor_seconds(processes):
-    """What all their threads have used until now; nothing of those that are over."""
-    seconds = 0.0
+    """What all the threads of each have used until now, without those that are over."""
+    seconds = {}
     for pid in processes:
         with contextlib.suppress(OSError):
-            seconds += time.clock_gettime(~pid << 3 | 2)  # the clock that clock_getcpuclockid(3) names
+            seconds[pid] = time.clock_gettime(~pid << 3 | 2)  # the clock that clock_getcpuclockid(3) names
     return seconds
 
 
@@ -110,12 +118,12 @@ def settle():
     their work is done: OpenMP's for some milliseconds, those of the OpenBLAS in NumPy's wheels for more than 60 (measured)."""
     time.sleep(0.05)
     end = time.monotonic() + 2
-    processes = group()
+    processes = family()
     spent = processor_seconds(processes)
     while time.monotonic() < end:
         time.sleep(0.02)
         before, spent = spent, processor_seconds(processes)
-        if spent - before < 0.005:
+        if sum(spent[pid] - before[pid] for pid in spent if pid in before) < 0.005:
             return
 
 

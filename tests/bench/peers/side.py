@@ -11,6 +11,7 @@ peer's is a call in a Python that runs already, with everything imported and com
 
 import importlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/bench/kernels"), str(ROOT / "tests/gpu/kit")]
 import peer as on_gpu  # noqa: E402
+import pairs  # noqa: E402
 from pairs import Kernels, Refused, compare, compared, goal_of, time_of  # noqa: E402
 
 say, words_of = on_gpu.say, on_gpu.words_of
@@ -98,9 +100,9 @@ def one_version(peer, device, kernels, one, name, make, settings):
     line = {"row": row["name"], "kernel": row["kernel"], "peer": name, "difference": difference, "tolerance": tolerance,
             "same": bool(difference <= tolerance), "first_call_ns": first_ns, "goal": goal_of(row)}
     if line["same"] and not settings["check"]:
-        ours_ns, peer_ns, ratio, pairs = compare(lambda n: kernels.times(row["name"], n), measured, settings["pairs"],
+        ours_ns, peer_ns, ratio, count = compare(lambda n: kernels.times(row["name"], n), measured, settings["pairs"],
                                                  settings["seconds"])
-        line |= {"ours_ns": ours_ns, "peer_ns": peer_ns, "ratio": ratio, "pairs": pairs}
+        line |= {"ours_ns": ours_ns, "peer_ns": peer_ns, "ratio": ratio, "pairs": count}
         found = compare(lambda n: time_of(one.ours_end_to_end, min(n, 3)),
                         lambda n: time_of(lambda: one.theirs_end_to_end(peer, make), min(n, 3)), 3, settings["seconds"])
         line |= dict(zip(("ours_end_to_end_ns", "peer_end_to_end_ns", "end_to_end_ratio", "end_to_end_pairs"), found))
@@ -109,6 +111,7 @@ def one_version(peer, device, kernels, one, name, make, settings):
 
 def main():
     library, device, folder, settings = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), json.loads(sys.argv[4])
+    pairs.eldest = os.getppid()  # run.py's, which has the daemon too
     try:
         began = time.monotonic()
         peer, version = library_of(library, device)
