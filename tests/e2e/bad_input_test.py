@@ -96,6 +96,7 @@ class BadInput(harness.Case):
         self.refused("run", "selu", "/dev/null", "-o", "o.npy", says="/dev/null")
 
     def test_a_file_that_may_not_be_read(self):
+        self.need_permissions()
         shutil.copy(self.folder / "x.npy", self.folder / "secret.npy")
         (self.folder / "secret.npy").chmod(0)
         self.refused("run", "selu", "secret.npy", "-o", "o.npy", code=harness.NOT_ALLOWED, preexec_fn=harness.heed_permissions,
@@ -175,6 +176,7 @@ class BadInput(harness.Case):
         self.refused("run", "selu", "x.npy", "-o", "folder.npy", says="folder.npy: cannot write it: Is a directory")
 
     def test_output_where_nobody_may_write(self):
+        self.need_permissions()
         closed = self.folder / "closed"
         closed.mkdir(mode=0o500)
         np.save(self.folder / "read-only.npy", np.ones(4, dtype=np.float32))
