@@ -15,7 +15,8 @@ namespace hotplate::cli {
 namespace {
 
 absl::StatusCode CodeOf(const NpyError& error) {
-  const bool forbidden = error.system_error == EACCES || error.system_error == EPERM;
+  const int why = error.system_error;
+  const bool forbidden = why == EACCES || why == EPERM || why == EROFS;
   return forbidden ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kInvalidArgument;
 }
 
@@ -57,6 +58,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
   JobInputs inputs;
   std::string errors;
   absl::StatusCode code = absl::StatusCode::kPermissionDenied;  // if it is so of all that will not do
+  absl::Status no_memory;  // told only where the files are good: memory comes back by itself, they do not
   for (const InputArgument& argument : arguments) {
     switch (argument.kind) {
       case InputArgument::Kind::kArray:
@@ -76,16 +78,19 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
         NpyFile& npy = std::get<NpyFile>(opened);
         const std::size_t bytes = *ByteSize(npy.signature());  // the header was refused if it had none
         auto buffer = HostBuffer::Allocate(bytes);
-        if (!buffer)
-          return absl::ResourceExhaustedError(argument.text + ": this machine has no memory for " +
-                                              Bytes(static_cast<double>(bytes)) +
-                                              "; if the daemon can read the file, say path:" + argument.text);
+        if (!buffer) {
+          no_memory.Update(absl::ResourceExhaustedError(
+              argument.text + ": this machine has no memory for " + Bytes(static_cast<double>(bytes)) +
+              "; if the daemon can read the file, say path:" + argument.text));
+          break;
+        }
         inputs.files_.push_back({argument.name, argument.text, std::move(npy), std::move(buffer)});
         break;
       }
     }
   }
   if (!errors.empty()) return absl::Status(code, errors + "\nnothing was sent");
+  if (!no_memory.ok()) return no_memory;
   return inputs;
 }
 

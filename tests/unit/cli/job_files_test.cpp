@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <system_error>
 
 #include "tests/temporary_folder.h"
 
@@ -47,6 +50,27 @@ TEST_F(JobFilesTest, EveryBadFileIsNamed) {
   const std::string message(inputs.status().message());
   for (const std::string& path : {text, truncated, folder_.File("missing.npy")}) EXPECT_THAT(message, HasSubstr(path));
   EXPECT_THAT(message, HasSubstr("nothing was sent"));
+}
+
+TEST_F(JobFilesTest, AMissingFileIsToldBeforeMissingMemory) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 41;  // more than machines have
+  const std::string huge = WriteNpyFile("huge.npy", {DType::kInt8, {kElements}}, {});
+  std::error_code error;
+  std::filesystem::resize_file(huge, std::filesystem::file_size(huge) + kElements, error);
+  if (error) GTEST_SKIP() << "no file of 2 TiB here: " << error.message();
+  const InputArgument too_large = {"a", InputArgument::Kind::kFile, huge};
+  EXPECT_EQ(JobInputs::Open({too_large}).status().code(), absl::StatusCode::kResourceExhausted);
+  const std::string missing = folder_.File("missing.npy"), gone = folder_.File("gone.npy");
+  const auto inputs =
+      JobInputs::Open({{"b", InputArgument::Kind::kFile, missing}, too_large, {"c", InputArgument::Kind::kFile, gone}});
+  EXPECT_EQ(inputs.status().code(), absl::StatusCode::kInvalidArgument);
+  for (const std::string& path : {missing, gone}) EXPECT_THAT(std::string(inputs.status().message()), HasSubstr(path));
+}
+
+TEST_F(JobFilesTest, AFileThatMayNotBeOpenedIsNoInvalidArgument) {
+  for (const int error : {EACCES, EPERM, EROFS})
+    EXPECT_EQ(FileError("y.npy", SystemError("cannot write it", error)).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(FileError("y.npy", SystemError("cannot write it", ENOENT)).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(JobFilesTest, AnOutputThatIsNotWrittenLeavesTheOldOne) {
