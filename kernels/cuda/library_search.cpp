@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -77,14 +78,22 @@ absl::StatusOr<LibrarySearch::Opened> OpenFile(const std::string& path) {
   return absl::FailedPreconditionError(why != nullptr ? why : "it cannot be opened");
 }
 
-// pyenv has a script in the place of python3, which starts the version that is named, or else chosen in a file: the
-// first of several. Empty if that is none of pyenv's own.
+// pyenv has a script in the place of python3, which starts the version that is named, or else chosen for all folders
+// (what a .python-version chooses is one folder's, and a daemon has none): the first of several, and of "3.11" the
+// newest. Empty if that is none of pyenv's own.
 std::string PythonOfPyenv(const fs::path& root, std::string named) {
   if (named.empty()) std::getline(std::ifstream(root / "version"), named);
   const std::vector<std::string> versions = absl::StrSplit(named, absl::ByAnyChar(": "), absl::SkipEmpty());
+  if (versions.empty()) return "";
+  const std::string exact = (root / "versions" / versions.front()).string(), prefix = exact + ".";
   std::error_code error;
-  if (versions.empty() || !fs::is_directory(root / "versions" / versions.front(), error)) return "";
-  return (root / "versions" / versions.front()).string();
+  if (fs::is_directory(exact, error)) return exact;
+  std::string newest;
+  for (const std::string& one : FoldersIn((root / "versions").string(), versions.front() + ".")) {
+    const bool release = one.find_first_not_of("0123456789.", prefix.size()) == one.npos;  // not 3.11.9-debug, 3.14.0b1
+    if (release && strverscmp(one.c_str(), newest.c_str()) > 0) newest = one;
+  }
+  return newest;
 }
 
 }  // namespace

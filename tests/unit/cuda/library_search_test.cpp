@@ -105,6 +105,17 @@ TEST_F(LibrarySearchTest, LooksInTheVersionThatPyenvStarts) {
   EXPECT_THAT(Search().Folders(), ElementsAre(second, ""));
   environment_["PYENV_VERSION"] = "system";
   EXPECT_THAT(Search().Folders(), ElementsAre(behind, ""));
+  // A version may be named by its first numbers.
+  const std::string newest = Folder("pyenv/versions/3.11.10" + packages);
+  const std::string newest_of_all = Folder("pyenv/versions/3.110.1" + packages);
+  for (const char* other : {"3.99.18", "3.11.12-debug", "3.11.13b1"})
+    Folder(std::string("pyenv/versions/") + other + packages);
+  environment_["PYENV_VERSION"] = "3.11";
+  EXPECT_THAT(Search().Folders(), ElementsAre(newest, ""));
+  environment_["PYENV_VERSION"] = "3";
+  EXPECT_THAT(Search().Folders(), ElementsAre(newest_of_all, ""));
+  environment_["PYENV_VERSION"] = "3.1";
+  EXPECT_THAT(Search().Folders(), ElementsAre(behind, ""));
 }
 
 TEST_F(LibrarySearchTest, FindsWithoutOpening) {
