@@ -1,6 +1,7 @@
 #include "tests/unit/cuda/emulation/emulated_device.h"
 
 #include <string>
+#include <utility>
 
 #include "kernels/arange/arange.h"
 #include "kernels/batched_matvec/batched_matvec.h"
@@ -49,7 +50,9 @@
 namespace hotplate {
 
 // After a library's launches; the emulation's own say at once what came of them.
-Outcome CudaContext::LaunchStatus() const { return Outcome::Ok(); }
+Outcome CudaContext::LaunchStatus() const {
+  return std::exchange(emulation::launch_failed, false) ? Outcome::Failed("launch: it failed") : Outcome::Ok();
+}
 
 void ClearLaunchError() { ++emulation::cleared_launch_errors; }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "kernels/matrix_stack.h"
 #include "tests/conformance/bad_data.h"
 #include "tests/conformance/launch.h"
@@ -34,15 +35,19 @@ const KernelSuite& SuiteOf(const std::string& kernel) {
                                [&](const KernelSuite& one) { return one.kernel == kernel; });
 }
 
-// A case of the kernel's suite, ready to run; without a spec if there is none.
+// Ready to run; without a spec if the kernel refuses it.
+Launch PreparedOf(const std::string& kernel, const Case& one) {
+  absl::StatusOr<Launch> launch = conformance::Prepare(kernel, one, EmulatedDevice(kFast));
+  EXPECT_TRUE(launch.ok()) << launch.status();
+  return launch.ok() ? *std::move(launch) : Launch();
+}
+
+// A case of the kernel's suite; without a spec if there is none.
 Launch Prepared(const std::string& kernel, const std::string& name) {
   const std::vector<Case> cases = SuiteOf(kernel).cases();
   const auto found = std::ranges::find(cases, name, &Case::name);
   EXPECT_NE(found, cases.end()) << kernel << " has no case " << name;
-  if (found == cases.end()) return {};
-  absl::StatusOr<Launch> launch = conformance::Prepare(kernel, *found, EmulatedDevice(kFast));
-  EXPECT_TRUE(launch.ok()) << launch.status();
-  return launch.ok() ? *std::move(launch) : Launch();
+  return found == cases.end() ? Launch() : PreparedOf(kernel, *found);
 }
 
 // What went wrong; empty: nothing.
@@ -166,6 +171,7 @@ TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
                    }};
     absl::StatusOr<Launch> launch = conformance::Prepare(kernel, one, device);
     ASSERT_TRUE(launch.ok()) << launch.status();
+    const absl::Cleanup to_the_end = [] { emulation::given_up = {}; };
     emulation::given_up = {.first = 1, .info = 3};
     EmulatedLane lane(kFast);
     TaskControl control;
@@ -205,8 +211,7 @@ TEST(EmulatedFft, AsksTheLibraryForNoMoreAndNoLess) {
 TEST(EmulatedFft, KeepsPlansButNotTooMany) {
   const int before = emulation::FourierPlans();
   const auto lines_of = [](std::int64_t length) {
-    const Case one = conformance::OfX("lines", {DType::kComplex64, {2, length}}, -1, 1);
-    return *conformance::Prepare("fft", one, EmulatedDevice(kFast));
+    return PreparedOf("fft", conformance::OfX("lines", {DType::kComplex64, {2, length}}, -1, 1));
   };
   {
     EmulatedLane lane(kFast);
@@ -218,6 +223,55 @@ TEST(EmulatedFft, KeepsPlansButNotTooMany) {
     }
   }
   EXPECT_EQ(emulation::FourierPlans(), before);
+}
+
+// On one lane: transforms of one size, of other numbers, ways, directions and precisions.
+TEST(EmulatedFft, TakesNoPlanForAnother) {
+  const struct {
+    DType dtype;
+    const char* transform;
+    std::int64_t axes, columns;
+    const char* call;
+    int plans;
+  } kAsked[] = {
+      {DType::kComplex64, "fft", 1, 8, "C2C 3 x 8 forward", 1},
+      {DType::kComplex64, "ifft", 1, 8, "C2C 3 x 8 inverse", 1},
+      {DType::kComplex128, "fft", 1, 8, "Z2Z 3 x 8 forward", 2},
+      {DType::kComplex128, "ifft", 1, 8, "Z2Z 3 x 8 inverse", 2},
+      {DType::kFloat32, "rfft", 1, 8, "R2C 3 x 8 forward", 3},
+      {DType::kFloat64, "rfft", 1, 8, "D2Z 3 x 8 forward", 4},
+      {DType::kComplex64, "irfft", 1, 5, "C2R 3 x 8 inverse", 5},
+      {DType::kComplex128, "irfft", 1, 5, "Z2D 3 x 8 inverse", 6},
+      {DType::kComplex64, "fft", 2, 8, "C2C 1 x [3 x 8] forward", 7},
+  };
+  const int before = emulation::FourierPlans();
+  EmulatedLane lane(kFast);
+  for (const bool again : {false, true}) {
+    for (const auto& [dtype, transform, axes, columns, call, plans] : kAsked) {
+      SCOPED_TRACE(call);
+      emulation::TakeTransformed();
+      Launch launch = PreparedOf("fft", conformance::OfX("rows", {dtype, {3, columns}}, -1, 1,
+                                                         {{"transform", std::string(transform)}, {"axes", axes}}));
+      ASSERT_NE(launch.call.spec, nullptr);
+      TaskControl control;
+      const Outcome outcome = launch.Run(lane, control).outcome;
+      ASSERT_TRUE(outcome.ok()) << outcome.message();
+      EXPECT_LE(SuiteOf("fft").verify({launch.call, launch.inputs, launch.outputs}).error, 1.0);
+      EXPECT_THAT(emulation::TakeTransformed(), ElementsAre(call));
+      EXPECT_EQ(emulation::FourierPlans(), before + (again ? 7 : plans));
+    }
+  }
+}
+
+// Which the library itself does not always say.
+TEST(EmulatedLibraries, ALaunchThatFailedIsSeen) {
+  for (const auto& [kernel, name] : {std::pair("fft", "complex64_fft_n105"), {"matmul", "float32_33_nt"}}) {
+    SCOPED_TRACE(kernel);
+    const absl::Cleanup to_the_end = [] { emulation::launch_failed = false; };
+    emulation::launch_failed = true;
+    EmulatedLane lane(kFast);
+    EXPECT_EQ(RunOn(lane, Prepared(kernel, name)), "launch: it failed");
+  }
 }
 
 // Whichever it is: the task ends in the library's name and with the right code, and nothing stays behind.

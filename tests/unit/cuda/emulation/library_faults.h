@@ -13,6 +13,9 @@ struct Fault {
 };
 inline Fault fault;
 
+// The next time that the launches behind a library's call are asked about, one has failed.
+inline bool launch_failed = false;
+
 // How often ClearLaunchError was called.
 inline int cleared_launch_errors = 0;
 
