@@ -74,7 +74,7 @@ class RunStream {
   bool WriteBatch(Lock& lock);
   bool EndWrite(Wire& wire);
   void OpenWire();
-  void Poll(Lock& lock, Deadline until = std::nullopt);
+  void Poll(Lock& lock, Deadline until = std::nullopt, Deadline awake_until = std::nullopt);
   void Handle(Lock& lock, void* tag, bool ok);
   void HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok);
   void Dispatch(v1::RunJobsResponse& response);
@@ -111,6 +111,8 @@ class RunStream {
   std::deque<absl::Status> news_;
   bool telling_ = false;
   bool polling_ = false;
+  // The last job that Run waited for did.
+  bool ends_soon_ = false;
   Deadline poll_until_;
   std::unique_ptr<grpc::Alarm> wake_;
   bool waking_ = false;

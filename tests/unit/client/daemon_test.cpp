@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -200,6 +201,24 @@ TEST_F(DaemonTest, ADaemonThatIsKilledIsNoticedAndSaid) {
   const absl::Status again = Client::Connect({.server = "local", .directory = daemon_.directory()}).status();
   EXPECT_EQ(again.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(again.ToString(), HasSubstr("is gone"));
+}
+
+// Ends that come soon are looked for without sleeping; nobody's processor is to be taken for more than that.
+TEST_F(DaemonTest, WhoWaitsForALongJobSleeps) {
+  const std::vector<float> one = {1};
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(client_->Run("vector_add", {{"a", View(one, {1})}, {"b", View(one, {1})}}).ok());
+  const auto processor_time = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  JobOptions options = Endless();
+  options.deadline = std::chrono::seconds(2);
+  const auto before = processor_time();
+  const absl::Status status = client_->Run("mandelbrot", {}, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_LT(processor_time() - before, std::chrono::milliseconds(150));
 }
 
 TEST_F(DaemonTest, DetachedJobsAreWatchedAndFetchedFromElsewhere) {
