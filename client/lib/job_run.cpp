@@ -129,6 +129,8 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
     if (output.has_inline_()) {
       std::byte* to_bytes = nullptr;
       if (destination != destinations.end()) {
+        // As of a download, nothing comes into the caller's memory after a stop: it may be used for something else.
+        if (rules.stop.stop_requested()) return absl::CancelledError("cancelled before the result was taken");
         to_bytes = destination->second.data();
       } else {
         array.buffer = HostBuffer::Allocate(*bytes);

@@ -86,10 +86,10 @@ class Relay:
 
     def pass_on(self, source, sink, way):
         passed = 0
-        limit = self.limits[way]
         try:
             while data := source.recv(65536):
                 passed += len(data)
+                limit = self.limits[way]
                 if limit is not None and passed > limit:
                     self.held.set()
                     self.released.wait()

@@ -62,6 +62,10 @@ class Script:
         finally:
             killer.cancel()
 
+    def hears(self, text):
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
     def ends(self, code=0, out="", err="", patience=PATIENCE):
         """It must end by itself, with this code and having said just this. Its input ends before."""
         try:
@@ -69,7 +73,8 @@ class Script:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"it did not end\n{self.process.communicate()}") from None
-        assert (self.process.returncode, got_out.strip(), got_err.strip()) == (code, out, err)
+        got = (self.process.returncode, got_out.strip(), got_err.strip())
+        assert got == (code, out, err), got
 
 
 def running(gpu):

@@ -1,6 +1,7 @@
 """Signals while calls are under way: handlers run, what one raises (Ctrl-C's too) ends the call and cleans up after it."""
 
 import asyncio
+import functools
 import json
 import signal
 import socket
@@ -17,11 +18,11 @@ LONG = {"n": 10_000_000}
 
 
 @pytest.fixture
-def relayed(daemon):
-    """relayed(**limits): a relay to the daemon of this file; see Relay."""
+def relayed_to():
+    """relayed_to(daemon, **limits): a relay to that daemon; see Relay."""
     started = []
 
-    def start(**limits):
+    def start(daemon, **limits):
         record = json.loads((daemon.directory / "servers/local.json").read_text())
         started.append(relay.Relay(record["endpoints"][0]["port"], **limits))
         return started[-1]
@@ -29,6 +30,12 @@ def relayed(daemon):
     yield start
     for one in started:
         one.close()
+
+
+@pytest.fixture
+def relayed(daemon, relayed_to):
+    """relayed(**limits): a relay to the daemon of this file."""
+    return functools.partial(relayed_to, daemon)
 
 
 @pytest.mark.parametrize("wait", ["gpu.integrate2d(n=10_000_000)", "gpu.run('integrate2d', n=10_000_000)",
@@ -148,42 +155,43 @@ def test_what_a_handler_of_a_signal_raises_ends_the_call(daemon, gpu, wait, rais
     script.ends()
 
 
+# Each by itself has 30 seconds by its deadline.
+WHILE_IT_HANGS = [
+    "gpu.info()", "hp.connect()", "gpu.check('selu', A)", "gpu.free('a')", "kept.renew(60)", "gpu.job('1')", "gpu.jobs()",
+    "gpu.cancel('1')", "gpu.arrays", "gpu.wait('1')", "gpu.fetch('1')", "kept.numpy()", "kept[1:]", "gpu.selu(A)",
+    "gpu.integrate2d(n=10_000_000)", "gpu.integrate2d(n=10_000_000, progress=print)", "gpu.array(A)", "gpu.array(large)",
+    "gpu.selu(large)", "gpu.submit_detached('selu', A)", "gpu.submit_detached('selu', large)"]
+
+
 def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
     daemon = start_daemon()
-    script = Script(daemon, """
-        def interrupted(call):
-            timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
-            timer.start()
-            try:
-                return repr(call())
-            except KeyboardInterrupt:
-                return ""
-            except Exception as error:
-                return repr(error)
-            finally:
-                timer.join()
+    # Those of one program come one after the other.
+    scripts = [Script(daemon, f"""
         kept = gpu.array(A)
         large = np.ones(300_000)
         gpu.selu(A)
         gpu.integrate2d
         print("there", flush=True)
         sys.stdin.readline()
-        calls = [gpu.info, hp.connect, lambda: gpu.check("selu", A), lambda: gpu.free("a"), lambda: kept.renew(60),
-                 lambda: gpu.job("1"), gpu.jobs, lambda: gpu.cancel("1"), lambda: gpu.arrays, lambda: gpu.wait("1"),
-                 lambda: gpu.fetch("1"), kept.numpy, lambda: kept[1:], lambda: gpu.selu(A),
-                 lambda: gpu.integrate2d(n=10_000_000), lambda: gpu.integrate2d(n=10_000_000, progress=print),
-                 lambda: gpu.array(A), lambda: gpu.array(large), lambda: gpu.selu(large),
-                 lambda: gpu.submit_detached("selu", A), lambda: gpu.submit_detached("selu", large)]
-        for call in calls:
-            print(interrupted(call), end=".", flush=True)
-        print()
-        """)
-    script.says("there")
+        for call in [{", ".join("lambda: " + call for call in WHILE_IT_HANGS[first::5])}]:
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
+            timer.start()
+            try:
+                print(repr(call()))
+            except KeyboardInterrupt:
+                print("interrupted")
+            except Exception as error:
+                print(repr(error))
+            timer.join()
+        """) for first in range(5)]
+    for script in scripts:
+        script.says("there")
     daemon.process.send_signal(signal.SIGSTOP)
     try:
-        script.process.stdin.write("\n")
-        # Each by itself has 30 seconds by its deadline.
-        script.ends(0, "." * 21, patience=60)
+        for script in scripts:
+            script.hears("\n")
+        for first, script in enumerate(scripts):
+            script.ends(0, "\n".join("interrupted" for _ in WHILE_IT_HANGS[first::5]))
     finally:
         daemon.process.send_signal(signal.SIGCONT)
 
@@ -280,10 +288,107 @@ def test_ctrl_c_gives_an_upload_up_and_frees_it(daemon, gpu, relayed, upload, re
     between.release()
     wait_until(lambda: len(gpu.arrays) == arrays, "what it had sent was freed")
     assert jobs_of(gpu, "selu") == jobs
-    script.process.stdin.write("\n")
-    script.process.stdin.flush()
+    script.hears("\n")
     script.says("2.0")
     script.says("nobody else has it")
+    script.ends()
+
+
+# A handler that takes its time: what it raises comes after the end of the call.
+SLOW_HANDLER = """
+        def slowly(*_):
+            heard()
+            sys.stdin.readline()
+            time.sleep(0.5)
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, slowly)
+"""
+
+
+@pytest.mark.parametrize("call, stays", [("gpu.array(large)", 0), ("gpu.selu(large, keep=True)", 0),
+                                         ("gpu.array(large, name='stays')", 1)])
+def test_an_upload_that_a_handler_gives_up_when_it_is_done_leaves_nothing_unnamed(daemon, gpu, relayed, call, stays):
+    between = relayed(up=SOME)
+    arrays, jobs = len(gpu.arrays), len(jobs_of(gpu, "selu"))
+    script = Script(daemon, SLOW_HANDLER + f"""
+        gpu = hp.connect(endpoint="localhost:{between.port}")
+        large = np.ones(5_000_000)
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        sys.stdin.read()
+        """)
+    assert between.held.wait(PATIENCE), "the upload began"
+    script.process.send_signal(signal.SIGINT)
+    script.says("heard")
+    between.release()
+    if "selu" in call:
+        wait_until(lambda: len(jobs_of(gpu, "selu")) > jobs and not gpu.jobs(active_only=True), "the job was done")
+        wait_until(lambda: len(gpu.arrays) == arrays + 1, "the result was there, and the upload freed")
+    else:
+        wait_until(lambda: [one for one in gpu._core.arrays()["arrays"] if one["state"] == "READY"
+                            and one["signature"]["shape"] == [5_000_000]], "the array was there")
+    script.hears("\n")
+    script.says("interrupted")
+    wait_until(lambda: len(gpu.arrays) == arrays + stays, "only what has a name was left")
+    script.ends()
+    if stays:
+        gpu.free("stays")
+
+
+def test_a_result_that_a_handler_gives_up_when_the_job_is_done_is_not_kept(start_daemon):
+    daemon = start_daemon("--lanes", "1")
+    script = Script(daemon, SLOW_HANDLER + """
+        sys.stdin.readline()
+        try:
+            gpu.vector_add(A, A, keep=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        sys.stdin.read()
+        """)
+    with daemon.connect() as gpu:
+        in_the_way = gpu.submit("integrate2d", **LONG)
+        wait_until(in_the_way.running, "the lane was taken")
+        script.hears("\n")
+        wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
+        script.process.send_signal(signal.SIGINT)
+        script.says("heard")
+        in_the_way.cancel()
+        wait_until(lambda: len(gpu.arrays) == 1, "the job was done")
+        script.hears("\n")
+        script.says("interrupted")
+        wait_until(lambda: not gpu.arrays, "its result was freed")
+    script.ends()
+
+
+def test_a_result_that_comes_after_ctrl_c_is_not_written(start_daemon, relayed_to):
+    daemon = start_daemon("--lanes", "1")
+    between = relayed_to(daemon)
+    script = Script(daemon, f"""
+        far = hp.connect(endpoint="localhost:{between.port}")
+        large, out = np.ones(300_000), np.full((), -1.0)
+        try:
+            far.reduce(large, out=out)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        while sys.getrefcount(large) > 2:
+            gpu.info()
+        print(float(out), flush=True)
+        sys.stdin.readline()
+        """)
+    with daemon.connect() as gpu:
+        in_the_way = gpu.submit("integrate2d", **LONG)
+        wait_until(in_the_way.running, "the lane was taken")
+        wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
+        between.limits["up"] = 0  # it hears of the job's end, and what it says then does not come
+        in_the_way.cancel()
+        wait_until(lambda: not gpu.jobs(active_only=True), "the job was done")
+        assert between.held.wait(PATIENCE), "the call frees its upload"
+        script.process.send_signal(signal.SIGINT)
+        script.says("interrupted")
+        script.says("-1.0")
+        between.release()
     script.ends()
 
 

@@ -82,7 +82,8 @@ class Aio:
         """Sends an array to the daemon to stay there, as `Client.array` does.
 
         Raises:
-            asyncio.CancelledError: the task was cancelled; what was sent is freed.
+            asyncio.CancelledError: the task was cancelled; what was sent is freed. Too late for an array with a name or a lease,
+                it stays.
             Exception: what `Client.array` raises.
 
         Example:

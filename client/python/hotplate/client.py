@@ -116,6 +116,8 @@ class Client:
             MemoryError, TimeoutError, ConnectionError, PermissionError: what they say.
             KeyboardInterrupt: the daemon was told to cancel the job, and had 2 seconds to say that it has. Of an upload
                 no job is made, and what was sent is freed; after these 2 seconds by itself, once the daemon answers.
+                `out` is not written any more. Of a job that was done all the same, only what it keeps under a name or a
+                lease stays.
 
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
@@ -251,7 +253,7 @@ class Client:
             KeyError: without data: there is none of that name.
             MemoryError: the daemon has no room for it.
             KeyboardInterrupt: the upload was given up, and its array freed; the daemon had 2 seconds for it. One that
-                hangs frees it by itself, once it goes on.
+                hangs frees it by itself, once it goes on. Too late for one with a name or a lease, it stays.
 
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
@@ -321,7 +323,7 @@ class Client:
         Raises:
             TypeError, ValueError, KeyError: what `run` would raise before its job began.
             KeyboardInterrupt: the upload was given up and freed, and no job is made. One that was being made just then
-                goes on: where the daemon did not say so within 2 seconds, `jobs()` has it.
+                goes on, and only `jobs()` tells its id; of a daemon that hangs, once it goes on.
 
         Example:
             >>> job_id = gpu.submit_detached("svd", a)

@@ -31,8 +31,19 @@ auto WithoutGil(const Call& call) {
   return call();
 }
 
-// A call that can be cancelled, without the GIL. An exception of a callback, then one of a signal's handler, goes
-// before the error that it led to.
+// An exception of a callback, then one of a signal's handler, goes before what came of the call: `drop` that.
+template <typename Drop>
+void CheckOrDrop(const Signals& signals, const Callbacks* callbacks, const Drop& drop) {
+  try {
+    if (callbacks != nullptr) callbacks->Check();
+    signals.Check();
+  } catch (const py::error_already_set&) {
+    drop();
+    throw;
+  }
+}
+
+// A call that can be cancelled, without the GIL, and leaves nothing on the daemon.
 template <typename Call>
 auto Cancellable(Signals& signals, const Callbacks* callbacks, const Call& call) {
   std::optional<decltype(call())> result;
@@ -41,22 +52,35 @@ auto Cancellable(Signals& signals, const Callbacks* callbacks, const Call& call)
   } else {
     result.emplace(WithoutGil(call));
   }
-  if (callbacks != nullptr) callbacks->Check();
-  signals.Check();
+  CheckOrDrop(signals, callbacks, [] {});
   return *std::move(result);
 }
 
+using Kept = std::map<std::string, client::KeepOutput>;
+
+// What would stay with the session if nobody got to know this result.
+std::vector<std::string> LeftBy(const Kept& kept, const client::JobResult& result) {
+  std::vector<std::string> ids = result.left;
+  for (const auto& [output, keep] : kept) {
+    const auto found = result.outputs.find(output);
+    if (found == result.outputs.end() || found->second.id.empty()) continue;
+    if (keep.array_name.empty() && !keep.lease) ids.push_back(found->second.id);
+  }
+  return ids;
+}
+
 // Runs a job without uploads; on this thread, since a change of threads would be a good part of its time.
-absl::StatusOr<client::JobResult> RunJob(client::Client& client, const std::string& kernel,
+absl::StatusOr<client::JobResult> RunJob(const PyClient& self, const std::string& kernel,
                                          const std::map<std::string, client::Input>& inputs, client::JobOptions job,
                                          const client::Cancellation& stop, const Callbacks* callbacks) {
+  Errand::LetGo();
+  const std::shared_ptr<client::Client> client = self.Get();
   Signals signals(stop);
-  const auto run = [&] { return client.Run(kernel, inputs, job, &stop); };
-  if (!HearsSignals()) return Cancellable(signals, callbacks, run);
-  job.on_wait = [&signals] { return signals.Look(); };
-  auto result = WithoutGil(run);
-  if (callbacks != nullptr) callbacks->Check();
-  signals.Check();
+  if (HearsSignals()) job.on_wait = [&signals] { return signals.Look(); };
+  auto result = WithoutGil([&] { return client->Run(kernel, inputs, job, &stop); });
+  CheckOrDrop(signals, callbacks, [&] {
+    if (result.ok()) self.Drop(LeftBy(job.keep, *result));
+  });
   return result;
 }
 
@@ -79,28 +103,41 @@ struct Waiting {
 };
 
 // Cancellable, of call(client, stop, signals) that sends the caller's bytes, or what must not be asked for twice: while
-// the daemon hangs it cannot be ended, so that it is left behind to end by itself, with all that it owns.
-template <typename Call>
-auto Leavable(std::shared_ptr<Waiting> waiting, bool hears_cancels, Call call) {
+// the daemon hangs it cannot be ended, so that it is left behind to end by itself, with all that it owns. Of a result
+// that nobody gets, left_by(result) is freed: ids of arrays.
+template <typename Call, typename Ids>
+auto Leavable(const PyClient& self, std::shared_ptr<Waiting> waiting, bool hears_cancels, Call call, Ids left_by) {
   struct Work {
-    Work(std::shared_ptr<Waiting> the_waiting, Call the_call)
-        : waiting(std::move(the_waiting)), call(std::move(the_call)), signals(waiting->stop) {}
+    Work(std::shared_ptr<Waiting> the_waiting, Call the_call, Ids the_left_by)
+        : waiting(std::move(the_waiting)),
+          call(std::move(the_call)),
+          left_by(std::move(the_left_by)),
+          signals(waiting->stop) {}
     void Do() { result.emplace(call(*waiting->client, &waiting->stop, signals)); }
+    std::vector<std::string> Left() const {
+      return result && result->ok() ? left_by(**result) : std::vector<std::string>();
+    }
+    void Free() const {
+      for (const std::string& id : Left()) waiting->client->Free(id).IgnoreError();
+    }
 
     const std::shared_ptr<Waiting> waiting;
     Call call;
+    const Ids left_by;
     Signals signals;
     std::optional<std::invoke_result_t<Call&, client::Client&, const client::Cancellation*, const Signals&>> result;
   };
-  const auto work = std::make_shared<Work>(std::move(waiting), std::move(call));
+  const auto work = std::make_shared<Work>(std::move(waiting), std::move(call), std::move(left_by));
   bool over = true;
   if (HearsSignals() || hears_cancels) {
-    over = Errand([work = work.get()] { work->Do(); }).WaitOrLeave(work->signals, work);
+    const Errand errand([work = work.get()] { work->Do(); }, [work = work.get()] { work->Free(); });
+    over = errand.WaitOrLeave(work->signals, work);
   } else {
     WithoutGil([&work] { work->Do(); });
   }
-  work->waiting->callbacks->Check();
-  work->signals.Check();
+  CheckOrDrop(work->signals, work->waiting->callbacks.get(), [&] {
+    if (over) self.Drop(work->Left());
+  });
   if (!over) Raise(absl::CancelledError("the call was given up; the daemon has not answered yet"));
   return *std::move(work->result);
 }
@@ -210,25 +247,33 @@ std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict&
   auto converted = waiting->held.Inputs(inputs);
   client::JobOptions job = ToJobOptions(options, waiting->held, waiting->callbacks);
   if (!client::HaveUploads(converted))
-    return Remembered(RunJob(*waiting->client, kernel, converted, job, waiting->stop, waiting->callbacks.get()));
+    return Remembered(RunJob(*this, kernel, converted, job, waiting->stop, waiting->callbacks.get()));
+  const auto left_by = [kept = job.keep](const client::JobResult& result) { return LeftBy(kept, result); };
   auto run = [kernel, converted = std::move(converted), job = std::move(job)](
                  client::Client& client, const client::Cancellation* stop, const Signals& signals) mutable {
     job.on_wait = [&signals] { return signals.patient(); };
     return client.Run(kernel, converted, job, stop);
   };
-  return Remembered(Leavable(waiting, cancellation != nullptr, std::move(run)));
+  return Remembered(Leavable(*this, waiting, cancellation != nullptr, std::move(run), left_by));
 }
 
 py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
                             const std::string& output) const {
-  const auto client = Get();
-  return Remembered(RunJob(*client, kernel, inputs, {}, client::Cancellation(), nullptr))->Take(output);
+  return Remembered(RunJob(*this, kernel, inputs, {}, client::Cancellation(), nullptr))->Take(output);
 }
 
 std::unique_ptr<Result> PyClient::Remembered(absl::StatusOr<client::JobResult> result) const {
   auto shared = std::make_shared<client::JobResult>(OrRaise(std::move(result)));
   last_.Set(shared);
   return std::make_unique<Result>(std::move(shared));
+}
+
+void PyClient::Drop(const std::vector<std::string>& ids) const {
+  if (closed()) return;  // with the session
+  for (const std::string& id : ids) {
+    releaser_->Own(id);
+    releaser_->Release(id);
+  }
 }
 
 std::unique_ptr<Result> PyClient::Last() const {
@@ -247,6 +292,7 @@ std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const p
 
 void PyClient::Launch(const std::string& kernel, std::map<std::string, client::Input> inputs, client::JobOptions job,
                       const std::shared_ptr<AsyncCall>& call) const {
+  Errand::LetGo();
   const auto client = Get();
   job.on_update = [call, on_update = std::move(job.on_update)](const v1::JobUpdate& update) {
     call->Note(update);
@@ -274,7 +320,8 @@ std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, 
                     client::Client& client, const client::Cancellation* stop, const Signals&) {
     return client.Submit(kernel, converted, job, stop);
   };
-  return OrRaise(Leavable(waiting, cancellation != nullptr, std::move(submit)));
+  const auto left_by = [](const std::string&) { return std::vector<std::string>(); };
+  return OrRaise(Leavable(*this, waiting, cancellation != nullptr, std::move(submit), left_by));
 }
 
 py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, const Options& options) const {
@@ -290,15 +337,13 @@ py::dict PyClient::Put(const py::object& array, const std::string& name, std::op
   const auto waiting = std::make_shared<Waiting>(*this, cancellation);
   auto put = [view = waiting->held.View(array), name, duration = ToDuration(lease), replace,
               progress = ToProgress(on_upload, waiting->callbacks)](client::Client& client,
-                                                                    const client::Cancellation* stop,
-                                                                    const Signals&) -> absl::StatusOr<v1::Array> {
-    absl::StatusOr<v1::Array> there = client.Put(view, name, duration, replace, progress, stop);
-    if (!there.ok() || !stop->cancelled() || !name.empty() || duration) return there;
-    // Cancelled too late: nobody will know it.
-    client.Free(there->id()).IgnoreError();
-    return absl::CancelledError("the upload was given up, and its array freed");
+                                                                    const client::Cancellation* stop, const Signals&) {
+    return client.Put(view, name, duration, replace, progress, stop);
   };
-  return ToDict(OrRaise(Leavable(waiting, cancellation != nullptr, std::move(put))));
+  const auto left_by = [stays = !name.empty() || lease](const v1::Array& there) {
+    return stays ? std::vector<std::string>() : std::vector<std::string>{there.id()};
+  };
+  return ToDict(OrRaise(Leavable(*this, waiting, cancellation != nullptr, std::move(put), left_by)));
 }
 
 py::object PyClient::GetArray(const std::string& id, const py::object& on_download,

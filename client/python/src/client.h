@@ -103,6 +103,9 @@ class PyClient {
     if (!UsedBeforeFork() && client_) releaser_->Release(id);
   }
 
+  // Frees arrays that nobody here knows of; does not wait.
+  void Drop(const std::vector<std::string>& ids) const;
+
  private:
   // Raises what went wrong.
   std::unique_ptr<Result> Remembered(absl::StatusOr<client::JobResult> result) const;

@@ -85,6 +85,7 @@ std::vector<Errand::Left>& Errand::LeftBehind() {
 
 void Errand::LetGo() {
   std::vector<Left>& left = LeftBehind();
+  if (left.empty()) return;
   const auto over = std::partition(left.begin(), left.end(), [](const Left& one) {
     const std::scoped_lock lock(one.state->mutex);
     return !one.state->over;
@@ -94,9 +95,9 @@ void Errand::LetGo() {
   left.erase(over, left.end());
 }
 
-Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
+Errand::Errand(std::function<void()> work, std::function<void()> if_left) : state_(std::make_shared<State>()) {
   LetGo();
-  const auto run = [state = state_, work = std::move(work)]() {
+  const auto run = [state = state_, work = std::move(work), if_left = std::move(if_left)]() {
     LeaveSignalsToPython();
     State::here = state.get();
     std::exception_ptr thrown;
@@ -105,7 +106,15 @@ Errand::Errand(std::function<void()> work) : state_(std::make_shared<State>()) {
     } catch (const std::exception&) {
       thrown = std::current_exception();
     }
-    const std::scoped_lock lock(state->mutex);
+    std::unique_lock lock(state->mutex);
+    if (state->left && if_left) {
+      lock.unlock();
+      try {
+        if_left();
+      } catch (const std::exception&) {  // nobody is there to be told
+      }
+      lock.lock();
+    }
     state->thrown = std::move(thrown);
     state->over = true;
     state->news.notify_all();
@@ -142,11 +151,16 @@ bool Errand::WaitOrLeave(Signals& signals, const std::shared_ptr<void>& needs) c
     }
     if (signals.Look() || !needs) continue;
     LeftBehind().push_back({state_, needs});
-    const std::scoped_lock lock(state_->mutex);
-    state_->left = true;
-    state_->to_call = nullptr;
-    state_->news.notify_all();
-    return false;
+    {
+      const std::scoped_lock lock(state_->mutex);
+      if (!state_->over) {
+        state_->left = true;
+        state_->to_call = nullptr;
+        state_->news.notify_all();
+        return false;
+      }
+    }
+    LeftBehind().pop_back();
   }
   if (!state_->thrown) return true;
   signals.Check();

@@ -59,16 +59,16 @@ class Signals {
 // Work that a thread of Python's waits for while another does it. Made and waited for with the GIL.
 class Errand {
  public:
-  // Begins at once, without the GIL; to be waited for.
-  explicit Errand(std::function<void()> work);
+  // Begins at once, without the GIL; to be waited for. `if_left`: its last part if nobody waits for it any more.
+  explicit Errand(std::function<void()> work, std::function<void()> if_left = nullptr);
 
   // Until the work is over, whatever happens; handlers run meanwhile. After one that raised the call is cancelled and
   // its end waited for. Throws what the work has thrown, and before it what a handler has raised.
   void Wait(Signals& signals) const { WaitOrLeave(signals, nullptr); }
   // The same, but no longer than `signals` are patient. False: the work was left behind. What it `needs`, and nobody
-  // else may own then, is let go of when it is over.
+  // else may own then, is let go of when it is over: by LetGo.
   bool WaitOrLeave(Signals& signals, const std::shared_ptr<void>& needs) const;
-  // Lets go of what was needed by work that was left behind and is over. Any new errand does it too. With the GIL.
+  // Lets go of what was needed by work that was left behind and is over. Every call does it, and closing. With the GIL.
   static void LetGo();
 
   // For callbacks of the library's, without the GIL: calls one of Python's with it, where the call that it belongs to
