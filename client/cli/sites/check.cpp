@@ -1,6 +1,7 @@
 // A request held against what a site has.
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
 
 #include "client/cli/arguments.h"
@@ -145,20 +146,17 @@ absl::Status CheckAccount(const Site& site, AllocationRequest& request) {
 
 // The offers of the type that was asked for; of those without a type, or of the only one, where none was.
 absl::StatusOr<std::vector<GpuOffer>> OffersOfType(const Site& site, const std::string& type) {
-  const std::vector<std::string> types = Different(site.offers, &GpuOffer::type);
-  std::vector<GpuOffer> offers;
+  std::vector<GpuOffer> offers, usable;
+  std::copy_if(site.offers.begin(), site.offers.end(), std::back_inserter(usable),
+               [](const GpuOffer& offer) { return offer.refused.empty(); });
+  const std::vector<std::string> types = Different(usable, &GpuOffer::type);
   if (type.empty()) {
-    std::vector<std::string> usable;
-    for (const GpuOffer& offer : site.offers) {
-      if (offer.type.empty() && offer.refused.empty()) offers.push_back(offer);
-      if (!offer.type.empty() && offer.refused.empty() &&
-          std::find(usable.begin(), usable.end(), offer.type) == usable.end())
-        usable.push_back(offer.type);
-    }
+    std::copy_if(usable.begin(), usable.end(), std::back_inserter(offers),
+                 [](const GpuOffer& offer) { return offer.type.empty(); });
     if (!offers.empty()) return offers;
-    if (usable.size() != 1)
-      return Refused(site, site.name + " must be told which GPUs: --gpu-type " + Join(usable, ", "));
-    return OffersOfType(site, usable[0]);
+    if (types.size() != 1)
+      return Refused(site, site.name + " must be told which GPUs: --gpu-type " + Join(types, ", "));
+    return OffersOfType(site, types[0]);
   }
   if (!IsWord(type))
     return Refused(site, "--gpu-type: " + Quoted(type) + " cannot be a type; " + site.name + " has " +
