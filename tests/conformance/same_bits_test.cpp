@@ -13,7 +13,7 @@ namespace hotplate::conformance {
 namespace {
 
 // Of each input, by name. Those called "a" get a large diagonal: so they have a Cholesky factor too.
-Case CaseOf(std::map<std::string, Signature> inputs, std::map<std::string, ParamValue> params = {}) {
+Case CaseOf(const std::map<std::string, Signature>& inputs, std::map<std::string, ParamValue> params = {}) {
   return {.name = "large", .params = std::move(params), .inputs = [inputs](std::mt19937_64& random) {
             std::map<std::string, TestArray> arrays;
             for (const auto& [name, signature] : inputs) {
@@ -21,8 +21,9 @@ Case CaseOf(std::map<std::string, Signature> inputs, std::map<std::string, Param
               FillUniform(array, -1, 1, random);
               const auto rows = static_cast<std::size_t>(signature.shape.front());
               const auto columns = static_cast<std::size_t>(signature.shape.back());
+              const bool is_a = name == "a";
               WithTypeOf<float, double>(signature.dtype, [&](auto zero) {
-                for (std::size_t i = 0; name == "a" && i < std::min(rows, columns); ++i) {
+                for (std::size_t i = 0; is_a && i < std::min(rows, columns); ++i) {
                   array.Elements<decltype(zero)>()[i * columns + i] += static_cast<decltype(zero)>(rows);
                 }
               });
@@ -36,10 +37,10 @@ Case CaseOf(std::map<std::string, Signature> inputs, std::map<std::string, Param
 std::vector<Case> LargeCases(const std::string& kernel) {
   std::vector<Case> cases;
   for (const DType t : {DType::kFloat32, DType::kFloat64}) {
-    const auto add = [&](std::map<std::string, Shape> shapes, std::map<std::string, ParamValue> params = {}) {
+    const auto add = [&](const std::map<std::string, Shape>& shapes, std::map<std::string, ParamValue> params = {}) {
       std::map<std::string, Signature> inputs;
       for (const auto& [name, shape] : shapes) inputs[name] = {t, shape};
-      cases.push_back(CaseOf(std::move(inputs), std::move(params)));
+      cases.push_back(CaseOf(inputs, std::move(params)));
     };
     if (kernel == "matmul") add({{"a", {301, 203}}, {"b", {203, 157}}});
     if (kernel == "matmul") add({{"a", {900, 700}}, {"b", {700, 1}}});
