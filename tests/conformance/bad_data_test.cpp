@@ -10,6 +10,7 @@
 
 #include "tests/conformance/backends.h"
 #include "tests/conformance/launch.h"
+#include "tests/conformance/on_backend.h"
 
 namespace hotplate::conformance {
 namespace {
@@ -26,22 +27,17 @@ std::vector<Spoilt> SpoiltOnBackends() {
   return all;
 }
 
-class BadDataTest : public testing::TestWithParam<Spoilt> {};
+class BadDataTest : public OnBackend<Spoilt, &Spoilt::second> {};
 
 TEST_P(BadDataTest, EndsInTheSameWords) {
-  const auto& [kernel, name] = GetParam();
-  Backend& backend = BackendNamed(name);
-  if (backend.device == nullptr) {
-    ASSERT_TRUE(MayBeMissing(name)) << backend.why_not;
-    GTEST_SKIP() << backend.why_not;
-  }
+  const std::string& kernel = GetParam().first;
   for (const BadData& bad : BadDataCases()) {
     if (bad.kernel != kernel) continue;
     SCOPED_TRACE(std::string(bad.kernel) + " " + bad.test_case.name);
-    absl::StatusOr<Launch> launch = Prepare(bad.kernel, bad.test_case, *backend.device);
+    absl::StatusOr<Launch> launch = Prepare(bad.kernel, bad.test_case, device());
     ASSERT_TRUE(launch.ok()) << launch.status();
     TaskControl control;
-    const Report report = launch->Run(*backend.lane, control);
+    const Report report = launch->Run(lane(), control);
     EXPECT_EQ(report.outcome.code(), bad.code);
     EXPECT_EQ(std::string(report.outcome.message()), bad.message);
   }

@@ -7,6 +7,7 @@
 
 #include "tests/conformance/backends.h"
 #include "tests/conformance/launch.h"
+#include "tests/conformance/on_backend.h"
 #include "tests/conformance/sparse.h"
 
 namespace hotplate::conformance {
@@ -47,8 +48,10 @@ std::map<std::string, Case>& LongCases() {
   return cases;
 }
 
-std::vector<std::pair<std::string, std::string>> ChunkedKernels() {
-  std::vector<std::pair<std::string, std::string>> all;
+using Chunked = std::pair<std::string, std::string>;  // a kernel, and a back-end
+
+std::vector<Chunked> ChunkedKernels() {
+  std::vector<Chunked> all;
   for (const KernelSpec& spec : BuiltinCatalog().specs()) {
     if (spec.cancel_class() != CancelClass::kChunked) continue;
     for (const std::string& backend : BackendNames()) all.emplace_back(spec.name(), backend);
@@ -56,30 +59,25 @@ std::vector<std::pair<std::string, std::string>> ChunkedKernels() {
   return all;
 }
 
-class Cancellation : public testing::TestWithParam<std::pair<std::string, std::string>> {
+class Cancellation : public OnBackend<Chunked, &Chunked::second> {
  protected:
   void SetUp() override {
-    Backend& backend = BackendNamed(GetParam().second);
-    if (backend.device == nullptr) {
-      ASSERT_TRUE(MayBeMissing(GetParam().second)) << backend.why_not;
-      GTEST_SKIP() << backend.why_not;
-    }
-    device_ = backend.device;
+    OnBackend::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     ASSERT_TRUE(LongCases().contains(GetParam().first)) << "no long case for " << GetParam().first;
-    const absl::StatusOr<Launch> launch = Prepare(GetParam().first, LongCases().at(GetParam().first), *device_);
+    const absl::StatusOr<Launch> launch = Prepare(GetParam().first, LongCases().at(GetParam().first), device());
     ASSERT_TRUE(launch.ok()) << launch.status();
     launch_ = *launch;
   }
 
-  Device* device_ = nullptr;
   Launch launch_;
 };
 
 TEST_P(Cancellation, StopsARunningTask) {
   TaskControl control;
   std::future<Report> running = std::async(std::launch::async, [&] {
-    const std::unique_ptr<Lane> lane = device_->OpenLane().value();  // on the thread that runs it
-    return launch_.Run(*lane, control);
+    const std::unique_ptr<Lane> own = device().OpenLane().value();  // on the thread that runs it
+    return launch_.Run(*own, control);
   });
   const steady_clock::time_point start = steady_clock::now();
   while (control.progress() == 0 && steady_clock::now() - start < kPatience) {
@@ -99,7 +97,7 @@ TEST_P(Cancellation, StopsARunningTask) {
 TEST_P(Cancellation, DoesNotBeginACancelledTask) {
   TaskControl control;
   control.RequestCancel();
-  const Report report = launch_.Run(*BackendNamed(GetParam().second).lane, control);
+  const Report report = launch_.Run(lane(), control);
   EXPECT_EQ(report.outcome.code(), HOTPLATE_CANCELLED) << report.outcome.message();
 }
 

@@ -10,6 +10,7 @@
 #include "tests/conformance/case.h"
 #include "tests/conformance/empty_arrays.h"
 #include "tests/conformance/launch.h"
+#include "tests/conformance/on_backend.h"
 
 namespace hotplate::conformance {
 namespace {
@@ -37,17 +38,11 @@ std::vector<Instance> Instances() {
   return instances;
 }
 
-class Conformance : public testing::TestWithParam<Instance> {};
+class Conformance : public OnBackend<Instance, &Instance::backend> {};
 
 TEST_P(Conformance, WithinTheStatedBound) {
   const Instance& instance = GetParam();
-  Backend& backend = BackendNamed(instance.backend);
-  if (backend.device == nullptr) {
-    ASSERT_TRUE(MayBeMissing(instance.backend)) << backend.why_not;
-    GTEST_SKIP() << backend.why_not;
-  }
-
-  const absl::StatusOr<Launch> prepared = Prepare(instance.suite->kernel, instance.test_case, *backend.device);
+  const absl::StatusOr<Launch> prepared = Prepare(instance.suite->kernel, instance.test_case, device());
   if (const int precision = instance.test_case.precision; precision != HOTPLATE_PRECISION_DEFAULT && !prepared.ok()) {
     // A device may lack it, and says so; nothing was judged then.
     EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -61,7 +56,7 @@ TEST_P(Conformance, WithinTheStatedBound) {
   for (const auto& [name, array] : launch.inputs) before.emplace(name, array.Copy());
 
   TaskControl control;
-  const Report report = launch.Run(*backend.lane, control);
+  const Report report = launch.Run(lane(), control);
   ASSERT_TRUE(report.outcome.ok()) << report.outcome.message();
   EXPECT_TRUE(report.kernel_ns.has_value());
 
@@ -83,7 +78,7 @@ TEST_P(Conformance, WithinTheStatedBound) {
   if (instance.backend == "cpu" || launch.call.spec->determinism() != Determinism::kAlways) return;
   Launch again = launch.Again();
   TaskControl other;
-  ASSERT_TRUE(again.Run(*backend.lane, other).outcome.ok());
+  ASSERT_TRUE(again.Run(lane(), other).outcome.ok());
   EXPECT_EQ(FirstDifference(launch, again), "") << "is not the same when it is run again";
 }
 
@@ -103,16 +98,11 @@ std::vector<KernelOnBackend> KernelsOnBackends() {
   return all;
 }
 
-class EmptyArrays : public testing::TestWithParam<KernelOnBackend> {};
+class EmptyArrays : public OnBackend<KernelOnBackend, &KernelOnBackend::backend> {};
 
 TEST_P(EmptyArrays, AreTakenWhereverTheSpecTakesThem) {
-  const auto& [suite, name] = GetParam();
-  Backend& backend = BackendNamed(name);
-  if (backend.device == nullptr) {
-    ASSERT_TRUE(MayBeMissing(name)) << backend.why_not;
-    GTEST_SKIP() << backend.why_not;
-  }
-  EXPECT_EQ(TroubleWithEmptyArrays(*suite, *backend.device, *backend.lane), "");
+  const KernelSuite* const suite = GetParam().suite;
+  EXPECT_EQ(TroubleWithEmptyArrays(*suite, device(), lane()), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmptyArrays, testing::ValuesIn(KernelsOnBackends()),
@@ -130,23 +120,18 @@ std::vector<KernelOnBackend> KernelsAskedOnGpus() {
   return all;
 }
 
-class SameBitsOnRequest : public testing::TestWithParam<KernelOnBackend> {};
+class SameBitsOnRequest : public OnBackend<KernelOnBackend, &KernelOnBackend::backend> {};
 
 TEST_P(SameBitsOnRequest, EachTime) {
-  const auto& [suite, name] = GetParam();
-  Backend& backend = BackendNamed(name);
-  if (backend.device == nullptr) {
-    ASSERT_TRUE(MayBeMissing(name)) << backend.why_not;
-    GTEST_SKIP() << backend.why_not;
-  }
+  const KernelSuite* const suite = GetParam().suite;
   for (const Case& one : suite->cases()) {
     SCOPED_TRACE(one.name);
-    absl::StatusOr<Launch> launch = Prepare(suite->kernel, one, *backend.device, /*deterministic=*/true);
+    absl::StatusOr<Launch> launch = Prepare(suite->kernel, one, device(), /*deterministic=*/true);
     // What the device has not is judged above.
     if (one.precision != HOTPLATE_PRECISION_DEFAULT && !launch.ok()) continue;
     ASSERT_TRUE(launch.ok()) << launch.status();
     TaskControl control, other;
-    const Outcome outcome = launch->Run(*backend.lane, control).outcome;
+    const Outcome outcome = launch->Run(lane(), control).outcome;
     // A library may be too old to promise it, and says so.
     if (outcome.code() == HOTPLATE_INVALID) {
       EXPECT_THAT(std::string(outcome.message()), HasSubstr("Leave --deterministic out"));
@@ -154,7 +139,7 @@ TEST_P(SameBitsOnRequest, EachTime) {
     }
     ASSERT_TRUE(outcome.ok()) << outcome.message();
     Launch again = launch->Again();
-    ASSERT_TRUE(again.Run(*backend.lane, other).outcome.ok());
+    ASSERT_TRUE(again.Run(lane(), other).outcome.ok());
     EXPECT_EQ(FirstDifference(*launch, again), "") << "is not the same when it is run again";
   }
 }

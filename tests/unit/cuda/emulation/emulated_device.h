@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "kernels/cuda/lane_libraries.h"
@@ -14,7 +13,6 @@
 
 namespace hotplate::emulation {
 
-std::span<const CudaLauncher> Launchers();
 // Null if there is none.
 const CudaLauncher* FindLauncher(std::string_view kernel);
 

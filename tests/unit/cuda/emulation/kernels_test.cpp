@@ -50,7 +50,7 @@ TEST(EmulatedKernels, AreAllOfTheCatalogue) {
     EXPECT_NE(FindLauncher(suite.kernel), nullptr) << suite.kernel;
     if (FindLauncher(suite.kernel) != nullptr && !suite.cases().empty()) ++found;
   }
-  EXPECT_EQ(found, emulation::Launchers().size()) << "each has cases";
+  EXPECT_EQ(found, CudaLaunchers().size()) << "each has cases";
 }
 
 // The kernel's outcome for arrays and parameters given here, on `traits`.
