@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace hotplate {
@@ -17,7 +18,9 @@ namespace hotplate {
 inline std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << path << " cannot be read";
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;  // not character by character: instrumented that takes half a minute for 100 MB
+  text << file.rdbuf();
+  return std::move(text).str();
 }
 
 inline void WriteText(const std::string& path, const std::string& text) {

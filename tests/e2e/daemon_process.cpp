@@ -14,8 +14,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 extern char** environ;
 
@@ -26,7 +27,9 @@ constexpr auto kPatience = std::chrono::minutes(2);  // instrumented builds on a
 
 std::string Contents(const std::string& path) {
   std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
 }
 
 }  // namespace
