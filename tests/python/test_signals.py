@@ -165,7 +165,8 @@ WHILE_IT_HANGS = [
 
 def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
     daemon = start_daemon()
-    # Those of one program come one after the other.
+    # Those of one program come one after the other; of those that take two seconds, the last eight, each has one.
+    programs = 8
     scripts = [Script(daemon, f"""
         kept = gpu.array(A)
         large = np.ones(300_000)
@@ -173,7 +174,7 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
         gpu.integrate2d
         print("there", flush=True)
         sys.stdin.readline()
-        for call in [{", ".join("lambda: " + call for call in WHILE_IT_HANGS[first::5])}]:
+        for call in [{", ".join("lambda: " + call for call in WHILE_IT_HANGS[first::programs])}]:
             timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
             timer.start()
             try:
@@ -183,7 +184,7 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
             except Exception as error:
                 print(repr(error))
             timer.join()
-        """) for first in range(5)]
+        """) for first in range(programs)]
     for script in scripts:
         script.says("there")
     daemon.process.send_signal(signal.SIGSTOP)
@@ -191,7 +192,7 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
         for script in scripts:
             script.hears("\n")
         for first, script in enumerate(scripts):
-            script.ends(0, "\n".join("interrupted" for _ in WHILE_IT_HANGS[first::5]))
+            script.ends(0, "\n".join("interrupted" for _ in WHILE_IT_HANGS[first::programs]))
     finally:
         daemon.process.send_signal(signal.SIGCONT)
 
@@ -253,13 +254,16 @@ def jobs_of(gpu, kernel):
     return [job["id"] for job in gpu.jobs() if job["kernel"] == kernel]
 
 
+UPLOADS = ["gpu.array(large)", "gpu.array(large, name='mine')", "gpu.selu(large)",
+           "gpu.selu(large, progress=lambda *_: None)", "gpu.submit_detached('selu', large)"]
+
+
 @pytest.mark.parametrize("reads_on", [True, False], ids=["daemon reads on", "daemon hangs"])
-@pytest.mark.parametrize("upload", ["gpu.array(large)", "gpu.array(large, name='mine')", "gpu.selu(large)",
-                                    "gpu.selu(large, progress=lambda *_: None)", "gpu.submit_detached('selu', large)"])
-def test_ctrl_c_gives_an_upload_up_and_frees_it(daemon, gpu, relayed, upload, reads_on):
-    between = relayed(up=SOME)
+def test_ctrl_c_gives_an_upload_up_and_frees_it(daemon, gpu, relayed, reads_on):
     arrays, jobs = len(gpu.arrays), jobs_of(gpu, "selu")
-    script = Script(daemon, f"""
+    betweens = [relayed(up=SOME) for _ in UPLOADS]
+    # All at once: each waits for the daemon.
+    scripts = [Script(daemon, f"""
         def interrupt(*_):
             heard()
             raise KeyboardInterrupt
@@ -276,22 +280,27 @@ def test_ctrl_c_gives_an_upload_up_and_frees_it(daemon, gpu, relayed, upload, re
             gpu.info()
         print("nobody else has it", flush=True)
         sys.stdin.read()
-        """)
-    assert between.held.wait(PATIENCE), "the upload began"
-    wait_until(lambda: len(gpu.arrays) == arrays + 1, "the daemon has a part of it")
-    script.process.send_signal(signal.SIGINT)
-    script.says("heard")
-    if reads_on:
+        """) for upload, between in zip(UPLOADS, betweens)]
+    for between in betweens:
+        assert between.held.wait(PATIENCE), "the upload began"
+    wait_until(lambda: len(gpu.arrays) == arrays + len(UPLOADS), "the daemon has a part of each")
+    for script in scripts:
+        script.process.send_signal(signal.SIGINT)
+    for script, between in zip(scripts, betweens):
+        script.says("heard")
+        if reads_on:
+            between.release()
+    for script, between in zip(scripts, betweens):
+        script.says("interrupted")
+        assert is_open(between), "before the connection was given up"
         between.release()
-    script.says("interrupted")
-    assert is_open(between), "before the connection was given up"
-    between.release()
-    wait_until(lambda: len(gpu.arrays) == arrays, "what it had sent was freed")
+    wait_until(lambda: len(gpu.arrays) == arrays, "what they had sent was freed")
     assert jobs_of(gpu, "selu") == jobs
-    script.hears("\n")
-    script.says("2.0")
-    script.says("nobody else has it")
-    script.ends()
+    for script in scripts:
+        script.hears("\n")
+        script.says("2.0")
+        script.says("nobody else has it")
+        script.ends()
 
 
 # A handler that takes its time: what it raises comes after the end of the call.
@@ -362,14 +371,17 @@ def test_a_result_that_a_handler_gives_up_when_the_job_is_done_is_not_kept(start
     script.ends()
 
 
-def test_a_result_that_comes_after_ctrl_c_is_not_written(start_daemon, relayed_to):
+@pytest.mark.parametrize("call, stays", [("far.reduce(large, out=out)", []),
+                                         ("far.histogram(large, keep={'counts': True, 'edges': 'named'})", ["named"])],
+                         ids=["out", "keep"])
+def test_of_a_result_that_comes_after_ctrl_c_only_what_has_a_name_is_left(start_daemon, relayed_to, call, stays):
     daemon = start_daemon("--lanes", "1")
     between = relayed_to(daemon)
     script = Script(daemon, f"""
         far = hp.connect(endpoint="localhost:{between.port}")
         large, out = np.ones(300_000), np.full((), -1.0)
         try:
-            far.reduce(large, out=out)
+            {call}
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         while sys.getrefcount(large) > 2:
@@ -387,8 +399,10 @@ def test_a_result_that_comes_after_ctrl_c_is_not_written(start_daemon, relayed_t
         assert between.held.wait(PATIENCE), "the call frees its upload"
         script.process.send_signal(signal.SIGINT)
         script.says("interrupted")
-        script.says("-1.0")
         between.release()
+        script.says("-1.0")  # the call, which went on by itself, is over
+        # But for its upload, which it has had some seconds to free.
+        assert [array.name for array in gpu.arrays if array.shape != (300_000,)] == stays
     script.ends()
 
 
