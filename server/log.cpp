@@ -7,22 +7,42 @@
 
 #include <algorithm>
 #include <cctype>
+#include <mutex>
 #include <utility>
 
+#include "kernels/array/quoted.h"
 #include "kernels/status.h"
 
 namespace hotplate::server {
 namespace {
 
-// gRPC gives its log function no pointer of ours, so that the log must be found by itself.
+// gRPC gives its log function no pointer of ours, so that the log, and how much of it is gRPC's, must be found by
+// itself.
+std::mutex grpc_mutex;
+LineLimit grpc_errors;
+
+// Its errors need nobody here to ask for them: who reaches the port makes them, a line with each connection, and gRPC
+// puts into it what it was sent. What ends the process is told in any case.
+LineLimit::Verdict Judge(const gpr_log_func_args& line) {
+  const bool fatal = std::string_view(line.message).starts_with("assertion failed");
+  if (line.severity != GPR_LOG_SEVERITY_ERROR || fatal) return {.shown = true};
+  const std::lock_guard lock(grpc_mutex);
+  return grpc_errors.Take(LineLimit::Clock::now());
+}
+
 void TakeGrpcLine(gpr_log_func_args* line) {
   const spdlog::level::level_enum level = line->severity == GPR_LOG_SEVERITY_ERROR  ? spdlog::level::err
                                           : line->severity == GPR_LOG_SEVERITY_INFO ? spdlog::level::info
                                                                                     : spdlog::level::debug;
   spdlog::logger* log = spdlog::default_logger_raw();
   if (log == nullptr || !log->should_log(level)) return;
+  const LineLimit::Verdict verdict = Judge(*line);
+  if (!verdict.shown) return;
+  if (verdict.missed > 0) log->log(level, "grpc: {} more lines were not shown", verdict.missed);
   const std::string_view file(line->file);
-  log->log(level, "grpc: {} ({}:{})", WithoutSecrets(line->message), file.substr(file.rfind('/') + 1), line->line);
+  log->log(level, "grpc: {} ({}:{})", Shortened(WithoutSecrets(line->message)), file.substr(file.rfind('/') + 1),
+           line->line);
+  if (verdict.last) log->log(level, "grpc: no more of its errors are shown in this minute");
 }
 
 }  // namespace
@@ -67,23 +87,39 @@ absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file,
   return log;
 }
 
+LineLimit::Verdict LineLimit::Take(Clock::time_point now) {
+  if (lines_ == 0 || now - begin_ >= kSpan) {
+    begin_ = now;
+    lines_ = 0;
+  }
+  if (lines_ == kLines) {
+    ++missed_;
+    return {};
+  }
+  ++lines_;
+  return {.shown = true, .last = lines_ == kLines, .missed = std::exchange(missed_, 0)};
+}
+
 void RouteGrpcLog(std::shared_ptr<spdlog::logger> log) {
+  {
+    const std::lock_guard lock(grpc_mutex);
+    grpc_errors = LineLimit();
+  }
   spdlog::set_default_logger(std::move(log));
   gpr_set_log_function(TakeGrpcLine);
 }
 
 std::string WithoutSecrets(std::string_view text) {
   constexpr std::size_t kShortest = 32;
+  const std::string line = Visible(text, ' ');
   std::string result;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = 0; at < line.size();) {
     std::size_t digits = 0;
-    while (at + digits < text.size() && std::isxdigit(static_cast<unsigned char>(text[at + digits])) != 0) ++digits;
+    while (at + digits < line.size() && std::isxdigit(static_cast<unsigned char>(line[at + digits])) != 0) ++digits;
     if (digits >= kShortest) {
       result += "[...]";
-    } else if (digits > 0) {
-      result += text.substr(at, digits);
     } else {
-      result += std::iscntrl(static_cast<unsigned char>(text[at])) != 0 ? ' ' : text[at];
+      result.append(line, at, std::max<std::size_t>(digits, 1));
     }
     at += std::max<std::size_t>(digits, 1);
   }

@@ -3,6 +3,8 @@
 
 #include <spdlog/logger.h>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,11 +21,31 @@ core::LogLevel LevelOf(spdlog::level::level_enum level);
 // PERMISSION_DENIED or NOT_FOUND, naming the file, if it cannot be written.
 absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file, const std::string& level);
 
-// gRPC's own lines go there too from now on, at their own levels and without secrets, instead of to standard error.
-// For the process as a whole: makes it spdlog's default logger.
+// So many lines in each minute, and how many there would have been.
+class LineLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kLines = 10;
+  static constexpr std::chrono::minutes kSpan{1};
+
+  struct Verdict {
+    bool shown = false;
+    bool last = false;         // none more until the minute is over
+    std::uint64_t missed = 0;  // were not shown since the last one that was
+  };
+  Verdict Take(Clock::time_point now);
+
+ private:
+  Clock::time_point begin_;
+  int lines_ = 0;
+  std::uint64_t missed_ = 0;
+};
+
+// gRPC's own lines go there too from now on, at their own levels, cut and without secrets, instead of to standard
+// error; of its errors no more than LineLimit allows. For the process as a whole: makes it spdlog's default logger.
 void RouteGrpcLog(std::shared_ptr<spdlog::logger> log);
 
-// One line, with "[...]" for each run of 32 or more hexadecimal digits: what tokens and session ids look like.
+// One visible line, with "[...]" for each run of 32 or more hexadecimal digits: what tokens and session ids look like.
 std::string WithoutSecrets(std::string_view text);
 
 }  // namespace hotplate::server

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "kernels/array/quoted.h"
+
 namespace hotplate::cli {
 
 Console StandardConsole() {
@@ -110,11 +112,6 @@ std::string Clipped(const std::string& text, TerminalSize size) {
   return clipped;
 }
 
-std::string Printable(const std::string& text) {
-  std::string clean = text;
-  for (char& c : clean)
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
-  return clean;
-}
+std::string Printable(const std::string& text) { return Visible(text, '?', "\n\t"); }
 
 }  // namespace hotplate::cli

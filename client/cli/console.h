@@ -40,7 +40,8 @@ int DisplayWidth(const std::string& text);
 // As much of `text` as fits: lines cut to `columns`, and no more than `lines` of them. Escape sequences stay.
 std::string Clipped(const std::string& text, TerminalSize size);
 
-// `text` without what a terminal would obey: control characters and escapes become "?". For words from outside.
+// `text` without what a terminal would obey or not show: such characters, and bytes that are no UTF-8, become "?";
+// lines and tabs stay. For words from outside.
 std::string Printable(const std::string& text);
 
 }  // namespace hotplate::cli

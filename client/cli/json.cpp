@@ -47,14 +47,16 @@ std::string JsonText(const std::string& text) {
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     const std::size_t length = Utf8Length(text, i);
+    // Up to U+00BF it is the one byte, or the second behind C2.
+    const unsigned point = static_cast<unsigned char>(length == 2 && c == '\xc2' ? text[i + 1] : c);
     if (length == 0) {
       json += "\\ufffd";  // a file's name may be any bytes
     } else if (c == '"' || c == '\\') {
       json += '\\';
       json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
+    } else if (point < 0x20 || (point >= 0x7f && point < 0xa0)) {
+      std::array<char, 8> escape{};  // a terminal obeys those beyond ASCII, too
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", point);
       json += escape.data();
     } else {
       json.append(text, i, length);

@@ -1,5 +1,6 @@
 #include "kernels/array/quoted.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -38,27 +39,41 @@ Character FirstCharacter(std::string_view text) {
   return {length, point};
 }
 
-// What the first character of `text` is shown as; takes it off.
-std::string TakeShown(std::string_view& text) {
+// Bytes of the character that `text` begins with, where it can be shown as it is; else 0.
+std::size_t VisibleLength(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text[0]);
-  const bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
-  const Character wide = byte >= 0x80 ? FirstCharacter(text) : Character();
-  const std::size_t length = plain ? 1 : IsUnseen(wide.point) ? 0 : wide.bytes;
+  if (byte < 0x80) return byte >= 0x20 && byte < 0x7f ? 1 : 0;
+  const Character wide = FirstCharacter(text);
+  return IsUnseen(wide.point) ? 0 : wide.bytes;
+}
+
+// What the first character of `text` is shown as in quotes; takes it off.
+std::string TakeQuoted(std::string_view& text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  const std::size_t length = byte == '"' || byte == '\\' ? 0 : VisibleLength(text);
   std::string shown =
       length > 0 ? std::string(text.substr(0, length)) : std::string{'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
   text.remove_prefix(length > 0 ? length : 1);
   return shown;
 }
 
-}  // namespace
+// The same outside of them.
+std::string TakeVisible(std::string_view& text, char instead) {
+  const std::size_t length = VisibleLength(text);
+  std::string shown(length > 0 ? text.substr(0, length) : std::string_view(&instead, 1));
+  text.remove_prefix(length > 0 ? length : std::max<std::size_t>(FirstCharacter(text).bytes, 1));
+  return shown;
+}
 
-std::string Quoted(std::string_view text) {
+// `take` gives what a character is shown as; `mark` goes around it all.
+template <typename Take>
+std::string Cut(std::string_view text, Take take, const std::string& mark) {
   // Of a very long text only the ends are looked at.
   const std::size_t size = text.size();
   const bool vast = size > 8 * kLongest;
   std::vector<std::string> shown;
-  const auto show = [&shown](std::string_view part) {
-    while (!part.empty()) shown.push_back(TakeShown(part));
+  const auto show = [&](std::string_view part) {
+    while (!part.empty()) shown.push_back(take(part));
   };
   show(vast ? text.substr(0, 4 * kLongest) : text);
   if (vast) show(text.substr(size - 4 * kLongest));
@@ -66,13 +81,36 @@ std::string Quoted(std::string_view text) {
   std::string head, tail;
   std::size_t first = 0, last = shown.size();
   while (first < last && head.size() + shown[first].size() <= kLongest) head += shown[first++];
-  if (first == last && !vast) return '"' + head + '"';
+  if (first == last && !vast) return mark + head + mark;
 
   head.clear();
   first = 0;
   while (head.size() + shown[first].size() <= kHead) head += shown[first++];
   while (last > first && tail.size() + shown[last - 1].size() <= kTail) tail.insert(0, shown[--last]);
-  return '"' + head + "..." + tail + "\" (" + std::to_string(size) + " bytes)";
+  return mark + head + "..." + tail + mark + " (" + std::to_string(size) + " bytes)";
+}
+
+}  // namespace
+
+std::string Quoted(std::string_view text) { return Cut(text, TakeQuoted, "\""); }
+
+std::string Shortened(std::string_view text) {
+  return Cut(
+      text, [](std::string_view& rest) { return TakeVisible(rest, ' '); }, "");
+}
+
+std::string Visible(std::string_view text, char instead, std::string_view kept) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    if (kept.find(text[0]) == std::string_view::npos) {
+      result += TakeVisible(text, instead);
+    } else {
+      result += text[0];
+      text.remove_prefix(1);
+    }
+  }
+  return result;
 }
 
 bool IsUtf8(std::string_view text) {

@@ -63,9 +63,10 @@ absl::Status Logs(const Invocation& call) {
   std::streamoff at = TailStart(file, lines->value_or(50));
   std::vector<char> block(65'536);
   std::string begun;  // of a line that has not come to its end
+  // A terminal obeys what is printed to it, and the log holds words of strangers; a file or a program gets it as it is.
   const auto print = [&call](const std::string& line) {
-    call.output.Answer([&] { return line + "\n"; }, [&] { return JsonObject().Text("line", line).Json(); },
-                       line + "\n");
+    const std::string text = (call.console.out_terminal ? Printable(line) : line) + "\n";
+    call.output.Answer([&] { return text; }, [&] { return JsonObject().Text("line", line).Json(); }, text);
   };
   for (;;) {
     std::error_code error;

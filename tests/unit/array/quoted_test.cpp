@@ -41,6 +41,28 @@ TEST(QuotedTest, KeepsBothEndsOfALongText) {
   EXPECT_NE(quoted.find("d...d"), std::string::npos) << quoted;
 }
 
+TEST(QuotedTest, ShortenedIsCutTheSameWayWithoutQuotes) {
+  EXPECT_EQ(Shortened("a \"name\"\n\xc2\x9b"
+                      "2J\xff"),
+            "a \"name\"  2J ");
+  const std::string whole(200, 'x');
+  EXPECT_EQ(Shortened(whole), whole);
+  EXPECT_EQ(Shortened("begin" + std::string(1'000'000, 'x') + "end"),
+            "begin" + std::string(55, 'x') + "..." + std::string(97, 'x') + "end (1000008 bytes)");
+}
+
+TEST(QuotedTest, VisibleLeavesOutWhatATerminalWouldObey) {
+  EXPECT_EQ(Visible("\x1b[2Ja\x7f\xc2\x9b"
+                    "1mb\xc2\x9d"
+                    "c\xe2\x80\xae"
+                    "d\xff\xc3",
+                    '?'),
+            "?[2Ja??1mb?c?d??");
+  EXPECT_EQ(Visible("\u00e5\u6570\U0001f600 \"\\", '?'), "\u00e5\u6570\U0001f600 \"\\");
+  EXPECT_EQ(Visible("a\tb\nc\r", '?', "\n\t"), "a\tb\nc?");
+  EXPECT_EQ(Visible("a\tb\nc\r", ' '), "a b c ");
+}
+
 TEST(QuotedTest, IsShort) {
   for (const std::string& text :
        {std::string(8'000'000, 'x'), std::string(8'000'000, '\n'), std::string(1000, '\xc3')}) {

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "tests/temporary_folder.h"
 
 namespace hotplate::server {
@@ -22,28 +25,85 @@ TEST(LogTest, LongHexadecimalRunsAreSecrets) {
   EXPECT_EQ(WithoutSecrets(std::string(32, 'F')), "[...]");
   EXPECT_EQ(WithoutSecrets("deadbeef"), "deadbeef");
   EXPECT_EQ(WithoutSecrets("two\nlines\x1b"), "two lines ");
+  EXPECT_EQ(WithoutSecrets("a\xc2\x9b"
+                           "2Jb\xc2\x9d"
+                           "c\xff"),
+            "a 2Jb c ")
+      << "what a terminal obeys beyond ASCII";
   EXPECT_EQ(WithoutSecrets(""), "");
 }
 
-TEST(LogTest, GrpcsLinesComeAtTheirLevelAndWithoutSecrets) {
+// What the log has after gRPC said what `say` makes it say.
+std::string Logged(const std::function<void()>& say) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/log";
   const auto log = OpenLog(file, "info");
-  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE(log.ok()) << log.status();
+  if (!log.ok()) return "";
   RouteGrpcLog(*log);
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);
   testing::internal::CaptureStderr();
-  gpr_log(GPR_ERROR, "Handshake failed, token %s", std::string(64, 'b').c_str());
-  gpr_log_message("file.cc", 7, GPR_LOG_SEVERITY_INFO, "for information");
-  gpr_log_message("file.cc", 8, GPR_LOG_SEVERITY_DEBUG, "of no interest");
+  say();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());
   gpr_set_log_function(nullptr);  // gRPC's own again
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   spdlog::set_default_logger(nullptr);
   (*log)->flush();
-  EXPECT_THAT(ReadText(file), AllOf(HasSubstr("error grpc: Handshake failed, token [...] (log_test.cpp:"),
-                                    HasSubstr("info grpc: for information (file.cc:7)"),
-                                    Not(HasSubstr("of no interest")), Not(HasSubstr("bbbb"))));
+  return ReadText(file);
+}
+
+TEST(LogTest, GrpcsLinesComeAtTheirLevelAndWithoutSecrets) {
+  EXPECT_THAT(Logged([] {
+                gpr_log(GPR_ERROR, "Handshake failed, token %s", std::string(64, 'b').c_str());
+                gpr_log_message("file.cc", 7, GPR_LOG_SEVERITY_INFO, "for information");
+                gpr_log_message("file.cc", 8, GPR_LOG_SEVERITY_DEBUG, "of no interest");
+              }),
+              AllOf(HasSubstr("error grpc: Handshake failed, token [...] (log_test.cpp:"),
+                    HasSubstr("info grpc: for information (file.cc:7)"), Not(HasSubstr("of no interest")),
+                    Not(HasSubstr("bbbb"))));
+}
+
+// gRPC tells a header that it does not take with its value, before anybody's token is looked at.
+TEST(LogTest, WhatAStrangerSaysIsCut) {
+  const std::string value(1'000'000, 'x');
+  const std::string log = Logged([&] {
+    gpr_log(GPR_ERROR,
+            "invalid value for te: %s\xc2\x9b"
+            "2J",
+            value.c_str());
+  });
+  EXPECT_THAT(log, AllOf(HasSubstr("grpc: invalid value for te: xxx"), HasSubstr("xxx..."), HasSubstr("x 2J (1000"),
+                         Not(HasSubstr("\xc2\x9b"))));
+  EXPECT_LT(log.size(), 400u);
+}
+
+TEST(LogTest, AStrangerCannotFillIt) {
+  const std::string log = Logged([] {
+    for (int i = 0; i < 1000; ++i) gpr_log(GPR_ERROR, "Handshake failed, connection %d.", i);
+    gpr_log_message("file.cc", 9, GPR_LOG_SEVERITY_INFO, "asked for");
+    gpr_log_message("file.cc", 10, GPR_LOG_SEVERITY_ERROR, "assertion failed: the last words");
+  });
+  EXPECT_THAT(log, AllOf(HasSubstr("connection 0."), HasSubstr("connection 9."), Not(HasSubstr("connection 10."))));
+  EXPECT_THAT(log, AllOf(HasSubstr("grpc: no more of its errors are shown in this minute"), HasSubstr("asked for"),
+                         HasSubstr("the last words")));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), LineLimit::kLines + 3);
+}
+
+TEST(LogTest, TheLimitIsOfAMinuteAndSaysHowManyWereLeftOut) {
+  LineLimit limit;
+  LineLimit::Clock::time_point now = LineLimit::Clock::now();
+  for (int i = 1; i <= LineLimit::kLines; ++i) {
+    const LineLimit::Verdict verdict = limit.Take(now += std::chrono::seconds(1));
+    EXPECT_TRUE(verdict.shown);
+    EXPECT_EQ(verdict.last, i == LineLimit::kLines);
+    EXPECT_EQ(verdict.missed, 0u);
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(limit.Take(now += std::chrono::seconds(1)).shown);
+  const LineLimit::Verdict next = limit.Take(now += LineLimit::kSpan);
+  EXPECT_TRUE(next.shown);
+  EXPECT_FALSE(next.last);
+  EXPECT_EQ(next.missed, 5u);
+  EXPECT_EQ(limit.Take(now).missed, 0u) << "told once";
 }
 
 }  // namespace

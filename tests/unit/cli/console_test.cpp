@@ -1,0 +1,51 @@
+// Nothing from outside gives a terminal orders.
+#include "client/cli/console.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "client/cli/app.h"
+#include "client/cli/json.h"
+#include "tests/temporary_folder.h"
+
+namespace hotplate::cli {
+namespace {
+
+// A control sequence's beginning and an operating system command's, as single characters beyond ASCII; DEL.
+constexpr char kOrders[] = "a\xc2\x9b\x32J\xc2\x9d\x30;title\x07\x7f";
+
+TEST(ConsoleTest, WordsFromOutsideGiveNoOrders) {
+  EXPECT_EQ(Printable(kOrders), "a?2J?0;title??");
+  EXPECT_EQ(Printable("\033[31mred\r\n\tUme\xc3\xa5"), "?[31mred?\n\tUme\xc3\xa5");
+  EXPECT_EQ(Printable("\x9b\x32J"), "?2J") << "no UTF-8, but an order to terminals of eight bits";
+}
+
+TEST(ConsoleTest, JsonEscapesThem) {
+  EXPECT_EQ(JsonText(kOrders), "\"a\\u009b2J\\u009d0;title\\u0007\\u007f\"");
+  EXPECT_EQ(JsonText("Ume\xc3\xa5\xc2\xa0"), "\"Ume\xc3\xa5\xc2\xa0\"");
+}
+
+std::string Logs(const TemporaryFolder& folder, bool terminal) {
+  std::ostringstream out, err;
+  Console console{out, err};
+  console.out_terminal = terminal;
+  EXPECT_EQ(RunHotplate({"logs"}, console,
+                        [&](const std::string& name) -> std::optional<std::string> {
+                          if (name == "HOTPLATE_DIR") return folder.path();
+                          return std::nullopt;
+                        }),
+            0)
+      << err.str();
+  return out.str();
+}
+
+TEST(ConsoleTest, ALogGivesATerminalNoOrdersAndAFileItsBytes) {
+  const TemporaryFolder folder;
+  folder.Write("logs/local.log", std::string("first\n") + kOrders + "\n");
+  EXPECT_EQ(Logs(folder, true), "first\na?2J?0;title??\n");
+  EXPECT_EQ(Logs(folder, false), std::string("first\n") + kOrders + "\n");
+}
+
+}  // namespace
+}  // namespace hotplate::cli
