@@ -25,7 +25,7 @@ absl::Status WriteError(const std::string& path, const NpyError& error) {
   return WithExitCode(absl::DataLossError(path + ": " + error.message), kExitFailed);
 }
 
-// Where a file will be put: its folder as the file system knows it, and its name there, symbolic links followed.
+// Where a file will be put: its folder as the file system knows it, and its name there.
 struct Place {
   dev_t device = 0;
   ino_t folder = 0;
@@ -33,15 +33,8 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Nothing for a folder that is not there: the file cannot be made either.
-std::optional<Place> PlaceOf(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;
-  std::error_code error;
-  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
-    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
-    if (error) return std::nullopt;
-    path = path.parent_path() / target;  // an absolute one takes its place
-  }
+// Nothing for a folder that has gone away.
+std::optional<Place> PlaceOf(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   struct stat status {};
   if (stat(folder.c_str(), &status) != 0) return std::nullopt;
@@ -117,7 +110,11 @@ absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& a
   std::vector<std::pair<Place, const OutputArgument*>> places;
   for (const OutputArgument& argument : arguments) {
     if (argument.kind == OutputArgument::Kind::kArray) continue;
-    if (const auto place = PlaceOf(argument.text)) {
+    auto created = AtomicFile::Create(argument.text);
+    if (const NpyError* error = std::get_if<NpyError>(&created))
+      return FileError("output " + argument.name + ": " + argument.text, *error);
+    AtomicFile& file = std::get<AtomicFile>(created);
+    if (const auto place = PlaceOf(file.path())) {
       for (const auto& [taken, by] : places)
         if (taken == *place)
           return absl::InvalidArgumentError(
@@ -126,11 +123,8 @@ absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& a
               "; give each a file of its own");
       places.emplace_back(*place, &argument);
     }
-    auto created = AtomicFile::Create(argument.text);
-    if (const NpyError* error = std::get_if<NpyError>(&created))
-      return FileError("output " + argument.name + ": " + argument.text, *error);
-    outputs.files_.emplace(argument.name, File{argument.text, argument.kind == OutputArgument::Kind::kPicture,
-                                               std::move(std::get<AtomicFile>(created))});
+    outputs.files_.emplace(argument.name,
+                           File{argument.text, argument.kind == OutputArgument::Kind::kPicture, std::move(file)});
   }
   return outputs;
 }

@@ -26,12 +26,29 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// The kernel's own rule for links (fs.protected_symlinks), which links that are read by hand would get around: in a
+// folder that all may write to and where each keeps his own (/tmp), a link counts if it is ours or the folder's
+// owner's.
+bool MayBeFollowed(const struct stat& link, const std::string& path) {
+  struct stat folder {};
+  if (link.st_uid == geteuid() || stat(FolderOf(path).c_str(), &folder) != 0) return true;
+  const bool shared = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
+  return !shared || link.st_uid == folder.st_uid;
+}
+
 // Where `path` leads: the file itself, or what its symbolic links point to, whether that exists or not.
 std::variant<std::string, NpyError> Target(std::string path) {
   for (int links = 0; links < kMostLinks; ++links) {
+    struct stat status {};
+    if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;  // what is wrong shows in its use
+    if (!MayBeFollowed(status, path)) {
+      return NpyError{
+          .message = "cannot write it: " + path + " is another user's link in a folder that all may write to",
+          .system_error = EACCES};
+    }
     std::string target(4096, '\0');
     const ssize_t length = readlink(path.c_str(), target.data(), target.size());
-    if (length < 0) return path;  // no link, or nothing: what is wrong shows when it is used
+    if (length < 0) return SystemError("cannot write it", errno);  // it was a link a moment ago
     target.resize(static_cast<std::size_t>(length));
     path = target.starts_with('/') ? target : FolderOf(path) + "/" + target;
   }
@@ -71,10 +88,10 @@ std::string TemporaryName(const std::string& path) {
 std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
   if (path.empty()) return SystemError("cannot write it", ENOENT);
   if (path.back() == '/') return SystemError("cannot write it", EISDIR);
-  const std::variant<std::optional<mode_t>, NpyError> mode = ModeToKeep(path);
-  if (const auto* error = std::get_if<NpyError>(&mode)) return *error;
   std::variant<std::string, NpyError> target = Target(path);
   if (auto* error = std::get_if<NpyError>(&target)) return std::move(*error);
+  const std::variant<std::optional<mode_t>, NpyError> mode = ModeToKeep(path);
+  if (const auto* error = std::get_if<NpyError>(&mode)) return *error;
   std::string final_path = std::get<std::string>(std::move(target));
 
   constexpr int kAttempts = 8;

@@ -67,8 +67,9 @@ class NpyFile {
 
 // A file that replaces `path` when it is complete, and leaves no trace when it is not: written beside it under
 // another name, synced, then renamed. Write in order; Commit once. A symbolic link stays, and what it points to is
-// replaced. A new file's permissions follow the umask, a replaced one's stay as they were. What is no regular file
-// (/dev/null), or may not be written, is not replaced.
+// replaced; in a folder like /tmp only a link of the user's own, or of the folder's owner. A new file's permissions
+// follow the umask, a replaced one's stay as they were. What is no regular file (/dev/null), or may not be written, is
+// not replaced.
 class AtomicFile {
  public:
   // Fails at once if the folder is not there or not writable, or `path` is a folder.
@@ -82,6 +83,8 @@ class AtomicFile {
   // Waits until what is written so far is on the disk, which Commit does at once for all of it.
   std::optional<NpyError> Sync();
   std::optional<NpyError> Commit();
+  // Where it will be, links followed.
+  const std::string& path() const { return path_; }
   // The unfinished file.
   const std::string& temporary() const { return temporary_; }
 

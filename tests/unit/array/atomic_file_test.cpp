@@ -130,6 +130,41 @@ TEST(AtomicFileTest, ALinkStaysAndItsTargetIsReplaced) {
   EXPECT_EQ(ErrorOf(folder.File("round")), ELOOP);
 }
 
+// A folder as /tmp is, and in it a link of another user's to a file of ours. fs.protected_symlinks, where it is on,
+// keeps the kernel from such links; this must hold without it, and say why.
+TEST(AtomicFileTest, AnotherUsersLinkInAFolderOfAllIsNotFollowed) {
+  constexpr uid_t kNobody = 65534;
+  const TemporaryFolder folder;
+  const std::string shared = folder.File("shared"), trap = shared + "/out.npy", own = shared + "/own.npy";
+  WriteText(folder.File("precious"), "old");
+  ASSERT_EQ(mkdir(shared.c_str(), 0700), 0);
+  ASSERT_EQ(chmod(shared.c_str(), 01777), 0);
+  for (const std::string& link : {trap, own}) ASSERT_EQ(symlink(folder.File("precious").c_str(), link.c_str()), 0);
+  ASSERT_EQ(symlink(trap.c_str(), folder.File("by way of it").c_str()), 0);
+
+  ASSERT_FALSE(Replace(own, "by our own link"));
+  EXPECT_EQ(ReadText(folder.File("precious")), "by our own link");
+  if (lchown(trap.c_str(), kNobody, kNobody) != 0) {
+    GTEST_SKIP() << "only root can give a link away: whether another user's is followed was not tried";
+  }
+  for (const std::string& path : {trap, folder.File("by way of it")}) {
+    const auto error = Replace(path, "stolen");
+    ASSERT_TRUE(error) << path;
+    EXPECT_EQ(error->system_error, EACCES);
+    EXPECT_THAT(error->message, HasSubstr(trap + " is another user's link"));
+  }
+  EXPECT_EQ(ReadText(folder.File("precious")), "by our own link");
+
+  // As the kernel has it: the folder's owner may put links there, and elsewhere permissions alone count.
+  ASSERT_EQ(chown(shared.c_str(), kNobody, kNobody), 0);
+  ASSERT_FALSE(Replace(trap, "by the owner's link"));
+  ASSERT_FALSE(Replace(own, "by our own link in another's folder"));
+  ASSERT_EQ(chown(shared.c_str(), 0, 0), 0);
+  ASSERT_EQ(chmod(shared.c_str(), 0777), 0);
+  ASSERT_FALSE(Replace(trap, "by a link in another folder"));
+  EXPECT_EQ(ReadText(folder.File("precious")), "by a link in another folder");
+}
+
 TEST(AtomicFileTest, WhatIsNoFileIsNotReplaced) {
   const TemporaryFolder folder;
   EXPECT_EQ(ErrorOf(folder.path()), EISDIR);
