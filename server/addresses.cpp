@@ -184,7 +184,7 @@ std::vector<std::string> ReachableAddresses(const std::string& listen, const Add
       (one.loopback ? loopback : own).push_back(one.address);
     }
   }
-  if (own.empty()) own = six;  // gRPC takes 0.0.0.0 for all there are
+  if (own.empty()) own = six;  // 0.0.0.0 is all there are (listening_socket.h)
   if (own.empty()) return loopback.empty() ? std::vector<std::string>{"127.0.0.1"} : loopback;
   if (own.size() == 1) return own;
   return BestFirst(own, PreferredSoon(hints));

@@ -248,6 +248,7 @@ absl::Status Daemon::Listen() {
   options.identity = identity_;
   options.message_bytes = config_.message_bytes;
   options.keepalive = config_.keepalive;
+  options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
   if (absl::Status status = ListenWithin(config_.port, options); !status.ok()) return status;
   server_->SetServing(true);
   return Publish(options.address, server_->port());
@@ -263,7 +264,7 @@ absl::Status Daemon::ListenWithin(const PortRange& ports, ListenOptions options)
       ToAbsl(all + "is free on " + options.address + "; give --port another range, or 0 for any port"));
   for (unsigned i = 0; i < count; ++i) {
     options.port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
-    // gRPC's own attempt says much in the log.
+    // Somebody may be faster than the server below.
     const int error = range ? WhyNotFree(options.address, options.port) : 0;
     if (error != 0 && error != EADDRINUSE) {
       why =

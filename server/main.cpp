@@ -2,8 +2,10 @@
 #include <google/protobuf/stubs/logging.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -29,6 +31,17 @@ void SecureProcess() {
   unsetenv("GRPC_TRACE");  // its traces show every header, the token among them
 }
 
+// Each connection takes a descriptor, and each input by path until its job ends: as many as may be, within reason.
+// Programs that the daemon starts inherit the limit, and this one is nothing to them: those that close every number
+// below it are quick still, and select() minds only numbers over 1023 that are in use.
+void RaiseDescriptorLimit() {
+  constexpr rlim_t kEnough = 65'536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= std::min(limit.rlim_max, kEnough)) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // What the libraries do by default and a daemon does not want.
 void QuietLibraries() {
   // Debian's absl looks for lock cycles at every lock of gRPC's: a few microseconds of each call.
@@ -41,6 +54,7 @@ void QuietLibraries() {
 
 int main(int argc, char** argv) {
   SecureProcess();
+  RaiseDescriptorLimit();
   QuietLibraries();
   const Surroundings surroundings = Surroundings::OfThisProcess();
   const auto config = ReadConfig(std::vector<std::string>(argv + 1, argv + argc), surroundings);

@@ -6,10 +6,11 @@
 
 #include <map>
 
-#include "kernels/status.h"
+#include "server/service/acceptor.h"
 #include "server/service/arrays_service.h"
 #include "server/service/catalogue_service.h"
 #include "server/service/jobs_service.h"
+#include "server/service/listening_socket.h"
 #include "server/service/server_service.h"
 #include "server/service/telemetry_service.h"
 
@@ -19,8 +20,10 @@ namespace {
 constexpr int kLargestFrame = (1 << 24) - 1;  // HTTP/2's own limit
 constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead on one stream
 constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
-constexpr int kLongestKeepaliveTimeoutMs = 20'000;
+constexpr std::chrono::milliseconds kLongestKeepaliveTimeout(20'000);
 constexpr int kShortestClientPingMs = 10'000;
+// For TLS and the first words of HTTP/2, until which whoever connects is a stranger.
+constexpr int kLongestHandshakeMs = 10'000;
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options,
                                                         std::shared_ptr<const Authenticator> authenticator) {
@@ -37,10 +40,9 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& opt
   return credentials;
 }
 
-std::string TargetOf(const ListenOptions& options) {
-  if (!options.unix_socket.empty()) return "unix:" + options.unix_socket;
-  const bool six = options.address.find(':') != std::string::npos;
-  return (six ? "[" + options.address + "]" : options.address) + ":" + std::to_string(options.port);
+absl::StatusOr<ListeningSocket> ListenOn(const ListenOptions& options, std::chrono::milliseconds unacknowledged) {
+  if (!options.unix_socket.empty()) return ListeningSocket::OnUnix(options.unix_socket);
+  return ListeningSocket::OnTcp(options.address, options.port, unacknowledged);
 }
 
 class Implementation final : public GrpcServer {
@@ -56,11 +58,18 @@ class Implementation final : public GrpcServer {
   ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
 
   absl::Status Listen(const ListenOptions& options, std::shared_ptr<const Authenticator> authenticator) {
+    const auto keepalive = std::chrono::ceil<std::chrono::milliseconds>(options.keepalive);
+    const auto keepalive_timeout = std::min(keepalive, kLongestKeepaliveTimeout);
+    absl::StatusOr<ListeningSocket> socket = ListenOn(options, keepalive_timeout);
+    if (!socket.ok()) return socket.status();
+    port_ = socket->port();
+
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort(TargetOf(options), CredentialsFor(options, std::move(authenticator)), &port);
+    connections_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        CredentialsFor(options, std::move(authenticator)));
     for (grpc::Service* service : {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
                                    static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&telemetry_),
                                    static_cast<grpc::Service*>(&server_service_)}) {
@@ -68,27 +77,36 @@ class Implementation final : public GrpcServer {
     }
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes + kRoomToRefuse));
     builder.SetMaxSendMessageSize(-1);
+    // gRPC bounds a message before it is unpacked, not after.
+    for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+      builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+    }
     // Reflection is the only service that needs threads of its own.
     builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
     builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
     builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kLargestFrame);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookahead);
-    const auto keepalive = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(options.keepalive).count());
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, std::min(keepalive, kLongestKeepaliveTimeoutMs));
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kLongestHandshakeMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(keepalive.count()));
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(keepalive_timeout.count()));
     // As many as it takes: a stream may have nothing to say for hours. By its documentation gRPC wants data after two.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kShortestClientPingMs);
     server_ = builder.BuildAndStart();
-    if (!server_) {
-      return absl::UnavailableError(
-          ToAbsl("cannot listen on " + TargetOf(options) + ": the address is not this node's, or the port is taken"));
-    }
-    if (options.unix_socket.empty()) port_ = static_cast<std::uint16_t>(port);
+    if (!server_) return absl::InternalError("gRPC's server could not be built");
+    Acceptor::Options accepting;
+    accepting.take = [this](int descriptor) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.fd = descriptor;
+      connections_->HandleNewConnection(&connection);
+    };
+    accepting.warn = options.warn;
+    auto acceptor = Acceptor::Start(*std::move(socket), std::move(accepting));
+    if (!acceptor.ok()) return acceptor.status();
+    acceptor_ = *std::move(acceptor);
     return absl::OkStatus();
   }
 
@@ -110,6 +128,7 @@ class Implementation final : public GrpcServer {
 
   void Shutdown(std::chrono::system_clock::time_point deadline) override {
     if (!server_) return;
+    acceptor_.reset();  // first: gRPC does not close what it gets after its end
     server_->Shutdown(deadline);
     server_.reset();
   }
@@ -131,6 +150,8 @@ class Implementation final : public GrpcServer {
   TelemetryService telemetry_;
   ServerService server_service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;  // the way into server_
+  std::unique_ptr<Acceptor> acceptor_;
   std::uint16_t port_ = 0;
   bool serving_ = false;
   std::map<std::string, bool> health_;  // as told, by service

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ struct ListenOptions {
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
   // A connection that is silent this long is asked for a sign of life, and ended without one: a peer that vanished.
   std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
+  // Gets a sentence, now and then, about what keeps new connections waiting. May be empty.
+  std::function<void(const std::string&)> warn;
 };
 
 inline constexpr char kHealthOfDevice[] = "hotplate.device.";  // "hotplate.device.gpu0"

@@ -28,17 +28,22 @@ class Complaints {
     violations_.push_back({std::move(field), std::move(description)});
   }
   void Add(const std::string& field, const absl::Status& status) {
+    if (absl::IsResourceExhausted(status) && Violations(status).empty()) {
+      busy_ = status;
+      return;
+    }
     if (code_ == absl::StatusCode::kInvalidArgument) code_ = status.code();
     std::vector<FieldViolation> carried = Violations(status);
     if (carried.empty()) carried.push_back({field, std::string(status.message())});
     for (FieldViolation& violation : carried) violations_.push_back(std::move(violation));
   }
-  absl::Status status() const { return violations_.empty() ? absl::OkStatus() : Refused(code_, violations_); }
+  absl::Status status() const { return violations_.empty() ? busy_ : Refused(code_, violations_); }
 
  private:
   // The first code that is not plain INVALID_ARGUMENT, if there is one: a limit, a path outside the roots.
   absl::StatusCode code_ = absl::StatusCode::kInvalidArgument;
   std::vector<FieldViolation> violations_;
+  absl::Status busy_;  // no fault of the request's, which may do later
 };
 
 bool CheckLength(const std::string& text, std::size_t longest, const std::string& field, Complaints& complaints) {
@@ -110,7 +115,8 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
       input.source = from.array_id();
       return absl::OkStatus();
     case v1::JobInput::kPath: {
-      absl::StatusOr<std::shared_ptr<const NpyFile>> file = OpenPathInput(from.path(), field, bounds.path_roots);
+      absl::StatusOr<std::shared_ptr<const NpyFile>> file =
+          OpenPathInput(from.path(), field, bounds.path_roots, bounds.open_inputs);
       if (!file.ok()) return file.status();
       input.signature = (*file)->signature();
       const std::optional<std::size_t> bytes = ByteSize(input.signature);

@@ -2,12 +2,14 @@
 // checked here, all violations at once; the engine checks the rest.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/jobs.pb.h"
 #include "server/core/arrays.h"
+#include "server/wire/path_input.h"
 
 namespace hotplate::wire {
 
@@ -15,6 +17,7 @@ struct JobBounds {
   std::uint64_t max_array_bytes = 0;
   // Canonical folders; inputs by path must lie below one of them.
   std::vector<std::string> path_roots;
+  std::shared_ptr<OpenInputs> open_inputs = OpenInputs::AsManyAsMayBe();
 };
 
 enum class SignatureInputs { kRefused, kAllowed };  // allowed for Check only

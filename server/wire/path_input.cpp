@@ -1,6 +1,7 @@
 #include "server/wire/path_input.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <set>
+#include <limits>
+#include <utility>
 
 #include "kernels/array/quoted.h"
 #include "kernels/status.h"
@@ -40,13 +42,36 @@ bool IsBelow(const std::string& path, const std::string& root) {
 
 absl::Status CannotOpen(const std::string& path, const std::string& field, int error) {
   const std::string sentence = field + ": " + Quoted(path) + ": " + std::strerror(error);
+  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return absl::ResourceExhaustedError(ToAbsl(sentence + "; try again later"));
+  }
   const absl::StatusCode code = error == ENOENT || error == ENOTDIR ? absl::StatusCode::kNotFound
                                 : error == EACCES || error == EPERM ? absl::StatusCode::kPermissionDenied
                                                                     : absl::StatusCode::kInvalidArgument;
   return Refused(code, {{field + ".path", sentence}});  // which tells it from an array that is not there
 }
 
+// An input, counted while it is open.
+struct CountedFile {
+  std::shared_ptr<const void> count;
+  NpyFile file;
+};
+
 }  // namespace
+
+std::shared_ptr<OpenInputs> OpenInputs::AsManyAsMayBe() {
+  rlimit limit{};
+  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  return std::make_shared<OpenInputs>(known ? limit.rlim_cur / 4 : std::numeric_limits<std::size_t>::max());
+}
+
+std::shared_ptr<const void> OpenInputs::Count(const std::shared_ptr<OpenInputs>& inputs) {
+  if (inputs->open_.fetch_add(1) < inputs->most_) {
+    return {inputs.get(), [inputs](const void*) { --inputs->open_; }};
+  }
+  --inputs->open_;
+  return nullptr;
+}
 
 std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots, std::vector<std::string>* missing) {
   std::vector<std::string> result;
@@ -63,7 +88,8 @@ std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots, s
 }
 
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
-                                                             const std::vector<std::string>& roots) {
+                                                             const std::vector<std::string>& roots,
+                                                             const std::shared_ptr<OpenInputs>& open_inputs) {
   if (path.empty() || path.front() != '/' || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
     return InvalidField(field, field + ": " + Quoted(path) + " is not an absolute path of a file");
   }
@@ -87,12 +113,21 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   if (fstat(there.number(), &facts) != 0) return CannotOpen(path, field, errno);
   if (!S_ISREG(facts.st_mode)) return InvalidField(field, field + ": " + Quoted(path) + " is not a regular file");
 
+  std::shared_ptr<const void> count = OpenInputs::Count(open_inputs);
+  if (count == nullptr) {
+    const std::string most = std::to_string(open_inputs->most());
+    return absl::ResourceExhaustedError(ToAbsl(
+        field + ": the jobs that wait or run have " + most +
+        " inputs by path, the most for which the daemon has file descriptors (a quarter of ulimit -n); try again "
+        "later, or give arrays (hotplate put)"));
+  }
   std::variant<NpyFile, NpyError> file = NpyFile::Open(link);
   if (const NpyError* wrong = std::get_if<NpyError>(&file)) {
     if (wrong->system_error != 0) return CannotOpen(path, field, wrong->system_error);
     return InvalidField(field, field + ": " + Quoted(path) + ": " + wrong->message);
   }
-  return std::make_shared<const NpyFile>(std::get<NpyFile>(std::move(file)));
+  const auto counted = std::make_shared<CountedFile>(std::move(count), std::get<NpyFile>(std::move(file)));
+  return std::shared_ptr<const NpyFile>(counted, &counted->file);
 }
 
 }  // namespace hotplate::wire

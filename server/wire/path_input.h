@@ -1,6 +1,8 @@
 // Inputs by path: the daemon reads the file itself, below the folders it is allowed to read.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,9 +12,28 @@
 
 namespace hotplate::wire {
 
+// Counts the inputs by path that are open: each keeps a descriptor until its job ends, and connections need some, too.
+// Thread-safe.
+class OpenInputs {
+ public:
+  explicit OpenInputs(std::size_t most) : most_(most) {}
+  // Up to a quarter of the descriptors that this process may have.
+  static std::shared_ptr<OpenInputs> AsManyAsMayBe();
+
+  // Until the last copy is gone. Null: there are `most` already.
+  static std::shared_ptr<const void> Count(const std::shared_ptr<OpenInputs>& inputs);
+  std::size_t most() const { return most_; }
+
+ private:
+  const std::size_t most_;
+  std::atomic<std::size_t> open_{0};
+};
+
 // Opens the .npy file at `path` if what is really there (links resolved) is a regular file below one of `roots`.
-// INVALID_ARGUMENT, NOT_FOUND or PERMISSION_DENIED with a violation of `field`. May wait for the file system.
+// INVALID_ARGUMENT, NOT_FOUND or PERMISSION_DENIED with a violation of `field`; RESOURCE_EXHAUSTED without one where
+// another attempt may do: too many are open. May wait for the file system.
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
-                                                             const std::vector<std::string>& roots);
+                                                             const std::vector<std::string>& roots,
+                                                             const std::shared_ptr<OpenInputs>& open_inputs);
 
 }  // namespace hotplate::wire

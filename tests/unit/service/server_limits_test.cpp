@@ -106,6 +106,20 @@ TEST_F(SmallMessagesTest, WhatIsFarTooLargeIsNotEvenRead) {
   EXPECT_TRUE(jobs_->Execute(Call(), request, &response).ok()) << "the server goes on";
 }
 
+// A few kilobytes may become gigabytes: gRPC bounds a message as it came.
+TEST_F(SmallMessagesTest, WhatIsCompressedIsNotUnpacked) {
+  for (const auto& [algorithm, name] : {std::pair(GRPC_COMPRESS_GZIP, "gzip"), {GRPC_COMPRESS_DEFLATE, "deflate"}}) {
+    Call call;
+    call->set_compression_algorithm(algorithm);
+    v1::ExecuteJobRequest request;
+    *request.mutable_job() = LargeJob();
+    v1::ExecuteJobResponse response;
+    const grpc::Status status = jobs_->Execute(call, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr(name));
+  }
+}
+
 // Holds the thread that opens files, as a file system that hangs would.
 class HeldFilesTest : public ServerTest {
  protected:

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -272,6 +274,39 @@ TEST_F(PathInputTest, APipeDoesNotHoldUpTheDaemon) {
 TEST_F(PathInputTest, LargerThanTheLimit) {
   GivePath(WriteNpy("x.npy", (1 << 18) + 1));
   ExpectRefused("inputs.x", "max-array-bytes", absl::StatusCode::kResourceExhausted);
+}
+
+// Each has a descriptor until its job ends, and connections need some, too.
+TEST_F(PathInputTest, NoMoreAreOpenThanMayBe) {
+  bounds_.open_inputs = std::make_shared<OpenInputs>(2);
+  GivePath(folder_.path() + "/absent.npy");
+  for (int i = 0; i < 3; ++i) ExpectRefused("inputs.x.path", "No such file", absl::StatusCode::kNotFound);
+  GivePath(WriteNpy("x.npy", 7));
+  auto first = Convert();
+  const auto second = Convert();
+  ASSERT_TRUE(first.ok() && second.ok());
+  const absl::Status full = Convert().status();
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), AllOf(HasSubstr("have 2 inputs by path"), HasSubstr("try again later")));
+  EXPECT_THAT(Violations(full), testing::IsEmpty()) << "nothing is wrong with the request";
+  first = absl::UnknownError("");
+  EXPECT_TRUE(Convert().ok());
+}
+
+TEST_F(PathInputTest, WithoutADescriptorAnotherAttemptMayDo) {
+  GivePath(WriteNpy("x.npy", 7));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(STDIN_FILENO);
+  close(next);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(next);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = Convert().status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("Too many open files"), HasSubstr("try again later")));
+  EXPECT_THAT(Violations(status), testing::IsEmpty());
 }
 
 TEST(CanonicalRootsTest, ResolvesLinksAndDropsWhatIsNotThere) {
