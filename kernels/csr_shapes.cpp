@@ -1,5 +1,7 @@
 #include "kernels/csr_shapes.h"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,12 @@ absl::Status CheckCsrShapes(const BoundCall& call) {
     return InvalidField("inputs.indices", kernel + "lengths differ: data is " + ToString(call.Input("data").shape) +
                                               ", indices is " + ToString(call.Input("indices").shape) +
                                               "; each element has its column");
+  }
+  constexpr std::int64_t kMostOfInt32 = std::numeric_limits<std::int32_t>::max();
+  if (call.Input("indptr").dtype == DType::kInt32 && entries > kMostOfInt32) {
+    return InvalidField("inputs.indices", kernel + "indices is " + ToString(call.Input("indices")) +
+                                              ", and an indptr of int32 counts " + std::to_string(kMostOfInt32) +
+                                              " entries at most; give both as int64");
   }
   return absl::OkStatus();
 }

@@ -41,6 +41,12 @@ absl::Status Shapes(BoundCall& call) {
     return InvalidField("inputs.x",
                         "norm: x is " + ToString(x.shape) + ", and there is no norm " + order + " of no elements");
   }
+  // A sum for each row or column: only where x has no elements there may be more of them than memory is counted for.
+  if (steps.between() > kMaxArrayBytes / sizeof(double)) {
+    return InvalidField("inputs.x", "norm: x is " + ToString(x.shape) + ", whose " + std::to_string(steps.between()) +
+                                        " rows or columns have no elements; there may be at most " +
+                                        std::to_string(kMaxArrayBytes / sizeof(double)));
+  }
   call.outputs = {{.dtype = IsFloating(x.dtype) ? x.dtype : DType::kFloat64, .shape = std::move(shape)}};
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "kernels/call.h"
 #include "kernels/cuda/grid.h"
 #include "kernels/cuda/traits.h"
+#include "kernels/sort/sort_order.h"
 
 namespace hotplate::sort {
 
@@ -50,9 +51,7 @@ inline Scratch LayOut(std::uint64_t n, std::uint64_t key_bytes, std::uint64_t in
   return layout;
 }
 
-// Rows this long are sorted one after the other, as they are; shorter ones all at once, by row and key.
-inline constexpr std::uint64_t kLongRow = std::uint64_t{1} << 20;
-
+// Long rows are sorted one after the other, as they are; shorter ones all at once, by row and key.
 inline bool OneByOne(const Rows& rows) { return rows.count == 1 || rows.length >= kLongRow; }
 
 // sort's scratch. One by one: keys of one row, in turns with the output's memory. All at once: elements of 32 bits with

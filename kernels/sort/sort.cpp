@@ -33,7 +33,7 @@ KernelSpec Spec() {
           "stable. On a GPU it cannot be interrupted once it runs.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Param(DescendingParam())
-      .Input("x", "T", "..., n", "what is sorted; of more than one row at most 4294967295 elements")
+      .Input("x", "T", "..., n", "what is sorted; at most 4294967295 elements in several rows of less than 1048576")
       .Output("y", "T", "..., n", "the same elements in order")
       .CostModel("0 FLOP, 2 * size * sizeof(T) bytes, read and written once; the passes of a radix sort move more",
                  CostOf)

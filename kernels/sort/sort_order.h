@@ -9,6 +9,9 @@
 
 namespace hotplate::sort {
 
+// From this length on a GPU sorts each row of several by itself, and numbers none of its elements.
+inline constexpr std::uint64_t kLongRow = std::uint64_t{1} << 20;
+
 template <typename T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 

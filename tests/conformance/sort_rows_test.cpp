@@ -110,12 +110,17 @@ TEST(SortSpecs, RefuseWhatHasNoRowsOrTooMany) {
   using testing::HasSubstr;
   const std::int64_t many = std::int64_t{1} << 17;
   const Signature scalar{DType::kFloat32, {}}, long_row{DType::kInt32, {many * many}},
-      rows{DType::kInt32, {many, many}};
+      rows{DType::kInt32, {many, many}}, long_rows{DType::kInt32, {many, 8 * many}};
   const Signature ten{DType::kInt32, {10}}, twenty{DType::kFloat64, {20}};
   EXPECT_THAT(Refusal("sort", {{"x", scalar}}), HasSubstr("x is a scalar, which has no last axis"));
   EXPECT_EQ(Refusal("sort", {{"x", long_row}}), "OK");
-  EXPECT_THAT(Refusal("sort", {{"x", rows}}), HasSubstr("x is [131072, 131072]; an array of more than one row may"));
+  EXPECT_EQ(Refusal("sort", {{"x", long_rows}}), "OK") << "each is sorted by itself";
+  EXPECT_THAT(
+      Refusal("sort", {{"x", rows}}),
+      HasSubstr("x is [131072, 131072]; several rows shorter than 1048576 may have at most 4294967295 elements"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", scalar}, {"values", scalar}}), HasSubstr("keys is a scalar"));
+  EXPECT_THAT(Refusal("sort_by_key", {{"keys", long_rows}, {"values", long_rows}}),
+              HasSubstr("keys is [131072, 1048576]; there may be at most 4294967295 keys"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", long_row}, {"values", long_row}}),
               HasSubstr("keys is [17179869184]; there may be at most 4294967295 keys"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", ten}, {"values", twenty}}),
