@@ -39,7 +39,8 @@ KernelSpec Spec() {
           "l is lower triangular, with zeros above the diagonal. Only a's lower triangle is read: a is taken to be "
           "symmetric. Leading dimensions are a stack of matrices, each factored by itself. A matrix that is not "
           "positive definite ends the job as FAILED, with the order of the first leading minor that is not; so does "
-          "one that holds a NaN or an infinity. Can be interrupted between the matrices of a stack (on a GPU: while "
+          "one that holds a NaN or an infinity. A GPU's library may refuse 2^31 elements and more (n above 46340), "
+          "which the CPU takes. Can be interrupted between the matrices of a stack (on a GPU: while "
           "they are handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "..., n, n", "the matrices; their lower triangles")

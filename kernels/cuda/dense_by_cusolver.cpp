@@ -1,6 +1,8 @@
 // dense.h by cuSOLVER.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/lane_libraries.h"
@@ -53,8 +55,24 @@ T* Nowhere() {
   return &nowhere;
 }
 
-std::uint64_t Bytes(DType dtype, int elements) {
-  return SizeOf(dtype) * static_cast<std::uint64_t>(std::max(elements, 1));
+// Bytes of the workspace for rows x columns. body(routines, handle, T{}, elements) asks the library for its elements,
+// which it counts in 32 bits, those of the matrix too: of more it refuses, or says what is left of a larger number.
+template <typename Body>
+Outcome Ask(CudaContext& context, DType dtype, const char* what, int rows, int columns, std::uint64_t& bytes,
+            const Body& body) {
+  int elements = 0;
+  const Outcome asked =
+      Do(context, dtype, what, [&](const auto& f, auto handle, auto zero) { return body(f, handle, zero, &elements); });
+  bytes = SizeOf(dtype) * static_cast<std::uint64_t>(std::max(elements, 1));
+  constexpr long long kMost = std::numeric_limits<int>::max();
+  const bool too_many = asked.ok() ? elements < 0 : asked.code() == HOTPLATE_FAILED && kMost / rows < columns;
+  if (!too_many) return asked;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "cuSOLVER: %s: it counts up to %lld elements, and a matrix of %d by %d has more, or its workspace has; "
+                "--device cpu has no such limit",
+                what, kMost, rows, columns);
+  return Outcome::Invalid(text);
 }
 
 int Elements(DType dtype, const Workspace& workspace) {
@@ -66,12 +84,9 @@ cusolverEigMode_t Mode(bool vectors) { return vectors ? CUSOLVER_EIG_MODE_VECTOR
 }  // namespace
 
 Outcome CholeskyBytes(CudaContext& context, DType dtype, int n, std::uint64_t& bytes) {
-  int elements = 0;
-  const Outcome asked = Do(context, dtype, "size of potrf", [&](const auto& f, auto handle, auto zero) {
-    return f.potrf_size(handle, CUBLAS_FILL_MODE_UPPER, n, Nowhere<decltype(zero)>(), n, &elements);
+  return Ask(context, dtype, "size of potrf", n, n, bytes, [&](const auto& f, auto handle, auto zero, int* elements) {
+    return f.potrf_size(handle, CUBLAS_FILL_MODE_UPPER, n, Nowhere<decltype(zero)>(), n, elements);
   });
-  bytes = Bytes(dtype, elements);
-  return asked;
 }
 
 Outcome Cholesky(CudaContext& context, DType dtype, int n, void* a, const Workspace& workspace, int* info) {
@@ -83,12 +98,9 @@ Outcome Cholesky(CudaContext& context, DType dtype, int n, void* a, const Worksp
 }
 
 Outcome LuBytes(CudaContext& context, DType dtype, int n, std::uint64_t& bytes) {
-  int elements = 0;
-  const Outcome asked = Do(context, dtype, "size of getrf", [&](const auto& f, auto handle, auto zero) {
-    return f.getrf_size(handle, n, n, Nowhere<decltype(zero)>(), n, &elements);
+  return Ask(context, dtype, "size of getrf", n, n, bytes, [&](const auto& f, auto handle, auto zero, int* elements) {
+    return f.getrf_size(handle, n, n, Nowhere<decltype(zero)>(), n, elements);
   });
-  bytes = Bytes(dtype, elements);
-  return asked;
 }
 
 Outcome Lu(CudaContext& context, DType dtype, int n, void* a, int* pivots, const Workspace& workspace, int* info) {
@@ -107,13 +119,10 @@ Outcome LuSolveTransposed(CudaContext& context, DType dtype, int n, int k, const
 }
 
 Outcome EighBytes(CudaContext& context, DType dtype, bool vectors, int n, std::uint64_t& bytes) {
-  int elements = 0;
-  const Outcome asked = Do(context, dtype, "size of syevd", [&](const auto& f, auto handle, auto zero) {
+  return Ask(context, dtype, "size of syevd", n, n, bytes, [&](const auto& f, auto handle, auto zero, int* elements) {
     using T = decltype(zero);
-    return f.syevd_size(handle, Mode(vectors), CUBLAS_FILL_MODE_UPPER, n, Nowhere<T>(), n, Nowhere<T>(), &elements);
+    return f.syevd_size(handle, Mode(vectors), CUBLAS_FILL_MODE_UPPER, n, Nowhere<T>(), n, Nowhere<T>(), elements);
   });
-  bytes = Bytes(dtype, elements);
-  return asked;
 }
 
 Outcome Eigh(CudaContext& context, DType dtype, bool vectors, int n, void* a, void* w, const Workspace& workspace,
@@ -126,12 +135,9 @@ Outcome Eigh(CudaContext& context, DType dtype, bool vectors, int n, void* a, vo
 }
 
 Outcome SvdBytes(CudaContext& context, DType dtype, int rows, int columns, std::uint64_t& bytes) {
-  int elements = 0;
-  const Outcome asked = Do(context, dtype, "size of gesvd", [&](const auto& f, auto handle, auto) {
-    return f.gesvd_size(handle, rows, columns, &elements);
-  });
-  bytes = Bytes(dtype, elements);
-  return asked;
+  return Ask(
+      context, dtype, "size of gesvd", rows, columns, bytes,
+      [&](const auto& f, auto handle, auto, int* elements) { return f.gesvd_size(handle, rows, columns, elements); });
 }
 
 Outcome Svd(CudaContext& context, DType dtype, Vectors vectors, int rows, int columns, void* a, void* s, void* u,
@@ -146,20 +152,19 @@ Outcome Svd(CudaContext& context, DType dtype, Vectors vectors, int rows, int co
 }
 
 Outcome QrBytes(CudaContext& context, DType dtype, int rows, int columns, int c_columns, std::uint64_t& bytes) {
-  int factor = 0, apply = 0;
-  const Outcome asked = Do(context, dtype, "size of geqrf", [&](const auto& f, auto handle, auto zero) {
-    return f.geqrf_size(handle, rows, columns, Nowhere<decltype(zero)>(), rows, &factor);
-  });
-  if (!asked.ok() || c_columns == 0) {
-    bytes = Bytes(dtype, factor);
-    return asked;
-  }
-  const Outcome again = Do(context, dtype, "size of ormqr", [&](const auto& f, auto handle, auto zero) {
-    using T = decltype(zero);
-    return f.ormqr_size(handle, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, c_columns, columns, Nowhere<T>(), rows,
-                        Nowhere<T>(), Nowhere<T>(), rows, &apply);
-  });
-  bytes = Bytes(dtype, std::max(factor, apply));
+  const Outcome asked = Ask(context, dtype, "size of geqrf", rows, columns, bytes,
+                            [&](const auto& f, auto handle, auto zero, int* elements) {
+                              return f.geqrf_size(handle, rows, columns, Nowhere<decltype(zero)>(), rows, elements);
+                            });
+  if (!asked.ok() || c_columns == 0) return asked;
+  std::uint64_t to_apply = 0;
+  const Outcome again = Ask(context, dtype, "size of ormqr", rows, c_columns, to_apply,
+                            [&](const auto& f, auto handle, auto zero, int* elements) {
+                              using T = decltype(zero);
+                              return f.ormqr_size(handle, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, c_columns, columns,
+                                                  Nowhere<T>(), rows, Nowhere<T>(), Nowhere<T>(), rows, elements);
+                            });
+  bytes = std::max(bytes, to_apply);
   return again;
 }
 

@@ -10,7 +10,7 @@ namespace {
 Outcome FromCufft(cufftResult status, const char* what) {
   if (status == CUFFT_SUCCESS) return Outcome::Ok();
   ClearLaunchError();
-  char text[120];
+  char text[160];
   std::snprintf(text, sizeof text, "cuFFT: %s: status %d", what, static_cast<int>(status));
   return status == CUFFT_ALLOC_FAILED ? Outcome::OutOfMemory(text) : Outcome::Failed(text);
 }
@@ -45,7 +45,13 @@ Outcome PlanFor(CudaContext& context, const Batch& batch, const CufftPlan*& plan
   const cufftResult status =
       cufft.cufftMakePlanMany64(handle, rank, sizes + 2 - rank, nullptr, 1, 0, nullptr, 1, 0, TypeOf(batch),
                                 static_cast<long long>(batch.count), &made.workspace_bytes);
-  if (const Outcome o = FromCufft(status, "plan"); !o.ok()) return o;
+  if (status != CUFFT_SUCCESS) {
+    char what[100];
+    std::snprintf(what, sizeof what, "plan for %llu transforms of %llu by %llu points",
+                  static_cast<unsigned long long>(batch.count), static_cast<unsigned long long>(batch.rows),
+                  static_cast<unsigned long long>(batch.columns));
+    return FromCufft(status, what);
+  }
   if (const Outcome o = FromCufft(cufft.cufftSetStream(handle, context.stream()), "stream"); !o.ok()) return o;
   if (libraries.transforms.size() >= LaneLibraries::kMostTransforms) libraries.transforms.clear();
   plan = &libraries.transforms.emplace(batch, std::move(made)).first->second;

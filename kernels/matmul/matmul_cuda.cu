@@ -100,9 +100,9 @@ Outcome MakeDescriptor(const CublasLt& blas, const Product& product, const Types
 }
 
 // The library's own choice for a product with this workspace.
-Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t first,
-               cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t result, std::size_t workspace_bytes,
-               std::uint32_t alignment, cublasLtMatmulAlgo_t& chosen) {
+Outcome Choose(const LaneLibraries& libraries, const ProductKey& key, cublasLtMatmulDesc_t descriptor,
+               cublasLtMatrixLayout_t first, cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t result,
+               std::size_t workspace_bytes, cublasLtMatmulAlgo_t& chosen) {
   const CublasLt& blas = libraries.blas;
   cublasLtMatmulPreference_t raw = nullptr;
   if (const Outcome o = FromBlas(blas, blas.cublasLtMatmulPreferenceCreate(&raw), "preference"); !o.ok()) return o;
@@ -114,7 +114,7 @@ Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, 
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     const cublasStatus_t aligned =
-        blas.cublasLtMatmulPreferenceSetAttribute(raw, attribute, &alignment, sizeof alignment);
+        blas.cublasLtMatmulPreferenceSetAttribute(raw, attribute, &key.alignment, sizeof key.alignment);
     if (const Outcome o = FromBlas(blas, aligned, "alignment"); !o.ok()) return o;
   }
   cublasLtMatmulHeuristicResult_t algorithm{};
@@ -124,7 +124,12 @@ Outcome Choose(const LaneLibraries& libraries, cublasLtMatmulDesc_t descriptor, 
   if (const Outcome o = FromBlas(blas, asked, "choosing an algorithm"); !o.ok()) return o;
   // Only where the state says so is the algorithm set.
   if (found == 0 || algorithm.state != CUBLAS_STATUS_SUCCESS) {
-    return Outcome::Failed("cuBLASLt has no algorithm for this product");
+    const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "cuBLASLt has no algorithm for the product of [%llu, %llu] and [%llu, %llu], %llu at once",
+                  number(key.m), number(key.k), number(key.k), number(key.n), number(key.count));
+    return Outcome::Failed(text);
   }
   chosen = algorithm.algo;
   return Outcome::Ok();
@@ -151,8 +156,8 @@ Outcome Multiply(const ProductKey& key, const Product& product, const StridedPro
   auto known = libraries.algorithms.find(key);
   if (known == libraries.algorithms.end()) {
     cublasLtMatmulAlgo_t chosen{};
-    if (const Outcome o = Choose(libraries, descriptor.get(), first.get(), second.get(), result.get(),
-                                 scratch.workspace_bytes, key.alignment, chosen);
+    if (const Outcome o = Choose(libraries, key, descriptor.get(), first.get(), second.get(), result.get(),
+                                 scratch.workspace_bytes, chosen);
         !o.ok()) {
       return o;
     }

@@ -64,7 +64,8 @@ KernelSpec Spec() {
           "have it factored once. A singular "
           "matrix ends the job as FAILED, with the pivot that is exactly zero; a matrix that is singular but for "
           "rounding does not, and its x is as large as its inverse. NaN and infinities are not looked for: they spread "
-          "as the arithmetic has it. Can be interrupted between the systems of a stack (on a GPU: while they are "
+          "as the arithmetic has it. A GPU's library may refuse 2^31 elements and more (n above 46340), "
+          "which the CPU takes. Can be interrupted between the systems of a stack (on a GPU: while they are "
           "handed to it), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "broadcast ..., n, n", "the matrices")

@@ -1,6 +1,7 @@
 #include "tests/unit/cuda/emulation/cusolver_by_lapack.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -87,6 +88,8 @@ std::string InWords(const char* routine, const Arguments&... arguments) {
 }
 
 bool LieIn(int leading, int rows) { return leading >= std::max(rows, 1); }
+// Whether an int counts the elements of a matrix, as the library's check has it.
+bool Counted(int leading, int columns) { return std::int64_t{leading} * columns <= std::numeric_limits<int>::max(); }
 
 cusolverStatus_t Usable(Solver handle) {
   if (hotplate::emulation::fault.IsNow()) {
@@ -133,7 +136,8 @@ void MayGiveUp(int* info) {
 
 template <typename T>
 cusolverStatus_t PotrfSize(Solver handle, cublasFillMode_t fill, int n, T* a, int lda, int* elements) {
-  return Promise(handle, InWords<T>("potrf", Letter(fill), n, lda), a != nullptr && LieIn(lda, n), n, elements);
+  return Promise(handle, InWords<T>("potrf", Letter(fill), n, lda), a != nullptr && LieIn(lda, n) && Counted(lda, n), n,
+                 elements);
 }
 template <typename T>
 cusolverStatus_t Potrf(Solver handle, cublasFillMode_t fill, int n, T* a, int lda, T* work, int lwork, int* info) {
@@ -145,7 +149,7 @@ cusolverStatus_t Potrf(Solver handle, cublasFillMode_t fill, int n, T* a, int ld
 
 template <typename T>
 cusolverStatus_t GetrfSize(Solver handle, int m, int n, T* a, int lda, int* elements) {
-  return Promise(handle, InWords<T>("getrf", m, n, lda), a != nullptr && LieIn(lda, m), n, elements);
+  return Promise(handle, InWords<T>("getrf", m, n, lda), a != nullptr && LieIn(lda, m) && Counted(lda, n), n, elements);
 }
 template <typename T>
 cusolverStatus_t Getrf(Solver handle, int m, int n, T* a, int lda, T* work, int* pivots, int* info) {
@@ -168,7 +172,8 @@ template <typename T>
 cusolverStatus_t SyevdSize(Solver handle, cusolverEigMode_t mode, cublasFillMode_t fill, int n, const T* a, int lda,
                            const T* w, int* elements) {
   return Promise(handle, InWords<T>("syevd", Letter(mode), Letter(fill), n, lda),
-                 a != nullptr && w != nullptr && LieIn(lda, n), mode == CUSOLVER_EIG_MODE_VECTOR ? 3 * n : n, elements);
+                 a != nullptr && w != nullptr && LieIn(lda, n) && Counted(lda, n),
+                 mode == CUSOLVER_EIG_MODE_VECTOR ? 3 * n : n, elements);
 }
 template <typename T>
 cusolverStatus_t Syevd(Solver handle, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T* a, int lda, T* w,
@@ -184,7 +189,7 @@ cusolverStatus_t Syevd(Solver handle, cusolverEigMode_t mode, cublasFillMode_t f
 
 template <typename T>
 cusolverStatus_t GesvdSize(Solver handle, int m, int n, int* elements) {
-  return Promise(handle, InWords<T>("gesvd", m, n), m >= n, 3 * n + m, elements);
+  return Promise(handle, InWords<T>("gesvd", m, n), m >= n && Counted(m, n), 3 * n + m, elements);
 }
 template <typename T>
 cusolverStatus_t Gesvd(Solver handle, signed char left, signed char right, int m, int n, T* a, int lda, T* s, T* u,
@@ -205,7 +210,7 @@ cusolverStatus_t Gesvd(Solver handle, signed char left, signed char right, int m
 
 template <typename T>
 cusolverStatus_t GeqrfSize(Solver handle, int m, int n, T* a, int lda, int* elements) {
-  return Promise(handle, InWords<T>("geqrf", m, n, lda), a != nullptr && LieIn(lda, m), n, elements);
+  return Promise(handle, InWords<T>("geqrf", m, n, lda), a != nullptr && LieIn(lda, m) && Counted(lda, n), n, elements);
 }
 template <typename T>
 cusolverStatus_t Geqrf(Solver handle, int m, int n, T* a, int lda, T* tau, T* work, int lwork, int* info) {

@@ -81,6 +81,7 @@ class Block {
 };
 
 Order order_in_use = Order::kForward;
+bool only_some = false;
 Block* block_running = nullptr;
 
 void Block::Enter(fcontext::transfer_t by) {
@@ -185,9 +186,14 @@ void Block::Run(unsigned threads, const std::vector<unsigned>& order, const std:
   }
 }
 
-std::vector<unsigned> InOrder(unsigned count, Order order) {
-  std::vector<unsigned> indexes(count);
-  std::iota(indexes.begin(), indexes.end(), 0u);
+std::vector<unsigned> InOrder(unsigned count, Order order, bool some = false) {
+  std::vector<unsigned> indexes;
+  if (some && count > 5) {
+    indexes = {0, 1, count / 2, count - 2, count - 1};
+  } else {
+    indexes.resize(count);
+    std::iota(indexes.begin(), indexes.end(), 0u);
+  }
   if (order == Order::kBackward) std::reverse(indexes.begin(), indexes.end());
   if (order == Order::kShuffled) std::shuffle(indexes.begin(), indexes.end(), std::mt19937(count));
   return indexes;
@@ -197,12 +203,14 @@ std::vector<unsigned> InOrder(unsigned count, Order order) {
 
 void UseOrder(Order order) { order_in_use = order; }
 
+void RunOnlySome(bool some) { only_some = some; }
+
 void RunGrid(unsigned blocks, unsigned threads, const std::function<void()>& thread) {
   static Block block;  // keeps its stacks
   gridDim = {blocks, 1, 1};
   blockDim = {threads, 1, 1};
   const std::vector<unsigned> order = InOrder(threads, order_in_use);
-  for (const unsigned i : InOrder(blocks, order_in_use)) {
+  for (const unsigned i : InOrder(blocks, order_in_use, only_some)) {
     blockIdx = {i, 0, 0};
     block.Run(threads, order, thread);
   }

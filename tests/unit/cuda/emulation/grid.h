@@ -15,6 +15,10 @@ enum class Order { kForward, kBackward, kShuffled };
 // Of all grids from now on.
 void UseOrder(Order order);
 
+// Whether from now on of a grid with more than a few blocks only the first ones, the middle one and the last ones run:
+// for arrays that it would take hours to walk through.
+void RunOnlySome(bool some);
+
 // Runs the blocks one after the other, in the order's order too. Ends the process when threads of a block or warp wait
 // at different places, which on a device would be undefined.
 void RunGrid(unsigned blocks, unsigned threads, const std::function<void()>& thread);
