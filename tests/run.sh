@@ -2,8 +2,8 @@
 # Installs what is missing, builds, and runs the tests: the release build, then the same under AddressSanitizer and
 # UndefinedBehaviorSanitizer. Ends with one line "N passed, N failed, N skipped", counted over all runs.
 #   usage: tests/run.sh [--long] [--skip-install] [--only PRESET]
-#   --long         also ThreadSanitizer, the fuzzers, the lint, the bundle in Debian 11 and 13 roots, and the Python
-#                  package as pip installs it
+#   --long         also ThreadSanitizer, arrays of more than 2^31 elements (10 GB of memory), the fuzzers, the lint, the
+#                  bundle in Debian 11 and 13 roots, and the Python package as pip installs it
 #   --only PRESET  that build's tests and no other (release, asan, tsan)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -97,6 +97,8 @@ if [ $long = yes ]; then
   part fuzz tests/fuzz/run.sh
   # What these pack and call is the release build.
   if [[ " ${presets[*]} " == *" release "* ]]; then
+    step "Test release on large arrays"
+    run_ctest release large -C large -L large || broken=1
     part bundle_in_roots tests/bundle/run.sh --roots
     part python_installed tests/python/installed.sh
   fi
