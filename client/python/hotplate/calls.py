@@ -480,7 +480,7 @@ class OwnDocs:
         return self._of_class if instance is None else instance.docs()
 
 
-class Kernel:
+class Kernel(_core.ShortFirst):
     """A kernel of a client's daemon, to be called: what `gpu.matmul` is.
 
     Example:
@@ -494,13 +494,10 @@ class Kernel:
         self.client = client
         self.plan = plan
         self.name = self.__name__ = self.__qualname__ = plan.name
-        self._short = plan.short_way(client)
+        self._short_way = plan.short_way(client)
 
-    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if not keywords and self._short is not None:
-            value = self._short(*inputs)
-            if value is not NotImplemented:
-                return value
+    def _long_way(self, *inputs: Any, **keywords: Any) -> Any:
+        """What calling it does where there is something to convert or to say; see `_core.ShortFirst`."""
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property

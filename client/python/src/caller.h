@@ -13,6 +13,9 @@ namespace hotplate::python {
 //
 // _core.starter(the same): a function of a callable and the arrays. It starts the kernel and returns its InFlight, or
 // NotImplemented; at the end it calls callable(output or None, Result or None, exception or None).
+//
+// _core.ShortFirst: a base for classes with a method `_long_way`. To call one of theirs is to call its `_short_way`,
+// where that is not None and there are no keywords, and `_long_way` otherwise and where it returns NotImplemented.
 void BindCaller(pybind11::module_& module);
 
 }  // namespace hotplate::python

@@ -1,6 +1,7 @@
 // hotplate._core: the client library for Python. What it is made of, for those who call it, is in hotplate/_core.pyi.
 #include <pybind11/pybind11.h>
 
+#include "absl/synchronization/mutex.h"
 #include "client/python/src/arrays.h"
 #include "client/python/src/async_call.h"
 #include "client/python/src/caller.h"
@@ -8,6 +9,9 @@
 #include "client/python/src/options.h"
 
 PYBIND11_MODULE(_core, module) {
+  // A debugging aid that Debian's build of Abseil has on: each lock and unlock of gRPC's goes through a graph of them
+  // all.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   module.doc() = "The client library of Hotplate: what the package hotplate is made over.";
   module.attr("__version__") = HOTPLATE_VERSION;
   hotplate::python::BindArrays(module);
