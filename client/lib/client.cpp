@@ -54,6 +54,8 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancel
     if (const char* variable = std::getenv("HOTPLATE_ENDPOINT"); variable != nullptr) endpoint = variable;
   if (!endpoint.empty())
     if (const absl::Status status = UseEndpoint(endpoint, *found); !status.ok()) return status;
+  // Anybody may listen at the port of a daemon that was killed, and only a certificate tells them apart.
+  if (found->record.certificate_pem().empty() && KnownDead(found->record)) return NobodyAnswers(*found, "");
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(found->record, options);
   if (!channel.ok()) return channel.status();
 

@@ -325,7 +325,9 @@ bool KnownDead(const v1::EndpointRecord& record) {
   if (record.pid() == 0 || record.endpoints().empty()) return false;
   char host[HOST_NAME_MAX + 1] = {};
   if (gethostname(host, sizeof host - 1) != 0 || record.endpoints(0).node() != host) return false;
-  return !ProcessExists(static_cast<int>(record.pid()));
+  const int pid = static_cast<int>(record.pid());
+  const bool anothers = kill(pid, 0) != 0 && errno == EPERM;  // the record is the user's, and so was its process
+  return anothers || !ProcessExists(pid);
 }
 
 bool IsWithdrawn(const FoundRecord& found) {

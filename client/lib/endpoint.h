@@ -62,8 +62,8 @@ absl::Status DamagedRecord(const std::string& path, const std::string& why);
 // False also for a zombie: it has ended, and waits for its parent to notice. True where nothing can be said.
 bool ProcessExists(int pid);
 
-// True where the record's process is known to be gone: it ran on this host and has no process any more. False
-// where nothing can be said.
+// True where the record's process is known to be gone: it ran on this host and has no process any more, or its number
+// is that of another user's. False where nothing can be said.
 bool KnownDead(const v1::EndpointRecord& record);
 
 // True where the record is gone from its place, or another start of the daemon has put its own there. False where

@@ -133,7 +133,7 @@ TEST(AtomicFileTest, ALinkStaysAndItsTargetIsReplaced) {
 // A folder as /tmp is, and in it a link of another user's to a file of ours. fs.protected_symlinks, where it is on,
 // keeps the kernel from such links; this must hold without it, and say why.
 TEST(AtomicFileTest, AnotherUsersLinkInAFolderOfAllIsNotFollowed) {
-  constexpr uid_t kNobody = 65534;
+  const uid_t another = geteuid() + 1;
   const TemporaryFolder folder;
   const std::string shared = folder.File("shared"), trap = shared + "/out.npy", own = shared + "/own.npy";
   WriteText(folder.File("precious"), "old");
@@ -144,7 +144,7 @@ TEST(AtomicFileTest, AnotherUsersLinkInAFolderOfAllIsNotFollowed) {
 
   ASSERT_FALSE(Replace(own, "by our own link"));
   EXPECT_EQ(ReadText(folder.File("precious")), "by our own link");
-  if (lchown(trap.c_str(), kNobody, kNobody) != 0) {
+  if (lchown(trap.c_str(), another, another) != 0) {
     GTEST_SKIP() << "only root can give a link away: whether another user's is followed was not tried";
   }
   for (const std::string& path : {trap, folder.File("by way of it")}) {
@@ -156,7 +156,7 @@ TEST(AtomicFileTest, AnotherUsersLinkInAFolderOfAllIsNotFollowed) {
   EXPECT_EQ(ReadText(folder.File("precious")), "by our own link");
 
   // As the kernel has it: the folder's owner may put links there, and elsewhere permissions alone count.
-  ASSERT_EQ(chown(shared.c_str(), kNobody, kNobody), 0);
+  ASSERT_EQ(chown(shared.c_str(), another, another), 0);
   ASSERT_FALSE(Replace(trap, "by the owner's link"));
   ASSERT_FALSE(Replace(own, "by our own link in another's folder"));
   ASSERT_EQ(chown(shared.c_str(), 0, 0), 0);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -151,6 +152,33 @@ TEST(ConnectTest, ARecordWithoutACertificateIsNotSentToAnEndpoint) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
   EXPECT_THAT(status.ToString(), AllOf(HasSubstr("no certificate"), HasSubstr("--insecure")));
   EXPECT_EQ(daemon.infos, 0);
+}
+
+// A daemon that was killed leaves its record, and whoever takes its port would be sent the token.
+TEST(ConnectTest, WithoutACertificateADeadDaemonsPortIsNotSpokenTo) {
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
+  FakeDaemon whoever({.tls = false});
+  v1::EndpointRecord record = whoever.record();
+  char host[256] = {};
+  ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
+  record.mutable_endpoints(0)->set_node(host);
+  record.set_pid(static_cast<std::uint32_t>(getpid()));
+  WriteRecord(whoever.directory(), record);
+  ASSERT_TRUE(Client::Connect(In(whoever.directory())).ok());
+  ASSERT_EQ(whoever.infos, 1);
+
+  record.set_pid(static_cast<std::uint32_t>(gone));
+  WriteRecord(whoever.directory(), record);
+  for (const bool contact : {true, false}) {
+    ConnectOptions options = In(whoever.directory());
+    options.contact = contact;
+    const absl::Status status = Client::Connect(options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(status.ToString(), HasSubstr("is gone and left its record"));
+  }
+  EXPECT_EQ(whoever.infos, 1);
 }
 
 TEST(ConnectTest, AnEndpointWhereNobodyListensIsNamed) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -274,6 +275,23 @@ TEST_F(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {
 
   record.mutable_endpoints(0)->set_node("another-host");
   EXPECT_FALSE(KnownDead(record)) << "nothing can be said about a process elsewhere";
+}
+
+// Root may signal everybody, so the test steps down where it runs as root.
+TEST_F(StaleRecordTest, ANumberThatAnotherUsersProcessHasNowIsOfADeadDaemon) {
+  v1::EndpointRecord record = SomeRecord();
+  record.mutable_endpoints(0)->set_node(ThisHost());
+  record.set_pid(1);
+  const bool root = geteuid() == 0;
+  constexpr uid_t kNobody = 65534;  // whom one really is decides about signals
+  if (root && setresuid(kNobody, kNobody, 0) != 0)
+    GTEST_SKIP() << "runs as root in a namespace with no other user to become";
+  const bool ours = kill(1, 0) == 0, dead = KnownDead(record);
+  if (root) {
+    ASSERT_EQ(setresuid(0, 0, 0), 0);
+  }
+  if (ours) GTEST_SKIP() << "process 1 is this user's own";
+  EXPECT_TRUE(dead);
 }
 
 TEST_F(StaleRecordTest, ADaemonThatTookItsRecordAwayHasEnded) {
