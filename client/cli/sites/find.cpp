@@ -1,4 +1,7 @@
 // Where profiles come from: the user's folder, the site's, and those built in.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +12,7 @@
 #include "client/cli/sites/builtin.h"
 #include "client/cli/sites/profile.h"
 #include "client/cli/sites/site.h"
+#include "client/cli/sites/words.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
 
@@ -40,6 +44,28 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   text << file.rdbuf();
   if (!file) return UsageError(path + ": cannot be read");
   return text.str();
+}
+
+// A profile says what runs in the user's name (launcher, exports), so that it is trusted as a script is: nobody may be
+// able to change it but the user, root, and who installed this program and could change that. A group may where its
+// number is the owner's: a private group, with which a umask of 002 is common.
+absl::Status CheckTrusted(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return absl::OkStatus();  // what is wrong shows when it is read
+  struct stat program {};
+  const bool installed = stat("/proc/self/exe", &program) == 0 && info.st_uid == program.st_uid;
+  if (info.st_uid != geteuid() && info.st_uid != 0 && !installed)
+    return WithNextStep(
+        absl::PermissionDeniedError(path + " belongs to user " + std::to_string(info.st_uid) +
+                                    ", who is neither you nor root nor the owner of hotplate; a site's profile decides "
+                                    "what runs in your name: it is not used"),
+        "read it, then make it your own: a copy in ~/.config/hotplate/sites, a folder of yours");
+  const bool by_group = (info.st_mode & S_IWGRP) != 0 && info.st_gid != info.st_uid;
+  const bool by_all = (info.st_mode & S_IWOTH) != 0;
+  if (!by_group && !by_all) return absl::OkStatus();
+  return WithNextStep(absl::PermissionDeniedError(path + " can be written by " + (by_all ? "everybody" : "its group") +
+                                                  "; a site's profile decides what runs in your name: it is not used"),
+                      "chmod go-w " + ShellQuoted(path));
 }
 
 // A user's profile does not extend another user's: there is no chain to follow.
@@ -83,6 +109,8 @@ absl::StatusOr<Site> FindSite(const std::string& name, const Environment& enviro
     const std::string path = folder + "/" + name + ".toml";
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
+    for (const std::string& place : {folder, path})
+      if (const absl::Status status = CheckTrusted(place); !status.ok()) return status;
     const auto text = ReadFile(path);
     if (!text.ok()) return text.status();
     return ParseProfile(*text, name, path, BuiltIn);

@@ -119,7 +119,8 @@ bool IsGiven(const std::vector<std::string>& words, const std::string& option);
 // What site names are made of: letters, digits, '.', '_', '-'.
 bool IsSiteName(const std::string& name);
 
-// NOT_FOUND with the nearest names; a usage error that names file, line and key where a file is wrong.
+// NOT_FOUND with the nearest names; a usage error that names file, line and key where a file is wrong;
+// PERMISSION_DENIED where somebody else could have written it.
 // User's files: $XDG_CONFIG_HOME/hotplate/sites/NAME.toml, else ~/.config/hotplate/sites/NAME.toml; site-wide ones:
 // $HOTPLATE_SITES/NAME.toml.
 absl::StatusOr<Site> FindSite(const std::string& name, const Environment& environment);

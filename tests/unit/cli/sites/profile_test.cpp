@@ -2,6 +2,8 @@
 #include "client/cli/sites/profile.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <map>
 #include <random>
@@ -154,6 +156,8 @@ TEST(ProfileTest, AnotherCanBeExtended) {
 
 class SitesTest : public testing::Test {
  protected:
+  SitesTest() { umask(022); }  // profiles that a group may write are refused
+
   Environment Variables(std::map<std::string, std::string> variables = {}) const {
     variables.emplace("HOME", folder_.path());
     return [variables](const std::string& name) -> std::optional<std::string> {
@@ -214,6 +218,55 @@ TEST_F(SitesTest, ABrokenFileIsToldAndHindersNoOther) {
                               HasSubstr("built in\n")))
       << "where each is from, once one is not built in";
   EXPECT_THAT(list.err, HasSubstr("desk.toml:3"));
+}
+
+TEST_F(SitesTest, AProfileThatOthersMayWriteIsRefused) {
+  const std::string path = folder_.Write(".config/hotplate/sites/desk.toml", kGood);
+  folder_.Write(".config/hotplate/sites/hpc2n.toml", kGood);
+  const std::string folder = folder_.File(".config/hotplate/sites");
+  struct stat before {};
+  for (const std::string& place : {path, folder}) {
+    ASSERT_EQ(stat(place.c_str(), &before), 0);
+    ASSERT_EQ(chmod(place.c_str(), before.st_mode | S_IWOTH), 0);
+    const absl::Status status = FindSite("desk", Variables()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(std::string(status.message()), StartsWith(place + " can be written by everybody"));
+    EXPECT_THAT(Hotplate({"sites", "desk"}).err, HasSubstr("chmod go-w " + place + "\n"));
+    EXPECT_EQ(Hotplate({"sites", "desk"}).exit, kExitNotAllowed);
+    EXPECT_EQ(FindSite("hpc2n", Variables()).ok(), place == path) << "none built in comes in its place unasked";
+    ASSERT_EQ(chmod(place.c_str(), before.st_mode), 0);
+  }
+  EXPECT_TRUE(FindSite("desk", Variables()).ok());
+}
+
+TEST_F(SitesTest, OfGroupsOnlyTheOwnersPrivateOneMayWriteAProfile) {
+  const std::string path = folder_.Write(".config/hotplate/sites/desk.toml", kGood);
+  const std::string folder = folder_.File(".config/hotplate/sites");
+  if (geteuid() != 0) GTEST_SKIP() << "only root can choose a file's group";
+  for (const std::string& place : {path, folder}) {
+    struct stat before {};
+    ASSERT_EQ(stat(place.c_str(), &before), 0);
+    ASSERT_EQ(chmod(place.c_str(), before.st_mode | S_IWGRP), 0);
+    EXPECT_TRUE(FindSite("desk", Variables()).ok()) << "umask 002, and group 0 of user 0";
+    if (chown(place.c_str(), 0, 12345) != 0) GTEST_SKIP() << "a namespace that has no other group";
+    const absl::Status status = FindSite("desk", Variables()).status();
+    EXPECT_THAT(std::string(status.message()), StartsWith(place + " can be written by its group"));
+    ASSERT_EQ(chmod(place.c_str(), before.st_mode), 0);
+    EXPECT_TRUE(FindSite("desk", Variables()).ok()) << "read by it alone";
+  }
+}
+
+TEST_F(SitesTest, AProfileOfSomebodyElseIsRefused) {
+  const std::string path = folder_.Write(".config/hotplate/sites/desk.toml", kGood);
+  const std::string folder = folder_.File(".config/hotplate/sites");
+  for (const std::string& place : {path, folder}) {
+    if (chown(place.c_str(), 12345, 12345) != 0) GTEST_SKIP() << "only root can give a file away";
+    const absl::Status status = FindSite("desk", Variables()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(std::string(status.message()), StartsWith(place + " belongs to user 12345, who is neither you"));
+    ASSERT_EQ(chown(place.c_str(), 0, 0), 0);
+  }
+  EXPECT_TRUE(FindSite("desk", Variables()).ok());
 }
 
 TEST_F(SitesTest, AnUnknownSiteIsToldWithTheNearest) {
