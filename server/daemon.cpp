@@ -103,7 +103,7 @@ class Daemon {
   Allocation allocation_;
   std::shared_ptr<spdlog::logger> log_;
   std::optional<EndpointSlot> slot_;
-  std::optional<Identity> identity_;
+  std::optional<Identity> identity_, client_identity_;  // both or none
   std::string generation_, secret_;
   std::shared_ptr<const Authenticator> authenticator_;
   std::unique_ptr<Control> control_;
@@ -154,9 +154,11 @@ absl::Status Daemon::Start() {
   FollowAllocation();
 
   if (!config_.insecure) {
-    absl::StatusOr<Identity> identity = MakeIdentity();
-    if (!identity.ok()) return identity.status();
-    identity_ = *std::move(identity);
+    for (const auto& [role, made] : {std::pair(Role::kDaemon, &identity_), {Role::kClient, &client_identity_}}) {
+      absl::StatusOr<Identity> identity = MakeIdentity(role);
+      if (!identity.ok()) return identity.status();
+      *made = *std::move(identity);
+    }
   }
   const absl::StatusOr<std::string> generation = RandomHex(8), secret = RandomHex(32);
   if (!generation.ok()) return generation.status();
@@ -246,6 +248,7 @@ absl::Status Daemon::Listen() {
   }
   options.unix_socket = config_.unix_socket;
   options.identity = identity_;
+  if (client_identity_) options.client_certificate_pem = client_identity_->certificate_pem;
   options.message_bytes = config_.message_bytes;
   options.keepalive = config_.keepalive;
   options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
@@ -289,7 +292,11 @@ absl::Status Daemon::Publish(const std::string& listen, std::uint16_t port) {
           ? ReachableAddresses(listen, {{allocation_.node, NodeName()}, allocation_.submit_host})
           : std::vector<std::string>{"unix:" + config_.unix_socket};
   v1::EndpointRecord record = DescribeEndpoint(Facts(), addresses, port);
-  if (identity_) record.set_certificate_pem(identity_->certificate_pem);
+  if (identity_) {
+    record.set_certificate_pem(identity_->certificate_pem);
+    record.set_client_certificate_pem(client_identity_->certificate_pem);
+    record.set_client_key_pem(client_identity_->key_pem);
+  }
   record.set_token(secret_);
   {
     const std::scoped_lock lock(record_mutex_);

@@ -1,5 +1,5 @@
 // The daemon: one start, one life, one end.
-//   1. Claims its name in HOTPLATE_DIR, makes certificate and token, and begins to ask Slurm when the allocation ends.
+//   1. Claims its name in HOTPLATE_DIR, makes certificates and token, and begins to ask Slurm when the allocation ends.
 //   2. Opens the devices, then the engine and the arrays over them.
 //   3. Listens, and only then publishes the endpoint record: whoever reads it can connect.
 //   4. Serves until a signal, a Shutdown, or the idle timeout: so long without a job, an upload or a download. Whoever

@@ -22,7 +22,7 @@ struct SelfFacts {
 // All that does not change while the daemon runs.
 v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& engine);
 
-// But for certificate and token.
+// But for certificates and token.
 v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<std::string>& addresses,
                                     std::uint16_t port);
 

@@ -1,6 +1,6 @@
 // The endpoint record: how clients find a daemon. One folder (HOTPLATE_DIR) that only its owner can read:
 //   servers/<name>.lock   locked by the daemon for its life; holds its pid, and what run of which allocation it is
-//   servers/<name>.json   the record: address, certificate, token
+//   servers/<name>.json   the record: address, certificates, token
 //   current               link to the record of the daemon that commands without --server talk to
 #pragma once
 

@@ -93,7 +93,8 @@ std::string ManualPage() {
          ".SH FILES\n"
          ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named; in "
          "$XDG_CONFIG_HOME where that is set.\n"
-         ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificate and token. Mode 0600.\n"
+         ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificates, the clients' key "
+         "and token. Mode 0600.\n"
          ".TP\n.I ~/.hotplate/saved/NAME/\nArrays that were under a lease when the daemon of that name ended. Later "
          "daemons drop them (--saved-age, --saved-bytes).\n"
          ".SH EXAMPLE\n.nf\n" +

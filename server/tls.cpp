@@ -43,23 +43,25 @@ bool AddExtension(X509* certificate, int nid, const char* value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-bool Fill(X509* certificate, EVP_PKEY* key) {
+bool Fill(X509* certificate, EVP_PKEY* key, Role role) {
   unsigned char serial[8];
   if (RAND_bytes(serial, sizeof serial) != 1) return false;
   std::uint64_t number = 0;
   for (unsigned char byte : serial) number = number << 8 | byte;
+  const bool daemon = role == Role::kDaemon;
+  const std::string common_name = daemon ? kCertificateName : std::string(kCertificateName) + " client";
   X509_NAME* name = X509_get_subject_name(certificate);
   return X509_set_version(certificate, 2) == 1 &&  // which means version 3
          ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), (number >> 1) | 1) == 1 &&
          X509_gmtime_adj(X509_getm_notBefore(certificate), -kDay) != nullptr &&
          X509_gmtime_adj(X509_getm_notAfter(certificate), 3650 * kDay) != nullptr &&
-         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(kCertificateName),
-                                    -1, -1, 0) == 1 &&
+         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                                    reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0) == 1 &&
          X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
          AddExtension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
          AddExtension(certificate, NID_key_usage, "critical,digitalSignature") &&
-         AddExtension(certificate, NID_ext_key_usage, "serverAuth") &&
-         AddExtension(certificate, NID_subject_alt_name, (std::string("DNS:") + kCertificateName).c_str());
+         AddExtension(certificate, NID_ext_key_usage, daemon ? "serverAuth" : "clientAuth") &&
+         (!daemon || AddExtension(certificate, NID_subject_alt_name, (std::string("DNS:") + kCertificateName).c_str()));
 }
 
 std::string TextOf(BIO* bio) {
@@ -70,11 +72,11 @@ std::string TextOf(BIO* bio) {
 
 }  // namespace
 
-absl::StatusOr<Identity> MakeIdentity() {
+absl::StatusOr<Identity> MakeIdentity(Role role) {
   const KeyPtr key(EVP_EC_gen("P-256"));
   if (!key) return Failed("key");
   const CertificatePtr certificate(X509_new());
-  if (!certificate || !Fill(certificate.get(), key.get())) return Failed("content");
+  if (!certificate || !Fill(certificate.get(), key.get(), role)) return Failed("content");
   if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return Failed("signature");
 
   const BioPtr certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_secmem()));

@@ -1,4 +1,4 @@
-// What a daemon proves itself with: a fresh key and self-signed certificate, and random secrets.
+// What a daemon and its clients prove themselves with: fresh keys and self-signed certificates, and random secrets.
 #pragma once
 
 #include <string>
@@ -15,9 +15,12 @@ struct Identity {
   std::string key_pem;
 };
 
+// Whose: nobody can use one in place of the other.
+enum class Role { kDaemon, kClient };
+
 // A new EC P-256 key with its certificate, valid from a day ago (clocks of nodes differ) for ten years: the
 // certificate dies with its daemon, not by the calendar.
-absl::StatusOr<Identity> MakeIdentity();
+absl::StatusOr<Identity> MakeIdentity(Role role);
 
 // `bytes` from the system's generator for secrets, as hexadecimal digits.
 absl::StatusOr<std::string> RandomHex(std::size_t bytes);

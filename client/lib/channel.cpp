@@ -110,6 +110,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const v1::EndpointRec
   // The daemon's self-signed certificate is the only root there is; the name in it is the same for every daemon.
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = record.certificate_pem();
+  tls.pem_cert_chain = record.client_certificate_pem();
+  tls.pem_private_key = record.client_key_pem();
   arguments.SetSslTargetNameOverride("hotplate");
   return grpc::CreateCustomChannel(target, grpc::SslCredentials(tls), arguments);
 }

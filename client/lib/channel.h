@@ -1,4 +1,4 @@
-// The connection: TLS pinned to the record's certificate, numeric addresses, no proxy.
+// The connection: TLS pinned to the record's certificate and with its client's, numeric addresses, no proxy.
 #pragma once
 
 #include <grpcpp/channel.h>

@@ -206,7 +206,8 @@ class Cancellation {
 class Client {
  public:
   // UNAVAILABLE: no record, or nobody answers at it (the message says how to start one). PERMISSION_DENIED: the
-  // record is readable by others. UNAUTHENTICATED: the daemon refused the token or showed another certificate.
+  // record is readable by others. UNAUTHENTICATED: the daemon refused the token or the client's
+  // certificate, or showed another one itself.
   // INVALID_ARGUMENT: an option that makes no sense, named.
   static absl::StatusOr<Client> Connect(const ConnectOptions& options = {}, const Cancellation* cancellation = nullptr);
 

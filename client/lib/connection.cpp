@@ -20,10 +20,19 @@ constexpr char kAnotherDaemon[] =
 bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // The words by which gRPC 1.51 tells that a connection could not be made.
-bool CouldNotConnect(const std::string& message) { return Contains(message, "failed to connect to all addresses"); }
+bool CouldNotConnect(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+         Contains(status.error_message(), "failed to connect to all addresses");
+}
 
-// What gRPC 1.51 makes of a certificate to trust that is none: it knows no way to the address at all.
-bool HasNoRoot(const std::string& message) { return message.rfind("empty address list", 0) == 0; }
+// What gRPC 1.51 makes of certificates or a key that are none: it knows no way to the address at all.
+bool HasNoCertificates(const std::string& message) { return message.rfind("empty address list", 0) == 0; }
+
+// The peer was there, and left without a word.
+bool HungUp(const std::string& message) {
+  return Contains(message, "Socket closed") || Contains(message, "Connection reset by peer") ||
+         Contains(message, "Broken pipe");
+}
 
 // The peer spoke, and was not the one that the certificate names.
 bool IsAnotherPeer(const std::string& message) {
@@ -77,8 +86,26 @@ void Connection::Authorize(grpc::ClientContext& context) const {
   context.AddMetadata("hotplate-client", kClient);
 }
 
+bool Connection::IsShutOut(const grpc::Status& status) const {
+  if (CouldNotConnect(status)) {
+    return !connected_ && !found_.record.certificate_pem().empty() && HungUp(status.error_message());
+  }
+  // Those two may be this side's own.
+  const bool tells_nothing =
+      status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || status.error_code() == grpc::StatusCode::CANCELLED;
+  if (!tells_nothing && !connected_) connected_ = true;
+  return false;
+}
+
 absl::Status Connection::Translate(const grpc::Status& status) const {
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && CouldNotConnect(status.error_message())) {
+  if (IsShutOut(status)) {
+    return MarkedLost(NobodyAnswers(
+        found_, "it hung up at once, as it does on a client certificate that is not its own (the record " +
+                    found_.path +
+                    " was changed, or is of another start), or when it is about to end; choose another daemon "
+                    "(hotplate use lists them), or remove that record"));
+  }
+  if (CouldNotConnect(status)) {
     if (!IsAnotherPeer(status.error_message()))
       return MarkedLost(NobodyAnswers(found_, LastClause(status.error_message())));
     return absl::UnauthenticatedError("what answers for daemon \"" + found_.record.name() +
@@ -87,8 +114,10 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
                                       "somebody else listens there; " +
                                       kAnotherDaemon);
   }
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && HasNoRoot(status.error_message())) {
-    return DamagedRecord(found_.path, "its certificate_pem is not a certificate that can be read");
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && HasNoCertificates(status.error_message())) {
+    return DamagedRecord(found_.path,
+                         "its certificate_pem, client_certificate_pem or client_key_pem cannot be read, or the last "
+                         "two do not belong together");
   }
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     return absl::UnauthenticatedError(
@@ -125,10 +154,11 @@ bool Connection::Pause(nanoseconds duration, const std::stop_token& stop, const 
 
 bool Connection::MayComeBack(const grpc::Status& status) const {
   const std::string& message = status.error_message();
-  if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !CouldNotConnect(message) || IsAnotherPeer(message))
-    return false;
+  const bool shut_out = IsShutOut(status);
+  if (!CouldNotConnect(status) || IsAnotherPeer(message)) return false;
   // Its host is there, and nobody listens; at the near end of a forward that says nothing of the daemon.
-  const bool nobody = Contains(message, "Connection refused") || Contains(message, "No such file or directory");
+  const bool nobody =
+      shut_out || Contains(message, "Connection refused") || Contains(message, "No such file or directory");
   if (nobody && !found_.endpoint_given) return false;
   return !KnownDead(found_.record) && !IsWithdrawn(found_);
 }

@@ -5,6 +5,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -128,6 +129,9 @@ class Connection {
   RequestIds& request_ids() const { return request_ids_; }
 
  private:
+  // Hung up on, and never connected before: so does the daemon with a client certificate that is not its own, which in
+  // TLS 1.3 it sees when the client's handshake is over. Of every status, so that it knows of a connection.
+  bool IsShutOut(const grpc::Status& status) const;
   void SetUp(grpc::ClientContext& context, const CallRules& rules) const;
   // Waits before it says yes.
   bool MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const;
@@ -143,6 +147,7 @@ class Connection {
   const std::unique_ptr<v1::Server::Stub> server_;
   const std::unique_ptr<grpc::GenericStub> generic_;
   mutable RequestIds request_ids_;
+  mutable std::atomic<bool> connected_{false};  // once
 };
 
 // The time in which a call that outlives its connection has none.

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -114,6 +115,17 @@ absl::Status CheckEndpoints(const v1::EndpointRecord& record, const std::string&
     if (endpoint.port() == 0 || endpoint.port() > 65535) {
       return DamagedRecord(path, field + ".port " + std::to_string(endpoint.port()) + " is not a port");
     }
+  }
+  return absl::OkStatus();
+}
+
+// The daemon lets nobody through TLS's handshake without the client's certificate. Whether they can be read is seen
+// when they are used.
+absl::Status CheckCertificates(const v1::EndpointRecord& record, const std::string& path) {
+  if (record.certificate_pem().empty()) return absl::OkStatus();
+  for (const auto& [field, pem] : {std::pair("client_certificate_pem", &record.client_certificate_pem()),
+                                   {"client_key_pem", &record.client_key_pem()}}) {
+    if (pem->empty()) return DamagedRecord(path, std::string("it has a certificate_pem, but no ") + field);
   }
   return absl::OkStatus();
 }
@@ -259,6 +271,7 @@ absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const st
     return DamagedRecord(
         path, "its token is not 64 hexadecimal digits (it has " + std::to_string(token.size()) + " characters)");
   }
+  if (const absl::Status status = CheckCertificates(record, path); !status.ok()) return status;
   if (const absl::Status status = CheckEndpoints(record, path); !status.ok()) return status;
   return record;
 }

@@ -1,5 +1,5 @@
-// The endpoint record: where it is, who may have written it, what it says. The record holds the token, so that one
-// which somebody else could read or change is refused before its content is used.
+// The endpoint record: where it is, who may have written it, what it says. The record holds the token and a key, so
+// that one which somebody else could read or change is refused before its content is used.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,8 @@ bool IsServerName(const std::string& name);
 // The names of the records in the folder, sorted; empty where there are none.
 std::vector<std::string> ListRecords(const std::string& directory);
 
-// The content of a record, checked: schema, token, addresses. `path` is for the message.
+// The content of a record, checked: schema, token, that no certificate is missing, addresses. `path` is for the
+// message.
 absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path);
 
 // "127.0.0.1:5000", "[::1]:5000", "localhost:5000" (which is 127.0.0.1: no name is looked up). INVALID_ARGUMENT names

@@ -29,7 +29,9 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& opt
                                                         std::shared_ptr<const Authenticator> authenticator) {
   std::shared_ptr<grpc::ServerCredentials> credentials;
   if (options.identity) {
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+    // Strangers end here: nothing of theirs reaches HTTP/2, which much can be asked of before there is a token.
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    tls.pem_root_certs = options.client_certificate_pem;
     tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
     credentials = grpc::SslServerCredentials(tls);
   } else {

@@ -1,5 +1,5 @@
-// The gRPC server: all services, health and reflection behind one token, over TLS or (insecure) where only this
-// machine can connect.
+// The gRPC server: all services, health and reflection behind one token, over TLS with a certificate at each end or
+// (insecure) where only this machine can connect.
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,7 @@ struct ListenOptions {
   std::string unix_socket;            // instead of the two
   // None: plaintext. gRPC itself then refuses peers that are not on this machine.
   std::optional<Identity> identity;
+  std::string client_certificate_pem;  // with `identity`: whoever has not its key is not let past TLS's handshake
   // gRPC itself takes kRoomToRefuse more, so that the handlers can refuse by name what is over the limit.
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
   // A connection that is silent this long is asked for a sign of life, and ended without one: a peer that vanished.

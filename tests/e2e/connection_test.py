@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 
 import numpy as np
 
@@ -133,6 +134,23 @@ class Record(harness.Case):
         self.assertEqual(code, harness.NOT_ALLOWED, err)
         self.assertIn("certificate", err)
 
+    def test_wrong_client_certificate(self):
+        other = self.start_daemon(name="other")
+        try:
+            pair = {field: self.record("other")[field] for field in ("client_certificate_pem", "client_key_pem")}
+        finally:
+            self.stop_daemon(other)
+        code, _, err = self.status_with(self.good | pair)
+        self.assertEqual(code, harness.NO_DAEMON, err)
+        for text in ("client certificate", "changed.json", "hotplate use", "hotplate up"):
+            self.assertIn(text, err)
+        self.assertNotIn("Socket closed", err)
+        for field in pair:
+            code, _, err = self.status_with({name: value for name, value in self.good.items() if name != field})
+            self.assertEqual(code, UNUSABLE_RECORD, err)
+            self.assertIn(f"no {field}", err)
+            self.assertNotIn("BEGIN", err)
+
     def test_a_damaged_record_does_not_show_the_token(self):
         text = json.dumps(self.good).replace(f'"{self.good["token"]}"', f'"{self.good["token"]}#')
         self.status_with(self.good)
@@ -161,6 +179,51 @@ class Record(harness.Case):
         for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 4096, b"\x16\x03\x01" + b"\xff" * 512, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
             with socket.create_connection(("127.0.0.1", self.good["endpoints"][0]["port"]), timeout=10) as connection:
                 connection.sendall(data)
+        self.hotplate("run", "integrate2d", "--n", "10")
+
+
+class BareTls(harness.Case):
+    """Who gets past TLS's handshake to gRPC's HTTP/2, by a client that has nothing but TLS."""
+
+    HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0" + b"\0\0\0\0"  # with empty settings
+    PING, ANSWER = (b"\0\0\x08\6" + flags + b"\0\0\0\0" + b"anybody?" for flags in (b"\0", b"\1"))
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        cls.good = cls.record()
+
+    def said(self, certificate, key, version):
+        """All that the daemon says until it answers a ping, or hangs up."""
+        context = ssl.create_default_context(cadata=self.good["certificate_pem"])
+        context.minimum_version = context.maximum_version = version
+        context.set_alpn_protocols(["h2"])
+        if certificate:
+            pem = self.folder / "client.pem"
+            pem.write_text(certificate + key)
+            context.load_cert_chain(pem)
+        said = b""
+        try:
+            with socket.create_connection(("127.0.0.1", self.good["endpoints"][0]["port"]), timeout=harness.PATIENCE) as plain:
+                with context.wrap_socket(plain, server_hostname="hotplate") as connection:
+                    connection.sendall(self.HELLO + self.PING)
+                    while self.ANSWER not in said and (block := connection.recv(65536)):
+                        said += block
+        except (ssl.SSLError, ConnectionError):
+            pass
+        return said
+
+    def test_without_the_records_certificate_nothing_is_read_or_said(self):
+        right = (self.good["client_certificate_pem"], self.good["client_key_pem"])
+        other = self.start_daemon(name="other")
+        wrong = (self.record("other")["client_certificate_pem"], self.record("other")["client_key_pem"])
+        self.assertEqual(self.stop_daemon(other), 0)
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            self.assertIn(self.ANSWER, self.said(*right, version))
+            for pair in (("", ""), wrong):
+                with self.subTest(version=version, pair=pair):
+                    self.assertEqual(self.said(*pair, version), b"")
         self.hotplate("run", "integrate2d", "--n", "10")
 
 

@@ -120,6 +120,8 @@ std::shared_ptr<grpc::Channel> DaemonProcess::Channel() const {
   arguments.SetSslTargetNameOverride("hotplate");
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = record_.certificate_pem();
+  options.pem_cert_chain = record_.client_certificate_pem();
+  options.pem_private_key = record_.client_key_pem();
   const std::string address = record_.endpoints(0).address() + ":" + std::to_string(record_.endpoints(0).port());
   return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), arguments);
 }

@@ -211,6 +211,7 @@ class End(harness.Case):
         self.hotplate("up", "--local")
         pid = self.answer("status")["pid"]
         token = self.record()["token"]
+        self.assertIn("PRIVATE KEY", self.record()["client_key_pem"])
         self.hotplate("run", "integrate2d", "--n", "10")
         self.assertNotIn(token, self.hotplate("logs"))
         self.hotplate("down")
@@ -232,12 +233,19 @@ class End(harness.Case):
         self.hotplate(*server, "run", "selu", "array:X", "-o", "y.npy")
         self.hotplate(*server, "run", "nonsense", code=harness.INVALID)
         record = self.record("chatty")
+        secrets = (record["token"], "PRIVATE KEY", record["client_key_pem"].splitlines()[1], "Bearer")
+        for words in (("status",), ("devices",), ("jobs",), ("show", "1"), ("arrays",), ("top", "--once"), ("use",), ("metrics",)):
+            for form in ((), ("--json",)):
+                _, out, err = self.run_command(*server, *words, *form)
+                for secret in secrets:
+                    self.assertNotIn(secret, out + err, words)
         for place in ("cmdline", "environ"):
-            self.assertNotIn(record["token"].encode(), pathlib.Path(f"/proc/{daemon.pid}/{place}").read_bytes())
+            for secret in secrets:
+                self.assertNotIn(secret.encode(), pathlib.Path(f"/proc/{daemon.pid}/{place}").read_bytes())
         self.assertEqual(self.stop_daemon(daemon), 0)
         log = self.log("chatty")
         self.assertIn("selu", log)
-        for secret in (record["token"], "PRIVATE KEY", "Bearer"):
+        for secret in secrets:
             self.assertNotIn(secret, log)
 
     def test_a_second_daemon_follows_the_first(self):

@@ -32,7 +32,7 @@ class Users(harness.SlurmCase):
         self.hotplate("status", "--directory", folder, user="bob", code=NOT_ALLOWED, says=str(folder))
 
     def test_a_guessed_token_is_refused(self):
-        # bob can find the port, and the certificate is shown to whoever connects: only the token is secret.
+        # bob can find the port; even with the clients' certificate and key he would lack the token.
         real = self.hers["token"]
         for what, token in (("guessed", "a" * len(real)), ("nearly", real[:-1] + ("0" if real[-1] != "0" else "1"))):
             name = self.as_bob({**self.hers, "token": token}, what)
@@ -43,12 +43,21 @@ class Users(harness.SlurmCase):
         # It is the token that is missing, nothing else.
         self.hotplate("status", "--server", self.as_bob(self.hers, "stolen"), user="bob")
 
+    def test_a_stranger_is_not_let_past_the_handshake(self):
+        # bob can find the port, and the daemon's certificate is shown to whoever connects.
+        _, [his] = self.serve("-w", "gpu1", user="bob")
+        own = {field: his[field] for field in ("client_certificate_pem", "client_key_pem")}
+        self.hotplate("status", "--server", self.as_bob({**self.hers, **own}, "stranger"), user="bob", code=NO_DAEMON,
+                      says="client certificate")
+        self.hotplate("down", user="bob")
+
     def test_the_token_is_nowhere_else(self):
         # Slurm's output file and command lines are for everybody to read.
         commands = [words for host in self.lab.hosts.values() for words in host.processes().values()]
         self.assertTrue(any("hotplated" in words for words in commands))
-        self.assertFalse([words for words in commands if self.hers["token"] in words])
-        self.assertNotIn(self.hers["token"], self.read(f"hotplated-{self.job}.out"))
+        for secret in (self.hers["token"], self.hers["client_key_pem"].splitlines()[1]):
+            self.assertFalse([words for words in commands if secret in words])
+            self.assertNotIn(secret, self.read(f"hotplated-{self.job}.out"))
 
     def test_bobs_own_daemon_beside_hers(self):
         _, [his] = self.serve("-w", "gpu1", user="bob")

@@ -90,7 +90,7 @@ TEST(ConnectTest, ADeadDaemonIsNamedWithWhatToDo) {
 TEST(ConnectTest, SomebodyElsesCertificateIsRefusedAndGetsNoToken) {
   FakeDaemon daemon;
   v1::EndpointRecord record = daemon.record();
-  record.set_certificate_pem(testing::MakeCertificate().certificate_pem);
+  testing::SetCertificates(record, testing::MakeCertificate());
   WriteRecord(daemon.directory(), record);
   const absl::Status status = Client::Connect(In(daemon.directory())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
@@ -102,7 +102,7 @@ TEST(ConnectTest, SomebodyElsesCertificateIsRefusedAndGetsNoToken) {
 TEST(ConnectTest, ADaemonWithoutTlsIsNotTheOneThatTheRecordPromises) {
   FakeDaemon daemon({.tls = false});
   v1::EndpointRecord record = daemon.record();
-  record.set_certificate_pem(testing::MakeCertificate().certificate_pem);
+  testing::SetCertificates(record, testing::MakeCertificate());
   WriteRecord(daemon.directory(), record);
   EXPECT_EQ(Client::Connect(In(daemon.directory())).status().code(), absl::StatusCode::kUnauthenticated);
   EXPECT_EQ(daemon.infos, 0);
@@ -231,6 +231,49 @@ TEST(ConnectTest, ACertificateThatIsNoneIsADamagedRecord) {
   EXPECT_EQ(daemon.infos, 0);
 }
 
+TEST(ConnectTest, AClientsCertificateThatIsNoneIsADamagedRecord) {
+  FakeDaemon daemon;
+  const testing::Certificate other = testing::MakeCertificate();
+  const auto with = [&](const std::string& certificate, const std::string& key) {
+    v1::EndpointRecord record = daemon.record();
+    record.set_client_certificate_pem(certificate);
+    record.set_client_key_pem(key);
+    WriteRecord(daemon.directory(), record);
+    const absl::Status status = Client::Connect(In(daemon.directory())).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("fake.json"), HasSubstr("HOTPLATE_SERVER"), Not(HasSubstr("KEY"))));
+    return status.ToString();
+  };
+  const std::string certificate = daemon.record().client_certificate_pem(), key = daemon.record().client_key_pem();
+  EXPECT_THAT(with("", key), HasSubstr("no client_certificate_pem"));
+  EXPECT_THAT(with(certificate, ""), HasSubstr("no client_key_pem"));
+  EXPECT_THAT(with("hello", key), HasSubstr("client_certificate_pem"));
+  EXPECT_THAT(with(certificate, "hello"), HasSubstr("client_key_pem"));
+  EXPECT_THAT(with(certificate, key.substr(0, key.size() / 2)), HasSubstr("client_key_pem"));
+  EXPECT_THAT(with(certificate, other.key_pem), HasSubstr("belong together"));
+  EXPECT_EQ(daemon.infos, 0);
+}
+
+TEST(ConnectTest, AnotherDaemonsClientCertificateIsNamedAtOnce) {
+  FakeDaemon daemon;
+  v1::EndpointRecord record = daemon.record();
+  testing::SetCertificates(record, {record.certificate_pem(), ""}, testing::MakeCertificate());
+  const std::string path = WriteRecord(daemon.directory(), record);
+  const absl::Status status = Client::Connect(In(daemon.directory())).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("client certificate"), HasSubstr(path), HasSubstr("hotplate use"),
+                                       HasSubstr("hotplate up"), Not(HasSubstr("Socket closed"))));
+  // Nor does what does not ask first wait for the daemon to come back: this would take the hour.
+  ConnectOptions options = In(daemon.directory());
+  options.contact = false;
+  options.reconnect = std::chrono::hours(1);
+  auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(client->Run("echo", {}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(daemon.infos, 0);
+  EXPECT_EQ(daemon.streams, 0);
+}
+
 TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
   // Listens and never accepts.
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -245,7 +288,7 @@ TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
   TemporaryFolder directory;
   v1::EndpointRecord record = SomeRecord();
   record.mutable_endpoints(0)->set_port(ntohs(address.sin_port));
-  record.set_certificate_pem(testing::MakeCertificate().certificate_pem);
+  testing::SetCertificates(record, testing::MakeCertificate());
   WriteRecord(directory.path(), record);
   ConnectOptions options = In(directory.path());
   options.connect_timeout = std::chrono::milliseconds(200);

@@ -187,6 +187,8 @@ TEST(ParseRecordTest, WhatIsWrongIsNamedButNeverTheToken) {
       {R"({"schema_version": 1})", "name"},
       {R"({"schema_version": 1, "name": "x", "token": ")" + token + "\"}", "63 characters"},
       {R"({"schema_version": 1, "name": "x", "token": ")" + std::string(64, 'a') + "\"}", "endpoints"},
+      {Json(R"(, "certificate_pem": "x")"), "no client_certificate_pem"},
+      {Json(R"(, "certificate_pem": "x", "client_certificate_pem": "y")"), "no client_key_pem"},
       {Json(R"(, "endpoints": [{"address": "login.example", "port": 5}])"), "\"login.example\""},
       {Json(R"(, "endpoints": [{"address": "127.0.0.1", "port": 70000}])"), "70000"},
       {Json(R"(, "endpoints": [{"address": "127.0.0.1"}])"), "port 0"},

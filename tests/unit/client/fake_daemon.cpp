@@ -65,6 +65,17 @@ Certificate MakeCertificate() {
   return made;
 }
 
+const Certificate& ClientCertificate() {
+  static const Certificate made = MakeCertificate();
+  return made;
+}
+
+void SetCertificates(v1::EndpointRecord& record, const Certificate& daemon, const Certificate& client) {
+  record.set_certificate_pem(daemon.certificate_pem);
+  record.set_client_certificate_pem(client.certificate_pem);
+  record.set_client_key_pem(client.key_pem);
+}
+
 v1::EndpointRecord SomeRecord() {
   v1::EndpointRecord record;
   record.set_schema_version(1);
@@ -375,10 +386,11 @@ FakeDaemon::FakeDaemon(Options options)
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
   if (options_.tls) {
     const Certificate certificate = options_.certificate ? *options_.certificate : MakeCertificate();
-    grpc::SslServerCredentialsOptions tls;
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    tls.pem_root_certs = ClientCertificate().certificate_pem;
     tls.pem_key_cert_pairs.push_back({certificate.key_pem, certificate.certificate_pem});
     credentials = grpc::SslServerCredentials(tls);
-    record_.set_certificate_pem(certificate.certificate_pem);
+    SetCertificates(record_, certificate);
   }
   v1::Endpoint& endpoint = *record_.mutable_endpoints(0);
   grpc::ServerBuilder builder;

@@ -30,6 +30,11 @@ struct Certificate {
 };
 // Self-signed, for the name "hotplate".
 Certificate MakeCertificate();
+// What the clients of all fake daemons prove themselves with.
+const Certificate& ClientCertificate();
+// Into the record: a certificate of the daemon's, and the one for its clients.
+void SetCertificates(v1::EndpointRecord& record, const Certificate& daemon,
+                     const Certificate& client = ClientCertificate());
 
 // Writes `record` to <directory>/servers/<its name>.json and makes `current` a link to it. Returns the file's path.
 std::string WriteRecord(const std::string& directory, const v1::EndpointRecord& record);

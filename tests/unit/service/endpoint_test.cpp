@@ -256,7 +256,7 @@ TEST_F(EndpointTest, RefusesAFileWhereAFolderShouldBe) {
 }
 
 TEST(IdentityTest, CertificateIsSelfSignedForHotplate) {
-  const auto identity = MakeIdentity();
+  const auto identity = MakeIdentity(Role::kDaemon);
   ASSERT_TRUE(identity.ok()) << identity.status().ToString();
   BIO* bio = BIO_new_mem_buf(identity->certificate_pem.data(), static_cast<int>(identity->certificate_pem.size()));
   X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
@@ -269,8 +269,24 @@ TEST(IdentityTest, CertificateIsSelfSignedForHotplate) {
   EXPECT_EQ(EVP_PKEY_get_bits(X509_get0_pubkey(certificate)), 256);
   EXPECT_LT(X509_cmp_current_time(X509_get0_notBefore(certificate)), 0);
   EXPECT_GT(X509_cmp_current_time(X509_get0_notAfter(certificate)), 0);
+  EXPECT_EQ(X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0), 1);
+  EXPECT_EQ(X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0), 0);
   X509_free(certificate);
   EXPECT_THAT(identity->key_pem, HasSubstr("BEGIN PRIVATE KEY"));
+}
+
+// Neither can be used in the other's place, nor to make further ones.
+TEST(IdentityTest, AClientsCertificateIsForClientsAlone) {
+  const auto identity = MakeIdentity(Role::kClient);
+  ASSERT_TRUE(identity.ok()) << identity.status().ToString();
+  BIO* bio = BIO_new_mem_buf(identity->certificate_pem.data(), static_cast<int>(identity->certificate_pem.size()));
+  X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
+  BIO_free(bio);
+  ASSERT_NE(certificate, nullptr);
+  EXPECT_EQ(X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0), 1);
+  EXPECT_EQ(X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0), 0);
+  EXPECT_EQ(X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 1), 0) << "as an authority";
+  X509_free(certificate);
 }
 
 TEST(IdentityTest, SecretsAreLongAndDiffer) {

@@ -228,13 +228,34 @@ TEST_P(AccessTest, DrainingRefusesJobsAndSaysSo) {
   EXPECT_EQ(info.state(), v1::DRAINING);
 }
 
-class CertificateTest : public ServerTest {};
+class CertificateTest : public ServerTest {
+ protected:
+  grpc::Status Ask(const grpc::SslCredentialsOptions& tls) {
+    v1::GetServerInfoResponse info;
+    return v1::Server::NewStub(server_.Channel(tls))->GetInfo(Call(), {}, &info);
+  }
+};
 
 TEST_F(CertificateTest, AnotherDaemonsCertificateIsRefusedByTheClient) {
-  const auto channel = server_.Channel(MakeIdentity().value().certificate_pem);
-  v1::GetServerInfoResponse info;
-  const grpc::Status status = v1::Server::NewStub(channel)->GetInfo(Call(), {}, &info);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  grpc::SslCredentialsOptions tls = server_.Credentials();
+  tls.pem_root_certs = MakeIdentity(Role::kDaemon).value().certificate_pem;
+  EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(CertificateTest, AClientWithoutItsCertificateIsRefusedWhateverElseItHas) {
+  grpc::SslCredentialsOptions tls = server_.Credentials();
+  EXPECT_TRUE(Ask(tls).ok());
+  tls.pem_cert_chain.clear();
+  tls.pem_private_key.clear();
+  EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
+  for (const Role role : {Role::kClient, Role::kDaemon}) {
+    const Identity others = MakeIdentity(role).value();
+    tls.pem_cert_chain = others.certificate_pem;
+    tls.pem_private_key = others.key_pem;
+    EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
+    tls.pem_cert_chain += server_.Credentials().pem_cert_chain;  // the right one, without its key
+    EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
 }
 
 TEST_F(CertificateTest, PlaintextDoesNotReachATlsServer) {
@@ -259,7 +280,7 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
   TestServer first({});
   ListenOptions options;
   options.port = first.server().port();
-  options.identity = MakeIdentity().value();
+  options.identity = MakeIdentity(Role::kDaemon).value();
   core::Clock clock;
   core::ArrayStore arrays({}, clock);
   DeviceSet devices;

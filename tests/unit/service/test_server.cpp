@@ -47,8 +47,10 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
   listen.unix_socket = options_.unix_socket;
   listen.message_bytes = options_.message_bytes;
   if (options_.tls) {
-    identity_ = MakeIdentity().value();
+    identity_ = MakeIdentity(Role::kDaemon).value();
+    client_identity_ = MakeIdentity(Role::kClient).value();
     listen.identity = identity_;
+    listen.client_certificate_pem = client_identity_->certificate_pem;
   }
   absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, listen);
   if (!server.ok()) {
@@ -65,14 +67,17 @@ std::string TestServer::target() const {
   return options_.unix_socket.empty() ? "127.0.0.1:" + std::to_string(server_->port()) : "unix:" + options_.unix_socket;
 }
 
-std::shared_ptr<grpc::Channel> TestServer::Channel(const std::string& certificate) const {
+grpc::SslCredentialsOptions TestServer::Credentials() const {
+  if (!identity_) return {};
+  return {identity_->certificate_pem, client_identity_->key_pem, client_identity_->certificate_pem};
+}
+
+std::shared_ptr<grpc::Channel> TestServer::Channel(const grpc::SslCredentialsOptions& tls) const {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (identity_) {
-    grpc::SslCredentialsOptions tls;
-    tls.pem_root_certs = certificate.empty() ? identity_->certificate_pem : certificate;
     credentials = grpc::SslCredentials(tls);
     arguments.SetSslTargetNameOverride(kCertificateName);
   }

@@ -61,8 +61,10 @@ class TestServer {
   explicit TestServer(Options options);
   ~TestServer();
 
-  // Over the certificate that the server was made with, unless another is given.
-  std::shared_ptr<grpc::Channel> Channel(const std::string& certificate = "") const;
+  // With the certificates that the server was made with, or what a test makes of them.
+  std::shared_ptr<grpc::Channel> Channel() const { return Channel(Credentials()); }
+  std::shared_ptr<grpc::Channel> Channel(const grpc::SslCredentialsOptions& tls) const;
+  grpc::SslCredentialsOptions Credentials() const;
   std::string target() const;
 
   core::Engine& engine() { return *engine_; }
@@ -82,7 +84,7 @@ class TestServer {
   std::unique_ptr<core::Engine> engine_;
   std::unique_ptr<core::TelemetrySampler> telemetry_;
   RecordedControl control_;
-  std::optional<Identity> identity_;
+  std::optional<Identity> identity_, client_identity_;
   std::shared_ptr<const Authenticator> authenticator_;
   std::unique_ptr<ServiceContext> context_;
   std::unique_ptr<GrpcServer> server_;
