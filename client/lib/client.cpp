@@ -63,7 +63,7 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancel
   if (options.contact) {
     v1::GetServerInfoResponse info;
     const absl::Status status = connection->Call(
-        connection->server(), &v1::Server::Stub::GetInfo, v1::GetServerInfoRequest(), info,
+        connection->server(), &v1::Server::Stub::PrepareAsyncGetInfo, v1::GetServerInfoRequest(), info,
         {.repeat = Repeat::kNever, .deadline = options.connect_timeout, .stop = Impl::TokenOf(cancellation)});
     if (absl::IsDeadlineExceeded(status)) {
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options.connect_timeout);
@@ -84,8 +84,8 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancel
 absl::StatusOr<std::vector<v1::KernelSpec>> Client::Kernels(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListKernelsResponse response;
-  const absl::Status status =
-      c.Call(c.catalogue(), &v1::Catalogue::Stub::ListKernels, {}, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::PrepareAsyncListKernels, {}, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::vector<v1::KernelSpec>(std::move_iterator(response.mutable_kernels()->begin()),
                                      std::move_iterator(response.mutable_kernels()->end()));
@@ -97,7 +97,7 @@ absl::StatusOr<v1::KernelSpec> Client::Describe(const std::string& kernel, const
   v1::DescribeKernelRequest request;
   request.set_kernel(kernel);
   v1::DescribeKernelResponse response;
-  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::DescribeKernel, request, response,
+  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::PrepareAsyncDescribeKernel, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_kernel());
@@ -109,8 +109,8 @@ absl::StatusOr<v1::TelemetrySnapshotResponse> Client::Telemetry(std::uint32_t hi
   v1::TelemetrySnapshotRequest request;
   request.set_history(history);
   v1::TelemetrySnapshotResponse response;
-  const absl::Status status =
-      c.Call(c.telemetry(), &v1::Telemetry::Stub::Snapshot, request, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(c.telemetry(), &v1::Telemetry::Stub::PrepareAsyncSnapshot, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -135,7 +135,7 @@ absl::StatusOr<v1::GetServerInfoResponse> Client::Info(const Cancellation* cance
   const Connection& c = *impl_->connection;
   v1::GetServerInfoResponse response;
   const absl::Status status =
-      c.Call(c.server(), &v1::Server::Stub::GetInfo, {}, response, {.stop = Impl::TokenOf(cancellation)});
+      c.Call(c.server(), &v1::Server::Stub::PrepareAsyncGetInfo, {}, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -145,7 +145,7 @@ absl::Status Client::Drain(std::optional<nanoseconds> timeout) {
   v1::DrainRequest request;
   if (timeout) ToWire(*timeout, *request.mutable_timeout());
   v1::DrainResponse response;
-  return c.Call(c.server(), &v1::Server::Stub::Drain, request, response);
+  return c.Call(c.server(), &v1::Server::Stub::PrepareAsyncDrain, request, response);
 }
 
 absl::Status Client::Shutdown(std::optional<nanoseconds> drain_timeout) {
@@ -154,13 +154,13 @@ absl::Status Client::Shutdown(std::optional<nanoseconds> drain_timeout) {
   if (drain_timeout) ToWire(*drain_timeout, *request.mutable_drain_timeout());
   v1::ShutdownResponse response;
   // Not repeated: a daemon that goes is not there to be asked again.
-  return c.Call(c.server(), &v1::Server::Stub::Shutdown, request, response, {.repeat = Repeat::kNever});
+  return c.Call(c.server(), &v1::Server::Stub::PrepareAsyncShutdown, request, response, {.repeat = Repeat::kNever});
 }
 
 absl::Status Client::CloseSession() {
   const Connection& c = *impl_->connection;
   v1::CloseSessionResponse response;
-  return c.Call(c.server(), &v1::Server::Stub::CloseSession, v1::CloseSessionRequest(), response);
+  return c.Call(c.server(), &v1::Server::Stub::PrepareAsyncCloseSession, v1::CloseSessionRequest(), response);
 }
 
 const v1::EndpointRecord& Client::record() const { return impl_->connection->found().record; }

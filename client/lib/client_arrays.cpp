@@ -23,7 +23,7 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
   request.set_array_id(id);
   v1::DescribeArrayResponse response;
   const absl::Status status =
-      connection.Call(connection.arrays(), &v1::Arrays::Stub::Describe, request, response, {.stop = stop});
+      connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request, response, {.stop = stop});
   if (!status.ok()) return status;
   absl::StatusOr<Signature> signature = FromWire(response.array().signature());
   if (!signature.ok()) return signature.status();
@@ -101,8 +101,8 @@ absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, c
   v1::DescribeArrayRequest request;
   request.set_array_id(id_or_name);
   v1::DescribeArrayResponse response;
-  const absl::Status status =
-      c.Call(c.arrays(), &v1::Arrays::Stub::Describe, request, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }
@@ -110,7 +110,7 @@ absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, c
 absl::StatusOr<v1::ListArraysResponse> Client::Arrays(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListArraysResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::List, v1::ListArraysRequest(), response,
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncList, v1::ListArraysRequest(), response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -123,7 +123,7 @@ absl::Status Client::Free(const std::string& id_or_name, const Cancellation* can
   request.set_array_id(id_or_name);
   v1::FreeArrayResponse response;
   // Not repeated: a name may be somebody's next array by then.
-  return c.Call(c.arrays(), &v1::Arrays::Stub::Free, request, response,
+  return c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncFree, request, response,
                 {.repeat = Repeat::kNever, .stop = Impl::TokenOf(cancellation)});
 }
 
@@ -135,8 +135,8 @@ absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanosecon
   request.set_array_id(id_or_name);
   ToWire(lease, *request.mutable_lease());
   v1::RenewArrayResponse response;
-  const absl::Status status =
-      c.Call(c.arrays(), &v1::Arrays::Stub::Renew, request, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncRenew, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }

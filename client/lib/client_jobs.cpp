@@ -45,7 +45,7 @@ absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
   AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
   v1::CheckJobResponse response;
   const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::Check, request, response, {.stop = Impl::TokenOf(cancellation)});
+      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncCheck, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -109,7 +109,7 @@ absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::
   *request.mutable_job() = *std::move(spec);
   v1::ExecuteJobResponse response;
   // Repeated under the same request_id. The job takes what it takes; a daemon that is gone is noticed in any case.
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Execute, request, response,
+  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncExecute, request, response,
                                      {.no_deadline = true, .until = run.deadline(), .stop = run.stop()});
   if (!status.ok()) return run.Complete(status);
   return run.Complete(EndedJob{response.job_id(), std::move(*response.mutable_end())});
@@ -128,7 +128,8 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
   v1::SubmitJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::SubmitJobResponse response;
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::Submit, request, response, {.until = run.deadline()});
+  const absl::Status status =
+      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncSubmit, request, response, {.until = run.deadline()});
   // The queued job holds its inputs; nobody else needs them.
   if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
   if (!status.ok()) return status;
@@ -172,7 +173,7 @@ absl::StatusOr<v1::Job> Client::Job(const std::string& job_id, const Cancellatio
   request.set_job_id(job_id);
   v1::GetJobResponse response;
   const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::Get, request, response, {.stop = Impl::TokenOf(cancellation)});
+      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncGet, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_job());
 }
@@ -186,7 +187,7 @@ absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& req
   while (true) {
     v1::ListJobsResponse response;
     const absl::Status status =
-        c.Call(c.jobs(), &v1::Jobs::Stub::List, page, response, {.stop = Impl::TokenOf(cancellation)});
+        c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncList, page, response, {.stop = Impl::TokenOf(cancellation)});
     if (!status.ok()) return status;
     for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(std::move(job));
     const bool no_progress = response.next_page_token() == page.page_token();
@@ -202,7 +203,7 @@ absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id, const Cancella
   request.set_job_id(job_id);
   v1::CancelJobResponse response;
   const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::Cancel, request, response, {.stop = Impl::TokenOf(cancellation)});
+      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncCancel, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_job());
 }
@@ -223,7 +224,8 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
   request.set_job_id(job_id);
   v1::FetchResultResponse response;
   const TransferRules rules{.stop = Impl::TokenOf(cancellation)};
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::FetchResult, request, response, {.stop = rules.stop});
+  const absl::Status status =
+      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncFetchResult, request, response, {.stop = rules.stop});
   if (!status.ok()) return status;
   if (!IsOver(response.state())) {
     return absl::FailedPreconditionError("job " + job_id + " is " + v1::JobState_Name(response.state()) +

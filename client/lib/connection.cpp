@@ -214,6 +214,26 @@ void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) con
   if (deadline) context.set_deadline(OnSystemClock(*deadline));
 }
 
+grpc::Status Connection::TooLarge() {
+  return {grpc::StatusCode::INVALID_ARGUMENT, "the request has more than 2 GiB, which no message can have"};
+}
+
+grpc::Status Connection::Unreadable() {
+  return {grpc::StatusCode::INTERNAL, "the daemon's answer is no message of the protocol: use a client of its version"};
+}
+
+bool Connection::Await(grpc::CompletionQueue& queue) const {
+  const Clock::time_point begin = Clock::now();
+  const bool alone = waiting_.fetch_add(1, std::memory_order_relaxed) == 0;
+  void* tag = nullptr;
+  bool ok = false;
+  NextEvent(queue, tag, ok, alone ? waits_.AwakeUntil(begin) : std::nullopt,
+            std::chrono::system_clock::time_point::max());
+  waits_.Ended(begin);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return ok;
+}
+
 bool Connection::MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const {
   if (rules.repeat == Repeat::kNever || !IsConnectionLoss(status) || attempt >= options_.retries) return false;
   nanoseconds wait = backoff.Next();

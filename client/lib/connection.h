@@ -3,11 +3,14 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -15,6 +18,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "client/lib/awake_wait.h"
 #include "client/lib/client.h"
 #include "client/lib/endpoint.h"
 #include "client/lib/wire.h"
@@ -25,9 +29,6 @@
 #include "hotplate/v1/telemetry.grpc.pb.h"
 
 namespace hotplate::client {
-
-using Clock = std::chrono::steady_clock;
-using Deadline = std::optional<Clock::time_point>;
 
 // How long a wait goes without a look at what its thread has to look after (JobOptions::on_wait).
 inline constexpr std::chrono::milliseconds kLook(50);
@@ -95,19 +96,31 @@ class Connection {
   // Reads the record, which may take its time where that is on a file system of the network's.
   bool MayComeBack(const grpc::Status& status) const;
 
+  // A unary method as a call on a queue of its own, on which this library's way of waiting is possible.
+  template <typename Stub, typename Request, typename Response>
+  using Method = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*)(grpc::ClientContext*,
+                                                                                      const Request&,
+                                                                                      grpc::CompletionQueue*);
+
   // One attempt, whatever `rules` say of others.
   template <typename Stub, typename Request, typename Response>
-  grpc::Status CallOnce(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                        const Request& request, Response& response, const CallRules& rules = {}) const {
+  grpc::Status CallOnce(Stub& stub, Method<Stub, Request, Response> method, const Request& request, Response& response,
+                        const CallRules& rules = {}) const {
+    if (request.ByteSizeLong() > kLargestMessage) return TooLarge();
+    grpc::CompletionQueue queue;
     grpc::ClientContext context;
     SetUp(context, rules);
     const CancelOnStop cancel(rules.stop, context);
-    return (stub.*method)(&context, request, &response);
+    const auto call = (stub.*method)(&context, request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, nullptr);
+    return Await(queue) || !status.ok() ? status : Unreadable();
   }
 
   template <typename Stub, typename Request, typename Response>
-  absl::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                    const Request& request, Response& response, const CallRules& rules = {}) const {
+  absl::Status Call(Stub& stub, Method<Stub, Request, Response> method, const Request& request, Response& response,
+                    const CallRules& rules = {}) const {
     Backoff backoff;
     for (int attempt = 0;; ++attempt) {
       const absl::Status status = Translate(CallOnce(stub, method, request, response, rules));
@@ -129,10 +142,18 @@ class Connection {
   RequestIds& request_ids() const { return request_ids_; }
 
  private:
+  // Protobuf's own limit; gRPC ends the process where a call on a queue goes beyond it.
+  static constexpr std::size_t kLargestMessage = std::numeric_limits<int>::max();
+  static grpc::Status TooLarge();
+  static grpc::Status Unreadable();
+
   // Hung up on, and never connected before: so does the daemon with a client certificate that is not its own, which in
   // TLS 1.3 it sees when the client's handshake is over. Of every status, so that it knows of a connection.
   bool IsShutOut(const grpc::Status& status) const;
   void SetUp(grpc::ClientContext& context, const CallRules& rules) const;
+  // Waits for the queue's one event: false where it is a failure. A lone call does so awake where the last one was
+  // answered soon; where there are several at a time, the processors have other work.
+  bool Await(grpc::CompletionQueue& queue) const;
   // Waits before it says yes.
   bool MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const;
 
@@ -147,6 +168,8 @@ class Connection {
   const std::unique_ptr<v1::Server::Stub> server_;
   const std::unique_ptr<grpc::GenericStub> generic_;
   mutable RequestIds request_ids_;
+  mutable AwakeWaits waits_;
+  mutable std::atomic<int> waiting_{0};
   mutable std::atomic<bool> connected_{false};  // once
 };
 

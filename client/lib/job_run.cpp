@@ -46,8 +46,8 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
   request.set_replace(replace);
   v1::CreateArrayResponse response;
   // Not repeated: an answer that got lost would leave an array that nobody knows.
-  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Create, request, response,
-                                              {.repeat = Repeat::kNever, .until = until});
+  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncCreate, request,
+                                              response, {.repeat = Repeat::kNever, .until = until});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }
@@ -57,8 +57,8 @@ absl::Status FreeAll(const Connection& connection, const std::vector<std::string
     v1::FreeArrayRequest request;
     request.set_array_id(id);
     v1::FreeArrayResponse response;
-    const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::Free, request, response,
-                                                {.repeat = Repeat::kNever, .deadline = patience});
+    const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncFree, request,
+                                                response, {.repeat = Repeat::kNever, .deadline = patience});
     if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
   return absl::OkStatus();
@@ -224,8 +224,8 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   const std::string request_id = check.job().request_id();
   AddInputs(inputs_, ViewsAs::kSignature, *check.mutable_job());
   v1::CheckJobResponse answer;
-  const absl::Status status =
-      connection_.Call(connection_.jobs(), &v1::Jobs::Stub::Check, check, answer, {.until = deadline_, .stop = stop_});
+  const absl::Status status = connection_.Call(connection_.jobs(), &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
+                                               {.until = deadline_, .stop = stop_});
   if (!status.ok()) return status;
   // Of a call that was made before, nothing is said here but at its end.
   if (answer.outputs_size() > 0) {
@@ -295,8 +295,8 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::str
   v1::DescribeArrayRequest request;
   request.set_array_id(array_name);
   v1::DescribeArrayResponse response;
-  const absl::Status status = connection_.Call(connection_.arrays(), &v1::Arrays::Stub::Describe, request, response,
-                                               {.until = deadline_, .stop = stop_});
+  const absl::Status status = connection_.Call(connection_.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request,
+                                               response, {.until = deadline_, .stop = stop_});
   if (status.ok()) return std::move(*response.mutable_array());
   if (!absl::IsNotFound(status)) return status;
   return CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);

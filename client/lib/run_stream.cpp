@@ -13,9 +13,6 @@ constexpr std::size_t kMaxBatchBytes = std::size_t{2} << 20;
 constexpr std::size_t kMaxBatchJobs = 256;
 // How long an asked-for cancel may go without the job's end.
 constexpr std::chrono::seconds kCancelGrace(10);
-// Between a message and the sleeping thread that it wakes lie 20 to 100 us, more than a tiny job takes. So where the
-// last job that was waited for had ended soon, this one is first waited for without sleeping, as long.
-constexpr std::chrono::microseconds kSoon(300);
 // Updates that a slow callback has not taken yet; beyond it the oldest go.
 constexpr std::size_t kMaxMailbox = 64;
 
@@ -112,7 +109,7 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
   if (stop.stop_requested()) return absl::CancelledError("cancelled before the job was started");
   Lock lock(mutex_);
   const Clock::time_point begin = Clock::now();
-  const Deadline awake_until = ends_soon_ ? Deadline(begin + kSoon) : std::nullopt;
+  const Deadline awake_until = waits_.AwakeUntil(begin);
   const PendingJob job = Add(std::move(spec), deadline);
   Flush(lock);
   lock.unlock();
@@ -145,8 +142,7 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
         waiters_.erase(self);
       }
     }
-    static const bool several_processors = std::thread::hardware_concurrency() > 1;  // or the daemon may need this one
-    ends_soon_ = several_processors && Clock::now() - begin < kSoon;
+    waits_.Ended(begin);
     PassOn();
     lock.unlock();
   }
@@ -295,11 +291,7 @@ void RunStream::Poll(Lock& lock, Deadline until, Deadline awake_until) {
   if (read) wire->stream->Read(&wire->response, &wire->read);
   void* tag = nullptr;
   bool ok = false;
-  auto status = grpc::CompletionQueue::TIMEOUT;
-  while (awake_until && status == grpc::CompletionQueue::TIMEOUT && Clock::now() < *awake_until) {
-    status = queue_.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
-  }
-  if (status == grpc::CompletionQueue::TIMEOUT) status = queue_.AsyncNext(&tag, &ok, at_last);
+  const auto status = NextEvent(queue_, tag, ok, awake_until, at_last);
   lock.lock();
   if (status == grpc::CompletionQueue::GOT_EVENT) {
     if (tag == nullptr) {

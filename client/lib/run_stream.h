@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/lib/awake_wait.h"
 #include "client/lib/connection.h"
 
 namespace hotplate::client {
@@ -111,8 +112,7 @@ class RunStream {
   std::deque<absl::Status> news_;
   bool telling_ = false;
   bool polling_ = false;
-  // The last job that Run waited for did.
-  bool ends_soon_ = false;
+  AwakeWaits waits_;  // of Run
   Deadline poll_until_;
   std::unique_ptr<grpc::Alarm> wake_;
   bool waking_ = false;

@@ -189,8 +189,8 @@ Ending FindOut(const Connection& connection, const std::string& array_id, std::s
   v1::DescribeArrayRequest request;
   request.set_array_id(array_id);
   v1::DescribeArrayResponse response;
-  const grpc::Status status = connection.CallOnce(connection.arrays(), &v1::Arrays::Stub::Describe, request, response,
-                                                  {.until = rules.until, .stop = rules.stop});
+  const grpc::Status status = connection.CallOnce(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request,
+                                                  response, {.until = rules.until, .stop = rules.stop});
   const bool over = rules.until && Clock::now() >= *rules.until;
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && !over) {
     return {MarkedLost(absl::UnavailableError("the daemon does not say how far the upload has come")), true};

@@ -114,8 +114,18 @@ bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-struct FakeDaemon::JobsService : v1::Jobs::Service {
+struct FakeDaemon::JobsService : v1::Jobs::WithRawCallbackMethod_Get<v1::Jobs::Service> {
   explicit JobsService(FakeDaemon& the_daemon) : daemon(the_daemon) {}
+
+  // Its answer is no message of the protocol's.
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
+                                grpc::ByteBuffer* response) override {
+    const grpc::Slice slice(std::string("\xff\xff\xff"));
+    *response = grpc::ByteBuffer(&slice, 1);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
 
   grpc::Status Check(grpc::ServerContext* context, const v1::CheckJobRequest* request,
                      v1::CheckJobResponse* response) override {

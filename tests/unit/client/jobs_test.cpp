@@ -93,6 +93,23 @@ TEST_F(JobsTest, ExecuteIsOneCall) {
   EXPECT_EQ(daemon_.streams, 0);
 }
 
+TEST_F(JobsTest, ManyThreadsMayExecuteAtOnce) {
+  constexpr int kThreads = 6, kJobs = 100;
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kJobs; ++i) {
+        const std::vector<float> mine = {static_cast<float>(t), static_cast<float>(i)};
+        const auto result = client_->Execute("echo", {{"x", View(mine, {2})}});
+        if (result.ok() && std::ranges::equal(result->Output<float>("x"), mine)) ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, kThreads * kJobs);
+}
+
 TEST_F(JobsTest, OptionsReachTheDaemon) {
   JobOptions options;
   options.params = {{"i", std::int64_t{3}}, {"f", 0.5}, {"b", true}, {"c", std::string("fast")}};
@@ -208,6 +225,12 @@ TEST_F(JobsTest, UnaryCallsAreRepeatedUnderOneRequestId) {
   daemon_.unavailable = 4;
   EXPECT_EQ(client_->Execute("echo", Small()).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(daemon_.executes, 8) << "three repetitions, no more";
+}
+
+TEST_F(JobsTest, AnAnswerThatCannotBeReadIsAnError) {
+  const absl::Status status = client_->Job("1").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("no message of the protocol"));
 }
 
 TEST_F(JobsTest, ABrokenStreamIsOpenedAgainUnderOneRequestId) {
