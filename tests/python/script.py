@@ -11,7 +11,7 @@ from harness import PATIENCE, wait_until
 # nothing of the package's sees it.
 HEAD = """
 import hotplate as hp, numpy as np
-import asyncio, concurrent.futures, os, resource, signal, sys, threading, time
+import asyncio, concurrent.futures, os, resource, signal, sys, threading, time, warnings
 gpu = hp.connect()
 A = np.ones(4, np.float32)
 

@@ -26,7 +26,7 @@ def members(name, thing):
         for attribute, member in vars(thing).items():
             if not attribute.startswith("_") and (callable(member) or
                                                   isinstance(member, (property, classmethod, staticmethod))):
-                yield f"{name}.{attribute}", member
+                yield f"{name}.{attribute}", getattr(thing, attribute)  # Python 3.9's classmethods have no docstring
 
 
 def public():

@@ -179,6 +179,7 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
         kept = gpu.array(A)
         stream = gpu.telemetry(60)
         next(stream)
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads, since Python 3.12
         child = os.fork()
         if child == 0:
             told = 0

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import os
 import signal
 import socket
 
@@ -155,6 +156,12 @@ def test_what_a_handler_of_a_signal_raises_ends_the_call(daemon, gpu, wait, rais
     script.ends()
 
 
+def hang(daemon):
+    """Stops it, and waits until it has: its threads go on until one of them was scheduled to hear of the signal."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, daemon.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
 # Each by itself has 30 seconds by its deadline.
 WHILE_IT_HANGS = [
     "gpu.info()", "hp.connect()", "gpu.check('selu', A)", "gpu.free('a')", "kept.renew(60)", "gpu.job('1')", "gpu.jobs()",
@@ -187,7 +194,7 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
         """) for first in range(programs)]
     for script in scripts:
         script.says("there")
-    daemon.process.send_signal(signal.SIGSTOP)
+    hang(daemon)
     try:
         for script in scripts:
             script.hears("\n")
@@ -210,7 +217,7 @@ def test_a_call_whose_upload_is_done_does_not_wait_long_for_a_daemon_that_hangs(
         in_the_way = gpu.submit("integrate2d", **LONG)
         wait_until(in_the_way.running, "the lane was taken")
         wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
-        daemon.process.send_signal(signal.SIGSTOP)
+        hang(daemon)
         try:
             script.process.send_signal(signal.SIGINT)
             script.says("interrupted")
