@@ -11,14 +11,17 @@ LIMIT = 160
 SILENT = 400
 
 
+def limited_to(soft, hard):
+    """For Popen's preexec_fn."""
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 class FewDescriptors(harness.Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         # One lane, which one long job takes.
-        cls.daemon = cls.start_daemon(
-            "--lanes", "1", "--threads", "1",
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, LIMIT)))
+        cls.start_daemon("--lanes", "1", "--threads", "1", preexec_fn=limited_to(LIMIT, LIMIT))
         cls.port = cls.record()["endpoints"][0]["port"]
 
     def connect(self):
@@ -64,8 +67,19 @@ class FewDescriptors(harness.Case):
         for job_id in waiting:
             self.wait_for_state(job_id, "COMPLETED")
 
+    def test_it_takes_as_many_as_it_may(self):
+        for hard, wanted in ((1000, 1000), (70_000, 65_536)):
+            if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < hard:
+                continue
+            name = f"up-to-{hard}"
+            daemon = self.start_daemon(name=name, preexec_fn=limited_to(LIMIT, hard))
+            with open(f"/proc/{daemon.pid}/limits", encoding="ascii") as limits:
+                line = next(line for line in limits if line.startswith("Max open files"))
+            self.assertEqual(line.split()[3:5], [str(wanted), str(hard)])
+            self.assertEqual(self.stop_daemon(daemon), 0)
+
     def test_its_end_is_in_order_while_connections_wait(self):
-        daemon = self.start_daemon(name="ends", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, LIMIT)))
+        daemon = self.start_daemon(name="ends", preexec_fn=limited_to(LIMIT, LIMIT))
         port = self.record("ends")["endpoints"][0]["port"]
         for _ in range(SILENT):
             silent = socket.create_connection(("127.0.0.1", port))
