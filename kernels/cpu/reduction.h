@@ -67,9 +67,10 @@ HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold
 #pragma omp simd
   for (std::size_t j = 0; j < columns; ++j) own.Begin(a[j], b[j], x[j], Fold::kAbout ? about[j] : 0.0);
   std::size_t i = 1;
-  // Only where rows lie far from each other: close ones look like steps to and fro to the processor, which reads ahead.
-  const bool far = stride * sizeof(*x) >= 2048;
-  for (; far && i + 4 <= rows; i += 4) {
+  // Only where rows lie apart from each other: of what lies in one piece the processor reads ahead, unless several rows
+  // at once look like steps to and fro to it.
+  const bool apart = stride != columns;
+  for (; apart && i + 4 <= rows; i += 4) {
     const typename Fold::Element* __restrict row = x + i * stride;
 #pragma omp simd
     for (std::size_t j = 0; j < columns; ++j) {
@@ -80,6 +81,7 @@ HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold
     }
   }
   for (; i < rows; ++i) {
+    asm volatile("");  // or GCC makes one loop over j of two of these (-floop-unroll-and-jam)
     const typename Fold::Element* __restrict row = x + i * stride;
 #pragma omp simd
     for (std::size_t j = 0; j < columns; ++j)
@@ -87,24 +89,26 @@ HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold
   }
 }
 
-// The same of kColumnLanes columns that lie side by side, with one number for all to be folded about.
-template <typename Fold>
-HOTPLATE_MULTIVERSION static void FoldColumnLanes(const Fold& fold, const typename Fold::Element* __restrict x,
-                                                  std::size_t rows, double about, typename Fold::First* __restrict a,
+// The same of kWide columns that lie side by side, in registers.
+template <std::size_t kWide, typename Fold>
+HOTPLATE_MULTIVERSION static void FoldInRegisters(const Fold& fold, const typename Fold::Element* __restrict x,
+                                                  std::size_t rows, const double* __restrict about,
+                                                  typename Fold::First* __restrict a,
                                                   typename Fold::Second* __restrict b) {
   using Row = folds::RowOf<typename Fold::Element>;
   const Fold own = fold;
-  typename Fold::First first[kColumnLanes];
-  typename Fold::Second second[kColumnLanes];
+  typename Fold::First first[kWide];
+  typename Fold::Second second[kWide];
 #pragma omp simd
-  for (std::size_t j = 0; j < kColumnLanes; ++j) own.Begin(first[j], second[j], x[j], about);
+  for (std::size_t j = 0; j < kWide; ++j) own.Begin(first[j], second[j], x[j], Fold::kAbout ? about[j] : 0.0);
   for (std::size_t i = 1; i < rows; ++i) {
-    const typename Fold::Element* __restrict row = x + i * kColumnLanes;
+    const typename Fold::Element* __restrict row = x + i * kWide;
 #pragma omp simd
-    for (std::size_t j = 0; j < kColumnLanes; ++j) own.Add(first[j], second[j], row[j], static_cast<Row>(i), about);
+    for (std::size_t j = 0; j < kWide; ++j)
+      own.Add(first[j], second[j], row[j], static_cast<Row>(i), Fold::kAbout ? about[j] : 0.0);
   }
-  std::copy_n(first, kColumnLanes, a);
-  std::copy_n(second, kColumnLanes, b);
+  std::copy_n(first, kWide, a);
+  std::copy_n(second, kWide, b);
 }
 
 // The state of column j of few rows.
@@ -143,14 +147,20 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
     return;
   }
   const std::size_t left = rows % together * columns;
+  alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
+  if constexpr (Fold::kAbout) {
+    for (std::size_t j = 0; j < kLanes; ++j) repeated[j] = about[j % columns];
+  }
+  const double* const abouts = Fold::kAbout ? repeated : nullptr;
   if (columns == 1 && width == kColumnLanes) {
-    FoldColumnLanes(fold, x, groups, Fold::kAbout ? about[0] : 0.0, a, b);
+    FoldInRegisters<kColumnLanes>(fold, x, groups, abouts, a, b);
+  } else if (columns == 1 && width == kColumnLanes / 2) {
+    FoldInRegisters<kColumnLanes / 2>(fold, x, groups, abouts, a, b);
+  } else if (columns == 1) {
+    static_assert(kFewLanes == kColumnLanes / 4);
+    FoldInRegisters<kFewLanes>(fold, x, groups, abouts, a, b);
   } else {
-    alignas(64) double repeated[Fold::kAbout ? kLanes : 1];
-    if constexpr (Fold::kAbout) {
-      for (std::size_t j = 0; j < kLanes; ++j) repeated[j] = about[j % columns];
-    }
-    FoldLoop(fold, x, groups, width, width, Fold::kAbout ? repeated : nullptr, a, b);
+    FoldLoop(fold, x, groups, width, width, abouts, a, b);
   }
   for (std::size_t j = 0; j < left; ++j) {
     fold.Add(a[j], b[j], x[groups * width + j], static_cast<folds::RowOf<typename Fold::Element>>(groups),
@@ -165,19 +175,28 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
 }
 
-// Calls finish(state, row) for `rows` short rows of `count` elements, at most kShortRows of them, with an output each.
-// They are turned on their side: by itself each element of a row would wait for the one before.
+// turned[i][row] = x[row][i] of kShortRows rows, two at once: they are stored together.
+template <typename Element>
+HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t count, Element* __restrict turned) {
+  for (std::size_t row = 0; row < kShortRows; row += 2) {
+    for (std::size_t i = 0; i < count; ++i) {
+      turned[i * kShortRows + row] = x[row * count + i];
+      turned[i * kShortRows + row + 1] = x[(row + 1) * count + i];
+    }
+  }
+}
+
+// Calls finish(state, row) for kShortRows short rows of `count` elements, with an output each. They are turned on their
+// side: by itself each element of a row would wait for the one before.
 template <typename Fold, typename Finish>
-void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_t count, std::size_t rows,
-                   const double* about, const Finish& finish) {
+void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_t count, const double* about,
+                   const Finish& finish) {
   alignas(64) typename Fold::Element turned[kShortRow * kShortRows];
   alignas(64) typename Fold::First a[kShortRows];
   alignas(64) typename Fold::Second b[kShortRows];
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t row = 0; row < rows; ++row) turned[i * rows + row] = x[row * count + i];
-  }
-  FoldLoop(fold, turned, count, rows, rows, about, a, b);
-  for (std::size_t row = 0; row < rows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
+  Turn(x, count, turned);
+  FoldInRegisters<kShortRows>(fold, turned, count, about, a, b);
+  for (std::size_t row = 0; row < kShortRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
 }
 
 // Calls finish(state, output) for each output. No axis is empty. `part`: what this is of the call. False if it was
@@ -194,11 +213,12 @@ bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element*
   const std::size_t at_once = std::max<std::size_t>(1, kBlock / unit_elements);
   const auto fold_units = [=](std::size_t begin, std::size_t end) {
     if (inner == 1 && count < kShortRow) {  // a unit is an output
-      for (std::size_t first = begin; first < end; first += kShortRows) {
-        FoldShortRows(fold, x + first * count, count, std::min(kShortRows, end - first),
-                      Fold::kAbout ? about + first : nullptr,
+      std::size_t first = begin;
+      for (; end - first >= kShortRows; first += kShortRows) {
+        FoldShortRows(fold, x + first * count, count, Fold::kAbout ? about + first : nullptr,
                       [&](const State& state, std::size_t row) { finish(state, first + row); });
       }
+      for (; first < end; ++first) finish(FoldOne(fold, x + first * count, 0, count, 1, about, first), first);
       return;
     }
     State here[kTile];
