@@ -46,7 +46,7 @@ class Users(harness.SlurmCase):
     def test_a_stranger_is_not_let_past_the_handshake(self):
         # bob can find the port, and the daemon's certificate is shown to whoever connects.
         _, [his] = self.serve("-w", "gpu1", user="bob")
-        own = {field: his[field] for field in ("client_certificate_pem", "client_key_pem")}
+        own = {field: his[field] for field in ("client_certificate_pem", "client_key_pem", "cluster", "slurm_job_id")}
         self.hotplate("status", "--server", self.as_bob({**self.hers, **own}, "stranger"), user="bob", code=NO_DAEMON,
                       says="client certificate")
         self.hotplate("down", user="bob")
