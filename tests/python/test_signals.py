@@ -131,6 +131,29 @@ def test_a_handler_of_a_signal_runs_while_a_call_waits(daemon, gpu, name, wait):
     script.ends(0, "cancelled by another")
 
 
+@pytest.mark.parametrize("wait", [*WAITS, "executor.shutdown()"])
+def test_a_handler_runs_though_another_thread_got_the_signal(daemon, gpu, wait):
+    """Then nothing wakes the main thread, as where a signal comes just before it falls asleep."""
+    script = Script(daemon, f"""
+        signal.signal(signal.SIGUSR1, heard)
+        def elsewhere():
+            sys.stdin.readline()
+            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        threading.Thread(target=elsewhere).start()
+        executor = hp.Executor(gpu)
+        future = executor.submit("integrate2d", n=10_000_000) if "executor" in {wait!r} else None
+        try:
+            {wait}
+        except hp.JobCancelled:
+            pass
+        """)
+    (job_id,) = wait_until(lambda: running(gpu), "the job ran")
+    script.hears("\n")
+    script.says("heard")
+    gpu.cancel(job_id)
+    script.ends()
+
+
 # What an alarm would raise, also one that looks like a timeout of the wait's own, and sys.exit.
 @pytest.mark.parametrize("raises", ["LookupError", "concurrent.futures.TimeoutError", "SystemExit"])
 @pytest.mark.parametrize("wait", [*WAITS[:2], "submitted().result(3600)", "submitted('exception').exception()"])

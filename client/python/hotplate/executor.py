@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Deque, Optional, Sequence
 
 from .calls import Plan
-from .futures import CallFuture, resolve
+from .futures import LOOK, CallFuture, resolve
 
 if TYPE_CHECKING:
     from .client import Client
@@ -111,7 +111,8 @@ class Executor(concurrent.futures.Executor):
             return
         self._client._core.check_may_wait()  # which cancels nothing
         try:
-            concurrent.futures.wait(open_futures)
+            while concurrent.futures.wait(open_futures, LOOK).not_done:
+                pass
         except BaseException:
             self._cancel_all()
             raise

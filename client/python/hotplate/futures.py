@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from . import _core
     from .client import Client
 
+
+# Seconds after which a wait looks up: a signal that comes just before its thread falls asleep, or to another thread, does
+# not wake it, and its handler would wait with it.
+LOOK = 1.0
 
 # Which of several cancels of one future is the first.
 _FIRST_CANCEL = threading.Lock()
@@ -148,9 +153,12 @@ class CallFuture(Future):  # type: ignore[type-arg]
         if self.done() or (timeout is not None and timeout <= 0):
             return
         self._client._core.check_may_wait()
+        end = None if timeout is None else time.monotonic() + timeout
         try:
             with self._condition:
-                self._condition.wait_for(self.done, timeout)
+                while not self._condition.wait_for(self.done, LOOK if end is None else min(LOOK, end - time.monotonic())):
+                    if end is not None and time.monotonic() >= end:
+                        return
         except BaseException:
             self.cancel()
             raise
