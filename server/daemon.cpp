@@ -31,6 +31,7 @@
 #include "server/quantity.h"
 #include "server/saved_arrays.h"
 #include "server/service/grpc_server.h"
+#include "server/service/listening_socket.h"
 #include "server/tls.h"
 #include "server/version.h"
 #include "server/wire/types.h"
@@ -113,6 +114,7 @@ class Daemon {
   std::unique_ptr<core::TelemetrySampler> telemetry_;
   std::unique_ptr<ServiceContext> context_;
   std::unique_ptr<GrpcServer> server_;
+  SocketFile socket_file_;
   std::unique_ptr<ArraySaver> saver_;
   SavedArrays saved_;
 
@@ -287,6 +289,7 @@ absl::Status Daemon::ListenWithin(const PortRange& ports, ListenOptions options)
 }
 
 absl::Status Daemon::Publish(const std::string& listen, std::uint16_t port) {
+  socket_file_ = SocketFile(config_.unix_socket);
   const std::vector<std::string> addresses =
       config_.unix_socket.empty()
           ? ReachableAddresses(listen, {{allocation_.node, NodeName()}, allocation_.submit_host})
@@ -575,7 +578,7 @@ void Daemon::Leave() {
   const auto done = std::make_shared<std::promise<void>>();
   std::thread([this, done] {
     slot_->Withdraw();
-    if (!config_.unix_socket.empty()) unlink(config_.unix_socket.c_str());
+    socket_file_.Remove();
     if (const std::vector<std::string> names = saver_->Abandon(); !names.empty()) {
       log_->warn("not saved: {}", Listed(names));
     }

@@ -95,6 +95,7 @@ v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<st
   }
   wire::ToProto(facts.start_time, *record.mutable_start_time());
   record.set_pid(static_cast<std::uint32_t>(getpid()));
+  if (struct stat its{}; stat("/proc/self/ns/pid", &its) == 0) record.set_pid_namespace(its.st_ino);
   record.set_log_file(facts.config.log_file.empty() ? FileOf(STDERR_FILENO) : facts.config.log_file);
   return record;
 }

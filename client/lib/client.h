@@ -205,9 +205,9 @@ class Cancellation {
 
 class Client {
  public:
-  // UNAVAILABLE: no record, or nobody answers at it (the message says how to start one). PERMISSION_DENIED: the
-  // record is readable by others. UNAUTHENTICATED: the daemon refused the token or the client's
-  // certificate, or showed another one itself.
+  // UNAVAILABLE: no record, nobody answers at it (the message says how to start one), or it hung up, as it does on
+  // a client certificate that is not its own. PERMISSION_DENIED: the record is readable by others. UNAUTHENTICATED:
+  // the daemon refused the token, or showed another certificate than the record's.
   // INVALID_ARGUMENT: an option that makes no sense, named.
   static absl::StatusOr<Client> Connect(const ConnectOptions& options = {}, const Cancellation* cancellation = nullptr);
 

@@ -99,11 +99,13 @@ bool Connection::IsShutOut(const grpc::Status& status) const {
 
 absl::Status Connection::Translate(const grpc::Status& status) const {
   if (IsShutOut(status)) {
+    // So does the near end of a forward whose far end is away: the most likely there, and said behind this.
+    if (found_.endpoint_given) return MarkedLost(NobodyAnswers(found_, "it hung up at once"));
     return MarkedLost(NobodyAnswers(
         found_, "it hung up at once, as it does on a client certificate that is not its own (the record " +
                     found_.path +
                     " was changed, or is of another start), or when it is about to end; choose another daemon "
-                    "(hotplate use lists them), or remove that record"));
+                    "(hotplate use lists them), or remove that record if this one is gone"));
   }
   if (CouldNotConnect(status)) {
     if (!IsAnotherPeer(status.error_message()))

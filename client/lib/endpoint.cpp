@@ -334,10 +334,17 @@ bool ProcessExists(int pid) {
          (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
 }
 
+std::uint64_t PidNamespace() {
+  struct stat facts {};
+  return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
 bool KnownDead(const v1::EndpointRecord& record) {
   if (record.pid() == 0 || record.endpoints().empty()) return false;
   char host[HOST_NAME_MAX + 1] = {};
   if (gethostname(host, sizeof host - 1) != 0 || record.endpoints(0).node() != host) return false;
+  // A container's numbers are its own.
+  if (record.pid_namespace() != 0 && record.pid_namespace() != PidNamespace()) return false;
   const int pid = static_cast<int>(record.pid());
   const bool anothers = kill(pid, 0) != 0 && errno == EPERM;  // the record is the user's, and so was its process
   return anothers || !ProcessExists(pid);

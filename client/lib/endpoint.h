@@ -63,6 +63,9 @@ absl::Status DamagedRecord(const std::string& path, const std::string& why);
 // False also for a zombie: it has ended, and waits for its parent to notice. True where nothing can be said.
 bool ProcessExists(int pid);
 
+// The number of this process's PID namespace, as records have the daemon's; 0 where /proc does not tell.
+std::uint64_t PidNamespace();
+
 // True where the record's process is known to be gone: it ran on this host and has no process any more, or its number
 // is that of another user's. False where nothing can be said.
 bool KnownDead(const v1::EndpointRecord& record);

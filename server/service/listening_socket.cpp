@@ -43,6 +43,15 @@ int Listen(const sockaddr* address, socklen_t size, std::chrono::milliseconds un
   return -1;
 }
 
+// Binding a unix socket in place of another takes nothing but the file: its owner would listen where nobody comes.
+bool IsListenedAt(const sockaddr* address, socklen_t size) {
+  const int made = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (made < 0) return false;
+  const bool there = connect(made, address, size) == 0 || errno == EAGAIN;  // more wait for it than it takes
+  close(made);
+  return there;
+}
+
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 AddressList Parse(const std::string& address, std::uint16_t port) {
@@ -55,6 +64,18 @@ AddressList Parse(const std::string& address, std::uint16_t port) {
 
 }  // namespace
 
+SocketFile::SocketFile(const std::string& path) {
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return;
+  path_ = path, device_ = facts.st_dev, inode_ = facts.st_ino;
+}
+
+void SocketFile::Remove() const {
+  struct stat facts {};
+  if (path_.empty() || stat(path_.c_str(), &facts) != 0) return;
+  if (facts.st_dev == device_ && facts.st_ino == inode_) unlink(path_.c_str());
+}
+
 absl::StatusOr<ListeningSocket> ListeningSocket::OnTcp(const std::string& address, std::uint16_t port,
                                                        std::chrono::milliseconds unacknowledged) {
   const bool six = address.find(':') != std::string::npos;
@@ -66,7 +87,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::OnTcp(const std::string& addres
     const AddressList parsed = Parse(one, port);
     if (!parsed) return CannotListen(where, "that is no numeric address");
     const int made = Listen(parsed->ai_addr, parsed->ai_addrlen, unacknowledged);
-    if (made >= 0) return ListeningSocket(made, "");
+    if (made >= 0) return ListeningSocket(made, SocketFile());
     error = errno;
   }
   return CannotListen(where, std::strerror(error));
@@ -78,24 +99,26 @@ absl::StatusOr<ListeningSocket> ListeningSocket::OnUnix(const std::string& path)
   if (path.size() >= sizeof address.sun_path) return CannotListen(where, std::strerror(ENAMETOOLONG));
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const auto* const place = reinterpret_cast<const sockaddr*>(&address);
+  if (IsListenedAt(place, sizeof address)) return CannotListen(where, std::strerror(EADDRINUSE));
   struct stat facts {};
   if (stat(path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode)) unlink(path.c_str());
-  const int made = Listen(reinterpret_cast<const sockaddr*>(&address), sizeof address, {});
+  const int made = Listen(place, sizeof address, {});
   if (made < 0) return CannotListen(where, std::strerror(errno));
-  return ListeningSocket(made, path);
+  return ListeningSocket(made, SocketFile(path));
 }
 
 ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::exchange(other.path_, {})) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)), file_(std::exchange(other.file_, {})) {}
 
 ListeningSocket& ListeningSocket::operator=(ListeningSocket&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
-  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
   return *this;
 }
 
 ListeningSocket::~ListeningSocket() {
-  if (!path_.empty()) unlink(path_.c_str());
+  file_.Remove();
   if (descriptor_ >= 0) close(descriptor_);
 }
 

@@ -1,6 +1,8 @@
 // Sockets that listen. What is set on one holds for the connections that are accepted from it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -9,6 +11,20 @@
 
 namespace hotplate::server {
 
+// The file of a unix socket, told from another's that lies in its place by now.
+class SocketFile {
+ public:
+  SocketFile() = default;                        // none
+  explicit SocketFile(const std::string& path);  // of a socket that was bound just now
+
+  void Remove() const;  // if it is there still
+
+ private:
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
 // Move-only owner. It does not wait in accept, and programs that are started do not inherit it.
 class ListeningSocket {
  public:
@@ -16,7 +32,7 @@ class ListeningSocket {
   // on which data stay unacknowledged for `unacknowledged` is ended. UNAVAILABLE says why not.
   static absl::StatusOr<ListeningSocket> OnTcp(const std::string& address, std::uint16_t port,
                                                std::chrono::milliseconds unacknowledged);
-  // In place of a socket that is there already; the file goes with the owner.
+  // In place of a socket at which nobody listens any more; the file goes with the owner.
   static absl::StatusOr<ListeningSocket> OnUnix(const std::string& path);
 
   ListeningSocket(ListeningSocket&& other) noexcept;
@@ -27,10 +43,10 @@ class ListeningSocket {
   std::uint16_t port() const;  // 0 for a unix socket
 
  private:
-  ListeningSocket(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  ListeningSocket(int descriptor, SocketFile file) : descriptor_(descriptor), file_(std::move(file)) {}
 
   int descriptor_;
-  std::string path_;  // of a unix socket
+  SocketFile file_;
 };
 
 }  // namespace hotplate::server

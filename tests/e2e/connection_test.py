@@ -366,7 +366,13 @@ class Flags(harness.Case):
         daemon = self.start_daemon("--unix-socket", path, name="unix")
         self.assertEqual(self.record("unix")["endpoints"][0]["address"], f"unix:{path}")
         self.hotplate("--server", "unix", "run", "integrate2d", "--n", "10")
+        another = self.start_daemon("--unix-socket", path, name="another", ready=False)
+        out, _ = another.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(another.returncode, 0)
+        self.assertIn(f"unix:{path}: Address already in use", out + self.log("another"))
+        self.hotplate("--server", "unix", "run", "integrate2d", "--n", "10")
         self.assertEqual(self.stop_daemon(daemon), 0)
+        self.assertFalse(path.exists())
 
     def test_a_hang_up_ends_it_in_order(self):
         daemon = self.start_daemon(name="hung-up")

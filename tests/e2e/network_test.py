@@ -55,6 +55,12 @@ class Forwarded(harness.Case):
     def test_a_forward_that_is_down_is_named(self):
         self.hotplate("--server", "far", "--endpoint", "localhost:1", "status", code=harness.NO_DAEMON,
                       says=("--endpoint", "is the forward to the daemon up?"))
+        # Or its near end is up, and hangs up: what to do is not to throw the record away.
+        nobody = relay.Relay(1)
+        self.addCleanup(nobody.close)
+        _, _, err = self.run_command("--server", "far", "--endpoint", f"localhost:{nobody.port}", "status")
+        self.assertIn("is the forward to the daemon up?", err)
+        self.assertNotIn("remove", err)
 
     def test_an_endpoint_that_makes_no_sense_is_named(self):
         for wrong in ("gpu1:5000", "localhost", "localhost:0", "[::1]", "http://localhost:5"):

@@ -1,9 +1,6 @@
 """What works without a daemon: help, the catalogue, completion, the version."""
 
 import json
-import os
-import shutil
-import subprocess
 
 import harness
 
@@ -52,25 +49,6 @@ class Offline(harness.Case):
     def test_completion(self):
         for shell in ("bash", "zsh", "fish"):
             self.assertIn("hotplate", self.hotplate("completion", shell))
-
-    def test_a_profile_of_who_installed_the_program_is_taken(self):
-        program, sites = self.folder / "hotplate-of-the-site", self.folder / "sites"
-        sites.mkdir(mode=0o755)
-        profile = sites / "desk.toml"
-        profile.write_text('extends = "generic-slurm"\n', encoding="utf-8")
-        profile.chmod(0o644)
-        shutil.copy(harness.BIN / "hotplate", program)
-        read = [str(program), "sites", "desk"]
-        environment = self.environment | {"HOTPLATE_SITES": str(sites)}
-        try:
-            os.chown(profile, 12345, 12345)
-        except OSError as error:
-            self.skipTest(f"only root can give a file away: {error}")
-        ran = subprocess.run(read, env=environment, text=True, capture_output=True, check=False)
-        self.assertEqual(ran.returncode, harness.NOT_ALLOWED, ran.stdout + ran.stderr)
-        os.chown(program, 12345, 12345)
-        ran = subprocess.run(read, env=environment, text=True, capture_output=True, check=False)
-        self.assertEqual(ran.returncode, harness.OK, ran.stdout + ran.stderr)
 
     def test_with_a_daemon_its_answer_is_the_same(self):
         without = self.answer("kernels")

@@ -42,6 +42,11 @@ def test_a_kernel_is_documented_by_its_spec(gpu):
     assert repr(gpu.matmul) == "<kernel matmul: c = a b, the matrix product>"
 
 
+def test_a_kernel_is_copied_as_a_function_is(gpu):
+    assert copy.copy(gpu.matmul) is gpu.matmul
+    assert copy.deepcopy({"kernel": gpu.matmul})["kernel"] is gpu.matmul
+
+
 def test_completion_and_the_list_know_all_kernels(gpu):
     assert {"matmul", "svd", "selu", "run", "array"} <= set(dir(gpu))
     assert list(gpu.kernels) == sorted(gpu.kernels) and "kmeans" in gpu.kernels

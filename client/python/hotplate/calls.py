@@ -496,6 +496,12 @@ class Kernel(_core.ShortFirst):
         self.name = self.__name__ = self.__qualname__ = plan.name
         self._short_way = plan.short_way(client)
 
+    def __copy__(self) -> Kernel:
+        return self  # as a function does
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
     def _long_way(self, *inputs: Any, **keywords: Any) -> Any:
         """What calling it does where there is something to convert or to say; see `_core.ShortFirst`."""
         return self.plan.prepare(self.client, inputs, keywords).run()

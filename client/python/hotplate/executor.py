@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Deque, Optional, Sequence
 
 from .calls import Plan
-from .futures import LOOK, CallFuture, resolve
+from .futures import CallFuture, resolve
 
 if TYPE_CHECKING:
     from .client import Client
@@ -111,8 +111,8 @@ class Executor(concurrent.futures.Executor):
             return
         self._client._core.check_may_wait()  # which cancels nothing
         try:
-            while concurrent.futures.wait(open_futures, LOOK).not_done:
-                pass
+            for future in open_futures:  # concurrent.futures.wait() would hold the locks of all of them
+                future._wait(None)
         except BaseException:
             self._cancel_all()
             raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Iterator, List, Mapping,
 from . import _core
 from .arguments import seconds
 from .errors import InvalidCall
+from .futures import LOOK
 
 if TYPE_CHECKING:
     from .arguments import Seconds
@@ -159,7 +160,8 @@ class Watch:
         if os.getpid() != self._process:
             self._core.check_may_wait()
         with self._news:
-            self._news.wait_for(lambda: self._samples or self._ended)
+            while not self._news.wait_for(lambda: self._samples or self._ended, LOOK):
+                pass
 
     def over(self) -> bool:
         """Whether nothing will come any more.

@@ -134,7 +134,9 @@ PyObject* CallShortFirst(PyObject* self, PyObject* arguments, PyObject* keywords
   PyObject* const short_way = reinterpret_cast<ShortFirst*>(self)->short_way;
   const bool plain = keywords == nullptr || PyDict_GET_SIZE(keywords) == 0;
   if (plain && short_way != nullptr && short_way != Py_None) {
+    Py_INCREF(short_way);  // while it waits, without the GIL, another thread may set another
     PyObject* const value = PyObject_Call(short_way, arguments, nullptr);
+    Py_DECREF(short_way);
     if (value != Py_NotImplemented) return value;
     Py_DECREF(value);
   }

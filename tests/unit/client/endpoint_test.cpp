@@ -277,6 +277,12 @@ TEST_F(StaleRecordTest, ADeadProcessOfThisHostIsKnownToBeDead) {
 
   record.mutable_endpoints(0)->set_node("another-host");
   EXPECT_FALSE(KnownDead(record)) << "nothing can be said about a process elsewhere";
+
+  record.mutable_endpoints(0)->set_node(ThisHost());
+  record.set_pid_namespace(PidNamespace());
+  EXPECT_TRUE(KnownDead(record));
+  record.set_pid_namespace(PidNamespace() + 1);
+  EXPECT_FALSE(KnownDead(record)) << "nor about one in a container whose numbers are its own";
 }
 
 // Root may signal everybody, so the test steps down where it runs as root.

@@ -247,5 +247,18 @@ TEST(ListeningSocketTest, AUnixSocketReplacesAnotherAndNothingElseAndGoesWithIts
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(ListeningSocketTest, AUnixSocketIsNotTakenFromWhoListensNorRemovedForAnother) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("socket");
+  auto first = ListeningSocket::OnUnix(path);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(std::string(ListeningSocket::OnUnix(path).status().message()), HasSubstr("Address already in use"));
+  std::filesystem::remove(path);
+  const auto second = ListeningSocket::OnUnix(path);
+  ASSERT_TRUE(second.ok()) << second.status();
+  { const ListeningSocket ended = *std::move(first); }
+  EXPECT_TRUE(std::filesystem::is_socket(path)) << "it is the second's";
+}
+
 }  // namespace
 }  // namespace hotplate::server

@@ -269,6 +269,16 @@ TEST_F(SitesTest, AProfileOfSomebodyElseIsRefused) {
   EXPECT_TRUE(FindSite("desk", Variables()).ok());
 }
 
+TEST_F(SitesTest, ProfilesOfWhoOwnsTheFolderInTheEnvironmentAreTaken) {
+  const std::string path = folder_.Write("site/lab.toml", kGood), folder = folder_.File("site");
+  const Environment environment = Variables({{"HOTPLATE_SITES", folder}});
+  for (const std::string& place : {folder, path})
+    if (chown(place.c_str(), 12345, 12345) != 0) GTEST_SKIP() << "only root can give a file away";
+  EXPECT_TRUE(FindSite("lab", environment).ok()) << "the centre's account for software";
+  if (chown(path.c_str(), 23456, 23456) != 0) GTEST_SKIP() << "a namespace that has no other user";
+  EXPECT_EQ(FindSite("lab", environment).status().code(), absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(SitesTest, AnUnknownSiteIsToldWithTheNearest) {
   const Ran ran = Hotplate({"sites", "hp2cn"});
   EXPECT_EQ(ran.exit, kExitInvalid);
