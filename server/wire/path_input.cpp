@@ -126,7 +126,7 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
     if (wrong->system_error != 0) return CannotOpen(path, field, wrong->system_error);
     return InvalidField(field, field + ": " + Quoted(path) + ": " + wrong->message);
   }
-  const auto counted = std::make_shared<CountedFile>(std::move(count), std::get<NpyFile>(std::move(file)));
+  const auto counted = std::make_shared<CountedFile>(CountedFile{std::move(count), std::get<NpyFile>(std::move(file))});
   return std::shared_ptr<const NpyFile>(counted, &counted->file);
 }
 
