@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -136,30 +135,6 @@ absl::StatusOr<std::string> AddressOfInterface(const std::string& name) {
   if (!six.empty()) return six;
   return absl::NotFoundError(ToAbsl("interface is " + Quoted(name) + ", and " + NodeName() +
                                     " has none of that name with an address; there are " + others));
-}
-
-int WhyNotFree(const std::string& address, std::uint16_t port) {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  if (auto* four = reinterpret_cast<sockaddr_in*>(&storage);
-      inet_pton(AF_INET, address.c_str(), &four->sin_addr) == 1) {
-    four->sin_family = AF_INET;
-    four->sin_port = htons(port);
-    size = sizeof *four;
-  } else if (auto* six = reinterpret_cast<sockaddr_in6*>(&storage);
-             inet_pton(AF_INET6, address.c_str(), &six->sin6_addr) == 1) {
-    six->sin6_family = AF_INET6;
-    six->sin6_port = htons(port);
-    size = sizeof *six;
-  }
-  if (size == 0) return EINVAL;
-  const int probe = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return errno;
-  const int yes = 1;  // connections of a server that ended are no obstacle
-  setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const int error = bind(probe, reinterpret_cast<const sockaddr*>(&storage), size) == 0 ? 0 : errno;
-  close(probe);
-  return error;
 }
 
 std::vector<std::string> BestFirst(const std::vector<std::string>& own, const std::vector<std::string>& preferred) {

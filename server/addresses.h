@@ -26,10 +26,6 @@ struct AddressHints {
 // most, and goes by what it has said until then.
 std::vector<std::string> ReachableAddresses(const std::string& listen, const AddressHints& hints);
 
-// 0 if a server could listen there now (somebody may be faster), else what the system says: EADDRINUSE, EADDRNOTAVAIL,
-// ...
-int WhyNotFree(const std::string& address, std::uint16_t port);
-
 // Those of `own` that are among `preferred` first, in the order of that, then the rest.
 std::vector<std::string> BestFirst(const std::vector<std::string>& own, const std::vector<std::string>& preferred);
 

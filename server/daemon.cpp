@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -264,28 +263,21 @@ absl::Status Daemon::ListenWithin(const PortRange& ports, ListenOptions options)
   const bool range = options.unix_socket.empty() && ports.last > ports.first;
   const unsigned count = range ? ports.last - ports.first + 1U : 1;
   const unsigned start = range ? std::random_device()() % count : 0;
-  const std::string all = fmt::format("no port from {} to {} ", ports.first, ports.last);
-  absl::Status why = absl::UnavailableError(
-      ToAbsl(all + "is free on " + options.address + "; give --port another range, or 0 for any port"));
+  absl::Status why;
   for (unsigned i = 0; i < count; ++i) {
     options.port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
-    // Somebody may be faster than the server below.
-    const int error = range ? WhyNotFree(options.address, options.port) : 0;
-    if (error != 0 && error != EADDRINUSE) {
-      why =
-          absl::UnavailableError(ToAbsl(fmt::format("{}can be listened on: {}, port {}: {}; give --listen or --port "
-                                                    "another value",
-                                                    all, options.address, options.port, std::strerror(error))));
-    }
-    if (error != 0) continue;
     absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, options);
     if (server.ok()) {
       server_ = *std::move(server);
       return absl::OkStatus();
     }
-    if (!range) why = server.status();
+    why = server.status();
   }
-  return why;
+  if (!range) return why;
+  return absl::UnavailableError(
+      ToAbsl(fmt::format("no port from {} to {} is free on {} (the last tried: {}); give --listen or --port another "
+                         "value, or 0 for any port",
+                         ports.first, ports.last, options.address, std::string(why.message()))));
 }
 
 absl::Status Daemon::Publish(const std::string& listen, std::uint16_t port) {

@@ -35,6 +35,22 @@ class JobsTest : public ::testing::Test {
     EXPECT_TRUE(std::equal(x.begin(), x.end(), small_.begin(), small_.end()));
   }
 
+  // Threads that `call` many times with values of their own, and count the answers that have them.
+  template <typename Call>
+  static std::vector<std::thread> EachWithItsOwn(int threads, int jobs, std::atomic<int>& good, Call call) {
+    std::vector<std::thread> started;
+    for (int t = 0; t < threads; ++t) {
+      started.emplace_back([=, &good] {
+        for (int i = 0; i < jobs; ++i) {
+          const std::vector<float> mine = {static_cast<float>(t), static_cast<float>(i)};
+          const auto result = call(std::map<std::string, Input>{{"x", View(mine, {2})}});
+          if (result.ok() && std::ranges::equal(result->template Output<float>("x"), mine)) ++good;
+        }
+      });
+    }
+    return started;
+  }
+
   const std::vector<float> small_ = Ramp(4), large_ = Ramp(3'000'000);
   FakeDaemon daemon_;
   absl::StatusOr<Client> client_;
@@ -96,16 +112,8 @@ TEST_F(JobsTest, ExecuteIsOneCall) {
 TEST_F(JobsTest, ManyThreadsMayExecuteAtOnce) {
   constexpr int kThreads = 6, kJobs = 100;
   std::atomic<int> good{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kJobs; ++i) {
-        const std::vector<float> mine = {static_cast<float>(t), static_cast<float>(i)};
-        const auto result = client_->Execute("echo", {{"x", View(mine, {2})}});
-        if (result.ok() && std::ranges::equal(result->Output<float>("x"), mine)) ++good;
-      }
-    });
-  }
+  std::vector<std::thread> threads =
+      EachWithItsOwn(kThreads, kJobs, good, [&](const auto& inputs) { return client_->Execute("echo", inputs); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, kThreads * kJobs);
 }
@@ -440,16 +448,8 @@ TEST_F(JobsTest, ADeadlineEndsTheCall) {
 TEST_F(JobsTest, ManyThreadsShareTheStream) {
   constexpr int kThreads = 8, kJobs = 200;
   std::atomic<int> good{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kJobs; ++i) {
-        const std::vector<float> mine = {static_cast<float>(t), static_cast<float>(i)};
-        const auto result = client_->Run("echo", {{"x", View(mine, {2})}});
-        if (result.ok() && result->Output<float>("x")[0] == mine[0] && result->Output<float>("x")[1] == mine[1]) ++good;
-      }
-    });
-  }
+  std::vector<std::thread> threads =
+      EachWithItsOwn(kThreads, kJobs, good, [&](const auto& inputs) { return client_->Run("echo", inputs); });
   std::vector<std::future<absl::StatusOr<JobResult>>> futures;
   for (int i = 0; i < kJobs; ++i) futures.push_back(client_->RunAsync("echo", Small()));
   for (auto& future : futures) ExpectSmall(future.get());

@@ -206,17 +206,20 @@ TEST(ListeningSocketTest, IsNotForProgramsThatAreStarted) {
 }
 
 TEST(ListeningSocketTest, SaysWhereItCannotBeAndWhy) {
-  const auto first = ListeningSocket::OnTcp("127.0.0.1", 0, kUnacknowledged);
+  auto first = ListeningSocket::OnTcp("127.0.0.1", 0, kUnacknowledged);
   ASSERT_TRUE(first.ok()) << first.status();
-  const std::string port = std::to_string(first->port());
+  const std::uint16_t number = first->port();
+  const std::string port = std::to_string(number);
   const auto message = [](const absl::StatusOr<ListeningSocket>& socket) {
     EXPECT_EQ(socket.status().code(), absl::StatusCode::kUnavailable);
     return std::string(socket.status().message());
   };
   for (const std::string address : {"127.0.0.1", "0.0.0.0"}) {
-    EXPECT_EQ(message(ListeningSocket::OnTcp(address, first->port(), kUnacknowledged)),
+    EXPECT_EQ(message(ListeningSocket::OnTcp(address, number, kUnacknowledged)),
               "cannot listen on " + address + ":" + port + ": Address already in use");
   }
+  { const ListeningSocket ended = *std::move(first); }
+  EXPECT_TRUE(ListeningSocket::OnTcp("127.0.0.1", number, kUnacknowledged).ok()) << "it is free again";
   EXPECT_THAT(message(ListeningSocket::OnTcp("192.0.2.1", 0, kUnacknowledged)),
               HasSubstr("192.0.2.1:0: Cannot assign"));
   EXPECT_THAT(message(ListeningSocket::OnTcp("nonsense", 1, kUnacknowledged)), HasSubstr("no numeric address"));

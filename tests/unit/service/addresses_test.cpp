@@ -4,10 +4,6 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 namespace hotplate::server {
 namespace {
@@ -45,24 +41,6 @@ TEST(AddressesTest, AnInterfaceHasAnAddressOrThoseThatHaveAreNamed) {
   const auto none = AddressOfInterface("nosuch0");
   EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(none.status().message()), AllOf(HasSubstr("\"nosuch0\""), HasSubstr("lo (127.0.0.1)")));
-}
-
-TEST(AddressesTest, APortIsFreeUntilSomebodyListensThere) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(listen(listener, 1), 0);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::uint16_t port = ntohs(address.sin_port);
-  EXPECT_EQ(WhyNotFree("127.0.0.1", port), EADDRINUSE);
-  EXPECT_EQ(WhyNotFree("0.0.0.0", port), EADDRINUSE);
-  close(listener);
-  EXPECT_EQ(WhyNotFree("127.0.0.1", port), 0);
-  EXPECT_EQ(WhyNotFree("192.0.2.1", port), EADDRNOTAVAIL) << "no address of this machine";
-  EXPECT_EQ(WhyNotFree("nonsense", port), EINVAL);
 }
 
 }  // namespace
