@@ -159,6 +159,14 @@ def test_more_axes_than_there_may_be(gpu, send):
         send(gpu, np.ones((1,) * 9))
 
 
+def test_what_it_is_cannot_be_assigned(gpu):
+    array = gpu.array(X)
+    for name, value in (("shape", (24,)), ("name", "X"), ("id", "a1")):
+        with pytest.raises(AttributeError):
+            setattr(array, name, value)
+    np.testing.assert_array_equal(array[:], X)
+
+
 def test_what_a_job_made_has_its_receipt(gpu):
     assert gpu.array(X).receipt is None
     total = gpu.vector_add(X, X, keep="total")
@@ -255,8 +263,12 @@ def test_gaps_are_stepped_over_where_they_are_long(gpu, index):
 def test_an_array_is_iterated_and_refuses_ufuncs(gpu):
     array = gpu.array(X)
     assert [part.shape for part in array] == [(3, 4), (3, 4)]
+    for call in (lambda: np.ones(3) + array, lambda: array * np.ones(3), lambda: np.float64(1) - array,
+                 lambda: np.sqrt(array), lambda: np.add(1, 2, out=array)):
+        with pytest.raises(TypeError, match=r"^numpy\.\w+ does not take <hotplate.Array float64 .*: take a kernel"):
+            call()
     with pytest.raises(TypeError):
-        np.ones(3) + array
+        array + 1
     with pytest.raises(TypeError):
         len(gpu.array(3.0))
 

@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import functools
 import gc
 import inspect
 import pathlib
@@ -45,6 +46,13 @@ def test_a_kernel_is_documented_by_its_spec(gpu):
 def test_a_kernel_is_copied_as_a_function_is(gpu):
     assert copy.copy(gpu.matmul) is gpu.matmul
     assert copy.deepcopy({"kernel": gpu.matmul})["kernel"] is gpu.matmul
+
+
+def test_what_is_of_a_connection_is_copied_as_itself_and_not_pickled(gpu):
+    assert copy.copy(gpu) is gpu and copy.deepcopy([gpu])[0] is gpu
+    for thing in (gpu, gpu.matmul, gpu.aio, functools.partial(gpu.selu, alpha=2.0)):
+        with pytest.raises(TypeError, match="<hotplate.Client of local> .* cannot be pickled: "):
+            pickle.dumps(thing)
 
 
 def test_completion_and_the_list_know_all_kernels(gpu):
@@ -123,6 +131,10 @@ def test_what_is_too_much_for_the_others_dtype_is_never_cut_off(gpu):
     (lambda gpu: gpu.svd(A, keep="A"), "name them"),
     (lambda gpu: gpu.svd(A, keep={"q": "A"}), "svd has no output 'q'"),
     (lambda gpu: gpu.selu(A, out=[1]), "out is a list"),
+    (lambda gpu: gpu.selu(A, out=np.ma.masked_array(A, A > 2)), "out is a masked array"),
+    (lambda gpu: gpu.selu(A, 1.67), "selu takes 1 array (x); 2 were given. Parameters are keywords: alpha"),
+    (lambda gpu: gpu.selu(None), "x is a NoneType, which is no array"),
+    (lambda gpu: gpu.submit_detached("selu", A, out=A), "out= is for a call that is waited for"),
     (lambda gpu: gpu.svd(A, out=A), "out must be a tuple or a dict"),
     (lambda gpu: gpu.run(7), "the kernel's name is 7; it must be a str"),
     (lambda gpu: gpu.array(), "array() needs data"),

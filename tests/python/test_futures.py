@@ -353,6 +353,11 @@ def test_an_executor_without_a_client_connects(daemon, monkeypatch):
         np.testing.assert_array_equal(executor.submit("vector_add", A, A).result(PATIENCE), A + A)
 
 
+def test_an_executor_is_of_a_client(gpu):
+    with pytest.raises(TypeError, match="client is 4; it must be a hotplate.Client, or None.* max_in_flight"):
+        hotplate.Executor(4)  # as a ThreadPoolExecutor counts its threads
+
+
 def test_an_executor_takes_no_python_function(gpu):
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="max_in_flight"):

@@ -11,6 +11,7 @@ import os
 import hotplate
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -190,6 +191,41 @@ def test_what_has_an_array_is_one(gpu):
     same(gpu.power_sum(Holder()), np.array([3, 14, 39]))
     same(gpu.power_sum(array.array("d", [1, 2])), np.array([3.0, 14.0]))
     same(gpu.power_sum(memoryview(np.array([1, 2], "int32"))), np.array([3, 14], "int32"))
+
+
+def test_an_array_of_another_package_has_a_dtype_of_its_own(gpu):
+    class Tensor:
+        def __init__(self, array):
+            self._array, self.dtype = array, f"tensor.{array.dtype}"
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self._array, dtype)
+
+    same(gpu.power_sum(Tensor(np.array([1, 2], "float32"))), np.array([3, 14], "float32"))
+    for dtype in ("int8", "float16"):
+        for given in (np.ones(2, dtype), Tensor(np.ones(2, dtype))):
+            with pytest.raises(TypeError, match=f"x is {dtype}: convert with astype"):
+                gpu.power_sum(given)
+
+
+def test_what_has_dlpack_alone_is_an_array(gpu):
+    class Exchanged:
+        def __dlpack__(self, **options):
+            return np.arange(1.0, 4.0).__dlpack__()
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    same(gpu.power_sum(Exchanged()), np.array([3.0, 14.0, 39.0]))
+    same(gpu.array(Exchanged()).numpy(), np.arange(1.0, 4.0))
+
+
+@pytest.mark.parametrize("thing", [{1, 2}, {1: 2}, (i for i in range(3)), scipy.sparse.eye(2, format="csr")],
+                         ids=lambda thing: type(thing).__name__)
+def test_what_is_no_array_is_named(gpu, thing):
+    for call in (gpu.power_sum, gpu.array):
+        with pytest.raises(TypeError, match=f"is a {type(thing).__name__}, which is no array$"):
+            call(thing)
 
 
 @pytest.mark.parametrize("offset", range(1, 8))

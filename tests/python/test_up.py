@@ -93,6 +93,27 @@ def test_a_daemon_that_is_gone_already(directory):
     record.unlink(missing_ok=True)
 
 
+def test_a_process_that_was_forked_in_the_block_does_not_end_it(directory):
+    code = textwrap.dedent("""
+        import os, sys, warnings
+        import hotplate as hp, numpy as np
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads, since Python 3.12
+        up = hp.up(local=True, daemon_options=["--device", "cpu"], progress=False)
+        with up as gpu:
+            child = os.fork()
+            if child == 0:
+                try:
+                    hp.up("no-such-site", progress=False)  # is not even asked for
+                except RuntimeError as error:
+                    sys.exit(7 if "fork" in str(error) else 8)  # through the block's end
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), float(gpu.norm(np.ones(4))))
+        print(repr(up).endswith(", ended>"))
+        """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7 2.0\nTrue\n", "")
+    assert records(directory) == []
+
+
 def test_what_went_wrong_in_the_block_comes_first(directory):
     with pytest.warns(RuntimeWarning, match="could not be released"), pytest.raises(ZeroDivisionError):
         with local():
@@ -139,6 +160,9 @@ def test_an_argument_that_nobody_takes_asks_for_nothing(directory, tmp_path, mon
         hp.up(server="other", progress=False)
     with pytest.raises(TypeError):
         hp.up(directory=3, progress=False)
+    for option in ("directives", "daemon_options"):  # letter by letter they would mean nothing
+        with pytest.raises(TypeError, match=rf"{option}='--x=y' must be a list of str, as \['--x=y'\]"):
+            hp.up(**{option: "--x=y"}, progress=False)
     assert not asked.exists()
 
 

@@ -20,6 +20,7 @@ import time as time_module
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, Union
 
+from . import _core
 from .client import Client, connect
 from .errors import Busy, ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall, InvalidType, NotAllowed
 
@@ -105,12 +106,15 @@ class Allocation:
         self.started = started
         self._command = command
         self._ended = False
+        self._process = os.getpid()
 
     def __enter__(self) -> Client:
         return self.client
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
+        if os.getpid() != self._process:
+            return  # a process that was forked in the block leaves it: it is not over for the one that began it
         if not self.started:
             self.client.close()
             return
@@ -196,6 +200,7 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
 
     Raises:
         TypeError: an argument that neither this nor hp.connect takes; nothing was asked for.
+        RuntimeError: in a child process that was forked after a connect.
         ValueError: the request makes no sense, or is beyond what the site's profile allows.
         SchedulerRefused: the scheduler refused, or ended the job before its daemon was ready; in its own words.
         ConnectionError: the daemon ended before it was ready, or cannot be reached from here.
@@ -208,6 +213,10 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
         >>> with hp.up(site="hpc2n", account="hpc2n2024-142", gpus=1, time="30m") as gpu:
         ...     y = gpu.selu(x)
     """
+    _core.check_not_forked()  # before a job is queued that no client here could use
+    for option, several in (("directives", directives), ("daemon_options", daemon_options)):
+        if isinstance(several, (str, bytes)):  # it would be taken letter by letter
+            raise InvalidType(f"{option}={several!r} must be a list of str, as [{several!r}]")
     own_name = name is None
     # So that it can be undone whatever has become of it, and never is anybody else's.
     daemon = name if name is not None else f"py-{os.getpid()}-{secrets.token_hex(3)}"

@@ -26,9 +26,7 @@ class Array:
     with a name until the session ends or `free`, with a lease until that is over.
 
     Attributes:
-        shape, dtype, ndim, size, nbytes: as of an ndarray.
-        id: how the daemon knows it.
-        name: "" where it has none.
+        shape, dtype, ndim, size, nbytes: as of an ndarray, but read-only.
         receipt: the Receipt of the job that made it; None of one that was sent, or is only looked at.
 
     Example:
@@ -38,22 +36,47 @@ class Array:
         array([1., 0., 0., 0., 0.])
     """
 
-    # Before ndarray's: `array + A` is not to fetch A silently element by element.
-    __array_priority__ = 10.0
-    __array_ufunc__ = None
-
     def __init__(self, client: Client, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
                  owned: bool = False, receipt: Optional[Receipt] = None) -> None:
         self._client = client
-        self.id = id
-        self.name = name
-        self.shape = tuple(shape)
+        self._id = id
+        self._name = name
+        self._shape = tuple(shape)
         self.receipt = receipt
         self._dtype = dtype
         self._owned = owned
         self._ref = _core.ArrayRef(id)
         if owned:
             client._core.own(id)
+
+    @property
+    def id(self) -> str:
+        """How the daemon knows it.
+
+        Example:
+            >>> gpu.free(A.id)
+        """
+        return self._id
+
+    @property
+    def name(self) -> str:
+        """Its name, "" where it has none.
+
+        Example:
+            >>> gpu.array(name=A.name).shape == A.shape
+            True
+        """
+        return self._name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its length along each axis.
+
+        Example:
+            >>> A.shape
+            (3000, 3000)
+        """
+        return self._shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -166,6 +189,11 @@ class Array:
             raise ValueError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
         fetched = self.numpy()
         return fetched if dtype is None else fetched.astype(dtype, copy=False)
+
+    # `ndarray + A` and numpy.sqrt(A) are not to fetch it silently. None would say so too, but NumPy then of concatenation.
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        raise TypeError(f"numpy.{ufunc.__name__} does not take {self!r}: take a kernel (gpu.vector_add(a, b)), or its "
+                        "elements, numpy()")
 
     def __dlpack__(self, **options: Any) -> Any:
         if options.pop("copy", None) is False:
@@ -285,6 +313,8 @@ def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -
     """
     if not isinstance(out, np.ndarray):
         raise InvalidType(f"{what} is a {type(out).__name__}; it must be a numpy.ndarray")
+    if isinstance(out, np.ma.MaskedArray):
+        raise InvalidType(f"{what} is a masked array, whose mask would stay as it is: take its .data")
     if out.dtype != np.dtype(dtype) or out.shape != tuple(shape):
         raise ValueError(f"{what} is {out.dtype} of shape {list(out.shape)}; the result is {dtype} of shape {list(shape)}")
     if not out.flags.writeable:

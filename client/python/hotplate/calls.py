@@ -177,7 +177,8 @@ class Plan:
         """
         values = dict(zip(self.inputs, inputs))
         if len(inputs) > len(self.inputs):
-            takes = f"{len(self.inputs)} arrays ({', '.join(self.inputs)})" if self.inputs else "no arrays"
+            arrays = "array" if len(self.inputs) == 1 else "arrays"
+            takes = f"{len(self.inputs)} {arrays} ({', '.join(self.inputs)})" if self.inputs else "no arrays"
             raise InvalidType(f"{self.name} takes {takes}; {len(inputs)} were given. Parameters are keywords: "
                               f"{', '.join(param.keyword for param in self.params.values()) or 'it has none'}")
         options = _core.Options()
@@ -290,9 +291,8 @@ class Plan:
                 natural = np.result_type(*weighed)
             except TypeError:
                 pass
-        if natural is not None and natural not in dtypes and not any(isinstance(values[name], (_NDARRAY, np.generic, Array))
-                                                                    for name in names):
-            # Lists and numbers have no dtype of their own.
+        # Lists and numbers have no dtype of their own; arrays of other packages (a Series, a Tensor) have.
+        if natural is not None and natural not in dtypes and not any(hasattr(values[name], "dtype") for name in names):
             wider = [dtype for dtype in dtypes if np.can_cast(natural, dtype, "safe")]
             natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize)) if wider else None
         if natural in dtypes and all(value.dtype == natural for value in held if isinstance(value, Array)):
@@ -300,11 +300,11 @@ class Plan:
         for name in here:
             if type(values[name]) is int and plain[name].dtype == np.dtype(object):
                 raise InvalidCall(f"{self.name}: {name} is {shown(values[name])}, which is no 64-bit integer")
-        told = _words([f"{name} is {plain[name].dtype}{' on the daemon' if isinstance(plain[name], Array) else ''}"
-                       for name in here])
+        told = _words([f"{name} is {_told(values[name], plain[name])}" for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
         takes = _words(sorted(map(str, dtypes)), "or")
-        raise InvalidType(f"{self.name} takes {_words(names)} {one}{takes}; {told}: convert with astype")
+        advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else ": convert with astype"
+        raise InvalidType(f"{self.name} takes {_words(names)} {one}{takes}; {told}{advice}")
 
     def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
         """Its dtype; of integers and bools float64 (complex128) where the kernel takes none, as in numpy.linalg."""
@@ -502,6 +502,9 @@ class Kernel(_core.ShortFirst):
     def __deepcopy__(self, memo: Any) -> Kernel:
         return self
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
+
     def _long_way(self, *inputs: Any, **keywords: Any) -> Any:
         """What calling it does where there is something to convert or to say; see `_core.ShortFirst`."""
         return self.plan.prepare(self.client, inputs, keywords).run()
@@ -548,7 +551,20 @@ def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, (str, bytes)):
         raise InvalidType(f"{name} is {shown(value)}: a file is a pathlib.Path, an array of the daemon "
                           f"gpu.array(name={shown(value)})")
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
     return np.asarray(value)
+
+
+def is_no_array(value: Any, plain: Any) -> bool:
+    """Whether NumPy has made nothing of it but one object: of a set, a generator, a sparse matrix."""
+    return isinstance(plain, _NDARRAY) and plain.dtype == object and plain.ndim == 0 and not isinstance(value, _NDARRAY)
+
+
+def _told(value: Any, plain: Any) -> str:
+    if is_no_array(value, plain):
+        return f"a {type(value).__name__}, which is no array"
+    return f"{plain.dtype}{' on the daemon' if isinstance(plain, Array) else ''}"
 
 
 def _output(client: Client, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray[Any, Any]]],

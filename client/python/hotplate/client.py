@@ -11,7 +11,7 @@ import numpy as np
 from . import _core
 from .arguments import count, path, seconds, shown, text
 from .arrays import Array
-from .calls import Kernel, Plan, without_mask
+from .calls import Kernel, Plan, is_no_array, without_mask
 from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
 from .receipt import Receipt
 
@@ -170,6 +170,7 @@ class Client:
         Example:
             >>> gpu.check("matmul", a, b)["outputs"]
         """
+        keywords.pop("progress", None)  # nothing moves
         call = self._plan(name).prepare(self, inputs, keywords)
         return self._core.check(call.kernel, call.inputs, call.options)
 
@@ -265,7 +266,10 @@ class Client:
                 raise InvalidType("array() needs data, or the name of an array that is there")
             described = self._core.describe_array(name)
             return self._described(described, owned=False)
-        value = np.asarray(without_mask("data", data), dtype=dtype, order="C")
+        plain = without_mask("data", data)
+        if is_no_array(data, plain):
+            raise InvalidType(f"data is a {type(data).__name__}, which is no array")
+        value = np.asarray(plain, dtype=dtype, order="C")
         if value.dtype.kind not in "biufc":
             raise InvalidType(f"data is of dtype {value.dtype}; the arrays of a daemon are of numbers")
         if value.dtype.char in "gG":
@@ -321,15 +325,21 @@ class Client:
         """Queues a job that outlives this client, and returns its id, for `wait`, `fetch` and the command `hotplate`.
 
         Raises:
-            TypeError, ValueError, KeyError: what `run` would raise before its job began.
+            TypeError, ValueError, KeyError: what `run` would raise before its job began; `out`, which nothing would fill.
             KeyboardInterrupt: the upload was given up and freed, and no job is made. One that was being made just then
                 goes on, and only `jobs()` tells its id; of a daemon that hangs, once it goes on.
 
         Example:
             >>> job_id = gpu.submit_detached("svd", a)
         """
+        if keywords.get("out") is not None:
+            raise InvalidType(f"{name}: out= is for a call that is waited for; wait(job_id) gives the result of this one")
         call = self._plan(name).prepare(self, inputs, keywords)
-        return self._core.submit(call.kernel, call.inputs, call.options)
+        try:
+            return self._core.submit(call.kernel, call.inputs, call.options)
+        finally:
+            if call.end_progress is not None:
+                call.end_progress()
 
     def wait(self, job_id: str) -> Any:
         """Waits for a detached job's end and fetches its result, as `run` would return it.
@@ -475,6 +485,16 @@ class Client:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def __copy__(self) -> Client:
+        return self  # it is a connection
+
+    def __deepcopy__(self, memo: Any) -> Client:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} is a connection of this process and cannot be pickled: connect where it is needed "
+                        "(hotplate.connect(session=…) sees the same arrays by name)")
 
     def __repr__(self) -> str:
         return "<hotplate.Client, closed>" if self.closed else f"<hotplate.Client of {self.server}>"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import threading
-from typing import TYPE_CHECKING, Any, Deque, Optional, Sequence
+from typing import Any, Deque, Optional, Sequence
 
 from .calls import Plan
+from .client import Client, connect
 from .futures import CallFuture, resolve
-
-if TYPE_CHECKING:
-    from .client import Client
 
 
 class Executor(concurrent.futures.Executor):
@@ -38,9 +36,10 @@ class Executor(concurrent.futures.Executor):
         if not isinstance(max_in_flight, int) or isinstance(max_in_flight, bool) or max_in_flight < 1:
             raise ValueError(f"max_in_flight is {max_in_flight!r}; it must be an integer of at least 1")
         if client is None:
-            from .client import connect
-
             client = connect()
+        if not isinstance(client, Client):
+            raise TypeError(f"client is {client!r}; it must be a hotplate.Client, or None. How many calls are with the daemon "
+                            "at a time is max_in_flight=")
         self._client = client
         self._room = max_in_flight
         self._lock = threading.Lock()

@@ -575,6 +575,9 @@ void BindClient(py::module_& module) {
           },
           py::arg("job_id"));
 
+  module.def("check_not_forked", [] {
+    if (UsedBeforeFork()) throw std::runtime_error(kForked);
+  });
   module.def("connect", &Connect, py::arg("server") = "", py::arg("endpoint") = "", py::arg("directory") = "",
              py::arg("session") = "", py::arg("contact") = true, py::arg("deadline") = 30.0,
              py::arg("connect_timeout") = 5.0, py::arg("retries") = 3, py::arg("reconnect") = 120.0,
