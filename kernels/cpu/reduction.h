@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 
 #include "kernels/axis.h"
@@ -175,13 +176,32 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
 }
 
-// turned[i][row] = x[row][i] of kShortRows rows, two at once: they are stored together.
+// turned[i][row] = x[row][i] of kShortRows rows, in blocks of four by four in registers.
 template <typename Element>
 HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t count, Element* __restrict turned) {
-  for (std::size_t row = 0; row < kShortRows; row += 2) {
-    for (std::size_t i = 0; i < count; ++i) {
-      turned[i * kShortRows + row] = x[row * count + i];
-      turned[i * kShortRows + row + 1] = x[(row + 1) * count + i];
+  using Four [[gnu::vector_size(4 * sizeof(Element)), gnu::aligned(sizeof(Element)), gnu::may_alias]] = Element;
+  if (count < 4) {
+    for (std::size_t row = 0; row < kShortRows; row += 2) {  // two at once: they are stored together
+      for (std::size_t i = 0; i < count; ++i) {
+        turned[i * kShortRows + row] = x[row * count + i];
+        turned[i * kShortRows + row + 1] = x[(row + 1) * count + i];
+      }
+    }
+    return;
+  }
+  for (std::size_t row = 0; row < kShortRows; row += 4) {
+    for (std::size_t next = 0; next < count; next += 4) {
+      const std::size_t i = std::min(next, count - 4);  // the last four overlap those before
+      const Element* const from = x + row * count + i;
+      const auto four = [=](std::size_t k) { return reinterpret_cast<const Four*>(from + k * count); };
+      const Four a = *four(0), b = *four(1), c = *four(2), d = *four(3);
+      const Four ab02 = __builtin_shufflevector(a, b, 0, 4, 2, 6), ab13 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+      const Four cd02 = __builtin_shufflevector(c, d, 0, 4, 2, 6), cd13 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+      const auto to = [=](std::size_t k) { return reinterpret_cast<Four*>(turned + (i + k) * kShortRows + row); };
+      *to(0) = __builtin_shufflevector(ab02, cd02, 0, 1, 4, 5);
+      *to(1) = __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5);
+      *to(2) = __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7);
+      *to(3) = __builtin_shufflevector(ab13, cd13, 2, 3, 6, 7);
     }
   }
 }
@@ -194,6 +214,8 @@ void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_
   alignas(64) typename Fold::Element turned[kShortRow * kShortRows];
   alignas(64) typename Fold::First a[kShortRows];
   alignas(64) typename Fold::Second b[kShortRows];
+  // All of it is asked for at once, in the memory's order: turning it goes to and fro, and nothing reads ahead.
+  for (std::size_t i = 0; i < kShortRows * count; i += 64 / sizeof(*x)) asm volatile("" : : "r"(x[i]));
   Turn(x, count, turned);
   FoldInRegisters<kShortRows>(fold, turned, count, about, a, b);
   for (std::size_t row = 0; row < kShortRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
@@ -238,13 +260,19 @@ bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element*
   // Folding is nearly all of the work.
   const double folded = part.from + 0.95 * (part.to - part.from);
   if (!context.ParallelChunks(units, at_once, fold_units, {part.from, folded})) return false;
-  const std::size_t outputs_at_once = std::max<std::size_t>(1, kBlock / cut.segments);
+  // Merging two states takes about as long as folding some elements.
+  const std::size_t outputs_at_once = std::max<std::size_t>(1, kBlock / 8 / cut.segments);
   const auto merge_outputs = [=](std::size_t begin, std::size_t end) {
-    for (std::size_t output = begin; output < end; ++output) {
-      const State* const first = kept + output / inner * cut.segments * inner + output % inner;
-      State state = first[0];
-      for (std::size_t segment = 1; segment < cut.segments; ++segment) fold.Merge(state, first[segment * inner]);
-      finish(state, output);
+    State merged[kTile];
+    for (std::size_t output = begin, beside; output < end; output += beside) {
+      beside = std::min({kTile, end - output, inner - output % inner});
+      const State* states = kept + output / inner * cut.segments * inner + output % inner;
+      std::copy_n(states, beside, merged);
+      for (std::size_t segment = 1; segment < cut.segments; ++segment) {
+        states += inner;
+        for (std::size_t j = 0; j < beside; ++j) fold.Merge(merged[j], states[j]);
+      }
+      for (std::size_t j = 0; j < beside; ++j) finish(merged[j], output + j);
     }
   };
   return context.ParallelChunks(extent.outputs(), outputs_at_once, merge_outputs, {folded, part.to});

@@ -1,14 +1,38 @@
 #include "kernels/cpu/thread_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 namespace hotplate {
+namespace {
+
+// About what it takes to wake a thread that sleeps. Who waits does so awake for as long: the next parallel loop, or the
+// end of this one, is often nearer. With one processor whoever is waited for needs that.
+constexpr std::chrono::microseconds kAwake(50);
+
+// Until it is `over`, at most for kAwake. `between` is called between two looks.
+template <typename Over, typename Between>
+void WaitAwake(const Over& over, const Between& between) {
+  static const bool several_processors = std::thread::hardware_concurrency() > 1;
+  if (!several_processors) return;
+  const auto until = std::chrono::steady_clock::now() + kAwake;
+  while (!over() && std::chrono::steady_clock::now() < until) between();
+}
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
 
 ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    called_.store(true, std::memory_order_relaxed);
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -21,6 +45,7 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
     const std::lock_guard lock(mutex_);
     call.next = calls_;
     calls_ = &call;
+    called_.store(true, std::memory_order_relaxed);
     while (idle_ < helpers && static_cast<int>(threads_.size()) < limit_) {
       try {
         threads_.emplace_back([this] { Work(); });
@@ -35,7 +60,14 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
 
   std::unique_lock lock(mutex_);
   if (call.wanted > 0) Remove(call);
-  done_.wait(lock, [&] { return call.active == 0; });
+  if (call.active == 0) return;
+  lock.unlock();
+  // From here on nobody joins: once nobody is active, that stays so.
+  const auto over = [&] { return call.active == 0; };
+  WaitAwake(over, Pause);
+  if (over()) return;
+  lock.lock();
+  done_.wait(lock, over);
 }
 
 void ThreadPool::Work() {
@@ -51,8 +83,11 @@ void ThreadPool::Work() {
     call.work(call.argument);
     lock.lock();
     ++idle_;
-    // The call's owner may return as soon as the lock is free.
+    // The call's owner may return, and the call be gone, as soon as nobody is active.
     if (--call.active == 0) done_.notify_all();
+    lock.unlock();
+    WaitAwake([this] { return called_.load(std::memory_order_relaxed); }, std::this_thread::yield);
+    lock.lock();
   }
 }
 
@@ -60,6 +95,7 @@ void ThreadPool::Remove(Call& call) {
   for (Call** place = &calls_; *place != nullptr; place = &(*place)->next) {
     if (*place != &call) continue;
     *place = call.next;
+    called_.store(calls_ != nullptr || stopping_, std::memory_order_relaxed);
     return;
   }
 }

@@ -1,8 +1,10 @@
 // The device's worker threads. Why not OpenMP's: its idle threads spin for milliseconds, which only the environment can
 // change before the program starts, and a region waits for every thread, also for one whose processor is busy with
-// another process. Here idle workers sleep, and a call never waits for a worker that has not begun.
+// another process. Here idle workers sleep once waking them costs less than they would, and a call never waits for a
+// worker that has not begun.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -27,8 +29,8 @@ class ThreadPool {
   struct Call {
     void (*work)(void*);
     void* argument;
-    int wanted;      // helpers that may still join
-    int active = 0;  // helpers inside work()
+    int wanted;                  // helpers that may still join
+    std::atomic<int> active{0};  // helpers inside work(); changed under mutex_, and read without it
     Call* next = nullptr;
   };
 
@@ -41,8 +43,9 @@ class ThreadPool {
   std::condition_variable wake_, done_;
   // The rest is guarded by mutex_.
   Call* calls_ = nullptr;  // that want helpers
-  int idle_ = 0;
+  int idle_ = 0;           // workers outside work(), awake or asleep
   bool stopping_ = false;
+  std::atomic<bool> called_{false};  // calls_ or stopping_; read without mutex_ by workers that wait awake
   std::vector<std::thread> threads_;
 };
 

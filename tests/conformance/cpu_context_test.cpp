@@ -2,8 +2,10 @@
 #include "kernels/cpu/cpu_context.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -96,6 +98,35 @@ TEST(CpuContextTest, LanesShareTheWorkers) {
   for (std::thread& lane : lanes) lane.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(budget.Take(), 4) << "everything was given back";
+}
+
+double ProcessorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Workers wait awake for the next loop, but not for long: a daemon with nothing to do takes no processor time.
+TEST(CpuContextTest, IdleWorkersSleep) {
+  ThreadBudget budget(3, 3);
+  hotplate_control control{};
+  const std::thread::id self = std::this_thread::get_id();
+  std::atomic<bool> joined{false};  // a worker that has never worked sleeps anyway
+  for (int round = 0; round < 100 && !joined; ++round) {
+    CpuContext(budget, control).ParallelChunks(100, 1, [&](std::size_t, std::size_t) {
+      if (std::this_thread::get_id() != self) joined = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
+  ASSERT_TRUE(joined);
+  // Of the processor time of 0.1 s, in which one that stayed awake would take as much.
+  double spent = 1;
+  for (int look = 0; look < 100 && spent > 0.01; ++look) {
+    const double before = ProcessorSeconds();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    spent = ProcessorSeconds() - before;
+  }
+  EXPECT_LT(spent, 0.01);
 }
 
 }  // namespace
