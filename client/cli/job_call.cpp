@@ -73,12 +73,12 @@ absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgu
 absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
   if (!check.ok()) return NamingFiles(Settled(check.status()), job.plan.inputs);
-  call.output.Answer(
-      [&] {
-        return Done(call.console, job.plan.kernel.name() + " would be accepted; nothing was run") + "\n" +
-               CheckText(*check);
-      },
-      [&] { return ToJson(*check); }, "");
+  const std::string& kernel = job.plan.kernel.name();
+  const bool never = CanNeverRun(*check);
+  const std::string accepted = never ? "" : Done(call.console, kernel + " would be accepted; nothing was run") + "\n";
+  call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
+  // With the exit code that a run of it would have.
+  if (never) return absl::ResourceExhaustedError(kernel + " can never run here; nothing was run");
   return absl::OkStatus();
 }
 

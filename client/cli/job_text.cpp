@@ -128,6 +128,12 @@ std::string CheckText(const v1::CheckJobResponse& check) {
   return table.Text() + cost + LackText(check.array_memory());
 }
 
+bool CanNeverRun(const v1::CheckJobResponse& check) {
+  const auto never = [](const v1::DeviceFit& fit) { return fit.fit() == v1::DeviceFit::NEVER; };
+  const bool no_device = check.devices_size() > 0 && std::all_of(check.devices().begin(), check.devices().end(), never);
+  return no_device || check.array_memory().bytes_needed() > check.array_memory().bytes_total();
+}
+
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path) {
   JsonObject json;
   json.Text("name", name).Raw("signature", ToJson(ToWire(output.signature)));

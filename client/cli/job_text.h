@@ -20,6 +20,9 @@ std::string JobPage(const v1::Job& job);
 // What the daemon says of a job that was not run: outputs, when it fits on which device and what keeps it from doing
 // so, cost, and what it lacks.
 std::string CheckText(const v1::CheckJobResponse& check);
+// Whether a run of it would be refused, or fail, however long it waits: no device is large enough, or not the memory
+// for arrays.
+bool CanNeverRun(const v1::CheckJobResponse& check);
 
 // Output of a finished job in JSON: {"name", "signature", and "value", "path" or "arrayId"}.
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path);

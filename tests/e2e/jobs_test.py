@@ -300,9 +300,13 @@ class Memory(harness.Case):
     def test_a_dry_run_says_what_can_never_have_its_memory(self):
         self.start_daemon("--array-bytes", "1MB", name="small")
         np.save(self.folder / "half.npy", np.zeros(150_000, np.float32))  # and as much comes out
-        out = self.hotplate("--server", "small", "run", "selu", "half.npy", "--dry-run",
-                            says="it can never run here: of the memory for arrays (limit array-bytes) 1.2 MB needed, ")
+        small = ("--server", "small", "run", "selu", "half.npy", "--dry-run")
+        out = self.hotplate(*small, code=harness.TRY_LATER, says=[
+            "it can never run here: of the memory for arrays (limit array-bytes) 1.2 MB needed, ",
+            "✗ refused: selu can never run here; nothing was run"])
+        self.assertNotIn("would be accepted", out)
         self.assertNotIn("would fail now", out)
+        self.assertEqual(self.answer(*small, code=harness.TRY_LATER)["arrayMemory"]["bytesNeeded"], "1200000")
 
 
 class Drain(harness.Case):

@@ -48,6 +48,21 @@ TEST(CheckText, SaysWhatHoldsTheMemoryThatNoJobGivesBack) {
   EXPECT_EQ(CheckText(check), held + ", 4.0 GB of it by arrays: hotplate arrays\n");
 }
 
+// Then a dry run ends as a run would, and not with exit 0.
+TEST(CanNeverRun, WhereNoDeviceIsLargeEnoughOrNotTheMemoryForArrays) {
+  v1::CheckJobResponse check;
+  EXPECT_FALSE(CanNeverRun(check)) << "of what a daemon does not say nothing is known";
+  AddDevice(check, v1::DeviceFit::NEVER);
+  EXPECT_TRUE(CanNeverRun(check));
+  AddDevice(check, v1::DeviceFit::LATER);
+  EXPECT_FALSE(CanNeverRun(check)) << "another device is";
+  check.mutable_array_memory()->set_bytes_needed(4 * kGB);
+  check.mutable_array_memory()->set_bytes_total(4 * kGB);
+  EXPECT_FALSE(CanNeverRun(check)) << "none of it is free now";
+  check.mutable_array_memory()->set_bytes_needed(4 * kGB + 1);
+  EXPECT_TRUE(CanNeverRun(check));
+}
+
 TEST(CheckText, TellsOutputsAndCost) {
   v1::CheckJobResponse check;
   v1::NamedSignature* const output = check.add_outputs();
