@@ -16,7 +16,7 @@ packages=(
   libboost-context-dev                                                           # the stacks of emulated CUDA threads
   python3 python3-numpy python3-scipy jq                                         # the independent side of the tests
   python3-tqdm python3-grpcio python3-protobuf mypy                              # beside the Python package in its tests
-  pybind11-dev python3-dev python3-pytest python3-hypothesis dpkg-dev            # the Python package and its tests
+  pybind11-dev python3-dev python3-venv python3-pytest python3-hypothesis dpkg-dev  # the Python package and its tests
 )
 start_services=yes
 for argument in "$@"; do
@@ -29,7 +29,7 @@ for argument in "$@"; do
       start_services=no ;;
     --long)
       # What clang's fuzzers and sanitizers are linked with is only recommended by clang.
-      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap python3-venv) ;;
+      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap) ;;
     *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;
   esac
 done

@@ -36,7 +36,9 @@ def check(tmp_path_factory):
 ])
 def test_the_package_is_strict(check, version):
     done = check("--python-version", version, "-p", "hotplate")
-    assert done.returncode == 0, done.stdout
+    if f"Python {version} is not supported" in done.stderr:
+        pytest.skip(f"this mypy no longer knows Python {version}")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_program_of_a_user_is_checked(check, tmp_path):
