@@ -33,11 +33,15 @@ def constant(file, name):
     raise AssertionError(f"{file} assigns nothing to {name}")
 
 
+def script(path):
+    spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, HERE / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def peers_run():
-    spec = importlib.util.spec_from_file_location("peers_run", HERE / "peers/run.py")
-    run = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(run)
-    return run
+    return script("peers/run.py")
 
 
 def resident_bytes(pid):
@@ -100,6 +104,18 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(peers_run().disturbed(measured), [
             {"row": "louder", "ours_ns": {"numpy": 300, "jax": 100}, "apart": 3.0},
             {"row": "loud", "ours_ns": {"numpy": 80, "numba": 90, "jax": 101}, "apart": 101 / 80}])
+
+    def test_a_ratio_near_its_goal_is_measured_again_and_longer(self):
+        side, asked = script("peers/side.py"), []
+
+        def measure(pairs, seconds):
+            asked.append((pairs, seconds))
+            return 1, 1, [first, 0.99][len(asked) - 1], pairs
+
+        for goal, first, ratio, runs in ((0.97, 1.07, 1.07, 1), (None, 0.2, 0.2, 1), (0.97, 1.06, 0.99, 2), (0.97, 0.5, 0.99, 2)):
+            asked.clear()
+            self.assertEqual(side.apart_from_goal(goal, measure, {"pairs": 7, "seconds": 0.6})[2], ratio)
+            self.assertEqual(asked, [(7, 0.6), (21, 15)][:runs])
 
     def test_the_tables_that_are_kept_are_those_of_the_files_beside_them(self):
         kept = sorted((HERE / "results").glob("peers-*.md"))

@@ -14,8 +14,8 @@ usage: tests/bench/peers/run.py [--python PROGRAM] [--device cpu|cuda] [--long] 
 
 Warm, same inputs, results compared before anything is timed, in turns. Kernel time on both sides, and end to end: a whole
 `hotplate run` from .npy files to .npy files beside load, compute and save in a Python that runs already. A ratio is how many
-times as fast as the peer we are, the median of the pairs' ratios. Needs the release build. On two cores 2 to 3 minutes,
-with --long about 25. Let nothing else run meanwhile.
+times as fast as the peer we are, the median of the pairs' ratios; one near its goal, or below it, is measured again in more
+pairs. Needs the release build. On two cores 3 to 5 minutes, with --long about 30. Let nothing else run meanwhile.
 """
 
 import argparse

@@ -87,6 +87,19 @@ def differ(row, device, ours, theirs):
     return on_gpu.differ(row, ours, theirs)
 
 
+# Two processors of a virtual machine put a pair off by some percent, and of a call of seconds the first time has three.
+NEAR, MORE_PAIRS, LONGER = 1.1, 3, 25
+
+
+def apart_from_goal(goal, measure, settings):
+    """What measure(pairs, seconds) finds, compare()'s answer; where its ratio is too near its goal to be told from it, or below,
+    what it finds when it takes longer."""
+    found = measure(settings["pairs"], settings["seconds"])
+    if goal is None or found[2] >= NEAR * goal:
+        return found
+    return measure(MORE_PAIRS * settings["pairs"], LONGER * settings["seconds"])
+
+
 def one_version(peer, device, kernels, one, name, make, settings):
     row = one.row
     run = make({key: peer.put(array) for key, array in one.loaded().items()})
@@ -100,9 +113,9 @@ def one_version(peer, device, kernels, one, name, make, settings):
     line = {"row": row["name"], "kernel": row["kernel"], "peer": name, "difference": difference, "tolerance": tolerance,
             "same": bool(difference <= tolerance), "first_call_ns": first_ns, "goal": goal_of(row)}
     if line["same"] and not settings["check"]:
-        ours_ns, peer_ns, ratio, count = compare(lambda n: kernels.times(row["name"], n), measured, settings["pairs"],
-                                                 settings["seconds"])
-        line |= {"ours_ns": ours_ns, "peer_ns": peer_ns, "ratio": ratio, "pairs": count}
+        found = apart_from_goal(line["goal"], lambda *limits: compare(lambda n: kernels.times(row["name"], n), measured, *limits),
+                                settings)
+        line |= dict(zip(("ours_ns", "peer_ns", "ratio", "pairs"), found))
         found = compare(lambda n: time_of(one.ours_end_to_end, min(n, 3)),
                         lambda n: time_of(lambda: one.theirs_end_to_end(peer, make), min(n, 3)), 3, settings["seconds"])
         line |= dict(zip(("ours_end_to_end_ns", "peer_end_to_end_ns", "end_to_end_ratio", "end_to_end_pairs"), found))
@@ -140,4 +153,5 @@ def main():
     kernels.close()
 
 
-main()
+if __name__ == "__main__":
+    main()
