@@ -278,11 +278,13 @@ def test_a_copy_that_may_not_be_is_refused(gpu):
         gpu.array(X).__array__(copy=False)
 
 
-@pytest.mark.parametrize("move", ["array", "numpy", "out", "slice", "input"])
-def test_other_threads_go_on_while_bytes_move(gpu, move):
+@pytest.mark.parametrize("move", ["array", "numpy", "out", "slice", "input", "job", "short job", "detached"])
+def test_other_threads_go_on_while_bytes_move_and_jobs_run(gpu, move):
     x = np.ones(10_000_000)
     array = gpu.array(x)
-    moves = {"array": lambda: gpu.array(x), "numpy": array.numpy, "slice": lambda: array[1:],
+    moves = {"job": lambda: gpu.integrate2d(n=2000), "short job": lambda: gpu.norm(array),
+             "detached": lambda: gpu.wait(gpu.submit_detached("integrate2d", n=2000)),
+             "array": lambda: gpu.array(x), "numpy": array.numpy, "slice": lambda: array[1:],
              "out": lambda: gpu.full(n=x.size, dtype="float64", out=x), "input": lambda: gpu.reduce(x)}
     counted, told = 0, []
 

@@ -105,3 +105,20 @@ def count(name: str, value: Any, most: int) -> int:
     if not 0 <= number <= most:
         raise InvalidCall(f"{name} is {shown(number)}; it must be from 0 to {most}")
     return number
+
+
+def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """What numpy.asarray makes of it. TypeError for a masked array: its mask would be lost."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
+    if isinstance(value, (str, bytes)):
+        raise InvalidType(f"{name} is {shown(value)}: a file is a pathlib.Path, an array of the daemon "
+                          f"gpu.array(name={shown(value)})")
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def is_no_array(value: Any, plain: Any) -> bool:
+    """Whether NumPy has made nothing of it but one object: of a set, a generator, a sparse matrix."""
+    return isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim == 0 and not isinstance(value, np.ndarray)

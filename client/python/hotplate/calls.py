@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 import numpy as np
 
 from . import _core
-from .arguments import path, real, seconds, shown, text
+from .arguments import is_no_array, path, real, seconds, shown, text, without_mask
 from .arrays import Array, check_destination
 from .errors import InvalidCall, InvalidType
 from .receipt import Receipt
@@ -542,23 +542,6 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return _core.PathRef(path(name, value))
     return without_mask(name, value)
-
-
-def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
-    """What numpy.asarray makes of it. TypeError for a masked array: its mask would be lost."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
-    if isinstance(value, (str, bytes)):
-        raise InvalidType(f"{name} is {shown(value)}: a file is a pathlib.Path, an array of the daemon "
-                          f"gpu.array(name={shown(value)})")
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
-    return np.asarray(value)
-
-
-def is_no_array(value: Any, plain: Any) -> bool:
-    """Whether NumPy has made nothing of it but one object: of a set, a generator, a sparse matrix."""
-    return isinstance(plain, _NDARRAY) and plain.dtype == object and plain.ndim == 0 and not isinstance(value, _NDARRAY)
 
 
 def _told(value: Any, plain: Any) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Op
 import numpy as np
 
 from . import _core
-from .arguments import count, path, seconds, shown, text
+from .arguments import count, is_no_array, path, seconds, shown, text, without_mask
 from .arrays import Array
-from .calls import Kernel, Plan, is_no_array, without_mask
+from .calls import Kernel, Plan
 from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
 from .receipt import Receipt
 

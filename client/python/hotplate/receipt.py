@@ -82,6 +82,9 @@ class Receipt(Mapping[str, Any]):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.fields]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.fields)
+
     def __repr__(self) -> str:
         fields = self.fields
         kernel = "" if fields.get("kernel_ns") is None else f", kernel {fields['kernel_ns'] / 1e6:.3f} ms"

@@ -56,6 +56,9 @@ class Record(Mapping[str, Any]):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._fields]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._fields)
+
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={value!r}" for name, value in self.items() if value not in (None, "", [], {}))
         return f"<{type(self).__name__} {told}>"
