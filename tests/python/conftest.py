@@ -19,6 +19,7 @@ PACKAGE = BIN.parent / "python"
 # What a caller's shell says about daemons is not for the tests.
 for name in [name for name in os.environ if name.startswith("HOTPLATE_") and name != "HOTPLATE_BIN_DIR"]:
     del os.environ[name]
+os.environ["XDG_CONFIG_HOME"] = os.devnull
 if "PYTHONPATH" not in os.environ:
     os.environ["PYTHONPATH"] = str(PACKAGE)
     sys.path.insert(0, str(PACKAGE))

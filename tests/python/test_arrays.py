@@ -289,9 +289,12 @@ def test_other_threads_go_on_while_bytes_move_and_jobs_run(gpu, move):
     counted, told = 0, []
 
     def count():
-        told.append(counted)
-        moves[move]()
-        told.append(counted)
+        begin = counted
+        for _ in range(100):  # on a busy machine the other thread may come too late for one
+            moves[move]()
+            if counted > begin:
+                break
+        told.append(counted - begin)
 
     moves[move]()
     interval = sys.getswitchinterval()
@@ -305,5 +308,4 @@ def test_other_threads_go_on_while_bytes_move_and_jobs_run(gpu, move):
             time.sleep(0.0001)
     finally:
         sys.setswitchinterval(interval)
-    begin, end = told
-    assert end > begin
+    assert told[0] > 0

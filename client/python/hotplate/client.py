@@ -34,10 +34,10 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
     """Connects to a daemon, found as the command `hotplate` finds it.
 
     Args:
-        server: its name below $HOTPLATE_DIR/servers or the path of its record; empty: HOTPLATE_SERVER, else the current
-            one.
+        server: its name below $HOTPLATE_DIR/servers or the path of its record; empty: HOTPLATE_SERVER, else what the
+            command's config file names (~/.config/hotplate/config.toml), else the current one.
         endpoint: "ADDRESS:PORT" of a port forward to it, in place of the record's; empty: HOTPLATE_ENDPOINT.
-        directory: in place of HOTPLATE_DIR (~/.hotplate).
+        directory: in place of HOTPLATE_DIR (else what the config file names, else ~/.hotplate).
         session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
         contact: False: do not ask the daemon now; the first call meets what is wrong with it.
         deadline: seconds (here and below a number or a timedelta) for a request, and for a transfer without progress.
@@ -49,7 +49,7 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
     Raises:
         ConnectionError: there is no daemon, or nobody answers.
         PermissionError: the daemon refuses the token; the record can be read by others.
-        ValueError: an argument that makes no sense.
+        ValueError: an argument, or a config file, that makes no sense.
         RuntimeError: in a child process that was forked after a connect.
 
     Example:
@@ -59,8 +59,10 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
     """
     if on_connection is not None and not callable(on_connection):
         raise InvalidType(f"on_connection is {shown(on_connection)}; it must be a function")
-    return Client(_core.connect(path("server", server), text("endpoint", endpoint), path("directory", directory),
-                                text("session", session), bool(contact), seconds("deadline", deadline),
+    from .settings import completed
+
+    where = completed(path("server", server), text("endpoint", endpoint), path("directory", directory))
+    return Client(_core.connect(*where, text("session", session), bool(contact), seconds("deadline", deadline),
                                 seconds("connect_timeout", connect_timeout), count("retries", retries, 1_000_000),
                                 seconds("reconnect", reconnect), on_connection))
 
