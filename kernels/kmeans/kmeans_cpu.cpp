@@ -1,5 +1,6 @@
 // Centroids lie side by side in vectors, a coordinate of each; a few points at a time are compared with all of them.
 // Scratch: these vectors, then sums, counts and the state of each piece of the points.
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -336,8 +337,14 @@ template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const State<T> state(call);
   const std::span<const T> initial = call.Input<T>("initial");
-  if (!std::all_of(initial.begin(), initial.end(), IsFiniteNumber<T>)) return Outcome::Invalid(kInitialNotFinite);
-  std::copy(initial.begin(), initial.end(), state.centroids);
+  std::atomic<bool> finite{true};
+  const auto copy = [&](std::size_t begin, std::size_t end) {
+    const std::span<const T> some = initial.subspan(begin, end - begin);
+    if (!std::all_of(some.begin(), some.end(), IsFiniteNumber<T>)) finite.store(false, std::memory_order_relaxed);
+    std::copy(some.begin(), some.end(), state.centroids + begin);
+  };
+  if (!context.ParallelChunks(initial.size(), kCellsAtOnce, copy, {0, 0})) return Outcome::Cancelled();
+  if (!finite.load(std::memory_order_relaxed)) return Outcome::Invalid(kInitialNotFinite);
   double threshold = 0;
   if (!FindThreshold(state, call.Float("tolerance"), threshold, context)) return Outcome::Cancelled();
   if (threshold < 0) return Outcome::Invalid(kPointsNotFinite);

@@ -95,7 +95,7 @@ class Run {
   // Every index is a node.
   bool TurnRound(CpuContext::Part part) {
     Index* const first = scratch_.first;
-    std::fill_n(first, out_.rows + 1, Index{0});
+    if (!Fill(first, out_.rows + 1, Index{0}, part.from)) return false;
     // The edges into a node are counted in its place of `first`; then it is where they end, and goes down with each
     // edge that is placed, to where they begin.
     const auto count = [&](std::size_t begin, std::size_t end) {
@@ -106,6 +106,7 @@ class Run {
     if (!context_.ParallelChunks(out_.entries, kItems, count, part.Step(0, 2))) return false;
     Index before = 0;
     for (std::size_t node = 0; node <= out_.rows; ++node) {
+      if (node % kItems == 0 && context_.cancelled()) return false;
       before += first[node];
       first[node] = before;
     }
@@ -121,7 +122,7 @@ class Run {
     return context_.ParallelChunks(csr::ItemsOf(out_), kItems, place, part.Step(1, 2));
   }
 
-  void Begin() { std::fill_n(rank_, out_.rows, 1 / static_cast<double>(out_.rows)); }
+  bool Begin(double at) { return Fill(rank_, out_.rows, 1 / static_cast<double>(out_.rows), at); }
 
   bool Iterate(double damping, double& change, CpuContext::Part part) {
     std::atomic<Sum> dangling{0}, changes{0};
@@ -142,6 +143,13 @@ class Run {
   }
 
  private:
+  // Memory that is new: a billion nodes would take seconds. Progress stays at `at`.
+  template <typename Number>
+  bool Fill(Number* numbers, std::size_t count, Number value, double at) {
+    const auto fill = [=](std::size_t begin, std::size_t end) { std::fill(numbers + begin, numbers + end, value); };
+    return context_.ParallelChunks(count, kItems, fill, {at, at});
+  }
+
   CpuContext& context_;
   const csr::Matrix<Index> out_;
   const Scratch<Index> scratch_;
@@ -165,7 +173,7 @@ Outcome RunAll(const Call& call, CpuContext& context) {
   };
   if (nodes == 0) return converged();
   if (!run.TurnRound(preparing.Step(1, 2))) return Outcome::Cancelled();
-  run.Begin();
+  if (!run.Begin(kPrepared)) return Outcome::Cancelled();
   const Limits limits = LimitsOf(call);
   const double damping = call.Float("damping");
   double change = 0;
