@@ -27,7 +27,7 @@ HOTPLATE_MULTIVERSION void Range(Arange<T> functor, std::size_t begin, T* __rest
 Outcome RunCpu(const Call& call, CpuContext& context) {
   return ForType<float, double, std::int32_t, std::int64_t>("arange", call.OutputType("out"), [&]<typename T>() {
     const Arange<T> functor = ArangeOf<T>(call.Float("start"), call.Float("step"));
-    Elementwise(context, call.Output<T>("out"), kSerialBelow,
+    Elementwise(context, call.Output<T>("out"), 0, kSerialBelow,
                 [=](std::size_t begin, T* to, std::size_t count) { Range(functor, begin, to, count); });
     return Outcome::Ok();
   });

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <thread>
+
 namespace hotplate {
 
 CpuContext::~CpuContext() {
@@ -26,20 +28,37 @@ int CpuContext::LibraryThreads() {
 
 template <typename Body>
 void CpuContext::Share(std::size_t pieces, const Body& body) {
+  struct alignas(64) Lot {
+    std::atomic<std::size_t> next{0};
+    std::size_t end = 0;
+  };
+  constexpr std::size_t kMostLots = 64;
   struct Shared {
     const Body& body;
-    const std::size_t pieces;
-    std::atomic<std::size_t> next{0};
-  } shared{.body = body, .pieces = pieces};
+    const std::thread::id caller;
+    const std::size_t lots;
+    std::atomic<std::size_t> helpers{0};
+    Lot lot[kMostLots] = {};
+  };
+  const std::size_t threads = std::min(pieces, static_cast<std::size_t>(Threads()));
+  Shared shared{.body = body, .caller = std::this_thread::get_id(), .lots = std::min(threads, kMostLots)};
+  for (std::size_t i = 0; i < shared.lots; ++i) {
+    shared.lot[i].next.store(i * pieces / shared.lots, std::memory_order_relaxed);
+    shared.lot[i].end = (i + 1) * pieces / shared.lots;
+  }
   const auto work = [](void* argument) {
     Shared& all = *static_cast<Shared*>(argument);
-    for (std::size_t i = all.next.fetch_add(1, std::memory_order_relaxed); i < all.pieces;
-         i = all.next.fetch_add(1, std::memory_order_relaxed)) {
-      all.body(i);
+    const bool helper = std::this_thread::get_id() != all.caller;
+    const std::size_t own = helper ? 1 + all.helpers.fetch_add(1, std::memory_order_relaxed) : 0;
+    for (std::size_t k = 0; k < all.lots; ++k) {
+      Lot& lot = all.lot[(own + k) % all.lots];
+      for (std::size_t i = lot.next.fetch_add(1, std::memory_order_relaxed); i < lot.end;
+           i = lot.next.fetch_add(1, std::memory_order_relaxed)) {
+        all.body(i);
+      }
     }
   };
-  const std::size_t helpers = std::min(pieces, static_cast<std::size_t>(Threads())) - 1;
-  budget_.pool().Run(static_cast<int>(helpers), work, &shared);
+  budget_.pool().Run(static_cast<int>(threads) - 1, work, &shared);
 }
 
 void CpuContext::Ranges(std::size_t count, const void* body, RangeBody call) {

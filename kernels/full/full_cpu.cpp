@@ -20,7 +20,7 @@ HOTPLATE_MULTIVERSION void Range(T value, T* __restrict to, std::size_t count) {
 Outcome RunCpu(const Call& call, CpuContext& context) {
   return ForType<float, double, std::int32_t, std::int64_t>("full", call.OutputType("out"), [&]<typename T>() {
     const T value = static_cast<T>(call.Float("value"));
-    Elementwise(context, call.Output<T>("out"), kSerialBelow,
+    Elementwise(context, call.Output<T>("out"), 0, kSerialBelow,
                 [=](std::size_t, T* to, std::size_t count) { Range(value, to, count); });
     return Outcome::Ok();
   });

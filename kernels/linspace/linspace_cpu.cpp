@@ -26,7 +26,7 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
   return ForType<float, double, std::int32_t, std::int64_t>("linspace", call.OutputType("out"), [&]<typename T>() {
     const Linspace<T> functor =
         LinspaceOf<T>(call.Float("start"), call.Float("stop"), call.Int("num"), call.Bool("include_stop"));
-    Elementwise(context, call.Output<T>("out"), kSerialBelow,
+    Elementwise(context, call.Output<T>("out"), 0, kSerialBelow,
                 [=](std::size_t begin, T* to, std::size_t count) { Range(functor, begin, to, count); });
     return Outcome::Ok();
   });

@@ -57,7 +57,7 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
   return WithDistribution(
       call.Choice("distribution"), call.OutputType("out"), call.Int("low"), call.Int("high"), [&](auto functor) {
         using T = typename decltype(functor)::Element;
-        Elementwise(context, call.Output<T>("out"), kSerialBelow,
+        Elementwise(context, call.Output<T>("out"), 0, kSerialBelow,
                     [=](std::size_t begin, T* to, std::size_t count) { Range(functor, seed, begin, to, count); });
         return Outcome::Ok();
       });

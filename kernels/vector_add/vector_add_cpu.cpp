@@ -27,14 +27,15 @@ HOTPLATE_MULTIVERSION void AddBroadcast(const Broadcast& shape, const T* a, cons
 Outcome RunCpu(const Call& call, CpuContext& context) {
   return ForType<float, double, std::int32_t, std::int64_t>("vector_add", call.InputType("a"), [&]<typename T>() {
     const T *a = call.Input<T>("a").data(), *b = call.Input<T>("b").data();
+    const std::size_t read = call.Input<T>("a").size_bytes() + call.Input<T>("b").size_bytes();
     const std::span<T> c = call.Output<T>("c");
     if (c.empty()) return Outcome::Ok();
     const Broadcast shape = BroadcastOf(call.InputArray("a"), call.InputArray("b"), call.OutputArray("c"));
     if (shape.IsPlain()) {
-      Elementwise(context, c, kSerialBelow,
+      Elementwise(context, c, read, kSerialBelow,
                   [=](std::size_t begin, T* to, std::size_t count) { AddRange(a + begin, b + begin, to, count); });
     } else {
-      Elementwise(context, c, kSerialBelow,
+      Elementwise(context, c, read, kSerialBelow,
                   [&](std::size_t begin, T* to, std::size_t count) { AddBroadcast(shape, a, b, begin, to, count); });
     }
     return Outcome::Ok();

@@ -61,7 +61,7 @@ class Made:
         words = line.split()
         if words[0] == "phases":
             return {"bytes": self.moved}
-        return [int(words[1]) / 20] * int(words[2])
+        return [int(words[2]) / 20] * int(words[3])
 
 
 class RowsTest(unittest.TestCase):
@@ -152,21 +152,32 @@ class RowsTest(unittest.TestCase):
     def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
         with mock.patch.object(pairs, "settle", lambda *_: None):
             for moved in (1.2e7, 4e7):  # a fifth faster than the triad, whatever the size
-                ours, triad, ratio, _ = pairs.beside_triad(Made(moved / 24, moved), {"name": "row"}, 3)
+                ours, triad, ratio, _ = pairs.beside("triad", Made(moved / 24, moved), {"name": "row"}, 3)
                 self.assertEqual((ours, triad), (moved / 24, moved / 20))
                 self.assertAlmostEqual(ratio, 1.2)
 
-    def test_a_triad_is_of_the_bytes_that_were_asked_for(self):
+    def test_what_only_writes_is_held_to_a_loop_that_only_writes(self):
+        found = {name: pairs.bare_peers(row) for name, row in rows("cpu").items()}
+        self.assertEqual(found["vector_add_f32_5e7"], {"triad": 0.9})
+        self.assertEqual(found["matmul_f32_1000"], {})
+        self.assertEqual(found["vector_add_f32_4000x1_and_2500"], {"triad": None, "broadcast": 0.9})
+        for name in ("full_f32_1e7", "arange_f64_1e7", "linspace_f64_1e7"):
+            self.assertEqual(found[name], {"triad": None, "fill": 0.9}, name)
+
+    def test_a_bare_loop_is_of_the_bytes_that_were_asked_for(self):
         kernels = pairs.Kernels([str(PROGRAM)])
         try:
-            self.assertEqual(len(kernels.ask("triad 1200 3")), 3)
-            for wrong in ("0", "11", "-5", str(1 << 40), "many"):
-                with self.assertRaisesRegex(pairs.Refused, "a triad of 12 to"):
-                    kernels.ask(f"triad {wrong} 1")
-            kernels.ask("triad 240000000 1")
-            self.assertGreaterEqual(resident_bytes(kernels.process.pid), 240_000_000)
-            kernels.ask("triad 12000 1")  # and then no longer of those
-            self.assertLess(resident_bytes(kernels.process.pid), 240_000_000)
+            for bare in ("triad", "fill", "broadcast"):
+                self.assertEqual(len(kernels.ask(f"bare {bare} 1200 3")), 3)
+                for wrong in ("0", "11", "-5", str(1 << 40), "many"):
+                    with self.assertRaisesRegex(pairs.Refused, f"a {bare} of 12 to"):
+                        kernels.ask(f"bare {bare} {wrong} 1")
+                kernels.ask(f"bare {bare} 240000000 1")
+                self.assertGreaterEqual(resident_bytes(kernels.process.pid), 240_000_000)
+                kernels.ask(f"bare {bare} 12000 1")  # and then no longer of those
+                self.assertLess(resident_bytes(kernels.process.pid), 240_000_000)
+            with self.assertRaisesRegex(pairs.Refused, 'no bare loop "copy"'):
+                kernels.ask("bare copy 12000 1")
         finally:
             kernels.close()
 

@@ -100,6 +100,24 @@ TEST(CpuContextTest, LanesShareTheWorkers) {
   EXPECT_EQ(budget.Take(), 4) << "everything was given back";
 }
 
+// Of one loop after the other over the same arrays, each thread's caches have what it had before.
+TEST(CpuContextTest, ThreadsBeginInLotsOfTheirOwn) {
+  ThreadBudget budget(2, 2);
+  hotplate_control control{};
+  const std::thread::id self = std::this_thread::get_id();
+  constexpr std::size_t kNone = 1000;
+  std::atomic<std::size_t> first_here{kNone}, first_there{kNone};
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  CpuContext(budget, control).ParallelChunks(100, 1, [&](std::size_t begin, std::size_t) {
+    std::atomic<std::size_t>& first = std::this_thread::get_id() == self ? first_here : first_there;
+    if (first == kNone) first = begin;
+    while ((first_here == kNone || first_there == kNone) && std::chrono::steady_clock::now() < patience)
+      std::this_thread::yield();
+  });
+  EXPECT_EQ(first_here, 0u);
+  EXPECT_EQ(first_there, 50u);
+}
+
 double ProcessorSeconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -4,15 +4,16 @@
 // --long: also the rows that take a processor many seconds. --list: prints the rows and ends; needs no such device.
 // Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
 // answered by one line, a JSON value; {"error": …} if the row cannot be run here.
-//   list                          the device, and the rows with their parameters, and whether memory is what binds them
-//   kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own events)
-//   phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
+//   list                          the device, and the rows with their parameters, and whether memory binds them, and
+//   writing it alone kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own
+//   events) phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
 //   lanes ROW LANES N             N runs on each of LANES lanes at once, and the same work on one lane
 //   inputs ROW FOLDER             writes the row's inputs as .npy, so that a peer works on the same data
 //   outputs ROW FOLDER            runs it once and writes its outputs
-//   triad BYTES N                 CPU: N times of c = a + 3 b over floats of BYTES together, the bare peer of memory
-#include <omp.h>
-
+//   bare LOOP BYTES N             CPU: N times of a bare loop over floats of BYTES together, the peer of what memory
+//   binds:
+//                                 triad (c = a + 3 b), fill (c = 3), or broadcast (c[i][j] = a[i] + b[j], 2500 columns)
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -35,7 +36,8 @@ using std::chrono::steady_clock;
 
 constexpr int kExitNoDevice = 3;
 constexpr int kMostLanes = 16;
-constexpr std::uint64_t kMostTriadBytes = std::uint64_t{4} << 30;
+constexpr std::uint64_t kLeastBareBytes = 12;
+constexpr std::uint64_t kMostBareBytes = std::uint64_t{4} << 30;
 
 // JSON of a text from outside.
 std::string Quoted(std::string_view text) {
@@ -60,7 +62,8 @@ std::string ListOf(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     text += text.size() == 1 ? "" : ", ";
     text += "{\"name\": " + Quoted(row.name) + ", \"kernel\": " + Quoted(row.kernel) +
-            ", \"bound_by_memory\": " + (row.bound_by_memory ? "true" : "false") + ", \"params\": {";
+            ", \"bound_by_memory\": " + (row.bound_by_memory ? "true" : "false") +
+            ", \"bare_loop\": " + Quoted(row.bare_loop) + ", \"params\": {";
     for (const auto& [param, value] : row.params)
       text += (text.back() == '{' ? "" : ", ") + Quoted(param) + ": " + Quoted(ToString(value));
     text += "}}";
@@ -68,32 +71,53 @@ std::string ListOf(const std::vector<Row>& rows) {
   return text + "]";
 }
 
-// The bare peer for whatever is bound by memory: reads two arrays and writes a third, `bytes` of all three together.
-class Triad {
+// The bare peers for whatever is bound by memory.
+class Bare {
  public:
-  explicit Triad(std::uint64_t bytes) : count_(bytes / (3 * sizeof(float))) {
-    for (float*& array : arrays_) {
+  // `bytes`: of all arrays of the loop together.
+  Bare(const std::string& loop, std::uint64_t bytes)
+      : loop_(loop), bytes_(bytes), count_(bytes / sizeof(float) / (loop == "triad" ? 3 : 1)) {
+    for (int i = 0; i < (loop == "triad" ? 3 : 1); ++i) {
       buffers_.push_back(HostBuffer::Allocate(count_ * sizeof(float)));
-      array = reinterpret_cast<float*>(buffers_.back()->data());
-      for (std::size_t i = 0; i < count_; ++i) array[i] = 1;
+      std::fill_n(Array(i), count_, 1.0f);
     }
   }
 
-  std::size_t count() const { return count_; }
+  bool Is(const std::string& loop, std::uint64_t bytes) const { return loop == loop_ && bytes == bytes_; }
 
   std::uint64_t Run() {
-    const float *a = arrays_[0], *b = arrays_[1];
-    float* c = arrays_[2];
     const auto start = steady_clock::now();
+    if (loop_ == "triad") {
+      const float *a = Array(0), *b = Array(1);
+      float* c = Array(2);
 #pragma omp parallel for simd
-    for (std::size_t i = 0; i < count_; ++i) c[i] = a[i] + 3.0f * b[i];
+      for (std::size_t i = 0; i < count_; ++i) c[i] = a[i] + 3.0f * b[i];
+    } else if (loop_ == "fill") {
+      float* c = Array(0);
+#pragma omp parallel for simd
+      for (std::size_t i = 0; i < count_; ++i) c[i] = 3.0f;
+    } else {
+      const float *a = column_.data(), *b = row_.data();
+      float* c = Array(0);
+#pragma omp parallel for
+      for (std::size_t i = 0; i < count_ / kColumns; ++i) {
+#pragma omp simd
+        for (std::size_t j = 0; j < kColumns; ++j) c[i * kColumns + j] = a[i] + b[j];
+      }
+    }
     return static_cast<std::uint64_t>((steady_clock::now() - start).count());
   }
 
  private:
+  static constexpr std::size_t kColumns = 2500;
+
+  float* Array(int i) { return reinterpret_cast<float*>(buffers_[static_cast<std::size_t>(i)]->data()); }
+
+  const std::string loop_;
+  const std::uint64_t bytes_;
   const std::size_t count_;
   std::vector<std::shared_ptr<HostBuffer>> buffers_;
-  float* arrays_[3];
+  const std::vector<float> column_ = std::vector<float>(count_ / kColumns), row_ = std::vector<float>(kColumns);
 };
 
 class Server {
@@ -109,10 +133,11 @@ class Server {
     std::string verb, name, folder;
     words >> verb;
     if (verb == "list") return Describe();
-    if (verb == "triad") {
+    if (verb == "bare") {
+      std::string loop;
       std::uint64_t bytes = 0;
-      words >> bytes;
-      return Triads(bytes, Number(words));
+      words >> loop >> bytes;
+      return BareTimes(loop, bytes, Number(words));
     }
     words >> name;
     const absl::Status made = MakeReady(name);
@@ -227,17 +252,20 @@ class Server {
            ", \"together_ns\": " + std::to_string(parallel) + ", \"one_lane_ns\": " + std::to_string(serial) + "}";
   }
 
-  std::string Triads(std::uint64_t bytes, int repetitions) {
-    if (bytes < 3 * sizeof(float) || bytes > kMostTriadBytes) {
-      return Error(absl::InvalidArgumentError("a triad of 12 to " + std::to_string(kMostTriadBytes) + " bytes, not " +
-                                              std::to_string(bytes)));
+  std::string BareTimes(const std::string& loop, std::uint64_t bytes, int repetitions) {
+    if (loop != "triad" && loop != "fill" && loop != "broadcast") {
+      return Error(absl::InvalidArgumentError("no bare loop \"" + loop + "\""));
     }
-    if (triad_ == nullptr || triad_->count() != bytes / (3 * sizeof(float))) {
-      triad_ = nullptr;  // one at a time
-      triad_ = std::make_unique<Triad>(bytes);
+    if (bytes < kLeastBareBytes || bytes > kMostBareBytes) {
+      return Error(absl::InvalidArgumentError("a " + loop + " of " + std::to_string(kLeastBareBytes) + " to " +
+                                              std::to_string(kMostBareBytes) + " bytes, not " + std::to_string(bytes)));
+    }
+    if (bare_ == nullptr || !bare_->Is(loop, bytes)) {
+      bare_ = nullptr;  // one at a time
+      bare_ = std::make_unique<Bare>(loop, bytes);
     }
     std::vector<std::uint64_t> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(triad_->Run());
+    for (int i = 0; i < repetitions; ++i) times.push_back(bare_->Run());
     return List(times);
   }
 
@@ -247,7 +275,7 @@ class Server {
   const std::vector<Row> rows_;
   std::string ready_name_;
   std::unique_ptr<Ready> ready_;
-  std::unique_ptr<Triad> triad_;
+  std::unique_ptr<Bare> bare_;
 };
 
 int Serve(const std::string& backend, bool with_long) {

@@ -6,7 +6,7 @@ usage: compare.py BENCH_KERNELS [--rows ROWS.json] [--pairs N] [--only TEXT] [--
 A ratio is how many times as fast as the peer we are: above 1 we are faster. It is the median over pairs, each measured
 back to back, first one and then the other side first, and so not the quotient of the two times beside it, which are
 medians too. Both sides' results are compared before they are timed; --check stops there. Rows that are bound by memory are
-measured beside a triad of as many bytes, too. Takes about three minutes.
+measured beside a triad of as many bytes, too, and what only writes beside a loop that does. Takes about three minutes.
 """
 
 import argparse
@@ -19,9 +19,7 @@ import tempfile
 import numpy as np
 
 from numpy_peers import differ, peer_of
-from pairs import Kernels, Refused, beside_triad, compare, compared, goal_of, time_of
-
-OF_TRIAD = 0.9  # the goal of what is bound by memory
+from pairs import Kernels, Refused, bare_peers, beside, compare, compared, goal_of, time_of
 
 
 def arrays_of(what, name, kernels, folder):
@@ -83,9 +81,9 @@ def main():
             found = compare(lambda n, name=name: kernels.times(name, n), lambda n, peer=peer: time_of(peer, n),
                             options.pairs, 1)
             rows.append(row(name, *found[:3], "NumPy", goal_of(one), found[3]))
-            if one["bound_by_memory"]:
-                found = beside_triad(kernels, one, options.pairs)
-                rows.append(row(f"{name} / triad", *found[:3], "OpenMP triad", OF_TRIAD, found[3]))
+            for bare, goal in bare_peers(one).items():
+                found = beside(bare, kernels, one, options.pairs)
+                rows.append(row(f"{name} / {bare}", *found[:3], f"OpenMP {bare}", goal, found[3]))
     if wrong:
         print(f"compare.py: not the peer's results, and not timed: {', '.join(wrong)}", file=sys.stderr)
     if options.check:

@@ -11,6 +11,8 @@ import subprocess
 import time
 
 
+OF_BARE = 0.9  # the goal of what is bound by memory, beside a bare loop
+
 # What a library computes on our side: it may be as slow as that library.
 BY_LIBRARY = ("matmul", "batched_matvec", "cholesky", "solve", "eigh", "svd")
 
@@ -144,9 +146,17 @@ def compare(ours, peers, pairs, seconds=2):
     return statistics.median(all_ours), statistics.median(all_peers), statistics.median(ratios), len(ratios)
 
 
-def beside_triad(kernels, row, pairs):
-    """compare() of a row that is bound by memory and a triad of as many bytes as its cost model counts: caches then help both
-    alike, and the ratio of the times is that of the bytes per second.
+def bare_peers(row):
+    """The bare loops of as many bytes beside a row that memory binds, and the goal beside each: what only writes is held to a
+    loop that does, since memory takes that at another rate than it copies."""
+    if not row["bound_by_memory"]:
+        return {}
+    return {"triad": None} | {row["bare_loop"]: OF_BARE}
+
+
+def beside(bare, kernels, row, pairs):
+    """compare() of a row that is bound by memory and a bare loop of as many bytes as its cost model counts:
+    caches then help both alike, and the ratio of the times is that of the bytes per second.
 
     Both are credited with the bytes that they must move, not with what the processor moves for them: a line that is written
     the usual way is read before, so that a triad moves a third more than it is credited with, what only reads (a sum) no
@@ -154,4 +164,4 @@ def beside_triad(kernels, row, pairs):
     """
     name = row["name"]
     moved = int(kernels.ask(f"phases {name} 1")["bytes"])
-    return compare(lambda n: kernels.times(name, n), lambda n: kernels.ask(f"triad {moved} {n}"), pairs)
+    return compare(lambda n: kernels.times(name, n), lambda n: kernels.ask(f"bare {bare} {moved} {n}"), pairs)

@@ -75,6 +75,11 @@ Row ByMemory(Row row) {
   return row;
 }
 
+Row ByWriting(const std::string& bare_loop, Row row) {
+  row.bare_loop = bare_loop;
+  return ByMemory(std::move(row));
+}
+
 Row Product(const std::string& name, DType dtype, Shape a, Shape b, int precision = HOTPLATE_PRECISION_DEFAULT) {
   return {.name = name,
           .kernel = "matmul",
@@ -139,9 +144,9 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
   const Signature f32{kFloat32, {many}}, f64{kFloat64, {many}}, i64{kInt64, {many}};
   const Signature square{kFloat64, {n, n}};
   return {
-      ByMemory(Of("arange_f64_" + power, "arange", {{"stop", static_cast<double>(many)}}, {})),
-      ByMemory(Of("linspace_f64_" + power, "linspace", {{"stop", 1.0}, {"num", many}}, {})),
-      ByMemory(Of("full_f32_" + power, "full", {{"n", many}, {"value", 1.5}, {"dtype", Text("float32")}}, {})),
+      ByWriting("fill", Of("arange_f64_" + power, "arange", {{"stop", static_cast<double>(many)}}, {})),
+      ByWriting("fill", Of("linspace_f64_" + power, "linspace", {{"stop", 1.0}, {"num", many}}, {})),
+      ByWriting("fill", Of("full_f32_" + power, "full", {{"n", many}, {"value", 1.5}, {"dtype", Text("float32")}}, {})),
       Of("random_uniform_f32_" + power, "random", {{"n", many}, {"dtype", Text("float32")}}, {}),
       Of("random_normal_f64_" + power, "random", {{"n", many}, {"distribution", Text("normal")}}, {}),
       Of("random_integers_i64_" + power, "random",
@@ -220,8 +225,8 @@ std::vector<Row> CpuRows() {
       OwnTranspose("matmul_f32_3000_own_transpose", 3000),
       Product("matmul_f32_4000_by_vector", kFloat32, {4000, 4000}, {4000, 1}),
       Product("matmul_f32_1000_of_32", kFloat32, {1000, 32, 32}, {1000, 32, 32}),
-      ByMemory(Of("vector_add_f32_4000x1_and_2500", "vector_add", {},
-                  {{"a", {kFloat32, {4000, 1}}}, {"b", {kFloat32, {2500}}}})),
+      ByWriting("broadcast", Of("vector_add_f32_4000x1_and_2500", "vector_add", {},
+                                {{"a", {kFloat32, {4000, 1}}}, {"b", {kFloat32, {2500}}}})),
   };
 }
 

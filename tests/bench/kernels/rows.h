@@ -22,6 +22,9 @@ struct Row {
   // On this back-end its arithmetic hides behind the bytes of its cost model, which it moves in order: it may be held
   // to the rate at which memory is copied. Not what gathers, goes over its data in passes, or computes for long.
   bool bound_by_memory = false;
+  // The loop that it is then held to: "triad", or where nearly all of those bytes are its output's "fill" or
+  // "broadcast", since memory takes what is only written at another rate than it copies.
+  std::string bare_loop = "triad";
 };
 
 // For "cpu" or "cuda": a GPU's rows are larger, since what fits its caches says nothing of its memory, and always have
