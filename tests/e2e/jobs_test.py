@@ -41,6 +41,16 @@ class Jobs(harness.Case):
         self.hotplate("wait", job_id, code=harness.CANCELLED)
         self.hotplate("result", job_id, code=harness.CANCELLED)
 
+    def test_cancel_says_of_what_cannot_be_interrupted_when_it_takes_effect(self):
+        long_job = self.submit_long_job()
+        self.assertEqual(self.hotplate("cancel", long_job), f"✓ job {long_job} will be cancelled\n  hotplate wait {long_job}\n")
+        np.save(self.folder / "square.npy", np.random.default_rng(1).random((1500, 1500)))  # the best part of a second
+        job_id = self.answer("submit", "svd", "square.npy")["jobId"]
+        self.wait_for_state(job_id, "RUNNING")
+        self.hotplate("cancel", job_id, says=f"job {job_id} will be cancelled, at the latest when svd ends: it cannot be interrupted")
+        self.assertTrue(self.job(job_id)["cancelRequested"])
+        self.hotplate("wait", job_id, code=harness.CANCELLED)
+
     def test_cancelled_by_somebody_else(self):
         known = self.known()
         run = self.start("run", *harness.LONG_JOB)

@@ -1,10 +1,19 @@
 // hotplate cancel: end jobs before their time.
+#include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 
 namespace hotplate::cli {
 namespace {
+
+// ", at the latest when svd ends: it cannot be interrupted"; empty of other kernels, and of those that only a newer
+// daemon knows.
+std::string UntilWhen(const std::string& kernel) {
+  const auto spec = FindKernel(EmbeddedKernels(), kernel);
+  if (!spec.ok() || spec->cancel_class() != v1::CANCEL_CLASS_UNINTERRUPTIBLE) return "";
+  return ", at the latest when " + kernel + " ends: it cannot be interrupted";
+}
 
 absl::Status Cancel(const Invocation& call) {
   auto client = call.Connect();
@@ -16,7 +25,8 @@ absl::Status Cancel(const Invocation& call) {
         [&] {
           if (job->state() == v1::CANCELLED) return Done(call.console, "job " + id + " cancelled");
           if (job->state() > v1::RUNNING) return "job " + id + " had ended already: " + StateName(job->state());
-          return Done(call.console, "job " + id + " will be cancelled") + "\n  hotplate wait " + id;
+          return Done(call.console, "job " + id + " will be cancelled" + UntilWhen(job->kernel())) + "\n  hotplate wait " +
+                 id;
         },
         [&] { return ToJson(*job); }, "");
   }
@@ -29,7 +39,9 @@ Command CancelCommand() {
   return {.name = "cancel",
           .group = Group::kJobs,
           .summary = "cancel jobs",
-          .details = "A pending job ends at once, a running one within its kernel's bound (hotplate describe KERNEL).",
+          .details =
+              "A pending job ends at once, a running one within its kernel's bound, or where that has none when its kernel\n"
+              "ends (hotplate describe KERNEL).",
           .example = "hotplate cancel 22",
           .positionals = {{.name = "JOB", .help = "ids of jobs", .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},
