@@ -25,8 +25,8 @@ absl::Status Cancel(const Invocation& call) {
         [&] {
           if (job->state() == v1::CANCELLED) return Done(call.console, "job " + id + " cancelled");
           if (job->state() > v1::RUNNING) return "job " + id + " had ended already: " + StateName(job->state());
-          return Done(call.console, "job " + id + " will be cancelled" + UntilWhen(job->kernel())) + "\n  hotplate wait " +
-                 id;
+          const std::string cancelled = "job " + id + " will be cancelled" + UntilWhen(job->kernel());
+          return Done(call.console, cancelled) + "\n  hotplate wait " + id;
         },
         [&] { return ToJson(*job); }, "");
   }
@@ -40,8 +40,8 @@ Command CancelCommand() {
           .group = Group::kJobs,
           .summary = "cancel jobs",
           .details =
-              "A pending job ends at once, a running one within its kernel's bound, or where that has none when its kernel\n"
-              "ends (hotplate describe KERNEL).",
+              "A pending job ends at once, a running one within its kernel's bound, or where that has none when\n"
+              "its kernel ends (hotplate describe KERNEL).",
           .example = "hotplate cancel 22",
           .positionals = {{.name = "JOB", .help = "ids of jobs", .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},
