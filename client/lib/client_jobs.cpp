@@ -69,24 +69,28 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
     std::function<void(absl::StatusOr<JobResult>)> done;
   };
   const auto flight = std::make_shared<Flight>();
-  if (cancellation) flight->either.emplace(impl.closing.get_token(), Impl::TokenOf(cancellation));
-  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options),
-                      flight->either ? flight->either->token() : impl.closing.get_token());
+  const std::stop_token stop = Impl::TokenOf(cancellation);
+  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options), stop);
   flight->done = std::move(done);
-  const auto ended = [&impl, flight](absl::StatusOr<EndedJob> end) {
+  // For what goes on on a worker: it ends with the client too. What is on the client's stream does in any case.
+  const auto end_with_client = [&impl, stop](Flight& on_worker) {
+    on_worker.either.emplace(impl.closing.get_token(), stop);
+    on_worker.run->set_stop(on_worker.either->token());
+  };
+  const auto ended = [&impl, flight, end_with_client](absl::StatusOr<EndedJob> end) {
     JobRun& run = *flight->run;
     if (!run.has_uploads() && !HasArrays(end)) return flight->done(run.Complete(std::move(end)));
+    if (!flight->either) end_with_client(*flight);
     impl.workers.Add([flight, end = std::move(end)] { flight->done(flight->run->Complete(end)); });
   };
-  const auto start = [&impl, flight, ended](absl::StatusOr<v1::JobSpec> spec) {
+  const auto start = [&impl, flight, ended, stop](absl::StatusOr<v1::JobSpec> spec) {
     if (!spec.ok()) return ended(spec.status());
-    // A client that is closed ends what is on its stream in any case.
-    const std::stop_token stop = flight->either ? flight->either->token() : std::stop_token();
     impl.stream().Start(*std::move(spec), flight->run->options().on_update, flight->run->deadline(), stop, ended);
   };
   if (!flight->run->has_uploads()) {
     if (absl::StatusOr<v1::JobSpec> spec = flight->run->Prepare(); spec.ok()) return start(std::move(spec));
   }
+  end_with_client(*flight);
   impl.workers.Add([flight, start] { start(flight->run->Prepare()); });
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -39,6 +40,8 @@ class JobRun {
 
   const JobOptions& options() const { return options_; }
   const std::stop_token& stop() const { return stop_; }
+  // Another for what comes; while nothing goes on.
+  void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
   Deadline deadline() const { return deadline_; }
 
  private:
@@ -53,7 +56,7 @@ class JobRun {
   const std::string kernel_;
   const std::map<std::string, Input> inputs_;
   const JobOptions options_;
-  const std::stop_token stop_;
+  std::stop_token stop_;
   const Clock::time_point begin_;
   const Deadline deadline_;
   std::vector<std::string> uploaded_;

@@ -13,12 +13,16 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// From here on memory comes as whole huge pages: one page fault for 2 MiB instead of one for each 4 KiB, and it goes
-// back to the system when freed. A build with a sanitizer keeps to the heap, whose red zones find overruns.
+// From kMappedFrom on memory comes as whole huge pages: one page fault for 2 MiB instead of one for each 4 KiB, and it
+// goes back to the system when freed. Up to kSmall a buffer and its elements are one piece of the heap: aligned memory
+// is dear for malloc, and a tiny job has three buffers. A build with a sanitizer keeps elements in pieces of their own,
+// whose red zones find overruns.
 #ifdef HOTPLATE_SANITIZED
 constexpr std::size_t kMappedFrom = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kSmall = 0;
 #else
 constexpr std::size_t kMappedFrom = kHugePage;
+constexpr std::size_t kSmall = 512;
 #endif
 
 // A mapping larger than the machine succeeds where overcommit is on, and kills the process when it is written.
@@ -66,6 +70,7 @@ void FreeBytes(std::byte* data, std::size_t bytes) {
 }  // namespace
 
 std::shared_ptr<HostBuffer> HostBuffer::Allocate(std::size_t bytes, std::uint64_t identity) {
+  if (bytes <= kSmall) return AllocateSmall(bytes, identity);
   std::byte* const data = AllocateBytes(bytes);
   if (data == nullptr) return nullptr;
   auto* const buffer = new (std::nothrow) HostBuffer(data, bytes, identity);
@@ -80,6 +85,25 @@ std::shared_ptr<HostBuffer> HostBuffer::Allocate(std::size_t bytes, std::uint64_
   }
 }
 
-HostBuffer::~HostBuffer() { FreeBytes(data_, size_); }
+HostBuffer::~HostBuffer() {
+  if (size_ > kSmall) FreeBytes(data_, size_);
+}
+
+// The elements behind the buffer itself, in one piece that malloc has at hand.
+std::shared_ptr<HostBuffer> HostBuffer::AllocateSmall(std::size_t bytes, std::uint64_t identity) {
+  void* const piece = std::malloc(sizeof(HostBuffer) + kAlignment - 1 + bytes);
+  if (piece == nullptr) return nullptr;
+  const auto end = reinterpret_cast<std::uintptr_t>(piece) + sizeof(HostBuffer);
+  auto* const data = static_cast<std::byte*>(piece) + sizeof(HostBuffer) + (kAlignment - end % kAlignment) % kAlignment;
+  const auto free_piece = [](HostBuffer* buffer) {
+    buffer->~HostBuffer();
+    std::free(buffer);
+  };
+  try {
+    return std::shared_ptr<HostBuffer>(new (piece) HostBuffer(data, bytes, identity), free_piece);
+  } catch (const std::bad_alloc&) {  // no room for the count; the buffer is freed already
+    return nullptr;
+  }
+}
 
 }  // namespace hotplate

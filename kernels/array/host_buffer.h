@@ -32,6 +32,8 @@ class HostBuffer {
   HostBuffer(std::byte* data, std::size_t size, std::uint64_t identity)
       : data_(data), size_(size), identity_(identity) {}
 
+  static std::shared_ptr<HostBuffer> AllocateSmall(std::size_t bytes, std::uint64_t identity);
+
   std::byte* data_;
   std::size_t size_;
   std::uint64_t identity_;

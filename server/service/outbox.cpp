@@ -1,5 +1,6 @@
 #include "server/service/outbox.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/wire/status.h"
@@ -79,6 +80,7 @@ Outbox::Batch Outbox::Take() {
   // What is left over is as patient as before; no end of a job may overtake its states.
   if (!patient_.empty()) return batch;
   std::size_t bytes = 0;
+  batch.urgent_.reserve(std::min(urgent_.size(), kMostUpdates));
   while (!urgent_.empty() && batch.urgent_.size() < kMostUpdates && bytes < kMostInlineBytes) {
     urgent_bytes_ -= urgent_.front().bytes();
     if (urgent_.front().end) bytes += wire::InlineBytes(*urgent_.front().end);

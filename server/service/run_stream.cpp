@@ -14,9 +14,10 @@ namespace {
 // The answers to so many jobs of one request go out together, where they are there by then.
 constexpr int kStartsTogether = 64;
 
-// Of one request, so many jobs may run on the thread that reads it, and for so long.
+// Of one request, so many jobs may run on the thread that reads it, and for so long: to hand one to a lane's thread
+// takes longer than a tiny job, and whoever waits for this thread can wait some milliseconds.
 constexpr int kRunHereAtMost = 256;
-constexpr auto kRunHereFor = std::chrono::milliseconds(1);
+constexpr auto kRunHereFor = std::chrono::milliseconds(5);
 
 using RunReactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
 

@@ -7,13 +7,16 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <vector>
 
 namespace hotplate {
 namespace {
 
 TEST(HostBufferTest, IsAlignedWritableAndOfTheSizeAskedFor) {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{65}, kMiB, 2 * kMiB - 1,
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{511},
+                                  std::size_t{512}, std::size_t{513}, kMiB, 2 * kMiB - 1,
                                   2 * kMiB, 2 * kMiB + 1, 5 * kMiB + 3}) {
     const std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
     ASSERT_NE(buffer, nullptr) << bytes;
@@ -35,6 +38,20 @@ TEST(HostBufferTest, BuffersDoNotOverlap) {
   std::memset(second->data(), 2, second->size());
   EXPECT_EQ(first->data()[0], std::byte{1});
   EXPECT_EQ(first->data()[first->size() - 1], std::byte{1});
+}
+
+TEST(HostBufferTest, SmallBuffersDoNotOverlap) {
+  std::vector<std::shared_ptr<HostBuffer>> buffers;
+  for (std::size_t bytes = 0; bytes < 600; ++bytes) {
+    buffers.push_back(HostBuffer::Allocate(bytes, bytes + 1));
+    ASSERT_NE(buffers.back(), nullptr) << bytes;
+    std::memset(buffers.back()->data(), static_cast<int>(bytes % 251), bytes);
+  }
+  for (std::size_t bytes = 0; bytes < 600; ++bytes) {
+    EXPECT_EQ(buffers[bytes]->size(), bytes);
+    EXPECT_EQ(buffers[bytes]->identity(), bytes + 1);
+    for (const std::byte byte : buffers[bytes]->bytes()) ASSERT_EQ(byte, static_cast<std::byte>(bytes % 251)) << bytes;
+  }
 }
 
 TEST(HostBufferTest, MemoryThatTheMachineDoesNotHaveIsNull) {
