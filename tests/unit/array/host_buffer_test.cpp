@@ -15,9 +15,9 @@ namespace {
 
 TEST(HostBufferTest, IsAlignedWritableAndOfTheSizeAskedFor) {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{511},
-                                  std::size_t{512}, std::size_t{513}, kMiB, 2 * kMiB - 1,
-                                  2 * kMiB, 2 * kMiB + 1, 5 * kMiB + 3}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{511}, std::size_t{512},
+        std::size_t{513}, kMiB, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 5 * kMiB + 3}) {
     const std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes);
     ASSERT_NE(buffer, nullptr) << bytes;
     ASSERT_NE(buffer->data(), nullptr) << bytes;
