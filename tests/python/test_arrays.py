@@ -1,5 +1,6 @@
 """hotplate.Array: what stays on the daemon, for how long, and how it comes back."""
 
+import concurrent.futures
 import copy
 import gc
 import pickle
@@ -10,9 +11,10 @@ import time
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import wait_until
+from conftest import PATIENCE, wait_until
 
 X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
+LARGE = np.ones(400_000)
 
 
 def held(gpu):
@@ -181,6 +183,35 @@ def test_what_a_job_made_has_its_receipt(gpu):
     assert fetched.receipt.job_id == job_id
     fetched.free()
     assert gpu.submit(gpu.vector_add, X, X, keep=True).result().receipt.kernel == "vector_add"
+
+
+@pytest.mark.parametrize("send", [lambda client: client.array(LARGE), lambda client: client.vector_add(X, X, keep=True),
+                                  lambda client: client.vector_add(LARGE, 1, keep=True),
+                                  lambda client: client.submit("vector_add", X, X, keep=True).result()])
+def test_what_comes_while_a_client_closes_is_freed(daemon, gpu, send):
+    """In other threads, whose calls go on to their ends; autouse looks at what is left."""
+    ends = []
+
+    def work(client, began):
+        try:
+            while True:
+                send(client)
+                began.set()
+        except Exception as error:
+            ends.append(error)
+
+    for _ in range(5):
+        client = daemon.connect()
+        began = [threading.Event() for _ in range(3)]
+        threads = [threading.Thread(target=work, args=(client, one)) for one in began]
+        for thread in threads:
+            thread.start()
+        for one in began:
+            assert one.wait(PATIENCE)
+        client.close()
+        for thread in threads:
+            thread.join()
+    assert len(ends) == 15 and all(isinstance(end, (RuntimeError, concurrent.futures.CancelledError)) for end in ends), ends
 
 
 def test_a_client_that_closes_leaves_nothing(daemon, gpu):

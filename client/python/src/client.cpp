@@ -81,6 +81,7 @@ absl::StatusOr<client::JobResult> RunJob(const PyClient& self, const std::string
   CheckOrDrop(signals, callbacks, [&] {
     if (result.ok()) self.Drop(LeftBy(job.keep, *result));
   });
+  if (result.ok() && !job.keep.empty()) self.Hold(*client, LeftBy(job.keep, *result));
   return result;
 }
 
@@ -139,6 +140,7 @@ auto Leavable(const PyClient& self, std::shared_ptr<Waiting> waiting, bool hears
     if (over) self.Drop(work->Left());
   });
   if (!over) Raise(absl::CancelledError("the call was given up; the daemon has not answered yet"));
+  self.Hold(*work->waiting->client, work->Left());
   return *std::move(work->result);
 }
 
@@ -234,7 +236,11 @@ void PyClient::Close() {
     constexpr std::chrono::seconds kPatience(1);
     flights_->CancelAll();
     if (!deliveries_->IsHere()) flights_->Wait(kPatience);
-    releaser_.reset();
+  }
+  {
+    std::unique_ptr<Releaser> releaser = std::exchange(releaser_, nullptr);
+    const py::gil_scoped_release released;
+    releaser.reset();
   }
   last.reset();
   const py::gil_scoped_release released;
@@ -268,6 +274,15 @@ std::unique_ptr<Result> PyClient::Remembered(absl::StatusOr<client::JobResult> r
   auto shared = std::make_shared<client::JobResult>(OrRaise(std::move(result)));
   last_.Set(shared);
   return std::make_unique<Result>(std::move(shared));
+}
+
+void PyClient::Hold(client::Client& client, const std::vector<std::string>& ids) const {
+  if (releaser_) {
+    for (const std::string& id : ids) releaser_->Own(id);
+    return;
+  }
+  const py::gil_scoped_release released;
+  for (const std::string& id : ids) client.Free(id).IgnoreError();
 }
 
 void PyClient::Drop(const std::vector<std::string>& ids) const {

@@ -90,9 +90,11 @@ class PyClient {
   void WatchTelemetry(double interval, const pybind11::object& on_sample,
                       const client::Cancellation* cancellation) const;
 
-  // An array of which somebody here holds the only handle: freed when it is released, or the client closed.
+  // An array of which somebody here holds the only handle: freed when it is released, or the client closed. Of a call
+  // that ends while the client is being closed, too.
   void Own(const std::string& id) const {
-    if (Get()) releaser_->Own(id);
+    if (UsedBeforeFork() || !releaser_) static_cast<void>(Get());  // says why not
+    releaser_->Own(id);
   }
   void Disown(const std::string& id) const {
     if (Get()) releaser_->Disown(id);
@@ -103,6 +105,8 @@ class PyClient {
     if (!UsedBeforeFork() && client_) releaser_->Release(id);
   }
 
+  // The same of arrays that a call of `client` has just left; of one that was closed meanwhile they are freed here.
+  void Hold(client::Client& client, const std::vector<std::string>& ids) const;
   // Frees arrays that nobody here knows of; does not wait.
   void Drop(const std::vector<std::string>& ids) const;
 
