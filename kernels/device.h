@@ -72,6 +72,7 @@ struct Report {
 class TaskControl {
  public:
   void RequestCancel() { std::atomic_ref(plain_.cancel).store(1, std::memory_order_relaxed); }
+  bool cancel_requested() { return std::atomic_ref(plain_.cancel).load(std::memory_order_relaxed) != 0; }
   double progress() { return std::atomic_ref(plain_.progress).load(std::memory_order_relaxed) / 1e6; }
   hotplate_control& plain() { return plain_; }
 

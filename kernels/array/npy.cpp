@@ -21,10 +21,14 @@ constexpr std::size_t kReadPiece = std::size_t{16} << 20;
 // What a transposition works in.
 constexpr std::size_t kStage = std::size_t{4} << 20;
 
+using Stop = std::function<bool()>;
+
 // Fills `destination` from `offset` on, or as much as the file has. The number of bytes read, or an error.
-std::variant<std::size_t, NpyError> ReadUpTo(int descriptor, std::span<std::byte> destination, std::size_t offset) {
+std::variant<std::size_t, NpyError> ReadUpTo(int descriptor, std::span<std::byte> destination, std::size_t offset,
+                                             const Stop& stop) {
   std::size_t done = 0;
   while (done < destination.size()) {
+    if (stop && stop()) return SystemError("the read was given up", ECANCELED);
     const ssize_t count = pread(descriptor, destination.data() + done, std::min(destination.size() - done, kReadPiece),
                                 static_cast<off_t>(offset + done));
     if (count < 0) {
@@ -37,8 +41,9 @@ std::variant<std::size_t, NpyError> ReadUpTo(int descriptor, std::span<std::byte
   return done;
 }
 
-std::optional<NpyError> ReadAll(int descriptor, std::span<std::byte> destination, std::size_t offset) {
-  std::variant<std::size_t, NpyError> read = ReadUpTo(descriptor, destination, offset);
+std::optional<NpyError> ReadAll(int descriptor, std::span<std::byte> destination, std::size_t offset,
+                                const Stop& stop) {
+  std::variant<std::size_t, NpyError> read = ReadUpTo(descriptor, destination, offset, stop);
   if (auto* error = std::get_if<NpyError>(&read)) return std::move(*error);
   const std::size_t got = std::get<std::size_t>(read);
   if (got == destination.size()) return std::nullopt;
@@ -117,7 +122,7 @@ void Scatter(const Transposition& transposition, const std::byte* stage, std::si
 
 template <std::size_t kSize>
 std::optional<NpyError> ReadTransposed(int descriptor, std::size_t offset, const Transposition& transposition,
-                                       std::span<std::byte> destination) {
+                                       std::span<std::byte> destination, const Stop& stop) {
   // Whole slabs together where many fit into the stage; else a run of elements out of as many slabs as fill a cache
   // line of the destination several times, one read each.
   constexpr std::size_t kFewSlabs = 32;
@@ -137,7 +142,7 @@ std::optional<NpyError> ReadTransposed(int descriptor, std::size_t offset, const
       const std::size_t reads = whole ? 1 : columns, bytes = rows * kSize * (whole ? columns : 1);
       for (std::size_t read = 0; read < reads; ++read) {
         const std::size_t at = offset + ((column + read) * transposition.slab + row) * kSize;
-        if (auto error = ReadAll(descriptor, {stage.get() + read * pitch, bytes}, at)) return error;
+        if (auto error = ReadAll(descriptor, {stage.get() + read * pitch, bytes}, at, stop)) return error;
       }
       Scatter<kSize>(transposition, stage.get(), pitch, columns, rows, row, column, destination.data());
     }
@@ -145,19 +150,20 @@ std::optional<NpyError> ReadTransposed(int descriptor, std::size_t offset, const
   return std::nullopt;
 }
 
-std::optional<NpyError> ReadFortran(int descriptor, const NpyHeader& header, std::span<std::byte> destination) {
+std::optional<NpyError> ReadFortran(int descriptor, const NpyHeader& header, std::span<std::byte> destination,
+                                    const Stop& stop) {
   const Transposition transposition(header.signature.shape);
   switch (SizeOf(header.signature.dtype)) {
     case 1:
-      return ReadTransposed<1>(descriptor, header.data_offset, transposition, destination);
+      return ReadTransposed<1>(descriptor, header.data_offset, transposition, destination, stop);
     case 2:
-      return ReadTransposed<2>(descriptor, header.data_offset, transposition, destination);
+      return ReadTransposed<2>(descriptor, header.data_offset, transposition, destination, stop);
     case 4:
-      return ReadTransposed<4>(descriptor, header.data_offset, transposition, destination);
+      return ReadTransposed<4>(descriptor, header.data_offset, transposition, destination, stop);
     case 8:
-      return ReadTransposed<8>(descriptor, header.data_offset, transposition, destination);
+      return ReadTransposed<8>(descriptor, header.data_offset, transposition, destination, stop);
     default:
-      return ReadTransposed<16>(descriptor, header.data_offset, transposition, destination);
+      return ReadTransposed<16>(descriptor, header.data_offset, transposition, destination, stop);
   }
 }
 
@@ -172,7 +178,7 @@ std::variant<NpyHeader, NpyError> CheckedHeader(int descriptor, std::size_t file
   std::variant<NpyHeader, NpyError> header;
   for (const std::size_t wanted : {std::size_t{4096}, kMaxNpyHeaderBytes + 16}) {
     prefix.resize(std::min(wanted, file_bytes));
-    std::variant<std::size_t, NpyError> read = ReadUpTo(descriptor, prefix, 0);
+    std::variant<std::size_t, NpyError> read = ReadUpTo(descriptor, prefix, 0, nullptr);
     if (auto* error = std::get_if<NpyError>(&read)) return std::move(*error);
     prefix.resize(std::get<std::size_t>(read));
     header = ParseNpyHeader(prefix);
@@ -231,7 +237,7 @@ NpyFile::~NpyFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-std::optional<NpyError> NpyFile::Read(std::span<std::byte> destination) const {
+std::optional<NpyError> NpyFile::Read(std::span<std::byte> destination, const std::function<bool()>& stop) const {
   const std::size_t bytes = *ByteSize(header_.signature);
   if (destination.size() != bytes) {
     return NpyError{.message = "the array has " + std::to_string(bytes) + " bytes, and room for " +
@@ -239,9 +245,9 @@ std::optional<NpyError> NpyFile::Read(std::span<std::byte> destination) const {
   }
   if (bytes == 0) return std::nullopt;
   if (header_.fortran_order && OrderMatters(header_.signature.shape)) {
-    return ReadFortran(descriptor_, header_, destination);
+    return ReadFortran(descriptor_, header_, destination, stop);
   }
-  return ReadAll(descriptor_, destination, header_.data_offset);
+  return ReadAll(descriptor_, destination, header_.data_offset, stop);
 }
 
 }  // namespace hotplate

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,8 +56,8 @@ class NpyFile {
   const Signature& signature() const { return header_.signature; }
 
   // Fills `destination` (exactly the array's bytes) with the elements in C order, by pread. Fortran order is
-  // transposed on the way.
-  std::optional<NpyError> Read(std::span<std::byte> destination) const;
+  // transposed on the way. Asks `stop` every 16 MiB at the latest; ECANCELED where it says so.
+  std::optional<NpyError> Read(std::span<std::byte> destination, const std::function<bool()>& stop = nullptr) const;
 
  private:
   NpyFile(int descriptor, NpyHeader header) : descriptor_(descriptor), header_(std::move(header)) {}

@@ -1,6 +1,7 @@
 #include "server/core/task_runner.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -59,7 +60,9 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
   RunResult result;
   const BoundCall& call = job.bound.call;
   result.error = Gather(job, result);
-  if (!result.error.ok()) {
+  if (absl::IsCancelled(result.error)) {
+    result.kind = RunResult::Kind::kCancelled;
+  } else if (!result.error.ok()) {
     result.kind = RunResult::Kind::kFailed;
   } else {
     Describe(job);
@@ -130,8 +133,9 @@ absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutput
   return absl::OkStatus();
 }
 
-absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
+absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
   const BoundCall& call = job.bound.call;
+  const auto cancelled = [&job] { return job.control.cancel_requested(); };
   for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {
     const BoundInput& input = job.bound.inputs[i];
     if (input.file == nullptr) {
@@ -142,7 +146,8 @@ absl::Status TaskRunner::Gather(const Job& job, RunResult& result) {
     const std::string& name = call.spec->inputs()[i].name;
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(ByteSize(call.inputs[i]).value_or(0));
     if (!buffer.ok()) return Named(name, buffer.status());
-    if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes())) {
+    if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes(), cancelled)) {
+      if (error->system_error == ECANCELED) return absl::CancelledError(error->message);
       return absl::FailedPreconditionError(absl::StrCat(name, ": ", error->message));
     }
     inputs_.push_back(*std::move(buffer));

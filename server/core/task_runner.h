@@ -32,7 +32,8 @@ class TaskRunner {
                 absl::FunctionRef<Report(const Task&)> run);
 
  private:
-  absl::Status Gather(const Job& job, RunResult& result);
+  // CANCELLED where the job is to be cancelled while a file is read.
+  absl::Status Gather(Job& job, RunResult& result);
   void Describe(const Job& job);
   // What came out of less than was planned, in memory of its own size.
   absl::Status CutToSize(const Job& job, std::size_t output, JobOutputValue& value);

@@ -98,6 +98,30 @@ TEST(NpyFileTest, AFileThatShrinksMeanwhileIsAnErrorNotACrash) {
   }
 }
 
+TEST(NpyFileTest, AReadCanBeStoppedBetweenPieces) {
+  constexpr std::int64_t kSide = 4096;  // 64 MiB of int32
+  constexpr std::size_t kBytes = kSide * kSide * 4;
+  const TemporaryFolder folder;
+  std::string c_order = NpyHeaderFor({DType::kInt32, {kSide, kSide}}), fortran = c_order;
+  fortran.replace(fortran.find("False, "), 7, "True,  ");
+  for (const std::string& header : {c_order, fortran}) {
+    WriteText(folder.File("a.npy"), header);
+    ASSERT_EQ(truncate(folder.File("a.npy").c_str(), static_cast<off_t>(header.size() + kBytes)), 0);
+    auto opened = NpyFile::Open(folder.File("a.npy"));
+    ASSERT_TRUE(std::holds_alternative<NpyFile>(opened)) << std::get<NpyError>(opened).message;
+    const NpyFile file = std::get<NpyFile>(std::move(opened));
+    std::vector<std::byte> values(kBytes, std::byte{1});
+    int asked = 0;
+    const auto error = file.Read(values, [&asked] { return ++asked == 3; });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->system_error, ECANCELED);
+    EXPECT_EQ(asked, 3);
+    EXPECT_EQ(values.front(), std::byte{0}) << "read before it was stopped";
+    EXPECT_EQ(values.back(), std::byte{1}) << "never reached";
+    EXPECT_FALSE(file.Read(values, [] { return false; }));
+  }
+}
+
 TEST(NpyFileTest, RoomOfAnotherSizeIsRefused) {
   const TemporaryFolder folder;
   WriteText(folder.File("a.npy"), Content());
