@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/status.h"
+#include "server/service/awake_poll.h"
 #include "server/service/refusal.h"
 #include "server/wire/types.h"
 
@@ -63,6 +64,11 @@ void RunStream::GoThroughRequest() {
     if (std::exchange(held_, false)) Advance(lock);
   }
   for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
+  if (request_->start_size() > 1) {
+    NoteManyJobs();
+  } else if (const std::lock_guard lock(mutex_); request_->start_size() == 1 && active_.empty()) {
+    NoteSmallCall();
+  }
   next_start_ = 0;
   request_.Renew();
   StartRead(request_.Lend());

@@ -1,9 +1,14 @@
 // The client library against a real daemon: what a program written on it may rely on.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -148,6 +153,37 @@ TEST_F(LibraryTest, ADaemonThatDiesIsAnErrorOfTheConnection) {
   daemon_.Kill();
   ASSERT_EQ(call.wait_for(std::chrono::minutes(2)), std::future_status::ready);
   EXPECT_EQ(call.get().status().code(), absl::StatusCode::kUnavailable);
+}
+
+// User and system time of a process, in seconds.
+double ProcessorSeconds(std::uint64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+// Asked call after call, the daemon waits for the next one awake; when none comes it sleeps.
+TEST_F(LibraryTest, ADaemonThatNobodyAsksTakesNoProcessorTime) {
+  Client client = Connect();
+  const std::vector<float> a = {1, 2};
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(client.Run("vector_add", {{"a", View(a, {2})}, {"b", View(a, {2})}}).ok());
+  }
+  const std::uint64_t pid = daemon_.record().pid();
+  ASSERT_GT(ProcessorSeconds(pid), 0);
+  // Of the 0.5 s that a thread that stays awake would take.
+  double spent = 1;
+  for (int look = 0; look < 50 && spent > 0.1; ++look) {
+    const double before = ProcessorSeconds(pid);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    spent = ProcessorSeconds(pid) - before;
+  }
+  EXPECT_LT(spent, 0.1);
 }
 
 TEST_F(LibraryTest, WhatOneSessionLeavesAnotherFinds) {
