@@ -27,7 +27,7 @@ bool Cancellation::cancelled() const { return state_->source.stop_requested(); }
 Client::Impl::Impl(std::shared_ptr<const Connection> the_connection) : connection(std::move(the_connection)) {}
 
 Client::Impl::~Impl() {
-  closing.request_stop();
+  closing.source.request_stop();
   workers.Close();
   stream_.reset();
 }

@@ -248,7 +248,10 @@ class Client {
   std::future<absl::StatusOr<JobResult>> RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
                                                   JobOptions options = {});
   // The same with a callback, on a thread of the library: for many jobs in flight. A cancelled one is told like any
-  // other end, once the daemon has confirmed it. No copy of the callback is destroyed under a lock of ours.
+  // other end, once the daemon has confirmed it; a result that was on its way is freed, but under a request_id of the
+  // caller's, with leave_result and with detach_on_disconnect. No copy of the callback is destroyed under a lock of
+  // ours. The end of the last handle cancels what is in flight and does not detach, and waits for the daemon's word for
+  // it no longer than a second.
   void RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
                 std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation = nullptr);
   // One unary call instead of the stream: for a single small job. Without updates, and without the job's id when it is

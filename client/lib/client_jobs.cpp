@@ -74,8 +74,8 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
   flight->done = std::move(done);
   // For what goes on on a worker: it ends with the client too. What is on the client's stream does in any case.
   const auto end_with_client = [&impl, stop](Flight& on_worker) {
-    on_worker.either.emplace(impl.closing.get_token(), stop);
-    on_worker.run->set_stop(on_worker.either->token());
+    on_worker.either.emplace(impl.closing.source.get_token(), stop);
+    on_worker.run->LeaveNothingAfter(on_worker.either->token(), impl.closing);
   };
   const auto ended = [&impl, flight, end_with_client](absl::StatusOr<EndedJob> end) {
     JobRun& run = *flight->run;

@@ -8,6 +8,7 @@
 
 #include "client/lib/client.h"
 #include "client/lib/connection.h"
+#include "client/lib/job_run.h"
 #include "client/lib/run_stream.h"
 #include "client/lib/status.h"
 #include "client/lib/workers.h"
@@ -26,8 +27,7 @@ class Client::Impl {
   static std::stop_token TokenOf(const Cancellation* cancellation);
 
   const std::shared_ptr<const Connection> connection;
-  // Of the client as a whole: asked to stop when its last handle goes.
-  std::stop_source closing;
+  Closing closing;
   Workers workers;
 
  private:

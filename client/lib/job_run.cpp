@@ -302,8 +302,29 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::str
   return CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
 }
 
-absl::Status JobRun::FreeUploads(nanoseconds patience) {
-  return FreeAll(connection_, std::exchange(uploaded_, {}), patience);
+absl::Status JobRun::FreeUploads(nanoseconds patience) { return Free(std::exchange(uploaded_, {}), patience); }
+
+absl::Status JobRun::Free(const std::vector<std::string>& ids, nanoseconds patience) const {
+  const bool closes = closing_ != nullptr && closing_->source.stop_requested();
+  if (closes && closing_->gave_up) return absl::DeadlineExceededError("the daemon did not answer");
+  absl::Status status = FreeAll(connection_, ids, patience);
+  if (closes && !status.ok()) closing_->gave_up = true;
+  return status;
+}
+
+bool JobRun::ResultIsForNobody() const {
+  const bool stopped = closing_ != nullptr && stop_.stop_requested();
+  return stopped && options_.request_id.empty() && !options_.leave_result && !options_.detach_on_disconnect;
+}
+
+std::vector<std::string> JobRun::ArraysToFree(const v1::JobResult& result) const {
+  std::vector<std::string> ids;
+  for (const v1::JobResult::Output& output : result.outputs()) {
+    const auto keep = options_.keep.find(output.name());
+    const bool lasts = keep != options_.keep.end() && (!keep->second.array_name.empty() || keep->second.lease);
+    if (output.has_array_id() && !lasts) ids.push_back(output.array_id());
+  }
+  return ids;
 }
 
 absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
@@ -327,12 +348,13 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   const absl::Status status =
       CollectOutputs(connection_, ended->end.result(), is_kept, options_.destinations, options_.on_download,
                      {.until = deadline_, .stop = stop_, .on_wait = options_.on_wait}, result);
-  if (status.ok() && !options_.leave_result) FreeAll(connection_, downloaded).IgnoreError();
+  if (status.ok() && !options_.leave_result) Free(downloaded, kFreePatience).IgnoreError();
   if (status.ok() && options_.leave_result) result.left = std::move(downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());
   result.timings.total = Since(begin_);
-  if (!status.ok()) return ResultLost(status, ended->job_id);
-  return result;
+  if (status.ok()) return result;
+  const bool freed = ResultIsForNobody() && Free(ArraysToFree(ended->end.result()), kShort).ok();
+  return ResultLost(status, ended->job_id, freed);
 }
 
 }  // namespace hotplate::client

@@ -2,6 +2,7 @@
 // downloaded and freed after. Run, RunAsync, Execute, Submit and Fetch are made of it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +21,14 @@ namespace hotplate::client {
 
 // For what is freed on the way out.
 inline constexpr std::chrono::seconds kFreePatience(5);
+
+// Of a client as a whole.
+struct Closing {
+  // Asked to stop when its last handle goes.
+  std::stop_source source;
+  // Once: the daemon did not let something be freed since then. The rest goes with the session, unasked.
+  std::atomic<bool> gave_up{false};
+};
 
 class JobRun {
  public:
@@ -40,8 +49,12 @@ class JobRun {
 
   const JobOptions& options() const { return options_; }
   const std::stop_token& stop() const { return stop_; }
-  // Another for what comes; while nothing goes on.
-  void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
+  // For RunAsync, while nothing goes on: another stop for what comes, that of `closing` among its sources. Where it is
+  // asked for nobody waits for the result, which is freed like the uploads.
+  void LeaveNothingAfter(std::stop_token stop, Closing& closing) {
+    stop_ = std::move(stop);
+    closing_ = &closing;
+  }
   Deadline deadline() const { return deadline_; }
 
  private:
@@ -51,12 +64,19 @@ class JobRun {
   absl::StatusOr<std::string> UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total);
   absl::StatusOr<v1::Array> ArrayFor(const ArrayView& view, const std::string& array_name);
   std::vector<std::string> LargeInputs() const;
+  // After a stop nobody can have the result any more: neither by the same call again nor because it asked for that.
+  bool ResultIsForNobody() const;
+  // Arrays of a result that only its caller would know of.
+  std::vector<std::string> ArraysToFree(const v1::JobResult& result) const;
+  // FreeAll, but that a closing client's calls do not all wait for a daemon that hangs.
+  absl::Status Free(const std::vector<std::string>& ids, nanoseconds patience) const;
 
   const Connection& connection_;
   const std::string kernel_;
   const std::map<std::string, Input> inputs_;
   const JobOptions options_;
   std::stop_token stop_;
+  Closing* closing_ = nullptr;
   const Clock::time_point begin_;
   const Deadline deadline_;
   std::vector<std::string> uploaded_;

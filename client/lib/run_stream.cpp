@@ -13,8 +13,12 @@ constexpr std::size_t kMaxBatchBytes = std::size_t{2} << 20;
 constexpr std::size_t kMaxBatchJobs = 256;
 // How long an asked-for cancel may go without the job's end.
 constexpr std::chrono::seconds kCancelGrace(10);
+// The same where the client is being closed.
+constexpr std::chrono::seconds kCloseGrace(1);
 // Updates that a slow callback has not taken yet; beyond it the oldest go.
 constexpr std::size_t kMaxMailbox = 64;
+
+absl::Status ClientClosed() { return absl::CancelledError("the client was closed while the job was under way"); }
 
 }  // namespace
 
@@ -66,11 +70,8 @@ RunStream::RunStream(std::shared_ptr<const Connection> connection)
 
 RunStream::~RunStream() {
   Lock lock(mutex_);
+  CancelAll(lock);
   closed_ = true;
-  while (!pending_.empty()) {
-    const PendingJob job = pending_.begin()->second;
-    End(*job, absl::CancelledError("the client was closed while the job was under way"));
-  }
   if (wire_) wire_->context.TryCancel();
   background_wake_.notify_one();
   // A poller of the background thread comes back when the cancelled call's operations do.
@@ -185,6 +186,29 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   to_cancel_.push_back(tag);
   SetDeadline(job, Clock::now() + kCancelGrace);
   Flush(lock);
+}
+
+// A daemon that is not told would let them go on for its grace, for nobody.
+void RunStream::CancelAll(Lock& lock) {
+  closing_ = true;
+  std::vector<std::uint64_t> attached;
+  for (auto next = pending_.begin(); next != pending_.end();) {
+    const PendingJob job = (next++)->second;
+    if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH) {
+      End(*job, ClientClosed());
+    } else {
+      attached.push_back(job->tag);
+    }
+  }
+  lock.unlock();
+  for (const std::uint64_t tag : attached) RequestCancel(tag);
+  lock.lock();
+  none_pending_.wait_for(lock, kCloseGrace, [this] { return pending_.empty(); });
+  EndAll();
+}
+
+void RunStream::EndAll() {
+  while (!pending_.empty()) End(*PendingJob(pending_.begin()->second), ClientClosed());
 }
 
 void RunStream::SetDeadline(Pending& job, Clock::time_point deadline) {
@@ -420,6 +444,7 @@ void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {
   // Nobody waits for the daemon: what had been lost is not to count against the next job.
   outage_.Over();
   backoff_.Reset();
+  none_pending_.notify_all();
 }
 
 // To whoever the job belongs to.
@@ -435,11 +460,12 @@ void RunStream::Tell(Pending& job) {
 void RunStream::Lost(const grpc::Status& grpc_status, bool may_come_back) {
   to_start_.clear();
   to_cancel_.clear();
+  if (closing_) return EndAll();
   if (pending_.empty()) return;
   // Without an error the daemon has closed the stream, which it does when it stops.
   const absl::Status status = grpc_status.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the connection"))
                                                : connection_->Translate(grpc_status);
-  const bool again = IsConnectionLoss(status) && !closed_;
+  const bool again = IsConnectionLoss(status);
   const bool lasts = again && !grpc_status.ok() && outage_.Lasts(may_come_back);
   const bool at_once = backoff_.fresh();
   std::vector<PendingJob> jobs;

@@ -46,7 +46,8 @@ using OnUpdate = std::function<void(const v1::JobUpdate&)>;
 class RunStream {
  public:
   explicit RunStream(std::shared_ptr<const Connection> connection);
-  // Ends what Start has begun with CANCELLED, calls `done` for it, and waits for the library's thread.
+  // Has the daemon cancel what Start has begun, but what is to outlive the connection, and waits a moment for its word;
+  // ends the rest with CANCELLED, calls `done` for all, and waits for the library's thread.
   ~RunStream();
   RunStream(const RunStream&) = delete;
   RunStream& operator=(const RunStream&) = delete;
@@ -69,6 +70,8 @@ class RunStream {
 
   PendingJob Add(v1::JobSpec spec, Deadline deadline);
   void RequestCancel(std::uint64_t tag);
+  void CancelAll(Lock& lock);
+  void EndAll();
   // Everything below expects the lock; those that take it by reference let go of it in between.
   void Flush(Lock& lock);
   std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request);
@@ -123,7 +126,9 @@ class RunStream {
   // Jobs of Start: how many are in flight, and those with something to tell.
   std::size_t started_ = 0;
   std::deque<PendingJob> to_tell_;
-  bool closed_ = false;
+  // Nothing is begun any more; then, nothing sent either.
+  bool closing_ = false, closed_ = false;
+  std::condition_variable none_pending_;
   std::condition_variable background_wake_;
   std::thread background_;
 };

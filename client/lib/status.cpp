@@ -111,9 +111,13 @@ absl::Status AboutJob(absl::Status status, const std::string& job_id) {
   return status;
 }
 
-absl::Status ResultLost(const absl::Status& status, const std::string& job_id) {
+absl::Status ResultLost(const absl::Status& status, const std::string& job_id, bool freed) {
   std::string text = "job " + job_id + " COMPLETED, and its result did not come: " + std::string(status.message());
-  if (!absl::IsNotFound(status)) text += "; while the daemon has it: hotplate result " + job_id + " -o FILE";
+  if (freed) {
+    text += "; it was freed";
+  } else if (!absl::IsNotFound(status)) {
+    text += "; while the daemon has it: hotplate result " + job_id + " -o FILE";
+  }
   return AboutJob(Worded(status, text), job_id);
 }
 

@@ -27,7 +27,8 @@ absl::Status FromJobEnd(const v1::JobEnd& end, const std::string& job_id);
 absl::Status AboutJob(absl::Status status, const std::string& job_id);
 
 // Of a job that COMPLETED and whose outputs did not all come: the same error, naming the job and carrying its id.
-absl::Status ResultLost(const absl::Status& status, const std::string& job_id);
+// `freed`: they are not on the daemon any more.
+absl::Status ResultLost(const absl::Status& status, const std::string& job_id, bool freed);
 
 // The same status, payloads and all, with another sentence.
 absl::Status Worded(const absl::Status& status, const std::string& message);

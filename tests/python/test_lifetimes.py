@@ -85,6 +85,18 @@ def test_futures_and_clients_go_with_their_last_reference(daemon):
     wait_until(gone, "the future and its client were freed")
 
 
+def test_a_client_that_closes_leaves_nothing_of_its_calls(daemon, gpu):
+    """Whatever they are at: inputs go up, jobs run, results come down. Autouse looks at the jobs."""
+    large = np.ones(400_000)
+    for _ in range(3):
+        client = daemon.connect()
+        futures = [client.submit("vector_add", large, 1) for _ in range(60)]
+        wait_until(lambda: any(future.job_id for future in futures), "a job ran")
+        client.close()
+        assert all(future.done() for future in futures)
+    wait_until(lambda: not gpu.arrays, "all arrays were freed")
+
+
 def test_a_daemon_that_dies_is_noticed_by_all(start_daemon):
     daemon = start_daemon()
     gpu = daemon.connect(reconnect=0.0, retries=0)

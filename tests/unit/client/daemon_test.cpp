@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -299,6 +300,20 @@ TEST_F(DaemonTest, AResultWhoseDownloadWasBrokenOffIsFetchedLater) {
   Cancellation at_once;
   at_once.Cancel();
   EXPECT_EQ(client_->Fetch(id, nullptr, &at_once).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(DaemonTest, ClosingDoesNotWaitForADaemonThatHangs) {
+  const std::vector<float> x(300'000, 1.0f);
+  std::vector<std::future<absl::StatusOr<JobResult>>> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(client_->RunAsync("mandelbrot", {}, Endless()));
+  // Behind those in the queue, each with an array to be freed.
+  for (int i = 0; i < 60; ++i) calls.push_back(client_->RunAsync("selu", {{"x", View(x, {300'000})}}));
+  ASSERT_TRUE(Eventually([&] { return client_->Jobs()->size() == calls.size(); }));
+  kill(daemon_.pid(), SIGSTOP);
+  const auto closing = std::async(std::launch::async, [&] { client_ = absl::CancelledError("gone"); });
+  EXPECT_EQ(closing.wait_for(std::chrono::seconds(30)), std::future_status::ready) << "not a second for each";
+  kill(daemon_.pid(), SIGCONT);
+  for (auto& call : calls) EXPECT_EQ(call.get().status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(DaemonTest, AnUploadThatIsCancelledLeavesNothing) {

@@ -469,29 +469,6 @@ TEST_F(JobsTest, LargeJobsRunAsynchronouslyToo) {
   EXPECT_EQ(daemon_.array_count(), 0u);
 }
 
-TEST_F(JobsTest, ClosingTheClientEndsWhatIsUnderWay) {
-  auto held = client_->RunAsync("hold", Small());
-  auto large = client_->RunAsync("hold", Large());
-  ASSERT_TRUE(Eventually([&] { return daemon_.running().size() == 2; }));
-  client_ = absl::CancelledError("gone");
-  EXPECT_EQ(held.get().status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(large.get().status().code(), absl::StatusCode::kCancelled);
-}
-
-TEST_F(JobsTest, ACallbackMayHoldTheLastClient) {
-  std::promise<void> done;
-  auto last = std::make_shared<Client>(*client_);
-  client_ = absl::CancelledError("gone");
-  Client* client = last.get();
-  client->RunAsync("echo", Small(), {},
-                   [&done, last = std::move(last)](const absl::StatusOr<JobResult>& result) mutable {
-                     EXPECT_TRUE(result.ok());
-                     last.reset();
-                     done.set_value();
-                   });
-  done.get_future().wait();
-}
-
 TEST_F(JobsTest, AWatchResumesWhereItBroke) {
   daemon_.broken_watch = true;
   std::vector<std::uint64_t> sequences;
