@@ -197,8 +197,8 @@ class CommandLine {
       CLI::Option* option = setting.value.empty()
                                 ? app_.add_flag("--" + setting.flag, setting.help)
                                 : app_.add_option("--" + setting.flag, values_[setting.flag], HelpWithDefault(setting));
-      if (!setting.value.empty())
-        option->type_name(setting.value)->type_size(1)->expected(1, setting.repeatable ? 64 : 1);
+      // A list, of which each flag gives one: else it would swallow words that are nobody's.
+      if (!setting.value.empty()) option->type_name(setting.value)->type_size(1)->expected(1)->allow_extra_args(false);
       option->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll
                                                      : CLI::MultiOptionPolicy::TakeLast);
       options_.emplace_back(&setting, option);

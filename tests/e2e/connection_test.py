@@ -385,6 +385,7 @@ class Flags(harness.Case):
                             (("--message-bytes", "lots"), '--message-bytes is "lots"; it must be '),
                             (("--idle-timeout", "-3s"), '--idle-timeout is "-3s"; it must be '),
                             (("--no-such-flag",), "not expected: --no-such-flag"),
+                            (("--insecure", "--lanes", "2", "stray"), "not expected: stray"),
                             (("--device", "tpu"), '--device is "tpu"; it must be ')):
             daemon = self.start_daemon(*flags, ready=False)
             out, _ = daemon.communicate(timeout=harness.PATIENCE)

@@ -182,6 +182,20 @@ TEST_F(CommandTest, UsageErrors) {
   }
 }
 
+TEST_F(CommandTest, AWordTooManyIsRefusedByName) {
+  for (const Command& command : Commands()) {
+    int places = 0;
+    for (const PositionalSpec& positional : command.positionals) places += positional.maximum;
+    if (places >= kAnyNumber) continue;
+    std::vector<std::string> words(static_cast<std::size_t>(1 + places), "word");
+    words.front() = command.name;
+    words.push_back("stray");
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitUsage) << command.name << ": " << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("\"stray\" is one word too many")) << command.name;
+  }
+}
+
 TEST_F(CommandTest, WithoutAPlaceForDaemonsTheCatalogueIsThereAndTheRestSaysWhatToSet) {
   const auto nowhere = [](const std::vector<std::string>& words) {
     std::ostringstream out, err;

@@ -143,6 +143,24 @@ TEST_F(ConfigTest, BadTomlNamesTheLine) {
 
 TEST_F(ConfigTest, UnknownFlag) { EXPECT_THAT(Refusal({"--prot", "1"}), HasSubstr("--prot")); }
 
+TEST_F(ConfigTest, AWordOfNoFlagIsRefusedByName) {
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"stray"},
+                                             {"stray", "--name", "zz"},
+                                             {"--name", "zz", "stray"},
+                                             {"--name=zz", "stray"},
+                                             {"--device", "cpu", "-", "stray"},
+                                             {"--insecure", "stray"},
+                                             {"--path-root", "/a", "stray"},
+                                             {"--path-root", "/a", "--", "stray"},
+                                             {"--config", "/c", "stray"},
+                                             {"--check-config", "stray"},
+                                             {"--man", "stray"}}) {
+    EXPECT_THAT(Refusal(line), AllOf(HasSubstr("not expected: "), HasSubstr("stray"), HasSubstr("--help")))
+        << testing::PrintToString(line);
+  }
+}
+
 TEST_F(ConfigTest, PlaintextOnlyWhereNobodyElseListens) {
   EXPECT_THAT(Refusal({"--insecure", "--listen", "0.0.0.0"}), HasSubstr("0.0.0.0"));
   EXPECT_THAT(Refusal({"--insecure", "--listen", "10.0.0.1"}), HasSubstr("10.0.0.1"));
