@@ -163,7 +163,8 @@ class Plan:
                 self.bfloat16.add(argument["name"])
             dtypes = frozenset(np.dtype(name) for name in names if name != "bfloat16")
             self.rules[argument["name"]] = (argument["type"], dtypes)
-        self._starter: Optional[tuple[Optional[Callable[..., Any]]]] = None
+        # What short_start has made, once it was asked for.
+        self.starter: Optional[tuple[Optional[Callable[..., Any]]]] = None
         self._signatures: dict[Any, list[dict[str, Any]]] = {}
 
     # A call.
@@ -220,9 +221,9 @@ class Plan:
 
     def short_start(self, client: Client) -> Optional[Callable[..., Any]]:
         """The same for calls that nobody waits for yet; see `_core.starter`."""
-        if self._starter is None:
-            self._starter = (self._short(client, _core.starter),)
-        return self._starter[0]
+        if self.starter is None:
+            self.starter = (self._short(client, _core.starter),)
+        return self.starter[0]
 
     def _short(self, client: Client, make: Callable[..., Callable[..., Any]]) -> Optional[Callable[..., Any]]:
         if len(self.outputs) != 1 or self.required or not self.inputs:

@@ -6,6 +6,7 @@ import functools
 import threading
 import time
 from concurrent.futures import Future, InvalidStateError
+from concurrent.futures._base import FINISHED
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from .calls import Call, Kernel, Plan
@@ -43,8 +44,12 @@ class CallFuture(Future):  # type: ignore[type-arg]
         >>> future.result(timeout=60).s
     """
 
-    _condition: threading.Condition  # the standard library's, of its state
+    # The standard library's, which sets the state last.
+    _condition: threading.Condition
+    _state: str
+    _exception: Optional[BaseException]
 
+    _client: Client  # set by whoever makes one: an __init__ of its own would be a good part of what it takes
     # Of the class, so that making a future touches little.
     _call: Optional[Call] = None
     _flight: Optional[_core.InFlight] = None
@@ -52,10 +57,6 @@ class CallFuture(Future):  # type: ignore[type-arg]
     _cancel_told = False
     # Of an Executor's: it is one of those that are with the daemon.
     _counted = False
-
-    def __init__(self, client: Client) -> None:
-        Future.__init__(self)
-        self._client = client
 
     @property
     def receipt(self) -> Optional[Receipt]:
@@ -144,13 +145,15 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> failed = [future for future in futures if future.exception() is not None]
         """
+        if self._state == FINISHED:  # as callbacks find it: without its lock
+            return self._exception
         self._wait(timeout)
         return Future.exception(self, 0)
 
     def _wait(self, timeout: Optional[float]) -> None:
         """Until it is over or the time is. Apart from taking the result, so that what is raised here a handler of a
         signal has raised: it cancels the call."""
-        if self.done() or (timeout is not None and timeout <= 0):
+        if self._state == FINISHED or self.done() or (timeout is not None and timeout <= 0):
             return
         self._client._core.check_may_wait()
         end = None if timeout is None else time.monotonic() + timeout
@@ -168,7 +171,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         client = self._client
         try:
             if not keywords:
-                start = plan.short_start(client)
+                start = plan.starter[0] if plan.starter is not None else plan.short_start(client)
                 flight = NotImplemented if start is None else start(self._landed, *inputs)
             if keywords or flight is NotImplemented:
                 self._call = call = plan.prepare(client, inputs, keywords)
@@ -235,7 +238,11 @@ def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
 
 def submit(client: Client, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
     """Starts a call."""
-    plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
-    future = CallFuture(client)
+    if type(kernel) is Kernel and kernel.client is client:
+        plan = kernel.plan
+    else:
+        plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
+    future = CallFuture()
+    future._client = client
     future._begin(plan, inputs, keywords)
     return future
