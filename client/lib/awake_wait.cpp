@@ -1,11 +1,18 @@
 #include "client/lib/awake_wait.h"
 
-#include <thread>
+#include <sched.h>
 
 namespace hotplate::client {
 namespace {
 
 constexpr std::chrono::microseconds kSoon(300);
+
+// Or the daemon may need the one that this thread waits on.
+bool HasSeveralProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
+}
 
 }  // namespace
 
@@ -14,7 +21,7 @@ Deadline AwakeWaits::AwakeUntil(Clock::time_point begin) const {
 }
 
 void AwakeWaits::Ended(Clock::time_point begin) {
-  static const bool several_processors = std::thread::hardware_concurrency() > 1;  // or the daemon may need this one
+  static const bool several_processors = HasSeveralProcessors();
   ends_soon_.store(several_processors && Clock::now() - begin < kSoon, std::memory_order_relaxed);
 }
 

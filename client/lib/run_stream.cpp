@@ -191,10 +191,14 @@ void RunStream::RequestCancel(std::uint64_t tag) {
 // A daemon that is not told would let them go on for its grace, for nobody.
 void RunStream::CancelAll(Lock& lock) {
   closing_ = true;
+  const std::set<std::uint64_t> unsent(to_start_.begin(), to_start_.end());
   std::vector<std::uint64_t> attached;
   for (auto next = pending_.begin(); next != pending_.end();) {
     const PendingJob job = (next++)->second;
-    if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH) {
+    const bool never_sent = job->breaks == 0 && unsent.contains(job->tag);
+    if (never_sent) {
+      End(*job, absl::CancelledError("cancelled before the job was started"));
+    } else if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH) {
       End(*job, ClientClosed());
     } else {
       attached.push_back(job->tag);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <system_error>
 
+#include "kernels/cpu/machine.h"
+
 namespace hotplate {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr std::chrono::microseconds kAwake(50);
 // Until it is `over`, at most for kAwake. `between` is called between two looks.
 template <typename Over, typename Between>
 void WaitAwake(const Over& over, const Between& between) {
-  static const bool several_processors = std::thread::hardware_concurrency() > 1;
+  static const bool several_processors = cpu::UsableThreads() > 1;
   if (!several_processors) return;
   const auto until = std::chrono::steady_clock::now() + kAwake;
   while (!over() && std::chrono::steady_clock::now() < until) between();

@@ -147,7 +147,7 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(ByteSize(call.inputs[i]).value_or(0));
     if (!buffer.ok()) return Named(name, buffer.status());
     if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes(), cancelled)) {
-      if (error->system_error == ECANCELED) return absl::CancelledError(error->message);
+      if (error->system_error == ECANCELED && cancelled()) return absl::CancelledError(error->message);
       return absl::FailedPreconditionError(absl::StrCat(name, ": ", error->message));
     }
     inputs_.push_back(*std::move(buffer));

@@ -5,8 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <thread>
 #include <utility>
+
+#include "kernels/cpu/machine.h"
 
 namespace hotplate::server {
 namespace {
@@ -21,17 +22,28 @@ constexpr nanoseconds kAwake = microseconds(150);
 constexpr nanoseconds kTaken = microseconds(300);
 constexpr nanoseconds kLeave = std::chrono::milliseconds(50);
 
+// Waits that were awake for nothing, one after the other, until none is awake for a while: calls do follow each other,
+// but not soon enough.
+constexpr int kMostInVain = 4;
+
 // Times of the steady clock, in nanoseconds.
 std::atomic<std::int64_t> last_small_call{0}, awake_until{0}, asleep_until{0};
+std::atomic<int> in_vain{0};
 
 std::int64_t Now() {
   return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+void StayAsleep(std::int64_t now) {
+  asleep_until.store(now + kLeave.count(), std::memory_order_relaxed);
+  awake_until.store(0, std::memory_order_relaxed);
+  in_vain.store(0, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void NoteSmallCall() {
-  static const bool several_processors = std::thread::hardware_concurrency() > 1;  // or the client may need this one
+  static const bool several_processors = cpu::UsableThreads() > 1;  // or the client may need this one
   if (!several_processors) return;
   const std::int64_t now = Now();
   const std::int64_t before = last_small_call.exchange(now, std::memory_order_relaxed);
@@ -52,15 +64,18 @@ extern "C" int __real_epoll_wait(int epoll, epoll_event* events, int most, int t
 extern "C" int __wrap_epoll_wait(int epoll, epoll_event* events, int most, int timeout_ms) {
   using namespace hotplate::server;
   if (timeout_ms == 0) return __real_epoll_wait(epoll, events, most, 0);
-  for (std::int64_t now = Now(); now < awake_until.load(std::memory_order_relaxed);) {
+  std::int64_t now = Now();
+  bool awake = false;
+  while (now < awake_until.load(std::memory_order_relaxed)) {
+    awake = true;
     const int came = __real_epoll_wait(epoll, events, most, 0);
-    if (came != 0) return came;
     const std::int64_t before = std::exchange(now, Now());
-    if (now - before > kTaken.count()) {
-      asleep_until.store(now + kLeave.count(), std::memory_order_relaxed);
-      awake_until.store(0, std::memory_order_relaxed);
-    }
+    if (now - before > kTaken.count()) StayAsleep(now);
+    if (came == 0) continue;
+    in_vain.store(0, std::memory_order_relaxed);
+    return came;
   }
+  if (awake && in_vain.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostInVain) StayAsleep(now);
   return __real_epoll_wait(epoll, events, most, timeout_ms);
 }
 // NOLINTEND(bugprone-reserved-identifier)

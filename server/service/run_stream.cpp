@@ -64,14 +64,16 @@ void RunStream::GoThroughRequest() {
     if (std::exchange(held_, false)) Advance(lock);
   }
   for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
-  if (request_->start_size() > 1) {
-    NoteManyJobs();
-  } else if (const std::lock_guard lock(mutex_); request_->start_size() == 1 && active_.empty()) {
-    NoteSmallCall();
-  }
+  if (request_->start_size() > 1) NoteManyJobs();
+  if (request_->start_size() == 1 && HasNoJob()) NoteSmallCall();
   next_start_ = 0;
   request_.Renew();
   StartRead(request_.Lend());
+}
+
+bool RunStream::HasNoJob() {
+  const std::lock_guard lock(mutex_);
+  return active_.empty();
 }
 
 void RunStream::FindRepeatedTags() {

@@ -36,8 +36,9 @@ class RunStream final
 
   // Begins the jobs of request_, from next_start_ on, then reads the next request. Returns in between if the client has
   // to read first; OnRoom goes on then. One thread at a time: no read is under way meanwhile. Tiny jobs may run on this
-  // thread, which has other streams to serve: a few of each request, and the rest is queued.
+  // thread, which has other streams to serve: for some milliseconds of each request, and the rest is queued.
   void GoThroughRequest();
+  bool HasNoJob();
   void BeginJob(const v1::RunJobsRequest::Start& start);
   // Those of request_ whose tag is one that an earlier one has: whether that has ended by then must not matter.
   void FindRepeatedTags();

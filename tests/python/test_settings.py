@@ -46,6 +46,16 @@ def test_the_config_file_is_read_as_the_command_reads_it(configured, text, varia
         assert gpu.server == "local"
 
 
+def test_without_a_home_there_is_none(tmp_path, monkeypatch):
+    for name in ("HOTPLATE_DIR", "HOTPLATE_SERVER", "HOTPLATE_ENDPOINT", "XDG_CONFIG_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / ".config/hotplate"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("what somebody else has left in the current folder")
+    monkeypatch.chdir(tmp_path)
+    assert settings.completed("", "", "") == ("", "", "")
+
+
 def test_arguments_go_before_it(daemon, configured):
     configured('directory = "/nowhere"\nserver = "other"')
     with hp.connect("local", directory=daemon.directory) as gpu:

@@ -6,6 +6,8 @@ bit by bit.
 """
 
 import array
+import decimal
+import fractions
 import os
 
 import hotplate
@@ -226,6 +228,14 @@ def test_what_is_no_array_is_named(gpu, thing):
     for call in (gpu.power_sum, gpu.array):
         with pytest.raises(TypeError, match=f"is a {type(thing).__name__}, which is no array$"):
             call(thing)
+
+
+@pytest.mark.parametrize("number", [10**30, decimal.Decimal("1.5"), fractions.Fraction(1, 4)],
+                         ids=lambda number: type(number).__name__)
+def test_a_number_that_numpy_has_not_becomes_one_of_the_dtype(gpu, number):
+    assert gpu.array(number, dtype="float64").numpy() == float(number)
+    with pytest.raises(TypeError, match="which is no array$"):
+        gpu.array(number)
 
 
 @pytest.mark.parametrize("offset", range(1, 8))

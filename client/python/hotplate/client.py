@@ -269,7 +269,8 @@ class Client:
             described = self._core.describe_array(name)
             return self._described(described, owned=False)
         plain = without_mask("data", data)
-        if is_no_array(data, plain):
+        # A Decimal, or an integer of more than 64 bits, is a number of the dtype that is asked for.
+        if is_no_array(data, plain) and (dtype is None or not hasattr(data, "__float__")):
             raise InvalidType(f"data is a {type(data).__name__}, which is no array")
         value = np.asarray(plain, dtype=dtype, order="C")
         if value.dtype.kind not in "biufc":

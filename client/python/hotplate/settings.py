@@ -36,8 +36,10 @@ def _path(text: str) -> str:
 
 
 def _config() -> dict[str, str]:
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
-    path = os.path.join(folder, "hotplate", "config.toml")
+    home, folder = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
+    if not home and not folder:
+        return {}  # not what lies in the current folder
+    path = os.path.join(folder or os.path.join(home or "", ".config"), "hotplate", "config.toml")
     if not os.path.exists(path):
         return {}
     try:

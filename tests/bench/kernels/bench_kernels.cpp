@@ -4,15 +4,14 @@
 // --long: also the rows that take a processor many seconds. --list: prints the rows and ends; needs no such device.
 // Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
 // answered by one line, a JSON value; {"error": …} if the row cannot be run here.
-//   list                          the device, and the rows with their parameters, and whether memory binds them, and
-//   writing it alone kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own
-//   events) phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
+//   list                          the device; the rows, their parameters, whether memory or writing it binds
+//   kernel ROW N                  N kernel times in nanoseconds (CPU: the host's clock, GPU: its own events)
+//   phases ROW N                  N times the whole run: kernel, both copies, and Lane::Run by the host's clock
 //   lanes ROW LANES N             N runs on each of LANES lanes at once, and the same work on one lane
 //   inputs ROW FOLDER             writes the row's inputs as .npy, so that a peer works on the same data
 //   outputs ROW FOLDER            runs it once and writes its outputs
 //   bare LOOP BYTES N             CPU: N times of a bare loop over floats of BYTES together, the peer of what memory
-//   binds:
-//                                 triad (c = a + 3 b), fill (c = 3), or broadcast (c[i][j] = a[i] + b[j], 2500 columns)
+//                                 binds: triad (c = a + 3 b), fill (c = 3), or broadcast (c[i][j] = a[i] + b[j])
 #include <algorithm>
 #include <chrono>
 #include <functional>
