@@ -30,6 +30,9 @@ struct RunStream::Pending {
   int breaks = 0;
   // The daemon has said something about it since it was last started.
   bool answered = false;
+  // Is in to_start_.
+  bool to_be_sent = true;
+  bool NeverSent() const { return to_be_sent && breaks == 0; }
   bool stopping = false;
   std::string job_id;
   std::uint64_t last_sequence = 0;
@@ -178,7 +181,7 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   if (found == pending_.end() || found->second->stopping) return;
   Pending& job = *found->second;
   job.stopping = true;
-  if (std::find(to_start_.begin(), to_start_.end(), tag) != to_start_.end() && job.breaks == 0) {
+  if (job.NeverSent()) {
     End(job, absl::CancelledError("cancelled before the job was started"));
     WakePoller();  // where that is the library's thread, it is to tell of it
     return;
@@ -191,14 +194,10 @@ void RunStream::RequestCancel(std::uint64_t tag) {
 // A daemon that is not told would let them go on for its grace, for nobody.
 void RunStream::CancelAll(Lock& lock) {
   closing_ = true;
-  const std::set<std::uint64_t> unsent(to_start_.begin(), to_start_.end());
   std::vector<std::uint64_t> attached;
   for (auto next = pending_.begin(); next != pending_.end();) {
     const PendingJob job = (next++)->second;
-    const bool never_sent = job->breaks == 0 && unsent.contains(job->tag);
-    if (never_sent) {
-      End(*job, absl::CancelledError("cancelled before the job was started"));
-    } else if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH) {
+    if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH && !job->NeverSent()) {
       End(*job, ClientClosed());
     } else {
       attached.push_back(job->tag);
@@ -270,13 +269,15 @@ std::vector<RunStream::PendingJob> RunStream::TakeBatch(v1::RunJobsRequest& requ
     if (found != pending_.end()) {
       if (!starting.empty() && bytes + found->second->bytes > kMaxBatchBytes) break;
       bytes += found->second->bytes;
+      found->second->to_be_sent = false;
       starting.push_back(found->second);
     }
     to_start_.pop_front();
   }
   std::deque<std::uint64_t> later;
   for (const std::uint64_t tag : to_cancel_) {
-    if (std::find(to_start_.begin(), to_start_.end(), tag) != to_start_.end()) {
+    const auto found = pending_.find(tag);
+    if (found != pending_.end() && found->second->to_be_sent) {
       later.push_back(tag);
     } else {
       request.add_cancel(tag);
@@ -481,6 +482,7 @@ void RunStream::Lost(const grpc::Status& grpc_status, bool may_come_back) {
     if (again && (!tried_enough || lasts)) {
       if (tried_enough && outage_.ToTell()) AddNews(status);
       to_start_.push_back(job->tag);
+      job->to_be_sent = true;
       if (job->stopping) to_cancel_.push_back(job->tag);
       continue;
     }

@@ -1,7 +1,5 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <system_error>
@@ -10,20 +8,12 @@ namespace hotplate {
 namespace {
 
 // About what it takes to wake a thread that sleeps. Who waits does so awake for as long: the next parallel loop, or the
-// end of this one, is often nearer. With one processor whoever is waited for needs that.
+// end of this one, is often nearer.
 constexpr std::chrono::microseconds kAwake(50);
-
-bool HasSeveralProcessors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
-}
 
 // Until it is `over`, at most for kAwake. `between` is called between two looks.
 template <typename Over, typename Between>
 void WaitAwake(const Over& over, const Between& between) {
-  static const bool several_processors = HasSeveralProcessors();
-  if (!several_processors) return;
   const auto until = std::chrono::steady_clock::now() + kAwake;
   while (!over() && std::chrono::steady_clock::now() < until) between();
 }

@@ -36,11 +36,10 @@ def _path(text: str) -> str:
 
 
 def _config() -> dict[str, str]:
-    home, folder = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
-    if not home and not folder:
-        return {}  # not what lies in the current folder
-    path = os.path.join(folder or os.path.join(home or "", ".config"), "hotplate", "config.toml")
-    if not os.path.exists(path):
+    home = os.environ.get("HOME")
+    folder = os.environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
+    path = folder and os.path.join(folder, "hotplate", "config.toml")  # not one of the current folder
+    if not path or not os.path.exists(path):
         return {}
     try:
         with open(path, encoding="utf-8") as file:

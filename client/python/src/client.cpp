@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "client/lib/wire.h"
@@ -12,6 +11,7 @@
 #include "client/python/src/interrupt.h"
 #include "client/python/src/message.h"
 #include "client/python/src/raise.h"
+#include "client/python/src/waiting.h"
 
 namespace hotplate::python {
 
@@ -20,41 +20,6 @@ namespace py = pybind11;
 namespace {
 
 double Seconds(client::nanoseconds span) { return std::chrono::duration<double>(span).count(); }
-
-client::Cancellation OrNew(const client::Cancellation* cancellation) {
-  return cancellation == nullptr ? client::Cancellation() : *cancellation;
-}
-
-template <typename Call>
-auto WithoutGil(const Call& call) {
-  const py::gil_scoped_release released;
-  return call();
-}
-
-// An exception of a callback, then one of a signal's handler, goes before what came of the call: `drop` that.
-template <typename Drop>
-void CheckOrDrop(const Signals& signals, const Callbacks* callbacks, const Drop& drop) {
-  try {
-    if (callbacks != nullptr) callbacks->Check();
-    signals.Check();
-  } catch (const py::error_already_set&) {
-    drop();
-    throw;
-  }
-}
-
-// A call that can be cancelled, without the GIL, and leaves nothing on the daemon.
-template <typename Call>
-auto Cancellable(Signals& signals, const Callbacks* callbacks, const Call& call) {
-  std::optional<decltype(call())> result;
-  if (HearsSignals()) {
-    Errand([&] { result.emplace(call()); }).Wait(signals);
-  } else {
-    result.emplace(WithoutGil(call));
-  }
-  CheckOrDrop(signals, callbacks, [] {});
-  return *std::move(result);
-}
 
 using Kept = std::map<std::string, client::KeepOutput>;
 
@@ -83,73 +48,6 @@ absl::StatusOr<client::JobResult> RunJob(const PyClient& self, const std::string
   });
   if (result.ok() && !job.keep.empty()) self.Hold(*client, LeftBy(job.keep, *result));
   return result;
-}
-
-// What a call needs while Python waits for it. Made and destroyed with the GIL.
-struct Waiting {
-  Waiting(const PyClient& self, const client::Cancellation* cancellation)
-      : client(self.Get()), stop(OrNew(cancellation)), callbacks(std::make_shared<Callbacks>(stop)) {}
-
-  // Cancellable, of call(client, stop).
-  template <typename Call>
-  auto For(const Call& call) const {
-    Signals signals(stop);
-    return Cancellable(signals, callbacks.get(), [&] { return call(*client, &stop); });
-  }
-
-  const std::shared_ptr<client::Client> client;
-  const client::Cancellation stop;
-  const std::shared_ptr<Callbacks> callbacks;
-  HeldBuffers held;
-};
-
-// Cancellable, of call(client, stop, signals) that sends the caller's bytes, or what must not be asked for twice: while
-// the daemon hangs it cannot be ended, so that it is left behind to end by itself, with all that it owns. Of a result
-// that nobody gets, left_by(result) is freed: ids of arrays.
-template <typename Call, typename Ids>
-auto Leavable(const PyClient& self, std::shared_ptr<Waiting> waiting, bool hears_cancels, Call call, Ids left_by) {
-  struct Work {
-    Work(std::shared_ptr<Waiting> the_waiting, Call the_call, Ids the_left_by)
-        : waiting(std::move(the_waiting)),
-          call(std::move(the_call)),
-          left_by(std::move(the_left_by)),
-          signals(waiting->stop) {}
-    void Do() { result.emplace(call(*waiting->client, &waiting->stop, signals)); }
-    std::vector<std::string> Left() const {
-      return result && result->ok() ? left_by(**result) : std::vector<std::string>();
-    }
-    void Free() const {
-      for (const std::string& id : Left()) waiting->client->Free(id).IgnoreError();
-    }
-
-    const std::shared_ptr<Waiting> waiting;
-    Call call;
-    const Ids left_by;
-    Signals signals;
-    std::optional<std::invoke_result_t<Call&, client::Client&, const client::Cancellation*, const Signals&>> result;
-  };
-  const auto work = std::make_shared<Work>(std::move(waiting), std::move(call), std::move(left_by));
-  bool over = true;
-  if (HearsSignals() || hears_cancels) {
-    const Errand errand([work = work.get()] { work->Do(); }, [work = work.get()] { work->Free(); });
-    over = errand.WaitOrLeave(work->signals, work);
-  } else {
-    WithoutGil([&work] { work->Do(); });
-  }
-  CheckOrDrop(work->signals, work->waiting->callbacks.get(), [&] {
-    if (over) self.Drop(work->Left());
-  });
-  if (!over) Raise(absl::CancelledError("the call was given up; the daemon has not answered yet"));
-  self.Hold(*work->waiting->client, work->Left());
-  return *std::move(work->result);
-}
-
-// The answer to a short question, which a handler of a signal that raises ends: question(stop).
-template <typename Question>
-auto Asked(const Question& question) {
-  const client::Cancellation stop;
-  Signals signals(stop);
-  return Cancellable(signals, nullptr, [&] { return question(&stop); });
 }
 
 }  // namespace
@@ -286,7 +184,7 @@ void PyClient::Hold(client::Client& client, const std::vector<std::string>& ids)
 }
 
 void PyClient::Drop(const std::vector<std::string>& ids) const {
-  if (closed()) return;  // with the session
+  if (!releaser_) return;  // with the session
   for (const std::string& id : ids) {
     releaser_->Own(id);
     releaser_->Release(id);
