@@ -55,8 +55,7 @@ absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<
   JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation));
   absl::StatusOr<v1::JobSpec> spec = run.Prepare();
   if (!spec.ok()) return spec.status();
-  return run.Complete(
-      impl_->stream().Run(*std::move(spec), options.on_update, options.on_wait, run.deadline(), run.stop()));
+  return run.Complete(impl_->stream().Run(*std::move(spec), options, run.deadline(), run.stop()));
 }
 
 void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,

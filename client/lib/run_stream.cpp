@@ -108,8 +108,8 @@ RunStream::PendingJob RunStream::Add(v1::JobSpec spec, Deadline deadline) {
   return job;
 }
 
-absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_update, const OnWait& on_wait,
-                                        Deadline deadline, const std::stop_token& stop) {
+absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
+                                        const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::CancelledError("cancelled before the job was started");
   Lock lock(mutex_);
   const Clock::time_point begin = Clock::now();
@@ -117,24 +117,25 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const OnUpdate& on_upd
   const PendingJob job = Add(std::move(spec), deadline);
   Flush(lock);
   lock.unlock();
+  if (options.meanwhile) options.meanwhile();
   {
     const std::stop_callback cancel(stop, [this, &job] { RequestCancel(job->tag); });
     lock.lock();
-    Deadline look = on_wait ? Deadline(Clock::now() + kLook) : std::nullopt;
+    Deadline look = options.on_wait ? Deadline(Clock::now() + kLook) : std::nullopt;
     while (true) {
       if (!job->mailbox.empty()) {
         const std::vector<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
-        if (!on_update) continue;
+        if (!options.on_update) continue;
         PassOn();
         lock.unlock();
-        for (const v1::JobUpdate& update : updates) on_update(update);
+        for (const v1::JobUpdate& update : updates) options.on_update(update);
         lock.lock();
       } else if (job->result) {
         break;
       } else if (look && Clock::now() >= *look) {
         PassOn();
         lock.unlock();
-        const bool go_on = on_wait();
+        const bool go_on = options.on_wait();
         lock.lock();
         if (!go_on && !job->result) SetDeadline(*job, Clock::now());
         look = Clock::now() + kLook;

@@ -52,9 +52,10 @@ class RunStream {
   RunStream(const RunStream&) = delete;
   RunStream& operator=(const RunStream&) = delete;
 
-  // Waits for the job's end; `on_update` and `on_wait` are called on this thread. A refusal, a lost connection and an
+  // Waits for the job's end; of `options` only what is called on this thread counts here: `on_update`, `on_wait` and
+  // `meanwhile`. A refusal, a lost connection and an
   // end that the daemon does not confirm after a stop are statuses; every end that it tells is an EndedJob.
-  absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const OnUpdate& on_update, const OnWait& on_wait, Deadline deadline,
+  absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
                                const std::stop_token& stop);
 
   // Does not wait. Both callbacks are called on the library's thread, where they are destroyed as well, without the

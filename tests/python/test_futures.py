@@ -80,6 +80,60 @@ def test_wait_as_completed_and_callbacks(gpu):
         np.testing.assert_array_equal(future.result(), A + A + i)
 
 
+@pytest.fixture
+def quick_switches():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_waits_and_callbacks_while_calls_end(gpu, quick_switches):
+    """Each future's end comes at any point of what the standard library does to wait for it."""
+    told, rounds, jobs = [], 60, 64
+    for _ in range(rounds):
+        futures = []
+
+        def add_callbacks():
+            for i in range(jobs):
+                while i >= len(futures):
+                    pass
+                futures[i].add_done_callback(told.append)
+
+        thread = threading.Thread(target=add_callbacks)
+        thread.start()
+        for _ in range(jobs):
+            futures.append(gpu.submit(gpu.vector_add, A, A))
+            futures[-1].add_done_callback(told.append)
+        done, missing = concurrent.futures.wait(futures, PATIENCE)
+        assert not missing and all(future.done() for future in futures)
+        thread.join()
+    wait_until(lambda: len(told) >= 2 * rounds * jobs, "all callbacks were called")
+    assert len(told) == 2 * rounds * jobs
+
+
+def test_the_first_that_ends_and_the_first_that_fails(gpu):
+    running = long_job(gpu)
+    first = concurrent.futures.wait([running, gpu.submit("vector_add", A, A)], PATIENCE, "FIRST_COMPLETED")
+    failed = gpu.submit("cholesky", -np.eye(3))
+    raised = concurrent.futures.wait([running, failed], PATIENCE, "FIRST_EXCEPTION")
+    assert first.not_done == raised.not_done == {running} and failed in raised.done
+    with pytest.raises(concurrent.futures.TimeoutError):
+        running.result(0.01)
+    assert not running._waiters, "who gave up waiting leaves nothing"
+    threading.Timer(0.1, running.cancel).start()
+    assert next(concurrent.futures.as_completed([running], PATIENCE)) is running
+
+
+def test_what_a_callback_raises_is_logged(gpu, caplog):
+    told = []
+    future = gpu.submit("vector_add", A, A)
+    future.result(PATIENCE)
+    future.add_done_callback(lambda _: 1 / 0)
+    future.add_done_callback(told.append)
+    assert told == [future] and "ZeroDivisionError" in caplog.text
+
+
 def test_a_callback_may_use_the_client(gpu):
     chained = concurrent.futures.Future()
     future = gpu.submit("vector_add", A, A)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
-from concurrent.futures import Future, InvalidStateError
-from concurrent.futures._base import FINISHED
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, LOGGER, PENDING
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from .calls import Call, Kernel, Plan
 from .receipt import Receipt
@@ -21,8 +23,27 @@ if TYPE_CHECKING:
 # not wake it, and its handler would wait with it.
 LOOK = 1.0
 
-# Which of several cancels of one future is the first.
-_FIRST_CANCEL = threading.Lock()
+_OVER = (FINISHED, CANCELLED_AND_NOTIFIED)
+
+# Guards the state of all calls' futures, for a few lines at a time. To make and to end one of its own for each would be
+# a good part of what a call in flight takes.
+_lock = threading.RLock()
+
+
+class _Told:
+    """One thread's wait for one future, in the words of concurrent.futures' own waiters."""
+
+    def __init__(self) -> None:
+        self._over = threading.Lock()
+        self._over.acquire()
+
+    def wait(self, seconds: float) -> bool:
+        return self._over.acquire(timeout=max(seconds, 0))
+
+    def add_result(self, future: Future[Any]) -> None:
+        self._over.release()
+
+    add_exception = add_cancelled = add_result
 
 
 class CallFuture(Future):  # type: ignore[type-arg]
@@ -44,19 +65,30 @@ class CallFuture(Future):  # type: ignore[type-arg]
         >>> future.result(timeout=60).s
     """
 
-    # The standard library's, which sets the state last.
-    _condition: threading.Condition
-    _state: str
-    _exception: Optional[BaseException]
+    # What the standard library's has, of the class, so that making a future touches little. The state is set last.
+    _condition = threading.Condition(_lock)
+    _state: str = PENDING
+    _result: Any = None
+    _exception: Optional[BaseException] = None
+    _callbacks: Optional[list[Callable[[CallFuture], object]]] = None
+    _told: Optional[list[Any]] = None
 
-    _client: Client  # set by whoever makes one: an __init__ of its own would be a good part of what it takes
-    # Of the class, so that making a future touches little.
+    _client: Client  # set by whoever makes one
     _call: Optional[Call] = None
     _flight: Optional[_core.InFlight] = None
     _came: Optional[_core.Result] = None
-    _cancel_told = False
     # Of an Executor's: it is one of those that are with the daemon.
     _counted = False
+
+    if not TYPE_CHECKING:  # mypy sees no class's constructor in it
+        __init__ = object.__init__  # instead of the standard library's
+
+    @property
+    def _waiters(self) -> list[Any]:
+        """Where the standard library's `wait` and `as_completed` put theirs, holding the lock."""
+        if self._told is None:
+            self._told = []
+        return self._told
 
     @property
     def receipt(self) -> Optional[Receipt]:
@@ -66,7 +98,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
             >>> future.result()
             >>> future.receipt.kernel_ns
         """
-        came = self._came  # once: a cancel may take it away meanwhile
+        came = self._came
         return None if came is None else Receipt.of_result(came)
 
     @property
@@ -91,17 +123,36 @@ class CallFuture(Future):  # type: ignore[type-arg]
             >>> future.cancel()
             True
         """
-        if not super().cancel():
-            return False
-        with _FIRST_CANCEL:
-            first, self._cancel_told = not self._cancel_told, True
+        with _lock:
+            if self._state is FINISHED:
+                return False
+            first = self._state is not CANCELLED_AND_NOTIFIED
+            self._state = CANCELLED_AND_NOTIFIED
+            if first and self._told is not None:
+                for waiter in self._told:
+                    waiter.add_cancelled(self)
         if first:
-            # Whoever waits for several (wait, as_completed) counts it from here on.
-            self.set_running_or_notify_cancel()
+            self._invoke_callbacks()
         flight = self._flight
         if flight is not None:
             flight.cancel()
         return True
+
+    def cancelled(self) -> bool:
+        """Whether `cancel` came before the end.
+
+        Example:
+            >>> kept = [future for future in futures if not future.cancelled()]
+        """
+        return self._state is CANCELLED_AND_NOTIFIED
+
+    def done(self) -> bool:
+        """Whether it is over, also by `cancel`.
+
+        Example:
+            >>> sum(future.done() for future in futures)
+        """
+        return self._state in _OVER
 
     def running(self) -> bool:
         """Whether the job runs on a device.
@@ -128,12 +179,18 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> c = future.result(timeout=60)
         """
-        self._wait(timeout)
-        value = Future.result(self, 0)
+        if self._state is not FINISHED:
+            self._end_within(timeout)
+        error = self._exception
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error, self  # of which the traceback would make a circle
         came = self._came
         if came is not None:
             self._client._core.remember(came)
-        return value
+        return self._result
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """What the call raised, or None; waits for its end as `result` does.
@@ -145,23 +202,60 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> failed = [future for future in futures if future.exception() is not None]
         """
-        if self._state == FINISHED:  # as callbacks find it: without its lock
-            return self._exception
+        if self._state is not FINISHED:
+            self._end_within(timeout)
+        return self._exception
+
+    def add_done_callback(self, fn: Callable[[CallFuture], object]) -> None:
+        """Has `fn(future)` called at the end: on the thread that tells of all ends, or at once where it is over. What it
+        raises is logged.
+
+        Example:
+            >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
+        """
+        with _lock:
+            if self._callbacks is None:
+                self._callbacks = [fn]
+            else:
+                self._callbacks.append(fn)
+        if self._state in _OVER:
+            self._invoke_callbacks()
+
+    def _invoke_callbacks(self) -> None:
+        with _lock:
+            callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            for callback in callbacks:
+                try:
+                    callback(self)
+                except Exception:
+                    LOGGER.exception("exception calling callback for %r", self)
+
+    def _end_within(self, timeout: Optional[float]) -> None:
         self._wait(timeout)
-        return Future.exception(self, 0)
+        if self.cancelled():
+            raise CancelledError()
+        if not self.done():
+            raise FutureTimeoutError()
 
     def _wait(self, timeout: Optional[float]) -> None:
         """Until it is over or the time is. Apart from taking the result, so that what is raised here a handler of a
         signal has raised: it cancels the call."""
-        if self._state == FINISHED or self.done() or (timeout is not None and timeout <= 0):
+        if self.done() or (timeout is not None and timeout <= 0):
             return
         self._client._core.check_may_wait()
         end = None if timeout is None else time.monotonic() + timeout
+        told = _Told()
         try:
-            with self._condition:
-                while not self._condition.wait_for(self.done, LOOK if end is None else min(LOOK, end - time.monotonic())):
-                    if end is not None and time.monotonic() >= end:
-                        return
+            with _lock:
+                if self._state in _OVER:
+                    return
+                self._waiters.append(told)
+            while not told.wait(LOOK if end is None else min(LOOK, end - time.monotonic())):
+                if end is not None and time.monotonic() >= end:
+                    with _lock:
+                        self._waiters.remove(told)
+                    return
         except BaseException:
             self.cancel()
             raise
@@ -185,18 +279,22 @@ class CallFuture(Future):  # type: ignore[type-arg]
         # By another thread, in between.
         if self._came is not None:
             self._flight = None
-        elif self._cancel_told:
+        elif self._state is CANCELLED_AND_NOTIFIED:
             flight.cancel()
 
     def _landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
-        try:
-            if came is None:
-                self.set_exception(error)
-            else:
+        with _lock:
+            if self._state in _OVER:  # cancelled
+                return
+            if came is not None:
                 self._came, self._flight = came, None
-                self.set_result(value)
-        except InvalidStateError:
-            self._came = None  # cancelled
+            self._result, self._exception = value, error
+            self._state = FINISHED
+            if self._told is not None:
+                for waiter in self._told:
+                    waiter.add_result(self) if error is None else waiter.add_exception(self)
+        if self._callbacks is not None:
+            self._invoke_callbacks()
 
     def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
         call, self._call = self._call, None
@@ -210,6 +308,15 @@ class CallFuture(Future):  # type: ignore[type-arg]
         except BaseException as broken:  # not to be lost with this thread
             came, error = None, broken
         self._landed(value, came, error)
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent's may have held it
+    CallFuture._condition = threading.Condition(_lock)
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def resolve(client: Client, kernel: Any, inputs: Sequence[Any],

@@ -8,7 +8,10 @@
 namespace hotplate::python {
 namespace {
 
-using Entry = std::pair<std::uint64_t, std::shared_ptr<client::JobResult>>;
+struct Entry {
+  std::uint64_t client;
+  std::shared_ptr<client::JobResult> result, before;
+};
 
 // The most recent last. Nothing of Python's: it goes with the thread, whoever has the GIL then.
 std::vector<Entry>& OfThisThread() {
@@ -28,20 +31,26 @@ LastResult::LastResult() : client_(NextClient()) {}
 void LastResult::Set(std::shared_ptr<client::JobResult> result) const {
   constexpr std::size_t kClients = 4;
   std::vector<Entry>& entries = OfThisThread();
-  if (!entries.empty() && entries.back().first == client_) {
-    entries.back().second = std::move(result);
+  if (!entries.empty() && entries.back().client == client_) {
+    entries.back().before = std::exchange(entries.back().result, std::move(result));
     return;
   }
-  std::erase_if(entries, [this](const Entry& entry) { return entry.first == client_; });
+  std::erase_if(entries, [this](const Entry& entry) { return entry.client == client_; });
   if (entries.size() == kClients) entries.erase(entries.begin());
-  entries.emplace_back(client_, std::move(result));
+  entries.push_back({client_, std::move(result), nullptr});
+}
+
+void LastResult::FreeBefore() const {
+  for (Entry& entry : OfThisThread()) {
+    if (entry.client == client_) entry.before = nullptr;
+  }
 }
 
 std::shared_ptr<client::JobResult> LastResult::Get() const {
   const std::vector<Entry>& entries = OfThisThread();
   const auto found =
-      std::find_if(entries.begin(), entries.end(), [this](const Entry& entry) { return entry.first == client_; });
-  return found == entries.end() ? nullptr : found->second;
+      std::find_if(entries.begin(), entries.end(), [this](const Entry& entry) { return entry.client == client_; });
+  return found == entries.end() ? nullptr : found->result;
 }
 
 }  // namespace hotplate::python
