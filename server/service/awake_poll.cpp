@@ -18,13 +18,15 @@ using std::chrono::nanoseconds;
 // Calls that follow each other within this are in quick succession: asleep, a small call takes 80 to 200 us.
 constexpr nanoseconds kQuick = microseconds(400);
 constexpr nanoseconds kAwake = microseconds(150);
-// A look takes a microsecond. After one that took as long as this, others need this processor: they have it.
+// A look takes a microsecond. After one that took as long as this, others need this processor: they have it for a
+// while. A short one: on a virtual machine it may have been the host, once.
 constexpr nanoseconds kTaken = microseconds(300);
-constexpr nanoseconds kLeave = std::chrono::milliseconds(50);
+constexpr nanoseconds kTakenRest = std::chrono::milliseconds(5);
 
 // Waits that were awake for nothing, one after the other, until none is awake for a while: calls do follow each other,
 // but not soon enough.
 constexpr int kMostInVain = 4;
+constexpr nanoseconds kInVainRest = std::chrono::milliseconds(50);
 
 // Times of the steady clock, in nanoseconds.
 std::atomic<std::int64_t> last_small_call{0}, awake_until{0}, asleep_until{0};
@@ -34,8 +36,8 @@ std::int64_t Now() {
   return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void StayAsleep(std::int64_t now) {
-  asleep_until.store(now + kLeave.count(), std::memory_order_relaxed);
+void StayAsleep(std::int64_t now, nanoseconds rest) {
+  asleep_until.store(now + rest.count(), std::memory_order_relaxed);
   awake_until.store(0, std::memory_order_relaxed);
   in_vain.store(0, std::memory_order_relaxed);
 }
@@ -70,12 +72,12 @@ extern "C" int __wrap_epoll_wait(int epoll, epoll_event* events, int most, int t
     awake = true;
     const int came = __real_epoll_wait(epoll, events, most, 0);
     const std::int64_t before = std::exchange(now, Now());
-    if (now - before > kTaken.count()) StayAsleep(now);
+    if (now - before > kTaken.count()) StayAsleep(now, kTakenRest);
     if (came == 0) continue;
     in_vain.store(0, std::memory_order_relaxed);
     return came;
   }
-  if (awake && in_vain.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostInVain) StayAsleep(now);
+  if (awake && in_vain.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostInVain) StayAsleep(now, kInVainRest);
   return __real_epoll_wait(epoll, events, most, timeout_ms);
 }
 // NOLINTEND(bugprone-reserved-identifier)

@@ -53,6 +53,7 @@ def ratio_text(row):
 WHAT_THE_RATIO_IS = """\
 measured, peer: the median over the rounds, in each of which both sides ran, in turns.
 ratio: the median of what each round gave by itself; where rounds differ much, it is not the quotient of the medians.
+  Of a row that says "upper quartiles" both figures are these, and the ratio is their quotient.
   A goal with >=: how many times as fast as the peer (more is better). A goal with <=: our time or memory in the peer's
   (less is better).
 """
