@@ -1,6 +1,5 @@
 #include "kernels/array/host_buffer.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -8,20 +7,19 @@
 #include <limits>
 #include <new>
 
+#include "kernels/array/large_memory.h"
+
 namespace hotplate {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-// From kMappedFrom on memory comes as whole huge pages: one page fault for 2 MiB instead of one for each 4 KiB, and it
-// goes back to the system when freed. Up to kSmall a buffer and its elements are one piece of the heap: aligned memory
-// is dear for malloc, and a tiny job has three buffers. A build with a sanitizer keeps elements in pieces of their own,
-// whose red zones find overruns.
+// From kLargeFrom on a buffer is of huge pages. Up to kSmall it and its elements are one piece of the heap: aligned
+// memory is dear for malloc, and a tiny job has three buffers. A build with a sanitizer keeps elements in pieces of
+// their own, whose red zones find overruns.
 #ifdef HOTPLATE_SANITIZED
-constexpr std::size_t kMappedFrom = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kLargeFrom = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kSmall = 0;
 #else
-constexpr std::size_t kMappedFrom = kHugePage;
+constexpr std::size_t kLargeFrom = std::size_t{2} << 20;
 constexpr std::size_t kSmall = 512;
 #endif
 
@@ -36,32 +34,17 @@ std::size_t PhysicalMemory() {
   return bytes;
 }
 
-std::size_t MappedLength(std::size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
-
-// Aligned to a huge page: maps one more, and gives back what sticks out on both sides.
-std::byte* Map(std::size_t bytes) {
-  const std::size_t length = MappedLength(bytes);
-  void* const mapping = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) return nullptr;
-  auto* const first = static_cast<std::byte*>(mapping);
-  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(first) % kHugePage) % kHugePage;
-  if (before > 0) munmap(first, before);
-  if (before < kHugePage) munmap(first + before + length, kHugePage - before);
-  madvise(first + before, length, MADV_HUGEPAGE);  // a wish: without it the memory is as good, only slower to touch
-  return first + before;
-}
-
 std::byte* AllocateBytes(std::size_t bytes) {
   if (bytes > PhysicalMemory()) return nullptr;
-  if (bytes >= kMappedFrom) return Map(bytes);
+  if (bytes >= kLargeFrom) return AllocateLarge(bytes);
   void* data = nullptr;
   if (posix_memalign(&data, HostBuffer::kAlignment, bytes == 0 ? 1 : bytes) != 0) return nullptr;
   return static_cast<std::byte*>(data);
 }
 
 void FreeBytes(std::byte* data, std::size_t bytes) {
-  if (bytes >= kMappedFrom) {
-    munmap(data, MappedLength(bytes));
+  if (bytes >= kLargeFrom) {
+    FreeLarge(data, bytes);
   } else {
     std::free(data);
   }

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "kernels/status.h"
 #include "server/service/refusal.h"
@@ -18,8 +20,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestInterval{100}, kLongestInterval{60'000}, kDefault{1'000};
 
-// Writes a sample at each alarm, unless the last one is still on its way. Deletes itself when gRPC is done with it;
-// Finish is called when neither an alarm nor a write is out.
+// Writes the newest sample at each alarm, unless it was written (on a busy machine samples are late) or the last one is
+// still on its way. Deletes itself when gRPC is done with it; Finish is called when neither alarm nor write is out.
 class TelemetryStream final : public TelemetryReactor {
  public:
   TelemetryStream(const ServiceContext& context, StreamTicket ticket, core::nanoseconds interval)
@@ -55,8 +57,14 @@ class TelemetryStream final : public TelemetryReactor {
     alarm_->Set(std::chrono::system_clock::now() + interval_, [this](bool fired) { Tick(fired); });
     lock.unlock();
     if (!write) return;
+    const core::TelemetrySample newest = context_.telemetry().Newest();
+    if (std::exchange(written_, newest.time) == newest.time) {
+      lock.lock();
+      writing_ = false;
+      return FinishIfIdle(lock);
+    }
     response_.Clear();
-    wire::ToProto(context_.telemetry().Newest(), *response_.mutable_sample());
+    wire::ToProto(newest, *response_.mutable_sample());
     response_.set_generation(context_.generation());
     StartWrite(&response_);
   }
@@ -75,7 +83,9 @@ class TelemetryStream final : public TelemetryReactor {
   const ServiceContext& context_;
   const StreamTicket ticket_;
   const core::nanoseconds interval_;
-  v1::WatchTelemetryResponse response_;  // belongs to whoever set writing_
+  // Belong to whoever set writing_.
+  v1::WatchTelemetryResponse response_;
+  std::optional<core::WallTime> written_;
 
   std::mutex mutex_;
   // Guarded by mutex_.

@@ -45,7 +45,10 @@ def peers_run():
 
 
 def resident_bytes(pid):
-    return int(pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Without what the system may take at any time."""
+    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+    kib = {key: int(value.split()[0]) for key, _, value in (line.partition(":") for line in lines)}
+    return (kib["Rss"] - kib["LazyFree"]) * 1024
 
 
 class Made:

@@ -93,6 +93,20 @@ def test_what_a_call_raises_comes_with_the_await(gpu):
     run(calls())
 
 
+@pytest.mark.parametrize("raised, comes", [(ZeroDivisionError, ZeroDivisionError), (StopIteration, RuntimeError)])
+def test_what_progress_raises_comes_with_the_await(gpu, raised, comes):
+    def report(fraction, text):
+        raise raised
+
+    async def calls():
+        with pytest.raises(comes) as told:
+            await gpu.aio.integrate2d(n=20_000, progress=report)
+        assert raised in (told.type, type(told.value.__cause__))
+
+    run(calls())
+    wait_until(lambda: not active(gpu), "the job ended")
+
+
 def test_cancelling_a_task_cancels_the_job(gpu):
     async def cancelled():
         task = asyncio.ensure_future(gpu.aio.integrate2d(**LONG))

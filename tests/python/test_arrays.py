@@ -143,6 +143,14 @@ def test_one_name_is_one_array(gpu):
     assert first.id != second.id
 
 
+@pytest.mark.parametrize("option", [{"lease": 600}, {"dtype": np.float32}, {"replace": True}], ids=str)
+def test_what_is_of_data_that_is_sent_is_not_taken_without(gpu, option):
+    array = gpu.array(X, name="there")
+    with pytest.raises(TypeError, match=f"array there is there as it is: {next(iter(option))}= is for data that is sent"):
+        gpu.array(name="there", **option)
+    array.free()
+
+
 def test_a_name_that_a_job_was_promised_cannot_be_replaced(gpu):
     future = gpu.submit(gpu.mandelbrot, resolution=8000, max_iterations=1_000_000, keep="promised")
     wait_until(lambda: gpu.jobs(own_session=True, active_only=True), "the job is there")

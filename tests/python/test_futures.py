@@ -67,6 +67,13 @@ def test_what_a_call_raises_is_the_futures(gpu):
             future.result(PATIENCE)
 
 
+def test_an_end_that_cannot_be_told_as_it_is_ends_the_call(gpu, monkeypatch):
+    monkeypatch.setattr(hotplate.errors, "from_status", lambda *told: 1 / 0)
+    for more in ({}, {"priority": 1}):
+        with pytest.raises(ZeroDivisionError):
+            gpu.submit("vector_add", A, A[:2], **more).result(PATIENCE)
+
+
 def test_wait_as_completed_and_callbacks(gpu):
     futures = [gpu.submit(gpu.vector_add, A, A + i) for i in range(50)]
     told = []
@@ -78,6 +85,34 @@ def test_wait_as_completed_and_callbacks(gpu):
     assert set(concurrent.futures.as_completed(futures, PATIENCE)) == set(futures)
     for i, future in enumerate(futures):
         np.testing.assert_array_equal(future.result(), A + A + i)
+
+
+def test_a_wait_that_is_held_up_holds_up_no_other_call(gpu):
+    """The standard library's takes the locks of all its futures before it waits, in an order of its own: with one lock for
+    all of ours, two of them with another executor's future in common held for ever what the other needed."""
+    others = [concurrent.futures.Future() for _ in range(1000)]
+    ours = [gpu.submit(gpu.vector_add, A, A) for _ in range(20)]
+    first, second = min(ours, key=id), max(others, key=id)
+    assert id(first) < id(second), "this is their order"
+    told = []
+
+    def waits():
+        if first._condition.acquire(blocking=False):
+            first._condition.release()
+            return False
+        return True
+
+    with second._condition:
+        waiting = threading.Thread(target=concurrent.futures.wait, args=([first, second], PATIENCE, "FIRST_COMPLETED"))
+        waiting.start()
+        wait_until(waits, "it has the first's lock, and not the second's")
+        calling = threading.Thread(target=lambda: told.append(gpu.submit(gpu.vector_add, A, A).result(PATIENCE)))
+        calling.start()
+        calling.join(PATIENCE)
+        in_time = list(told)
+    waiting.join()
+    calling.join()
+    np.testing.assert_array_equal(in_time, [A + A])
 
 
 @pytest.fixture
@@ -132,6 +167,17 @@ def test_what_a_callback_raises_is_logged(gpu, caplog):
     future.add_done_callback(lambda _: 1 / 0)
     future.add_done_callback(told.append)
     assert told == [future] and "ZeroDivisionError" in caplog.text
+
+
+def test_who_adds_a_callback_runs_no_other(gpu):
+    told = []
+    future = hotplate.futures.CallFuture()
+    future.add_done_callback(lambda _: told.append("first"))
+    future._settle(None, None, None, "FINISHED")  # the thread that tells of its end has come so far
+    future.add_done_callback(lambda _: told.append("second"))
+    assert told == ["second"], "the first is for that thread"
+    future._invoke_callbacks()
+    assert told == ["second", "first"]
 
 
 def test_a_callback_may_use_the_client(gpu):
@@ -432,7 +478,7 @@ def test_progress_is_told(gpu):
     assert isinstance(gpu.submit("selu", A, progress=3).exception(PATIENCE), TypeError)
 
 
-def test_progress_as_a_bar_of_tqdm(gpu, monkeypatch):
+def test_progress_as_a_bar_of_tqdm(daemon, gpu, monkeypatch):
     tqdm = pytest.importorskip("tqdm.auto")
     bars = []
 
@@ -452,6 +498,13 @@ def test_progress_as_a_bar_of_tqdm(gpu, monkeypatch):
     with pytest.raises(ValueError):
         gpu.integrate2d(n=-1, progress=True)
     assert bars.pop().disable, "closed after an error"
+    with daemon.connect() as closed:
+        closed.integrate2d(n=10)
+    for call in (lambda: closed.submit("integrate2d", n=10, progress=True).result(),
+                 lambda: asyncio.run(closed.aio.integrate2d(n=10, progress=True))):
+        with pytest.raises(RuntimeError, match="this client is closed"):
+            call()
+        assert bars.pop().disable, "closed with nothing begun"
 
 
 def test_progress_as_a_line_on_a_terminal(gpu, monkeypatch):

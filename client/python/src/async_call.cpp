@@ -45,18 +45,18 @@ void AsyncCall::Finish() {
   const absl::StatusOr<std::shared_ptr<client::JobResult>> end = std::move(end_);
   try {
     py::object output = py::none(), came = py::none(), error = py::none();
-    if (callbacks_ && callbacks_->raised()) {
-      error = callbacks_->Exception();
-    } else if (!end.ok()) {
-      error = ToException(end.status());
-    } else {
-      auto result = std::make_unique<Result>(*end);
-      try {
+    try {
+      if (callbacks_ && callbacks_->raised()) {
+        error = callbacks_->Exception();
+      } else if (!end.ok()) {
+        error = ToException(end.status());
+      } else {
+        auto result = std::make_unique<Result>(*end);
         if (!output_.empty()) output = result->Take(output_);
         came = py::cast(std::move(result));
-      } catch (const py::builtin_exception& what) {
-        error = py::reinterpret_borrow<py::object>(PyExc_TypeError)(what.what());
       }
+    } catch (const std::exception& raised) {
+      error = AsRaised(raised).value();  // it ends all the same
     }
     PyObject* const arguments[] = {output.ptr(), came.ptr(), error.ptr()};
     const std::size_t left_out = output_.empty() ? 1 : 0;

@@ -235,10 +235,15 @@ TEST_F(JobsTest, AClientThatLeavesExecuteTakesItsJobAlong) {
 
 class RunTest : public JobsTest {
  protected:
-  void Start(std::uint64_t tag, const v1::JobSpec& job) {
+  void Start(std::uint64_t tag, const v1::JobSpec& job) { StartAll(tag, tag, job); }
+  // In one message: one job for each tag.
+  void StartAll(std::uint64_t first_tag, std::uint64_t last_tag, const v1::JobSpec& job) {
     v1::RunJobsRequest request;
-    request.add_start()->set_tag(tag);
-    *request.mutable_start(0)->mutable_job() = job;
+    for (std::uint64_t tag = first_tag; tag <= last_tag; ++tag) {
+      auto& start = *request.add_start();
+      start.set_tag(tag);
+      *start.mutable_job() = job;
+    }
     ASSERT_TRUE(stream_->Write(request));
   }
   // The next update that `wanted` likes.
@@ -284,7 +289,7 @@ TEST_F(RunTest, AClientThatDoesNotReadIsNotReadFromEither) {
   (*picture.mutable_params())["max_iterations"].set_int_value(1);
   (*picture.mutable_params())["resolution"].set_int_value(500);
   constexpr std::uint64_t kPictures = 32, kCalls = 50;
-  for (std::uint64_t tag = 1; tag <= kPictures; ++tag) Start(tag, picture);
+  StartAll(1, kPictures, picture);
   ASSERT_TRUE(Eventually([&] { return server_.engine().Status().ended == kPictures; }));
   Start(100, TinyJob());
   // Calls on the same connection, each with something to do for the same threads, give it every chance to begin.

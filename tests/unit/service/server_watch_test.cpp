@@ -1,6 +1,13 @@
 // Jobs.Watch and Telemetry.
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "kernels/device.h"
 #include "tests/unit/service/test_server.h"
 
 namespace hotplate::server {
@@ -139,6 +146,60 @@ TEST_F(WatchTest, TelemetryStreamGoesOnUntilTheClientLeaves) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader->Read(&response));
   ASSERT_EQ(response.sample().devices_size(), 1);
   EXPECT_EQ(response.sample().devices(0).device(), "cpu0");
+  call->TryCancel();
+  while (reader->Read(&response)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+// A device that is asked how it is for longer than a stream's interval.
+class SlowToSample final : public Device {
+ public:
+  SlowToSample() {
+    info_.id = "gpu0";
+    info_.backend = "cuda";
+  }
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<MemoryPlan> Plan(const BoundCall&) const override {
+    return absl::FailedPreconditionError("no kernels");
+  }
+  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override { return std::make_unique<NoLane>(); }
+  std::uint64_t FreeBytes() const override { return 0; }
+  DeviceMetrics Sample() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+    return {};
+  }
+
+ private:
+  struct NoLane final : Lane {
+    Report Run(const Task&, TaskControl&) override { return {}; }
+  };
+  DeviceInfo info_;
+};
+
+class SlowSamplesTest : public ServerTest {
+ protected:
+  SlowSamplesTest() : ServerTest(WithSlowDevice()) {}
+
+  static TestServer::Options WithSlowDevice() {
+    TestServer::Options options;
+    options.more = [] { return std::make_unique<SlowToSample>(); };
+    return options;
+  }
+};
+
+TEST_F(SlowSamplesTest, ASampleIsWrittenOnce) {
+  Call call;
+  v1::WatchTelemetryRequest request;
+  request.mutable_interval()->set_nanos(100'000'000);
+  const auto reader = telemetry_->Watch(call, request);
+  v1::WatchTelemetryResponse response;
+  std::set<std::pair<std::int64_t, std::int32_t>> times;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(reader->Read(&response));
+    EXPECT_TRUE(times.emplace(response.sample().time().seconds(), response.sample().time().nanos()).second)
+        << "sample " << i << " came before";
+  }
   call->TryCancel();
   while (reader->Read(&response)) {
   }

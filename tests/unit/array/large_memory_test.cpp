@@ -1,0 +1,135 @@
+#include "kernels/array/large_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hotplate {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+// None where the system does not tell it.
+std::optional<std::size_t> MemoryFigure(const std::string& file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string word; lines >> word;) {
+    std::size_t kib = 0;
+    if (word == key && lines >> kib) return kib * 1024;
+  }
+  return std::nullopt;
+}
+
+std::size_t MappedNow() { return MemoryFigure("/proc/self/status", "VmSize:").value_or(0); }
+
+class LargeMemoryTest : public ::testing::Test {
+ protected:
+  // Nothing is kept but one piece that is too large for what is asked for here.
+  void SetUp() override { FreeLarge(AllocateLarge(kMostLargeMemoryKept), kMostLargeMemoryKept); }
+};
+
+TEST_F(LargeMemoryTest, WhatIsFreedIsUsedAgain) {
+  std::byte* const first = AllocateLarge(64 * kMiB);
+  ASSERT_NE(first, nullptr);
+  std::memset(first, 1, 64 * kMiB);
+  FreeLarge(first, 64 * kMiB);
+  std::byte* const second = AllocateLarge(64 * kMiB - 1);
+  EXPECT_EQ(second, first);
+  std::byte* const beside = AllocateLarge(64 * kMiB);
+  EXPECT_NE(beside, second) << "it is in use";
+  std::memset(second, 2, 64 * kMiB - 1);
+  std::memset(beside, 3, 64 * kMiB);
+  EXPECT_EQ(second[64 * kMiB - 2], std::byte{2});
+  FreeLarge(beside, 64 * kMiB);
+  FreeLarge(second, 64 * kMiB - 1);
+}
+
+TEST_F(LargeMemoryTest, OfASmallerOneTheRestGoesBack) {
+  std::byte* const first = AllocateLarge(64 * kMiB);
+  const std::size_t with_all_of_it = MappedNow();
+  FreeLarge(first, 64 * kMiB);
+  const std::size_t kept = MappedNow();
+  std::byte* const smaller = AllocateLarge(56 * kMiB);
+  EXPECT_EQ(smaller, first);
+  EXPECT_EQ(MappedNow() + 8 * kMiB, kept);
+  std::byte* const much_smaller = AllocateLarge(8 * kMiB);
+  FreeLarge(smaller, 56 * kMiB);
+  EXPECT_NE(much_smaller, first);
+  std::byte* const small_again = AllocateLarge(8 * kMiB);
+  EXPECT_NE(small_again, first) << "a large piece is not for a small array";
+  EXPECT_LT(MappedNow(), with_all_of_it + 64 * kMiB);
+  FreeLarge(small_again, 8 * kMiB);
+  FreeLarge(much_smaller, 8 * kMiB);
+}
+
+TEST_F(LargeMemoryTest, NoMoreIsKeptThanItSays) {
+  const std::size_t before = MappedNow();  // with as much kept
+  for (const std::size_t size : {2 * kMiB, 64 * kMiB, 2 * kMostLargeMemoryKept}) {
+    std::vector<std::byte*> pieces(20);
+    for (std::byte*& piece : pieces) ASSERT_NE(piece = AllocateLarge(size), nullptr);
+    EXPECT_GT(MappedNow(), before - kMostLargeMemoryKept + 19 * size);
+    for (std::byte* const piece : pieces) FreeLarge(piece, size);
+    EXPECT_LE(MappedNow(), before + 2 * kMiB) << size;
+  }
+}
+
+TEST_F(LargeMemoryTest, TheSystemMayTakeWhatIsKept) {
+  const char* const file = "/proc/self/smaps_rollup";
+  if (!MemoryFigure(file, "LazyFree:")) GTEST_SKIP() << "this system does not tell it in " << file;
+  std::byte* const data = AllocateLarge(64 * kMiB);
+  std::memset(data, 1, 64 * kMiB);
+  EXPECT_LT(*MemoryFigure(file, "LazyFree:"), 64 * kMiB);
+  FreeLarge(data, 64 * kMiB);
+  EXPECT_GE(*MemoryFigure(file, "LazyFree:"), 60 * kMiB);
+}
+
+TEST_F(LargeMemoryTest, WhatIsKeptDoesNotCountWhereAddressesAreLimited) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    FreeLarge(AllocateLarge(400 * kMiB), 400 * kMiB);
+    const rlimit limit{MappedNow() + 100 * kMiB, MappedNow() + 100 * kMiB};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    std::byte* const data = AllocateLarge(300 * kMiB);
+    if (data == nullptr) _exit(3);
+    _exit(AllocateLarge(300 * kMiB) == nullptr ? 0 : 4);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(LargeMemoryTest, ThreadsShareIt) {
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int number = 1; number <= 4; ++number) {
+    threads.emplace_back([number, &wrong] {
+      for (int i = 0; i < 200; ++i) {
+        const std::size_t bytes = (2 + static_cast<std::size_t>(i + number) % 5) * kMiB;
+        std::byte* const data = AllocateLarge(bytes);
+        if (data == nullptr) {
+          ++wrong;
+          continue;
+        }
+        for (std::size_t at = 0; at < bytes; at += 4096) data[at] = static_cast<std::byte>(number);
+        std::this_thread::yield();
+        for (std::size_t at = 0; at < bytes; at += 4096) wrong += data[at] == static_cast<std::byte>(number) ? 0 : 1;
+        FreeLarge(data, bytes);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace hotplate
