@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -62,7 +63,7 @@ class KeptPieces {
 
   // False where it does not keep it.
   bool Keep(const Piece& piece) {
-    if (piece.length > kMostLargeMemoryKept) return false;
+    if (off_ || piece.length > kMostLargeMemoryKept) return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     // Its pages stay as they are until the system needs them, or they are written again.
     if (!lock || madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
@@ -70,6 +71,11 @@ class KeptPieces {
     pieces_[count_++] = piece;
     bytes_ += piece.length;
     return true;
+  }
+
+  void TurnOff() {
+    off_ = true;
+    UnmapAll();
   }
 
   // Whether there was anything.
@@ -92,6 +98,7 @@ class KeptPieces {
     pieces_[--count_] = {};
   }
 
+  std::atomic<bool> off_ = false;
   std::mutex mutex_;
   // Guarded by mutex_: the first `count_`, the oldest first.
   std::array<Piece, 16> pieces_;
@@ -99,6 +106,8 @@ class KeptPieces {
 };
 
 }  // namespace
+
+void KeepNoLargeMemory() { KeptPieces::Instance().TurnOff(); }
 
 std::byte* AllocateLarge(std::size_t bytes) {
   const std::size_t length = LengthOf(bytes);

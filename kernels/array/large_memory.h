@@ -12,6 +12,9 @@ namespace hotplate {
 // How much is kept at most, by the process.
 inline constexpr std::size_t kMostLargeMemoryKept = std::size_t{512} << 20;
 
+// From now on nothing is kept: for a process that others measure by the memory it has, kept or not.
+void KeepNoLargeMemory();
+
 // Aligned to a huge page, not zeroed; null where there is no such memory.
 std::byte* AllocateLarge(std::size_t bytes);
 // `bytes` as it was allocated.

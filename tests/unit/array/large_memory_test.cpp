@@ -108,6 +108,21 @@ TEST_F(LargeMemoryTest, WhatIsKeptDoesNotCountWhereAddressesAreLimited) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST_F(LargeMemoryTest, WhereNothingIsToBeKeptAllGoesBack) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::size_t before = MappedNow();
+    KeepNoLargeMemory();
+    FreeLarge(AllocateLarge(64 * kMiB), 64 * kMiB);
+    _exit(MappedNow() + kMostLargeMemoryKept == before ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST_F(LargeMemoryTest, ThreadsShareIt) {
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
