@@ -94,6 +94,7 @@ def test_a_wait_that_is_held_up_holds_up_no_other_call(gpu):
     ours = [gpu.submit(gpu.vector_add, A, A) for _ in range(20)]
     first, second = min(ours, key=id), max(others, key=id)
     assert id(first) < id(second), "this is their order"
+    first.result(PATIENCE)
     told = []
 
     def waits():
@@ -108,7 +109,7 @@ def test_a_wait_that_is_held_up_holds_up_no_other_call(gpu):
         wait_until(waits, "it has the first's lock, and not the second's")
         calling = threading.Thread(target=lambda: told.append(gpu.submit(gpu.vector_add, A, A).result(PATIENCE)))
         calling.start()
-        calling.join(PATIENCE)
+        calling.join(PATIENCE / 2)
         in_time = list(told)
     waiting.join()
     calling.join()

@@ -64,8 +64,9 @@ class Aio:
             else:  # it may ask the daemon whether that fits
                 call = await loop.run_in_executor(None, plan.prepare, client, arguments, keywords)
             ended.call = call
-            flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
         try:
+            if flight is NotImplemented:
+                flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
             value = await ended.waiter
         except asyncio.CancelledError:
             flight.cancel()
@@ -210,6 +211,9 @@ class _Ended:
                 error = broken
         if self.waiter.done():
             return
+        if isinstance(error, StopIteration):  # of a function for progress: asyncio's futures cannot have it
+            stopped, error = error, RuntimeError("progress raised StopIteration")
+            error.__cause__ = stopped
         if error is not None:
             self.waiter.set_exception(error)
         else:

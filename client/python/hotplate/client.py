@@ -252,7 +252,7 @@ class Client:
 
         Raises:
             ValueError: an array of that name is there already; more than 8 axes.
-            TypeError: elements that are no numbers; a masked array.
+            TypeError: elements that are no numbers; a masked array; without data a lease, dtype or replace.
             KeyError: without data: there is none of that name.
             MemoryError: the daemon has no room for it.
             KeyboardInterrupt: the upload was given up, and its array freed; the daemon had 2 seconds for it. One that
@@ -266,6 +266,10 @@ class Client:
         if data is None:
             if not name:
                 raise InvalidType("array() needs data, or the name of an array that is there")
+            for what, is_given in (("lease", lease is not None), ("dtype", dtype is not None), ("replace", replace)):
+                if is_given:
+                    raise InvalidType(f"array {name} is there as it is: {what}= is for data that is sent"
+                                      f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
             described = self._core.describe_array(name)
             return self._described(described, owned=False)
         plain = without_mask("data", data)

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, LOGGER, PENDING
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
 
 from .calls import Call, Kernel, Plan
 from .receipt import Receipt
@@ -25,8 +25,8 @@ LOOK = 1.0
 
 _OVER = (FINISHED, CANCELLED_AND_NOTIFIED)
 
-# Guards the state of all calls' futures, for a few lines at a time. To make and to end one of its own for each would be
-# a good part of what a call in flight takes.
+# Guards the state of all calls' futures, for a few lines at a time, in which no other lock is waited for. To make and to
+# end one of its own for each would be a good part of what a call in flight takes.
 _lock = threading.RLock()
 
 
@@ -66,12 +66,12 @@ class CallFuture(Future):  # type: ignore[type-arg]
     """
 
     # What the standard library's has, of the class, so that making a future touches little. The state is set last.
-    _condition = threading.Condition(_lock)
     _state: str = PENDING
     _result: Any = None
     _exception: Optional[BaseException] = None
     _callbacks: Optional[list[Callable[[CallFuture], object]]] = None
     _told: Optional[list[Any]] = None
+    _own_condition: Optional[threading.Condition] = None
 
     _client: Client  # set by whoever makes one
     _call: Optional[Call] = None
@@ -84,11 +84,22 @@ class CallFuture(Future):  # type: ignore[type-arg]
         __init__ = object.__init__  # instead of the standard library's
 
     @property
+    def _condition(self) -> threading.Condition:
+        """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of all
+        that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the other
+        needs if ours were one. From then on the state changes under both, and this one is taken first."""
+        with _lock:
+            if self._own_condition is None:
+                self._own_condition = threading.Condition()
+            return self._own_condition
+
+    @property
     def _waiters(self) -> list[Any]:
-        """Where the standard library's `wait` and `as_completed` put theirs, holding the lock."""
-        if self._told is None:
-            self._told = []
-        return self._told
+        """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
+        with _lock:
+            if self._told is None:
+                self._told = []
+            return self._told
 
     @property
     def receipt(self) -> Optional[Receipt]:
@@ -123,16 +134,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
             >>> future.cancel()
             True
         """
-        with _lock:
-            if self._state is FINISHED:
-                return False
-            first = self._state is not CANCELLED_AND_NOTIFIED
-            self._state = CANCELLED_AND_NOTIFIED
-            if first and self._told is not None:
-                for waiter in self._told:
-                    waiter.add_cancelled(self)
-        if first:
-            self._invoke_callbacks()
+        if not self._landed(None, None, None, CANCELLED_AND_NOTIFIED) and self._state is FINISHED:
+            return False
         flight = self._flight
         if flight is not None:
             flight.cancel()
@@ -214,22 +217,26 @@ class CallFuture(Future):  # type: ignore[type-arg]
             >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
         """
         with _lock:
-            if self._callbacks is None:
-                self._callbacks = [fn]
-            else:
-                self._callbacks.append(fn)
-        if self._state in _OVER:
-            self._invoke_callbacks()
+            if self._state not in _OVER:
+                if self._callbacks is None:
+                    self._callbacks = [fn]
+                else:
+                    self._callbacks.append(fn)
+                return
+        self._tell((fn,))
 
     def _invoke_callbacks(self) -> None:
         with _lock:
             callbacks, self._callbacks = self._callbacks, None
         if callbacks is not None:
-            for callback in callbacks:
-                try:
-                    callback(self)
-                except Exception:
-                    LOGGER.exception("exception calling callback for %r", self)
+            self._tell(callbacks)
+
+    def _tell(self, callbacks: Iterable[Callable[[CallFuture], object]]) -> None:
+        for callback in callbacks:
+            try:
+                callback(self)
+            except Exception:
+                LOGGER.exception("exception calling callback for %r", self)
 
     def _end_within(self, timeout: Optional[float]) -> None:
         self._wait(timeout)
@@ -282,19 +289,35 @@ class CallFuture(Future):  # type: ignore[type-arg]
         elif self._state is CANCELLED_AND_NOTIFIED:
             flight.cancel()
 
-    def _landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
+    def _landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException],
+                state: str = FINISHED) -> bool:
+        """Its end, for who waits and for the callbacks. False: it is over already."""
         with _lock:
-            if self._state in _OVER:  # cancelled
-                return
-            if came is not None:
-                self._came, self._flight = came, None
-            self._result, self._exception = value, error
-            self._state = FINISHED
-            if self._told is not None:
-                for waiter in self._told:
-                    waiter.add_result(self) if error is None else waiter.add_exception(self)
-        if self._callbacks is not None:
+            own = self._own_condition
+            first = own is None and self._settle(value, came, error, state)
+        if own is not None:
+            with own, _lock:
+                first = self._settle(value, came, error, state)
+        if first and self._callbacks is not None:
             self._invoke_callbacks()
+        return first
+
+    def _settle(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException], state: str) -> bool:
+        if self._state in _OVER:
+            return False
+        if came is not None:
+            self._came, self._flight = came, None
+        self._result, self._exception = value, error
+        self._state = state
+        if self._told is not None:
+            for waiter in self._told:
+                if state is CANCELLED_AND_NOTIFIED:
+                    waiter.add_cancelled(self)
+                elif error is None:
+                    waiter.add_result(self)
+                else:
+                    waiter.add_exception(self)
+        return True
 
     def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
         call, self._call = self._call, None
@@ -313,7 +336,6 @@ class CallFuture(Future):  # type: ignore[type-arg]
 def _renew_lock() -> None:
     global _lock
     _lock = threading.RLock()  # another thread of the parent's may have held it
-    CallFuture._condition = threading.Condition(_lock)
 
 
 os.register_at_fork(after_in_child=_renew_lock)
