@@ -5,7 +5,6 @@
 #include <sstream>
 #include <utility>
 
-#include "kernels/array/large_memory.h"
 #include "kernels/cpu/machine.h"
 #include "kernels/cuda/host_share.h"
 #include "kernels/status.h"
@@ -90,8 +89,6 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
                                         std::function<void(const std::string&)> log, std::uint64_t& host_bytes) {
   DeviceSet chosen;
   const Share share = ShareOf(allocation);
-  // Where no cgroup enforces the share, Slurm itself looks at what this process has.
-  if (share.bytes < share.allowed_bytes) KeepNoLargeMemory();
   CpuOptions cpu_options;
   cpu_options.lanes = config.lanes;
   cpu_options.threads = config.threads == 0 ? share.threads : std::min(config.threads, share.threads);

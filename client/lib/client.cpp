@@ -10,6 +10,7 @@
 #include "client/lib/library_thread.h"
 #include "client/lib/status.h"
 #include "client/lib/wire.h"
+#include "kernels/array/large_memory.h"
 
 namespace hotplate::client {
 namespace {
@@ -42,6 +43,7 @@ std::stop_token Client::Impl::TokenOf(const Cancellation* cancellation) {
 }
 
 absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancellation* cancellation) {
+  KeepFreedLargeMemory();
   ConnectOptions options = given;
   if (options.session.empty()) options.session = RandomHex(16);
   if (!IsSession(options.session)) {

@@ -143,8 +143,9 @@ struct JobOptions {
   // has after signals. It may cancel the call; false after that: the daemon's word that it has cancelled the job is not
   // waited for.
   std::function<bool()> on_wait = {};
-  // Called by Run on the thread that called it, once, when the job is on its way: what is done there costs a small call
-  // nothing, since it would wait meanwhile. Not called where there is nothing to wait for.
+  // Called by Run, and by it alone, on the thread that called it, once, when the job is on its way: what is done there
+  // costs a small call nothing, since it would wait meanwhile. Not called where there is nothing to wait for. It must
+  // not throw.
   std::function<void()> meanwhile = {};
   // Called while inputs go up and outputs come down: bytes done, bytes in all.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};

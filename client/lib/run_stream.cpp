@@ -32,7 +32,8 @@ struct RunStream::Pending {
   bool answered = false;
   // Is in to_start_.
   bool to_be_sent = true;
-  bool NeverSent() const { return to_be_sent && breaks == 0; }
+  // At some time: the daemon may have it.
+  bool was_sent = false;
   bool stopping = false;
   std::string job_id;
   std::uint64_t last_sequence = 0;
@@ -182,7 +183,7 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   if (found == pending_.end() || found->second->stopping) return;
   Pending& job = *found->second;
   job.stopping = true;
-  if (job.NeverSent()) {
+  if (!job.was_sent) {
     End(job, absl::CancelledError("cancelled before the job was started"));
     WakePoller();  // where that is the library's thread, it is to tell of it
     return;
@@ -198,7 +199,7 @@ void RunStream::CancelAll(Lock& lock) {
   std::vector<std::uint64_t> attached;
   for (auto next = pending_.begin(); next != pending_.end();) {
     const PendingJob job = (next++)->second;
-    if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH && !job->NeverSent()) {
+    if (job->start->job().disconnect_policy() == v1::DISCONNECT_POLICY_DETACH && job->was_sent) {
       End(*job, ClientClosed());
     } else {
       attached.push_back(job->tag);
@@ -271,6 +272,7 @@ std::vector<RunStream::PendingJob> RunStream::TakeBatch(v1::RunJobsRequest& requ
       if (!starting.empty() && bytes + found->second->bytes > kMaxBatchBytes) break;
       bytes += found->second->bytes;
       found->second->to_be_sent = false;
+      found->second->was_sent = true;
       starting.push_back(found->second);
     }
     to_start_.pop_front();

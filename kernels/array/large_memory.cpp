@@ -1,11 +1,13 @@
 #include "kernels/array/large_memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <type_traits>
 
 namespace hotplate {
 namespace {
@@ -36,15 +38,16 @@ std::byte* Map(std::size_t length) {
   return first + before;
 }
 
+bool AddressesAreLimited() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 // Whoever finds the lock taken does without: no thread waits, and a process that was forked while another thread had it
 // goes on.
 class KeptPieces {
  public:
-  // The process's. Never destroyed: buffers may outlive whatever is.
-  static KeptPieces& Instance() {
-    static auto* const instance = new KeptPieces;
-    return *instance;
-  }
+  void TurnOn() { on_ = true; }
 
   std::byte* Take(std::size_t length) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -63,27 +66,20 @@ class KeptPieces {
 
   // False where it does not keep it.
   bool Keep(const Piece& piece) {
-    if (off_ || piece.length > kMostLargeMemoryKept) return false;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!on_ || piece.length > kMostLargeMemoryKept || AddressesAreLimited()) return false;
     // Its pages stay as they are until the system needs them, or they are written again.
-    if (!lock || madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
+    if (madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
     while (count_ == pieces_.size() || bytes_ + piece.length > kMostLargeMemoryKept) UnmapOldest();
     pieces_[count_++] = piece;
     bytes_ += piece.length;
     return true;
   }
 
-  void TurnOff() {
-    off_ = true;
-    UnmapAll();
-  }
-
-  // Whether there was anything.
-  bool UnmapAll() {
+  void UnmapAll() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || count_ == 0) return false;
-    while (count_ > 0) UnmapOldest();
-    return true;
+    while (lock && count_ > 0) UnmapOldest();
   }
 
  private:
@@ -98,28 +94,32 @@ class KeptPieces {
     pieces_[--count_] = {};
   }
 
-  std::atomic<bool> off_ = false;
+  std::atomic<bool> on_ = false;
   std::mutex mutex_;
   // Guarded by mutex_: the first `count_`, the oldest first.
-  std::array<Piece, 16> pieces_;
+  std::array<Piece, 16> pieces_ = {};
   std::size_t count_ = 0, bytes_ = 0;
 };
 
+// The process's. Nothing has to be made at first, nor is anything destroyed: buffers may outlive whatever is.
+constinit KeptPieces kept;
+static_assert(std::is_trivially_destructible_v<KeptPieces>);
+
 }  // namespace
 
-void KeepNoLargeMemory() { KeptPieces::Instance().TurnOff(); }
+void KeepFreedLargeMemory() { kept.TurnOn(); }
 
 std::byte* AllocateLarge(std::size_t bytes) {
   const std::size_t length = LengthOf(bytes);
-  if (std::byte* const kept = KeptPieces::Instance().Take(length)) return kept;
+  if (std::byte* const again = kept.Take(length)) return again;
   if (std::byte* const data = Map(length)) return data;
-  // What is kept counts where addresses are limited (ulimit -v).
-  return KeptPieces::Instance().UnmapAll() ? Map(length) : nullptr;
+  kept.UnmapAll();  // addresses may have been limited since it was kept
+  return Map(length);
 }
 
 void FreeLarge(std::byte* data, std::size_t bytes) {
   const Piece piece{data, LengthOf(bytes)};
-  if (!KeptPieces::Instance().Keep(piece)) Unmap(piece);
+  if (!kept.Keep(piece)) Unmap(piece);
 }
 
 }  // namespace hotplate

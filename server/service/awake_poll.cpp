@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -37,9 +38,9 @@ std::int64_t Now() {
 }
 
 void StayAsleep(std::int64_t now, nanoseconds rest) {
-  asleep_until.store(now + rest.count(), std::memory_order_relaxed);
+  asleep_until.store(std::max(asleep_until.load(std::memory_order_relaxed), now + rest.count()),
+                     std::memory_order_relaxed);
   awake_until.store(0, std::memory_order_relaxed);
-  in_vain.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -77,7 +78,10 @@ extern "C" int __wrap_epoll_wait(int epoll, epoll_event* events, int most, int t
     in_vain.store(0, std::memory_order_relaxed);
     return came;
   }
-  if (awake && in_vain.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostInVain) StayAsleep(now, kInVainRest);
+  if (awake && in_vain.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostInVain) {
+    StayAsleep(now, kInVainRest);
+    in_vain.store(0, std::memory_order_relaxed);
+  }
   return __real_epoll_wait(epoll, events, most, timeout_ms);
 }
 // NOLINTEND(bugprone-reserved-identifier)

@@ -6,6 +6,7 @@ import functools
 import io
 import sys
 import threading
+import time
 
 import hotplate
 import numpy as np
@@ -132,8 +133,9 @@ def test_waits_and_callbacks_while_calls_end(gpu, quick_switches):
 
         def add_callbacks():
             for i in range(jobs):
-                while i >= len(futures):
-                    pass
+                end = time.monotonic() + PATIENCE
+                while i >= len(futures) and time.monotonic() < end:
+                    pass  # awake: to add it as soon as it is there
                 futures[i].add_done_callback(told.append)
 
         thread = threading.Thread(target=add_callbacks)

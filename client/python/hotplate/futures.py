@@ -25,8 +25,9 @@ LOOK = 1.0
 
 _OVER = (FINISHED, CANCELLED_AND_NOTIFIED)
 
-# Guards the state of all calls' futures, for a few lines at a time, in which no other lock is waited for. To make and to
-# end one of its own for each would be a good part of what a call in flight takes.
+# Guards the state of all calls' futures, for a few lines at a time, in which no lock is waited for but a waiter's own, and
+# nothing is made that the garbage collector counts: it could run anything. To make and to end one of its own for each would be
+# a good part of what a call in flight takes.
 _lock = threading.RLock()
 
 
@@ -88,17 +89,19 @@ class CallFuture(Future):  # type: ignore[type-arg]
         """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of all
         that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the other
         needs if ours were one. From then on the state changes under both, and this one is taken first."""
+        made = threading.Condition()
         with _lock:
             if self._own_condition is None:
-                self._own_condition = threading.Condition()
+                self._own_condition = made
             return self._own_condition
 
     @property
     def _waiters(self) -> list[Any]:
         """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
+        made: list[Any] = []
         with _lock:
             if self._told is None:
-                self._told = []
+                self._told = made
             return self._told
 
     @property
@@ -216,14 +219,15 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
         """
+        added = [fn]
         with _lock:
             if self._state not in _OVER:
                 if self._callbacks is None:
-                    self._callbacks = [fn]
+                    self._callbacks = added
                 else:
                     self._callbacks.append(fn)
                 return
-        self._tell((fn,))
+        self._tell(added)
 
     def _invoke_callbacks(self) -> None:
         with _lock:

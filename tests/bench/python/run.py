@@ -54,7 +54,8 @@ class Rows(list):
         if upper_quartiles:
             row["name"] += ", upper quartiles"
             row["measured"], row["peer"] = (statistics.quantiles(figures, n=4)[2] for figures in (measured, theirs))
-            row["ratio"] = row["measured"] / row["peer"]
+            row["ratio_of_rounds"] = row["ratio"]  # as of every other row
+            row["ratio"], row["difference"] = row["measured"] / row["peer"], row["measured"] - row["peer"]
         print(f"  {row['name']}: {row['measured']:.4g} {unit}, {peer_name} {row['peer']:.4g} {unit}, {row['ratio']:.3g} x", flush=True)
 
 
@@ -87,8 +88,9 @@ class Twins:
     def renew(self):
         self.close()
         self.sides = [Side(*command) for command in self.commands]
-        for side in self.sides:
-            side.ask("calls", 200)  # whatever is made at a first call is made
+        for side in self.sides:  # whatever is made at a first call is made
+            side.ask("calls", 200)
+            side.ask("pipelined", 1000, WINDOW)
 
     def close(self):
         for side in self.sides:

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hotplate {
@@ -30,10 +31,22 @@ std::optional<std::size_t> MemoryFigure(const std::string& file, const std::stri
 
 std::size_t MappedNow() { return MemoryFigure("/proc/self/status", "VmSize:").value_or(0); }
 
+// What `work` returns there; -1 where it does not come to that.
+int InAChild(int (*work)()) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 class LargeMemoryTest : public ::testing::Test {
  protected:
   // Nothing is kept but one piece that is too large for what is asked for here.
-  void SetUp() override { FreeLarge(AllocateLarge(kMostLargeMemoryKept), kMostLargeMemoryKept); }
+  void SetUp() override {
+    KeepFreedLargeMemory();
+    FreeLarge(AllocateLarge(kMostLargeMemoryKept), kMostLargeMemoryKept);
+  }
 };
 
 TEST_F(LargeMemoryTest, WhatIsFreedIsUsedAgain) {
@@ -72,10 +85,11 @@ TEST_F(LargeMemoryTest, OfASmallerOneTheRestGoesBack) {
 
 TEST_F(LargeMemoryTest, NoMoreIsKeptThanItSays) {
   const std::size_t before = MappedNow();  // with as much kept
-  for (const std::size_t size : {2 * kMiB, 64 * kMiB, 2 * kMostLargeMemoryKept}) {
-    std::vector<std::byte*> pieces(20);
+  for (const auto& [size, count] : {std::pair(2 * kMiB, std::size_t{20}), std::pair(64 * kMiB, std::size_t{20}),
+                                    std::pair(2 * kMostLargeMemoryKept, std::size_t{2})}) {
+    std::vector<std::byte*> pieces(count);
     for (std::byte*& piece : pieces) ASSERT_NE(piece = AllocateLarge(size), nullptr);
-    EXPECT_GT(MappedNow(), before - kMostLargeMemoryKept + 19 * size);
+    EXPECT_GT(MappedNow(), before - kMostLargeMemoryKept + (count - 1) * size);
     for (std::byte* const piece : pieces) FreeLarge(piece, size);
     EXPECT_LE(MappedNow(), before + 2 * kMiB) << size;
   }
@@ -91,36 +105,26 @@ TEST_F(LargeMemoryTest, TheSystemMayTakeWhatIsKept) {
   EXPECT_GE(*MemoryFigure(file, "LazyFree:"), 60 * kMiB);
 }
 
-TEST_F(LargeMemoryTest, WhatIsKeptDoesNotCountWhereAddressesAreLimited) {
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    FreeLarge(AllocateLarge(400 * kMiB), 400 * kMiB);
-    const rlimit limit{MappedNow() + 100 * kMiB, MappedNow() + 100 * kMiB};
-    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
-    std::byte* const data = AllocateLarge(300 * kMiB);
-    if (data == nullptr) _exit(3);
-    _exit(AllocateLarge(300 * kMiB) == nullptr ? 0 : 4);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+TEST_F(LargeMemoryTest, WhatIsKeptGoesWhenAddressesAreLimitedLater) {
+  EXPECT_EQ(InAChild([] {
+              FreeLarge(AllocateLarge(400 * kMiB), 400 * kMiB);
+              const rlimit limit{MappedNow() + 100 * kMiB, MappedNow() + 100 * kMiB};
+              if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+              if (AllocateLarge(300 * kMiB) == nullptr) return 3;
+              return AllocateLarge(300 * kMiB) == nullptr ? 0 : 4;
+            }),
+            0);
 }
 
-TEST_F(LargeMemoryTest, WhereNothingIsToBeKeptAllGoesBack) {
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const std::size_t before = MappedNow();
-    KeepNoLargeMemory();
-    FreeLarge(AllocateLarge(64 * kMiB), 64 * kMiB);
-    _exit(MappedNow() + kMostLargeMemoryKept == before ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+TEST_F(LargeMemoryTest, WhereAddressesAreLimitedNothingIsKept) {
+  EXPECT_EQ(InAChild([] {
+              const std::size_t before = MappedNow();
+              const rlimit limit{before + 2048 * kMiB, before + 2048 * kMiB};
+              if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+              FreeLarge(AllocateLarge(64 * kMiB), 64 * kMiB);
+              return MappedNow() == before ? 0 : 3;
+            }),
+            0);
 }
 
 TEST_F(LargeMemoryTest, ThreadsShareIt) {
