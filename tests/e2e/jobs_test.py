@@ -287,18 +287,9 @@ class Queue(harness.Case):
 
 
 class Memory(harness.Case):
-    # A thousand MiB, by Slurm's word.
-    SHARE = {"SLURM_JOB_ID": "9", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1", "SLURM_MEM_PER_NODE": "1000",
-             "HOTPLATE_SQUEUE_INTERVAL": "0"}
-
-    def test_what_a_job_had_is_there_for_the_next(self):
-        self.start_daemon(name="share", env=self.SHARE)
-        run = ("--server", "share", "run", "mandelbrot", "--max-iterations", "1", "--resolution")
-        self.hotplate(*run, "10000")  # 400 MB
-        harness.wait_until(lambda: "fits now" in self.hotplate(*run, "13000", "--dry-run"), "there is room again")
-
     def test_a_dry_run_names_the_job_that_is_waited_for(self):
-        self.start_daemon("--lanes", "2", env=self.SHARE)
+        self.start_daemon("--lanes", "2", env={"SLURM_JOB_ID": "9", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1",
+                                               "SLURM_MEM_PER_NODE": "1000", "HOTPLATE_SQUEUE_INTERVAL": "0"})
         counts = ("mandelbrot", "--max-iterations", "100000000")  # of 4 bytes each
         other = ("run", *counts, "--resolution", "13000", "--dry-run")
         self.hotplate(*other, says=["fits now", "676.0 MB needed, "])

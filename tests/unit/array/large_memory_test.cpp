@@ -40,6 +40,18 @@ int InAChild(int (*work)()) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// In a process of its own, in which nobody has asked for it: a daemon's.
+TEST(LargeMemoryOfADaemonTest, IsNotKept) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const std::size_t before = MappedNow();
+        FreeLarge(AllocateLarge(64 * kMiB), 64 * kMiB);
+        _exit(MappedNow() == before ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 class LargeMemoryTest : public ::testing::Test {
  protected:
   // Nothing is kept but one piece that is too large for what is asked for here.
