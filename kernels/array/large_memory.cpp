@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -90,7 +91,7 @@ class KeptPieces {
 
   void Remove(Piece* piece) {
     bytes_ -= piece->length;
-    for (Piece* next = piece + 1; next < &pieces_[0] + count_; ++next) *(next - 1) = *next;
+    std::move(piece + 1, pieces_.data() + count_, piece);
     pieces_[--count_] = {};
   }
 

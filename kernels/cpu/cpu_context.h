@@ -106,8 +106,8 @@ class CpuContext {
   void Ranges(std::size_t count, const void* body, RangeBody call);
   // Calls `body` for 0 to pieces - 1. Each thread begins with a lot of its own, this one with the first, the others in
   // the order of their coming, and then takes from the others: with two threads what each had in its caches from the
-  // loop before is mostly what it needs. (Processors of one machine
-  // need not share a cache: with pieces by chance 40 MB were written at half of the rate.)
+  // loop before is mostly what it needs. (Processors of one machine need not share a cache: with pieces by chance 40 MB
+  // were written at half of the rate.)
   template <typename Body>
   void Share(std::size_t pieces, const Body& body);
   bool Chunks(std::size_t count, std::size_t chunk, Part part, const void* body, RangeBody call);

@@ -4,6 +4,7 @@ import concurrent.futures
 import copy
 import gc
 import pickle
+import re
 import sys
 import threading
 import time
@@ -146,7 +147,8 @@ def test_one_name_is_one_array(gpu):
 @pytest.mark.parametrize("option", [{"lease": 600}, {"dtype": np.float32}, {"replace": True}], ids=str)
 def test_what_is_of_data_that_is_sent_is_not_taken_without(gpu, option):
     array = gpu.array(X, name="there")
-    with pytest.raises(TypeError, match=f"array there is there as it is: {next(iter(option))}= is for data that is sent"):
+    (what, value), = option.items()
+    with pytest.raises(TypeError, match=re.escape(f"array there is there as it is: {what}={value!r} is for data that is sent")):
         gpu.array(name="there", **option)
     array.free()
 

@@ -266,9 +266,9 @@ class Client:
         if data is None:
             if not name:
                 raise InvalidType("array() needs data, or the name of an array that is there")
-            for what, is_given in (("lease", lease is not None), ("dtype", dtype is not None), ("replace", replace)):
-                if is_given:
-                    raise InvalidType(f"array {name} is there as it is: {what}= is for data that is sent"
+            for what, value in (("lease", lease), ("dtype", dtype), ("replace", replace or None)):
+                if value is not None:
+                    raise InvalidType(f"array {name} is there as it is: {what}={value!r} is for data that is sent"
                                       f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
             described = self._core.describe_array(name)
             return self._described(described, owned=False)

@@ -89,20 +89,19 @@ class CallFuture(Future):  # type: ignore[type-arg]
         """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of all
         that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the other
         needs if ours were one. From then on the state changes under both, and this one is taken first."""
-        made = threading.Condition()
-        with _lock:
-            if self._own_condition is None:
-                self._own_condition = made
-            return self._own_condition
+        condition: threading.Condition = self._once("_own_condition", threading.Condition())
+        return condition
 
     @property
     def _waiters(self) -> list[Any]:
         """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
-        made: list[Any] = []
+        waiters: list[Any] = self._once("_told", [])
+        return waiters
+
+    def _once(self, name: str, made: Any) -> Any:
+        """Its attribute of that name: `made` from the first time on."""
         with _lock:
-            if self._told is None:
-                self._told = made
-            return self._told
+            return self.__dict__.setdefault(name, made)
 
     @property
     def receipt(self) -> Optional[Receipt]:

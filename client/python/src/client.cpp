@@ -52,9 +52,9 @@ absl::StatusOr<client::JobResult> RunJob(const PyClient& self, const std::string
 
 }  // namespace
 
-py::object TakeOutput(client::JobResult& result, const std::string& output) {
-  const auto found = result.outputs.find(output);
-  if (found == result.outputs.end()) throw py::key_error("job " + result.job_id + " has no output " + output);
+py::object Result::Take(const std::string& output) {
+  const auto found = result_->outputs.find(output);
+  if (found == result_->outputs.end()) throw py::key_error("job " + result_->job_id + " has no output " + output);
   client::OutputArray& array = found->second;
   if (!array.id.empty()) return py::make_tuple(array.id) + ToTuple(array.signature);
   if (!array.buffer) return py::none();
@@ -153,31 +153,28 @@ std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict&
   auto converted = waiting->held.Inputs(inputs);
   client::JobOptions job = ToJobOptions(options, waiting->held, waiting->callbacks);
   if (!client::HaveUploads(converted))
-    return std::make_unique<Result>(
-        Remembered(RunJob(*this, kernel, converted, job, waiting->stop, waiting->callbacks.get())));
+    return Remembered(RunJob(*this, kernel, converted, job, waiting->stop, waiting->callbacks.get()));
   const auto left_by = [kept = job.keep](const client::JobResult& result) { return LeftBy(kept, result); };
   auto run = [kernel, converted = std::move(converted), job = std::move(job)](
                  client::Client& client, const client::Cancellation* stop, const Signals& signals) mutable {
     job.on_wait = [&signals] { return signals.patient(); };
     return client.Run(kernel, converted, job, stop);
   };
-  return std::make_unique<Result>(
-      Remembered(Leavable(*this, waiting, cancellation != nullptr, std::move(run), left_by)));
+  return Remembered(Leavable(*this, waiting, cancellation != nullptr, std::move(run), left_by));
 }
 
 py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
                             const std::string& output) const {
   client::JobOptions job;
   job.meanwhile = [this] { last_.FreeBefore(); };
-  return TakeOutput(*Remembered(RunJob(*this, kernel, inputs, std::move(job), client::Cancellation(), nullptr)),
-                    output);
+  return Remembered(RunJob(*this, kernel, inputs, std::move(job), client::Cancellation(), nullptr))->Take(output);
 }
 
-std::shared_ptr<client::JobResult> PyClient::Remembered(absl::StatusOr<client::JobResult> result) const {
+std::unique_ptr<Result> PyClient::Remembered(absl::StatusOr<client::JobResult> result) const {
   if (!result.ok()) Raise(result.status());
   auto shared = std::make_shared<client::JobResult>(*std::move(result));
   last_.Set(shared);
-  return shared;
+  return std::make_unique<Result>(std::move(shared));
 }
 
 void PyClient::Hold(client::Client& client, const std::vector<std::string>& ids) const {
@@ -288,16 +285,14 @@ void PyClient::GetInto(const std::string& id, const py::object& destination, std
 
 std::unique_ptr<Result> PyClient::Wait(const std::string& job_id, const client::Cancellation* cancellation) const {
   const Waiting waiting(*this, cancellation);
-  return std::make_unique<Result>(
-      Remembered(waiting.For([&](auto& client, const auto* stop) { return client.Wait(job_id, stop); })));
+  return Remembered(waiting.For([&](auto& client, const auto* stop) { return client.Wait(job_id, stop); }));
 }
 
 std::unique_ptr<Result> PyClient::Fetch(const std::string& job_id, const py::object& on_download,
                                         const client::Cancellation* cancellation) const {
   const Waiting waiting(*this, cancellation);
   const auto progress = ToProgress(on_download, waiting.callbacks);
-  return std::make_unique<Result>(
-      Remembered(waiting.For([&](auto& client, const auto* stop) { return client.Fetch(job_id, progress, stop); })));
+  return Remembered(waiting.For([&](auto& client, const auto* stop) { return client.Fetch(job_id, progress, stop); }));
 }
 
 py::dict PyClient::Watch(const std::string& job_id, const py::object& on_update,

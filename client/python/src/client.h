@@ -20,9 +20,6 @@
 
 namespace hotplate::python {
 
-// A NumPy array; (id, dtype, shape) of one that stays on the daemon; None of one with a destination, or taken before.
-pybind11::object TakeOutput(client::JobResult& result, const std::string& output);
-
 // What came back from a job. Its arrays are taken once, so that a receipt keeps no memory of theirs.
 class Result {
  public:
@@ -31,7 +28,8 @@ class Result {
 
   const std::shared_ptr<client::JobResult>& shared() const { return result_; }
   const std::string& job_id() const { return result_->job_id; }
-  pybind11::object Take(const std::string& output) { return TakeOutput(*result_, output); }
+  // A NumPy array; (id, dtype, shape) of one that stays on the daemon; None of one with a destination, or taken before.
+  pybind11::object Take(const std::string& output);
   pybind11::list Outputs() const;
   pybind11::dict Receipt() const;
   // The client's own part: seconds and bytes.
@@ -114,7 +112,7 @@ class PyClient {
 
  private:
   // Raises what went wrong.
-  std::shared_ptr<client::JobResult> Remembered(absl::StatusOr<client::JobResult> result) const;
+  std::unique_ptr<Result> Remembered(absl::StatusOr<client::JobResult> result) const;
 
   std::shared_ptr<client::Client> client_;
   std::unique_ptr<Releaser> releaser_;

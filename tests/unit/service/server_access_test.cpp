@@ -90,42 +90,21 @@ TEST_P(AccessTest, HealthAndReflectionAnswerWithIt) {
   EXPECT_THAT(answer, testing::AllOf(HasSubstr("hotplate.v1.Jobs"), HasSubstr("hotplate.v1.Arrays")));
 }
 
-// A device that says what the test says.
-class Losable final : public Device {
- public:
-  explicit Losable(const std::atomic<bool>& lost) : lost_(lost) {
-    info_.id = "gpu0";
-    info_.backend = "cuda";
-  }
-  const DeviceInfo& info() const override { return info_; }
-  absl::StatusOr<MemoryPlan> Plan(const BoundCall&) const override {
-    return absl::FailedPreconditionError("no kernels");
-  }
-  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override { return std::make_unique<IdleLane>(); }
-  std::uint64_t FreeBytes() const override { return 0; }
-  DeviceMetrics Sample() override {
-    DeviceMetrics metrics;
-    if (lost_) metrics.lost = "the driver says: GPU is lost";
-    return metrics;
-  }
-
- private:
-  struct IdleLane final : Lane {
-    Report Run(const Task&, TaskControl&) override { return {}; }
-  };
-  const std::atomic<bool>& lost_;
-  DeviceInfo info_;
-};
-
 class HealthTest : public ServerTest {
  protected:
-  explicit HealthTest(bool cpu = true) : ServerTest(WithLosable(cpu)) {}
+  explicit HealthTest(bool cpu = true) : ServerTest(WithALosableGpu(cpu)) {}
 
-  static TestServer::Options WithLosable(bool cpu) {
+  static TestServer::Options WithALosableGpu(bool cpu) {
     lost_ = false;
     TestServer::Options options;
     options.cpu = cpu;
-    options.more = [] { return std::make_unique<Losable>(lost_); };
+    options.more = [] {
+      return std::make_unique<MadeUpGpu>([] {
+        DeviceMetrics metrics;
+        if (lost_) metrics.lost = "the driver says: GPU is lost";
+        return metrics;
+      });
+    };
     return options;
   }
   // As grpc.health.v1 numbers it: 1 SERVING, 2 NOT_SERVING; 0 if the check is refused.

@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/device.h"
 #include "tests/unit/service/test_server.h"
 
 namespace hotplate::server {
@@ -152,38 +151,19 @@ TEST_F(WatchTest, TelemetryStreamGoesOnUntilTheClientLeaves) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-// A device that is asked how it is for longer than a stream's interval.
-class SlowToSample final : public Device {
- public:
-  SlowToSample() {
-    info_.id = "gpu0";
-    info_.backend = "cuda";
-  }
-  const DeviceInfo& info() const override { return info_; }
-  absl::StatusOr<MemoryPlan> Plan(const BoundCall&) const override {
-    return absl::FailedPreconditionError("no kernels");
-  }
-  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override { return std::make_unique<NoLane>(); }
-  std::uint64_t FreeBytes() const override { return 0; }
-  DeviceMetrics Sample() override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(350));
-    return {};
-  }
-
- private:
-  struct NoLane final : Lane {
-    Report Run(const Task&, TaskControl&) override { return {}; }
-  };
-  DeviceInfo info_;
-};
-
+// With a device that takes longer to say how it is than a stream's interval.
 class SlowSamplesTest : public ServerTest {
  protected:
   SlowSamplesTest() : ServerTest(WithSlowDevice()) {}
 
   static TestServer::Options WithSlowDevice() {
     TestServer::Options options;
-    options.more = [] { return std::make_unique<SlowToSample>(); };
+    options.more = [] {
+      return std::make_unique<MadeUpGpu>([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(350));
+        return DeviceMetrics();
+      });
+    };
     return options;
   }
 };

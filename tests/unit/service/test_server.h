@@ -8,12 +8,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "hotplate/v1/arrays.grpc.pb.h"
 #include "hotplate/v1/catalogue.grpc.pb.h"
 #include "hotplate/v1/jobs.grpc.pb.h"
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
+#include "kernels/device.h"
 #include "server/service/grpc_server.h"
 #include "tests/temporary_folder.h"
 
@@ -35,6 +37,29 @@ class RecordedControl final : public DaemonControl {
 
  private:
   std::atomic<bool> draining_{false};
+};
+
+// A GPU without kernels that says of itself what the test says.
+class MadeUpGpu final : public Device {
+ public:
+  explicit MadeUpGpu(std::function<DeviceMetrics()> sample) : sample_(std::move(sample)) {
+    info_.id = "gpu0";
+    info_.backend = "cuda";
+  }
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<MemoryPlan> Plan(const BoundCall&) const override {
+    return absl::FailedPreconditionError("no kernels");
+  }
+  absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override { return std::make_unique<IdleLane>(); }
+  std::uint64_t FreeBytes() const override { return 0; }
+  DeviceMetrics Sample() override { return sample_(); }
+
+ private:
+  struct IdleLane final : Lane {
+    Report Run(const Task&, TaskControl&) override { return {}; }
+  };
+  const std::function<DeviceMetrics()> sample_;
+  DeviceInfo info_;
 };
 
 class TestServer {
