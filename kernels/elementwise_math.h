@@ -1,4 +1,4 @@
-// Sine, cosine, expm1 and pow for functors that both back-ends compile. On the device these are CUDA's own. On the host
+// Sine, expm1 and pow for functors that both back-ends compile. On the device these are CUDA's own. On the host
 // they name libm's functions with GCC's vector ABI, so that a loop over them becomes calls into libmvec without
 // -ffast-math; a program that uses them links -lmvec. libmvec's bound is 4 ulp.
 #pragma once
@@ -11,10 +11,8 @@
 #define HOTPLATE_VECTOR_MATH __attribute__((simd("notinbranch"), const, nothrow, leaf))
 extern "C" {
 HOTPLATE_VECTOR_MATH float hotplate_vector_sinf(float) __asm__("sinf");
-HOTPLATE_VECTOR_MATH float hotplate_vector_cosf(float) __asm__("cosf");
 HOTPLATE_VECTOR_MATH float hotplate_vector_expm1f(float) __asm__("expm1f");
 HOTPLATE_VECTOR_MATH double hotplate_vector_sin(double) __asm__("sin");
-HOTPLATE_VECTOR_MATH double hotplate_vector_cos(double) __asm__("cos");
 HOTPLATE_VECTOR_MATH double hotplate_vector_expm1(double) __asm__("expm1");
 HOTPLATE_VECTOR_MATH double hotplate_vector_pow(double, double) __asm__("pow");
 }
@@ -22,10 +20,8 @@ HOTPLATE_VECTOR_MATH double hotplate_vector_pow(double, double) __asm__("pow");
 
 namespace hotplate::math {
 inline float Sin(float x) { return hotplate_vector_sinf(x); }
-inline float Cos(float x) { return hotplate_vector_cosf(x); }
 inline float Expm1(float x) { return hotplate_vector_expm1f(x); }
 inline double Sin(double x) { return hotplate_vector_sin(x); }
-inline double Cos(double x) { return hotplate_vector_cos(x); }
 inline double Expm1(double x) { return hotplate_vector_expm1(x); }
 inline double Pow(double x, double y) { return hotplate_vector_pow(x, y); }
 }  // namespace hotplate::math
@@ -34,10 +30,8 @@ inline double Pow(double x, double y) { return hotplate_vector_pow(x, y); }
 
 namespace hotplate::math {
 HOTPLATE_HOST_DEVICE inline float Sin(float x) { return ::sinf(x); }
-HOTPLATE_HOST_DEVICE inline float Cos(float x) { return ::cosf(x); }
 HOTPLATE_HOST_DEVICE inline float Expm1(float x) { return ::expm1f(x); }
 HOTPLATE_HOST_DEVICE inline double Sin(double x) { return ::sin(x); }
-HOTPLATE_HOST_DEVICE inline double Cos(double x) { return ::cos(x); }
 HOTPLATE_HOST_DEVICE inline double Expm1(double x) { return ::expm1(x); }
 HOTPLATE_HOST_DEVICE inline double Pow(double x, double y) { return ::pow(x, y); }
 }  // namespace hotplate::math

@@ -1,7 +1,7 @@
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/for_type.h"
+#include "kernels/trig_identity/sine_cosine.h"
 #include "kernels/trig_identity/trig_identity.h"
-#include "kernels/trig_identity/trig_identity_cuda.h"
 
 namespace hotplate::trig_identity {
 namespace {

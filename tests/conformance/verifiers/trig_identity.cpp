@@ -11,6 +11,10 @@ namespace {
 // Of 2^-24 or 2^-53.
 constexpr double kBound = 16;
 
+// Two angles in ten thousand are beyond 2^18, from where on the back-ends reduce a float32 in another way; of those
+// up to 1.074e9 beyond 2^30, from where on libraries do.
+constexpr double kSomeFar = 262'200;
+
 void FillSpecial(TestArray& x) {
   WithType(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -46,9 +50,12 @@ std::vector<Case> TrigIdentityCases() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
-      cases.push_back(OfX(shape.name, {dtype, shape.shape}, -1e5, 1e5));
+      cases.push_back(OfX(shape.name, {dtype, shape.shape}, -kSomeFar, kSomeFar));
     }
+    cases.push_back(OfX("far", {dtype, {1000}}, -1e9, 1e9));
+    if (dtype != DType::kInt32) cases.push_back(OfX("some_farthest", {dtype, {1100, 1000}}, -1.074e9, 1.074e9));
     cases.push_back(OfX("special", {dtype, {40}}, FillSpecial));
+    cases.push_back(OfX("special_in_1000", {dtype, {1000}}, FillSpecial));
   }
   return cases;
 }
