@@ -1,5 +1,7 @@
 #include "kernels/cpu/thread_pool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <system_error>
@@ -10,6 +12,10 @@ namespace {
 // About what it takes to wake a thread that sleeps. Who waits does so awake for as long: the next parallel loop, or the
 // end of this one, is often nearer.
 constexpr std::chrono::microseconds kAwake(50);
+
+// More workers than these find their processors by themselves: of many, only the first few would be woken on the
+// caller's.
+constexpr int kFewWorkers = 8;
 
 // Until it is `over`, at most for kAwake. `between` is called between two looks.
 template <typename Over, typename Between>
@@ -52,6 +58,10 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
       }
       ++idle_;
     }
+    if (limit_ <= kFewWorkers && !asleep_.empty()) {
+      const int here = sched_getcpu();
+      for (ProcessorChoice* const worker : asleep_) worker->KeepOff(here);
+    }
   }
   for (int i = 0; i < helpers; ++i) wake_.notify_one();
   work(argument);
@@ -69,9 +79,13 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
 }
 
 void ThreadPool::Work() {
+  ProcessorChoice processors(gettid());
   std::unique_lock lock(mutex_);
   for (;;) {
+    asleep_.push_back(&processors);
     wake_.wait(lock, [this] { return stopping_ || calls_ != nullptr; });
+    std::erase(asleep_, &processors);
+    processors.Free();
     if (stopping_) return;
     Call& call = *calls_;
     ++call.active;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -145,6 +146,65 @@ TEST(CpuContextTest, IdleWorkersSleep) {
     spent = ProcessorSeconds() - before;
   }
   EXPECT_LT(spent, 0.01);
+}
+
+std::vector<int> ProcessorsOf(pid_t thread) {
+  cpu_set_t set;
+  EXPECT_EQ(sched_getaffinity(thread, sizeof set, &set), 0);
+  std::vector<int> processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) processors.push_back(i);
+  }
+  return processors;
+}
+
+TEST(ProcessorChoiceTest, KeepsAThreadOffOneProcessorAtATimeUntilItIsFreed) {
+  const std::vector<int> all = ProcessorsOf(0);
+  ProcessorChoice choice(gettid());
+  choice.Free();  // it is
+  EXPECT_EQ(ProcessorsOf(0), all);
+  for (const int processor : {all.front(), all.back(), -1, CPU_SETSIZE}) {
+    choice.KeepOff(processor);
+    std::vector<int> others = all;
+    if (all.size() > 1) std::erase(others, processor >= 0 && processor < CPU_SETSIZE ? processor : all.back());
+    EXPECT_EQ(ProcessorsOf(0), others) << processor;
+  }
+  choice.Free();
+  EXPECT_EQ(ProcessorsOf(0), all);
+}
+
+TEST(ProcessorChoiceTest, LeavesWhatSomebodyElseHasChosenMeanwhile) {
+  const std::vector<int> all = ProcessorsOf(0);
+  std::thread([&] {
+    ProcessorChoice choice(gettid());
+    choice.KeepOff(all.front());
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(all.front(), &first);
+    ASSERT_EQ(sched_setaffinity(0, sizeof first, &first), 0);
+    choice.Free();
+    EXPECT_EQ(ProcessorsOf(0), std::vector<int>{all.front()});
+  }).join();
+}
+
+// A worker that has slept is woken off the caller's processor; it is free by the time that it works.
+TEST(CpuContextTest, WorkersMayRunWhereverTheCallerMay) {
+  const std::vector<int> all = ProcessorsOf(0);
+  ThreadBudget budget(3, 3);
+  hotplate_control control{};
+  const std::thread::id self = std::this_thread::get_id();
+  std::atomic<int> joined{0};
+  for (int round = 0; round < 1000 && joined < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // they fall asleep
+    CpuContext(budget, control).ParallelChunks(20, 1, [&](std::size_t, std::size_t) {
+      if (std::this_thread::get_id() != self) {
+        ++joined;
+        EXPECT_EQ(ProcessorsOf(0), all);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
+  EXPECT_GE(joined, 20);
 }
 
 }  // namespace
