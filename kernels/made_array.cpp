@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/status.h"
+#include "kernels/refused_param.h"
 
 namespace hotplate {
 namespace {
@@ -61,11 +61,6 @@ double ElementsOf(const BoundCall& call) {
 bool HoldsInteger(DType dtype, double value) {
   const double end = dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
   return std::floor(value) == value && -end <= value && value < end;
-}
-
-absl::Status RefusedParam(const BoundCall& call, const std::string& param, const std::string& otherwise) {
-  return InvalidField("params." + param,
-                      call.spec->name() + ": " + param + " is " + ToString(call.Param(param)) + "; " + otherwise);
 }
 
 }  // namespace hotplate

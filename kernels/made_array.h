@@ -30,7 +30,4 @@ inline constexpr double kExactIntegers = 0x1p53;
 // Whether `value` is an element of the integer dtype, exactly.
 bool HoldsInteger(DType dtype, double value);
 
-// "random: n is 3; it must ...", for the parameter's field.
-absl::Status RefusedParam(const BoundCall& call, const std::string& param, const std::string& otherwise);
-
 }  // namespace hotplate

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/made_array.h"
+#include "kernels/refused_param.h"
 #include "kernels/spec.h"
 
 namespace hotplate::arange {

@@ -21,10 +21,15 @@ namespace hotplate::reduction {
 inline constexpr std::size_t kLanes = 128, kTile = 1024;
 // Of a block of one column: as many as stay in registers.
 inline constexpr std::size_t kColumnLanes = 32;
+// Of many columns, those that are folded in registers together; with fewer columns a row after the other is as fast.
+inline constexpr std::size_t kAbreast = 32, kManyColumns = 256;
+// Bytes that are folded while as many after them are on their way into the second-level cache.
+inline constexpr std::size_t kAskedFor = 131'072, kLine = 64;
 // With fewer of them an element after the other is as fast.
 inline constexpr std::size_t kFewLanes = 8;
-// A row shorter than this has few lanes by itself; so many such rows are folded side by side.
-inline constexpr std::size_t kShortRow = 8 * kFewLanes, kShortRows = 32;
+// A row shorter than this has few lanes by itself; so many such rows are folded side by side, or half of them where
+// they are more bytes than this: the first-level cache is to hold them and their copy.
+inline constexpr std::size_t kShortRow = 8 * kFewLanes, kShortRows = 32, kShortRowsBytes = 8192;
 // Elements of a block at most, and about of what a thread takes at once.
 inline constexpr std::size_t kBlock = 131'072;
 // Elements of a block that one lane folds, one after the other. What a sum of theirs may lose grows with them: the
@@ -57,32 +62,47 @@ inline std::uint64_t StateBytes(const Extent& extent, std::size_t state_bytes) {
   return cut.segments <= 1 ? 0 : extent.outputs() * cut.segments * state_bytes;
 }
 
+// Rows [0, rows) of kWide columns, `stride` elements apart, in registers, into a and b, where `before` rows of them are
+// already. Beside each row what lies `ahead` elements after it is asked for.
+template <std::size_t kWide, typename Fold>
+HOTPLATE_INLINE void FoldInRegisters(const Fold& fold, const typename Fold::Element* __restrict x, std::size_t before,
+                                     std::size_t rows, std::size_t stride, std::size_t ahead,
+                                     const double* __restrict about, typename Fold::First* __restrict a,
+                                     typename Fold::Second* __restrict b) {
+  using Row = folds::RowOf<typename Fold::Element>;
+  const Fold own = fold;  // which no store can change
+  typename Fold::First first[kWide];
+  typename Fold::Second second[kWide];
+  if (before == 0) {
+#pragma omp simd
+    for (std::size_t j = 0; j < kWide; ++j) own.Begin(first[j], second[j], x[j], Fold::kAbout ? about[j] : 0.0);
+  } else {
+    for (std::size_t j = 0; j < kWide; ++j) first[j] = a[j], second[j] = b[j];
+  }
+  for (std::size_t i = before == 0 ? 1 : 0; i < rows; ++i) {
+    const typename Fold::Element* __restrict row = x + i * stride;
+    if (ahead != 0) {
+      for (std::size_t j = 0; j < kWide; j += kLine / sizeof(*x)) __builtin_prefetch(row + ahead + j, 0, 2);
+    }
+#pragma omp simd
+    for (std::size_t j = 0; j < kWide; ++j)
+      own.Add(first[j], second[j], row[j], static_cast<Row>(before + i), Fold::kAbout ? about[j] : 0.0);
+  }
+  for (std::size_t j = 0; j < kWide; ++j) a[j] = first[j], b[j] = second[j];
+}
+
 // Rows [0, rows) of columns [0, columns), `stride` elements apart, into a and b.
 template <typename Fold>
-HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold::Element* __restrict x,
+HOTPLATE_MULTIVERSION static void FoldRows(const Fold& fold, const typename Fold::Element* __restrict x,
                                            std::size_t rows, std::size_t stride, std::size_t columns,
                                            const double* __restrict about, typename Fold::First* __restrict a,
                                            typename Fold::Second* __restrict b) {
   using Row = folds::RowOf<typename Fold::Element>;
-  const Fold own = fold;  // which no store can change
+  const Fold own = fold;
 #pragma omp simd
   for (std::size_t j = 0; j < columns; ++j) own.Begin(a[j], b[j], x[j], Fold::kAbout ? about[j] : 0.0);
-  std::size_t i = 1;
-  // Only where rows lie apart from each other: of what lies in one piece the processor reads ahead, unless several rows
-  // at once look like steps to and fro to it.
-  const bool apart = stride != columns;
-  for (; apart && i + 4 <= rows; i += 4) {
-    const typename Fold::Element* __restrict row = x + i * stride;
-#pragma omp simd
-    for (std::size_t j = 0; j < columns; ++j) {
-      own.Add(a[j], b[j], row[j], static_cast<Row>(i), Fold::kAbout ? about[j] : 0.0);
-      own.Add(a[j], b[j], row[stride + j], static_cast<Row>(i + 1), Fold::kAbout ? about[j] : 0.0);
-      own.Add(a[j], b[j], row[2 * stride + j], static_cast<Row>(i + 2), Fold::kAbout ? about[j] : 0.0);
-      own.Add(a[j], b[j], row[3 * stride + j], static_cast<Row>(i + 3), Fold::kAbout ? about[j] : 0.0);
-    }
-  }
-  for (; i < rows; ++i) {
-    asm volatile("");  // or GCC makes one loop over j of two of these (-floop-unroll-and-jam)
+  for (std::size_t i = 1; i < rows; ++i) {
+    asm volatile("");  // or GCC makes one loop over j of two of these, and the processor does not read ahead
     const typename Fold::Element* __restrict row = x + i * stride;
 #pragma omp simd
     for (std::size_t j = 0; j < columns; ++j)
@@ -90,26 +110,40 @@ HOTPLATE_MULTIVERSION static void FoldLoop(const Fold& fold, const typename Fold
   }
 }
 
-// The same of kWide columns that lie side by side, in registers.
-template <std::size_t kWide, typename Fold>
-HOTPLATE_MULTIVERSION static void FoldInRegisters(const Fold& fold, const typename Fold::Element* __restrict x,
-                                                  std::size_t rows, const double* __restrict about,
-                                                  typename Fold::First* __restrict a,
-                                                  typename Fold::Second* __restrict b) {
-  using Row = folds::RowOf<typename Fold::Element>;
-  const Fold own = fold;
-  typename Fold::First first[kWide];
-  typename Fold::Second second[kWide];
-#pragma omp simd
-  for (std::size_t j = 0; j < kWide; ++j) own.Begin(first[j], second[j], x[j], Fold::kAbout ? about[j] : 0.0);
-  for (std::size_t i = 1; i < rows; ++i) {
-    const typename Fold::Element* __restrict row = x + i * kWide;
-#pragma omp simd
-    for (std::size_t j = 0; j < kWide; ++j)
-      own.Add(first[j], second[j], row[j], static_cast<Row>(i), Fold::kAbout ? about[j] : 0.0);
+// The same of many columns, into a and b that have room for kFewLanes more; what may be read ends at `end`. A few
+// columns at a time are folded in registers, down as many rows as a part of the second-level cache holds; those below
+// are asked for meanwhile, since nothing reads ahead of such steps by itself.
+template <typename Fold>
+HOTPLATE_MULTIVERSION static void FoldColumns(const Fold& fold, const typename Fold::Element* __restrict x,
+                                              const typename Fold::Element* end, std::size_t rows, std::size_t stride,
+                                              std::size_t columns, const double* __restrict about,
+                                              typename Fold::First* __restrict a, typename Fold::Second* __restrict b) {
+  const std::size_t at_once = std::max<std::size_t>(1, kAskedFor / (columns * sizeof(*x)));
+  for (std::size_t before = 0; before < rows; before += at_once) {
+    const typename Fold::Element* const top = x + before * stride;
+    const std::size_t here = std::min(at_once, rows - before);
+    const std::size_t ahead = static_cast<std::size_t>(end - top) > here * stride ? here * stride : 0;
+    std::size_t to = 0;
+    for (; to + kAbreast <= columns; to += kAbreast) {
+      FoldInRegisters<kAbreast>(fold, top + to, before, here, stride, ahead, Fold::kAbout ? about + to : nullptr,
+                                a + to, b + to);
+    }
+    for (; to < columns; to += kFewLanes) {  // the last ones overlap those before, in a place of their own
+      const std::size_t j = std::min(to, columns - kFewLanes);
+      FoldInRegisters<kFewLanes>(fold, top + j, before, here, stride, ahead, Fold::kAbout ? about + j : nullptr, a + to,
+                                 b + to);
+    }
   }
-  std::copy_n(first, kWide, a);
-  std::copy_n(second, kWide, b);
+  const std::size_t left = columns % kFewLanes;
+  for (std::size_t j = columns - left; j < columns; ++j) a[j] = a[j + kFewLanes - left], b[j] = b[j + kFewLanes - left];
+}
+
+// The same of kWide columns that lie side by side.
+template <std::size_t kWide, typename Fold>
+HOTPLATE_MULTIVERSION static void FoldLanes(const Fold& fold, const typename Fold::Element* __restrict x,
+                                            std::size_t rows, const double* __restrict about,
+                                            typename Fold::First* __restrict a, typename Fold::Second* __restrict b) {
+  FoldInRegisters<kWide>(fold, x, 0, rows, kWide, 0, about, a, b);
 }
 
 // The state of column j of few rows.
@@ -129,12 +163,17 @@ HOTPLATE_INLINE typename Fold::State FoldOne(const Fold& fold, const typename Fo
 // Writes the states of `columns` outputs, of rows [first, first + rows) that begin at x. `about` has a number for each
 // of these columns, where the fold needs them.
 template <typename Fold>
-void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t first, std::size_t rows,
-               std::size_t stride, std::size_t columns, const double* about, typename Fold::State* states) {
-  alignas(64) typename Fold::First a[kTile];
-  alignas(64) typename Fold::Second b[kTile];
+void FoldBlock(const Fold& fold, const typename Fold::Element* x, const typename Fold::Element* end, std::size_t first,
+               std::size_t rows, std::size_t stride, std::size_t columns, const double* about,
+               typename Fold::State* states) {
+  alignas(64) typename Fold::First a[kTile + kFewLanes];
+  alignas(64) typename Fold::Second b[kTile + kFewLanes];
   if (stride != columns || columns > kLanes / 2) {
-    FoldLoop(fold, x, rows, stride, columns, about, a, b);
+    if (columns < kManyColumns) {
+      FoldRows(fold, x, rows, stride, columns, about, a, b);
+    } else {
+      FoldColumns(fold, x, end, rows, stride, columns, about, a, b);
+    }
     for (std::size_t j = 0; j < columns; ++j) states[j] = fold.Lift(a[j], b[j], first, 1);
     return;
   }
@@ -154,14 +193,14 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
   const double* const abouts = Fold::kAbout ? repeated : nullptr;
   if (columns == 1 && width == kColumnLanes) {
-    FoldInRegisters<kColumnLanes>(fold, x, groups, abouts, a, b);
+    FoldLanes<kColumnLanes>(fold, x, groups, abouts, a, b);
   } else if (columns == 1 && width == kColumnLanes / 2) {
-    FoldInRegisters<kColumnLanes / 2>(fold, x, groups, abouts, a, b);
+    FoldLanes<kColumnLanes / 2>(fold, x, groups, abouts, a, b);
   } else if (columns == 1) {
     static_assert(kFewLanes == kColumnLanes / 4);
-    FoldInRegisters<kFewLanes>(fold, x, groups, abouts, a, b);
+    FoldLanes<kFewLanes>(fold, x, groups, abouts, a, b);
   } else {
-    FoldLoop(fold, x, groups, width, width, abouts, a, b);
+    FoldRows(fold, x, groups, width, width, abouts, a, b);
   }
   for (std::size_t j = 0; j < left; ++j) {
     fold.Add(a[j], b[j], x[groups * width + j], static_cast<folds::RowOf<typename Fold::Element>>(groups),
@@ -176,20 +215,20 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, std::size_t fi
   }
 }
 
-// turned[i][row] = x[row][i] of kShortRows rows, in blocks of four by four in registers.
-template <typename Element>
+// turned[i][row] = x[row][i] of kRows rows, in blocks of four by four in registers.
+template <std::size_t kRows, typename Element>
 HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t count, Element* __restrict turned) {
   using Four [[gnu::vector_size(4 * sizeof(Element)), gnu::aligned(sizeof(Element)), gnu::may_alias]] = Element;
   if (count < 4) {
-    for (std::size_t row = 0; row < kShortRows; row += 2) {  // two at once: they are stored together
+    for (std::size_t row = 0; row < kRows; row += 2) {  // two at once: they are stored together
       for (std::size_t i = 0; i < count; ++i) {
-        turned[i * kShortRows + row] = x[row * count + i];
-        turned[i * kShortRows + row + 1] = x[(row + 1) * count + i];
+        turned[i * kRows + row] = x[row * count + i];
+        turned[i * kRows + row + 1] = x[(row + 1) * count + i];
       }
     }
     return;
   }
-  for (std::size_t row = 0; row < kShortRows; row += 4) {
+  for (std::size_t row = 0; row < kRows; row += 4) {
     for (std::size_t next = 0; next < count; next += 4) {
       const std::size_t i = std::min(next, count - 4);  // the last four overlap those before
       const Element* const from = x + row * count + i;
@@ -197,7 +236,7 @@ HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t 
       const Four a = *four(0), b = *four(1), c = *four(2), d = *four(3);
       const Four ab02 = __builtin_shufflevector(a, b, 0, 4, 2, 6), ab13 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
       const Four cd02 = __builtin_shufflevector(c, d, 0, 4, 2, 6), cd13 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-      const auto to = [=](std::size_t k) { return reinterpret_cast<Four*>(turned + (i + k) * kShortRows + row); };
+      const auto to = [=](std::size_t k) { return reinterpret_cast<Four*>(turned + (i + k) * kRows + row); };
       *to(0) = __builtin_shufflevector(ab02, cd02, 0, 1, 4, 5);
       *to(1) = __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5);
       *to(2) = __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7);
@@ -206,19 +245,19 @@ HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t 
   }
 }
 
-// Calls finish(state, row) for kShortRows short rows of `count` elements, with an output each. They are turned on their
+// Calls finish(state, row) for kRows short rows of `count` elements, with an output each. They are turned on their
 // side: by itself each element of a row would wait for the one before.
-template <typename Fold, typename Finish>
+template <std::size_t kRows, typename Fold, typename Finish>
 void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_t count, const double* about,
                    const Finish& finish) {
-  alignas(64) typename Fold::Element turned[kShortRow * kShortRows];
-  alignas(64) typename Fold::First a[kShortRows];
-  alignas(64) typename Fold::Second b[kShortRows];
+  alignas(64) typename Fold::Element turned[kShortRow * kRows];
+  alignas(64) typename Fold::First a[kRows];
+  alignas(64) typename Fold::Second b[kRows];
   // All of it is asked for at once, in the memory's order: turning it goes to and fro, and nothing reads ahead.
-  for (std::size_t i = 0; i < kShortRows * count; i += 64 / sizeof(*x)) asm volatile("" : : "r"(x[i]));
-  Turn(x, count, turned);
-  FoldInRegisters<kShortRows>(fold, turned, count, about, a, b);
-  for (std::size_t row = 0; row < kShortRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
+  for (std::size_t i = 0; i < kRows * count; i += kLine / sizeof(*x)) asm volatile("" : : "r"(x[i]));
+  Turn<kRows>(x, count, turned);
+  FoldLanes<kRows>(fold, turned, count, about, a, b);
+  for (std::size_t row = 0; row < kRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
 }
 
 // Calls finish(state, output) for each output. No axis is empty. `part`: what this is of the call. False if it was
@@ -236,10 +275,14 @@ bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element*
   const auto fold_units = [=](std::size_t begin, std::size_t end) {
     if (inner == 1 && count < kShortRow) {  // a unit is an output
       std::size_t first = begin;
-      for (; end - first >= kShortRows; first += kShortRows) {
-        FoldShortRows(fold, x + first * count, count, Fold::kAbout ? about + first : nullptr,
-                      [&](const State& state, std::size_t row) { finish(state, first + row); });
-      }
+      const auto side_by_side = [&]<std::size_t kRows>() {
+        for (; end - first >= kRows; first += kRows) {
+          FoldShortRows<kRows>(fold, x + first * count, count, Fold::kAbout ? about + first : nullptr,
+                               [&](const State& state, std::size_t row) { finish(state, first + row); });
+        }
+      };
+      if (kShortRows * count * sizeof(*x) <= kShortRowsBytes) side_by_side.template operator()<kShortRows>();
+      side_by_side.template operator()<kShortRows / 2>();
       for (; first < end; ++first) finish(FoldOne(fold, x + first * count, 0, count, 1, about, first), first);
       return;
     }
@@ -251,8 +294,8 @@ bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element*
       const std::size_t column = tile * kTile, columns = std::min(kTile, inner - column);
       State* const states = cut.segments == 1 ? here : kept + (outer * cut.segments + segment) * inner + column;
       const std::size_t output = outer * inner + column;
-      FoldBlock(fold, x + (outer * count + row) * inner + column, row, rows, inner, columns,
-                Fold::kAbout ? about + output : nullptr, states);
+      FoldBlock(fold, x + (outer * count + row) * inner + column, x + extent.outer * count * inner, row, rows, inner,
+                columns, Fold::kAbout ? about + output : nullptr, states);
       for (std::size_t j = 0; cut.segments == 1 && j < columns; ++j) finish(here[j], output + j);
     }
   };

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/made_array.h"
+#include "kernels/refused_param.h"
 #include "kernels/spec.h"
 
 namespace hotplate::histogram {
@@ -13,7 +14,8 @@ absl::Status Shapes(BoundCall& call) {
   const double low = call.Float("low"), high = call.Float("high");
   if (call.Choice("range") == "data") {
     for (const char* name : {"low", "high"}) {
-      if (call.Float(name) != 0) return RefusedParam(call, name, "it is for --range given; this is the data's");
+      if (call.Float(name) != 0)
+        return RefusedParam(call, name, "it is for --range given, and range is " + call.Choice("range"));
     }
   } else {
     if (high < low) return RefusedParam(call, "high", "it must not be below low, " + ToString(call.Param("low")));

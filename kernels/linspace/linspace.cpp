@@ -1,6 +1,7 @@
 #include "kernels/linspace/linspace.h"
 
 #include "kernels/made_array.h"
+#include "kernels/refused_param.h"
 #include "kernels/spec.h"
 
 namespace hotplate::linspace {

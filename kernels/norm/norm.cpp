@@ -2,10 +2,13 @@
 
 #include "kernels/norm/norm_steps.h"
 #include "kernels/reduced_shape.h"
+#include "kernels/refused_param.h"
 #include "kernels/status.h"
 
 namespace hotplate::norm {
 namespace {
+
+constexpr double kUsualPower = 3;
 
 bool IsExtreme(const std::string& order) { return order == "inf" || order == "-inf"; }
 
@@ -25,6 +28,9 @@ absl::Status Shapes(BoundCall& call) {
     return InvalidField("params.ord",
                         "norm: ord is fro, which is a norm of matrices; set axis to matrices, or ord to 2");
   }
+  if (order != "p" && call.Float("p") != kUsualPower) {
+    return RefusedParam(call, "p", "it is for --ord p, and ord is " + order);
+  }
   Shape shape;
   if (matrices) {
     shape.assign(x.shape.begin(), x.shape.end() - 2);
@@ -34,7 +40,7 @@ absl::Status Shapes(BoundCall& call) {
     if (!reduced.ok()) return reduced.status();
     shape = *std::move(reduced);
   }
-  const Steps steps = StepsOf(x.shape.data(), static_cast<int>(x.shape.size()), order, axis);
+  const Steps steps = StepsOf(call);
   const bool of_nothing =
       (matrices && steps.two ? steps.second : steps.first).count == 0 && (IsExtreme(order) || (matrices && steps.two));
   if (of_nothing && ElementCount(shape).value_or(0) != 0) {
@@ -54,16 +60,14 @@ absl::Status Shapes(BoundCall& call) {
 double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
 
 Cost CostOf(const BoundCall& call) {
-  const bool p = call.Choice("ord") == "p";
+  const bool p = call.Choice("ord") == "p", twice = p && StepsOf(call).two;
   return {.flop = (p ? 50 : 2) * Elements(call),
-          .bytes = (p ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+          .bytes = (twice ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
 // Beside each element, what an output takes however few elements it has.
 double WorkBound(const BoundCall& call) {
-  const Signature& x = call.Input("x");
-  const Steps steps =
-      StepsOf(x.shape.data(), static_cast<int>(x.shape.size()), call.Choice("ord"), call.Choice("axis"));
+  const Steps steps = StepsOf(call);
   return 150 * Elements(call) + 500 * static_cast<double>(steps.first.outputs() + steps.second.outputs());
 }
 
@@ -75,6 +79,11 @@ ParamSpec Axis() {
 }
 
 }  // namespace
+
+Steps StepsOf(const BoundCall& call) {
+  const Shape& x = call.Input("x").shape;
+  return StepsOf(x.data(), static_cast<int>(x.size()), call.Choice("ord"), call.Float("p"), call.Choice("axis"));
+}
 
 KernelSpec Spec() {
   return KernelSpecBuilder("norm", "norms of vectors (1, 2, inf, -inf, p) along an axis, and of matrices (fro, 1, inf)")
@@ -92,16 +101,18 @@ KernelSpec Spec() {
               .docs = "which norm"})
       .Param({.name = "p",
               .type = ParamType::kFloat,
-              .default_value = 3.0,
+              .default_value = kUsualPower,
               .minimum = 0.01,
               .maximum = 1000,
-              .docs = "the power, of ord p"})
+              .docs = "the power, with --ord p"})
       .Param(Axis())
       .Param(KeepdimsParam())
       .Input("x", "T", "...", "")
       .Output("y", "float(T)", "...", "x without the axis or the last two, or with them of size 1")
-      .CostModel("2 * n FLOP (ord p: 50 * n), x and y moved once (ord p reads x twice): bound by memory bandwidth",
-                 CostOf)
+      .CostModel(
+          "2 * n FLOP (ord p: 50 * n), x and y moved once (ord p with p from 0.1 on reads x twice): bound by memory "
+          "bandwidth",
+          CostOf)
       .WorkBound(WorkBound)
       .Numerics(
           "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 (640 + "

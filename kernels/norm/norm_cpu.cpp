@@ -40,16 +40,13 @@ Squares RootsOfPlainSums(CpuContext& context, const double* x, const Extent& ext
 }  // namespace
 
 MemoryPlan PlanCpu(const BoundCall& call) {
-  const Signature& x = call.Input("x");
-  const Steps steps =
-      StepsOf(x.shape.data(), static_cast<int>(x.shape.size()), call.Choice("ord"), call.Choice("axis"));
+  const Steps steps = StepsOf(call);
   return {.scratch_bytes = BetweenBytes(steps) + std::max(reduction::StateBytes(steps.first, kStateBytes),
                                                           reduction::StateBytes(steps.second, kStateBytes))};
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  const hotplate_array& input = call.InputArray("x");
-  const Steps steps = StepsOf(input.shape, input.rank, call.Choice("ord"), call.Choice("axis"));
+  const Steps steps = StepsOf(call);
   std::byte* const scratch = call.scratch().data();
   std::byte* const states = scratch + BetweenBytes(steps);
   const std::size_t all = steps.two ? 2 : 1;

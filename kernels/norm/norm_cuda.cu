@@ -5,11 +5,6 @@
 namespace hotplate::norm {
 namespace {
 
-Steps Asked(const Call& call) {
-  const hotplate_array& x = call.InputArray("x");
-  return StepsOf(x.shape, x.rank, call.Choice("ord"), call.Choice("axis"));
-}
-
 std::uint64_t StatesOf(const Extent& extent, const CudaTraits& traits) {
   return extent.outputs() == 0 || extent.count == 0 ? 0 : reduction::StateBytes(extent, traits, kStateBytes);
 }
@@ -17,12 +12,12 @@ std::uint64_t StatesOf(const Extent& extent, const CudaTraits& traits) {
 }  // namespace
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits) {
-  const Steps steps = Asked(call);
+  const Steps steps = StepsOf(call);
   return BetweenBytes(steps) + std::max(StatesOf(steps.first, traits), StatesOf(steps.second, traits));
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  const Steps steps = Asked(call);
+  const Steps steps = StepsOf(call);
   std::byte* const scratch = call.scratch().data();
   std::byte* const states = scratch + BetweenBytes(steps);
   return RunSteps(

@@ -10,7 +10,15 @@
 #include "kernels/folds.h"
 #include "kernels/for_type.h"
 
+namespace hotplate {
+struct BoundCall;
+}
+
 namespace hotplate::norm {
+
+// From this power on elements are divided by the largest, so that no power overflows. Lower ones of float64 do not, and
+// the root of a sum of shares would; nor would shares too small to be numbers be too small to count.
+inline constexpr double kScaledFrom = 0.1;
 
 struct Steps {
   Extent first, second;
@@ -18,11 +26,11 @@ struct Steps {
   constexpr std::uint64_t between() const { return two ? first.outputs() : 0; }
 };
 
-inline Steps StepsOf(const std::int64_t* shape, int rank, std::string_view order, std::string_view axis) {
+inline Steps StepsOf(const std::int64_t* shape, int rank, std::string_view order, double p, std::string_view axis) {
   Steps steps;
   if (axis != "matrices") {
     steps.first = steps.second = ExtentOf(shape, rank, axis);
-    steps.two = order == "p";
+    steps.two = order == "p" && p >= kScaledFrom;
     return steps;
   }
   std::uint64_t matrices = 1;
@@ -39,6 +47,12 @@ inline Steps StepsOf(const std::int64_t* shape, int rank, std::string_view order
   return steps;
 }
 
+inline Steps StepsOf(const Call& call) {
+  const hotplate_array& x = call.InputArray("x");
+  return StepsOf(x.shape, x.rank, call.Choice("ord"), call.Float("p"), call.Choice("axis"));
+}
+Steps StepsOf(const BoundCall& call);
+
 // Scratch of both: the numbers between the steps, then states of this many bytes at most.
 inline constexpr std::size_t kStateBytes = sizeof(folds::TwoPart);
 constexpr std::uint64_t BetweenBytes(const Steps& steps) {
@@ -54,11 +68,27 @@ struct Square {
   static constexpr bool kAbout = false;
   HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return x * x; }
 };
-// Of its share of the largest magnitude.
 struct Power {
+  static constexpr bool kAbout = false;
+  double p;
+  HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return math::Pow(fabs(x), p); }
+};
+// Of its share of the largest magnitude.
+struct PowerOfShare {
   static constexpr bool kAbout = true;
   double p;
   HOTPLATE_HOST_DEVICE double operator()(double x, double about) const { return math::Pow(fabs(x) / about, p); }
+};
+// The same of a whole power, by multiplying.
+struct WholePowerOfShare {
+  static constexpr bool kAbout = true;
+  static constexpr double kMost = 15;
+  unsigned p;
+  HOTPLATE_HOST_DEVICE double operator()(double x, double about) const {
+    const double share = fabs(x) / about, second = share * share, fourth = second * second;
+    const double below_four = ((p & 1) != 0 ? share : 1.0) * ((p & 2) != 0 ? second : 1.0);
+    return below_four * ((p & 4) != 0 ? fourth : 1.0) * ((p & 8) != 0 ? fourth * fourth : 1.0);
+  }
 };
 
 // The sum of squares of float64, none of which overflows: large numbers are made smaller and summed apart from the
@@ -122,9 +152,17 @@ struct TurnedBack {
     return static_cast<T>(turn(state.value));
   }
 };
-// `largest`: of each output. It is the result itself where nothing can be divided by it.
 template <typename T>
 struct RootOfPowers {
+  using Out = T;
+  double p;
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<double>& state, std::uint64_t) const {
+    return static_cast<T>(pow(state.value, 1 / p));
+  }
+};
+// `largest`: of each output. It is the result itself where nothing can be divided by it.
+template <typename T>
+struct RootOfShares {
   using Out = T;
   double p;
   const double* largest;
@@ -146,13 +184,22 @@ Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Re
   F* const y = call.Output<F>("y").data();
 
   if (order == "2" || order == "fro") return reduce(SumOfSquares(), Root<F>(), x, steps.first, nullptr, y);
+  const double p = call.Float("p");
+  if (order == "p" && !steps.two) {
+    return reduce(folds::Sum<T, double, Power>{Power{p}}, RootOfPowers<F>{p}, x, steps.first, nullptr, y);
+  }
   if (order == "p") {
     const folds::Turn<F> turn(true);
     const Outcome first = reduce(folds::Extreme<T, F, Magnitude>{.turn = turn}, TurnedBack<double, F>{turn}, x,
                                  steps.first, nullptr, between);
     if (!first.ok()) return first;
-    const double p = call.Float("p");
-    return reduce(folds::Sum<T, double, Power>{Power{p}}, RootOfPowers<F>{p, between}, x, steps.second, between, y);
+    if (const auto whole = static_cast<unsigned>(p < WholePowerOfShare::kMost ? p : WholePowerOfShare::kMost);
+        whole == p) {
+      return reduce(folds::Sum<T, double, WholePowerOfShare>{WholePowerOfShare{whole}}, RootOfShares<F>{p, between}, x,
+                    steps.second, between, y);
+    }
+    return reduce(folds::Sum<T, double, PowerOfShare>{PowerOfShare{p}}, RootOfShares<F>{p, between}, x, steps.second,
+                  between, y);
   }
   if (steps.two) {
     const Outcome first = reduce(SumOfMagnitudes(), Total<double>(), x, steps.first, nullptr, between);

@@ -1,6 +1,7 @@
 #include "kernels/random/random.h"
 
 #include "kernels/made_array.h"
+#include "kernels/refused_param.h"
 #include "kernels/spec.h"
 
 namespace hotplate::random {
@@ -20,7 +21,7 @@ absl::Status Shapes(BoundCall& call) {
   }
   for (const char* name : {"low", "high"}) {
     if (!integers && call.Int(name) != 0) {
-      return RefusedParam(call, name, "it is for --distribution integers; this is " + distribution);
+      return RefusedParam(call, name, "it is for --distribution integers, and distribution is " + distribution);
     }
   }
   if (integers && high <= low) {

@@ -1,6 +1,7 @@
 #include "kernels/reduce/reduce.h"
 
 #include "kernels/reduced_shape.h"
+#include "kernels/refused_param.h"
 #include "kernels/status.h"
 
 namespace hotplate::reduce {
@@ -19,6 +20,9 @@ DType ResultType(const std::string& operation, DType dtype) {
 absl::Status Shapes(BoundCall& call) {
   const Signature& x = call.Input("x");
   const std::string &operation = call.Choice("operation"), &axis = call.Choice("axis");
+  if (operation != "std" && call.Int("ddof") != 0) {
+    return RefusedParam(call, "ddof", "it is for --operation std, and operation is " + operation);
+  }
   absl::StatusOr<Shape> shape = ReducedShape(*call.spec, x.shape, axis, call.Bool("keepdims"));
   if (!shape.ok()) return shape.status();
   const bool nothing = ExtentOf(x.shape, axis).count == 0;
@@ -68,7 +72,7 @@ KernelSpec Spec() {
               .default_value = std::int64_t{0},
               .minimum = 0,
               .maximum = 1e9,
-              .docs = "std divides by the number of elements less this; 1 for a sample's"})
+              .docs = "with --operation std, which divides by the number of elements less this; 1 for a sample's"})
       .Input("x", "T", "...", "")
       .Output("y", "T", "...",
               "x without the axis, or with it of size 1; int64 or float64 where the operation makes it so")
@@ -77,10 +81,13 @@ KernelSpec Spec() {
       .Numerics(
           "float64 is summed in two float64, float32 in one: with u = 2^-53, w = 2^-100 for float64 and integers, u = "
           "2^-24, w = 2^-53 for float32, sum and mean are within 2 * u * |exact| + n * w * (sum or mean of |x|), std "
-          "within 4 * u * (std + |mean|); int64 is rounded to float64 first for mean and std. A product of floats is "
-          "taken in float64, within n * 2^-52 and a rounding of the exact one, relatively, unless some partial product "
-          "over- or underflows. min, max, argmin, argmax and integers are exact; which zero min and max return for "
-          "zeros of both signs is not said. The same bits whatever the number of threads; deterministic on one device")
+          "within 4 * u * (std + |mean|), unless a sum of elements or squares leaves float64's range, as it would "
+          "leave NumPy's: std is infinite where elements are more than some 1e154 from their mean, and inexact or 0 "
+          "where all are less than some 1e-154 from it; int64 is rounded to float64 first for mean and std. A product "
+          "of floats is taken in float64, within n * 2^-52 and a rounding of the exact one, relatively, unless some "
+          "partial product over- or underflows. min, max, argmin, argmax and integers are exact; which zero min and "
+          "max return for zeros of both signs is not said. The same bits whatever the number of threads; "
+          "deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy")
       .Build();

@@ -230,19 +230,5 @@ TEST(Catalog, NothingIsClaimedForTheWorkOfAPicture) {
   EXPECT_EQ(call.spec->CostOf(call).flop, 0);
 }
 
-// Parameters become options of `hotplate run`, beside its own.
-TEST(Catalog, NoParameterClashesWithAnOption) {
-  const std::set<std::string> options = {"deterministic", "json",     "quiet",      "output",  "name",       "device",
-                                         "precision",     "priority", "time-limit", "dry-run", "detach",     "keep",
-                                         "server",        "timeout",  "help",       "labels",  "request-id", "version"};
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
-    for (const ParamSpec& param : spec.params()) {
-      std::string option = param.name;
-      std::replace(option.begin(), option.end(), '_', '-');
-      EXPECT_FALSE(options.contains(option)) << spec.name() << " " << param.name;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace hotplate::conformance

@@ -1,4 +1,5 @@
-// What the kernels that make arrays from nothing refuse, and histogram: by the parameter's name, before anything runs.
+// What the kernels that make arrays from nothing refuse, and those with parameters for one of their ways alone: by the
+// parameter's name, before anything runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,6 +66,13 @@ TEST(MadeArrays, AreRefusedByTheParametersName) {
       {"histogram", {{"low", 1.0}}, "params.low", "--range given"},
       {"histogram", {{"range", Text("given")}, {"low", 2.0}, {"high", 1.0}}, "params.high", "must not be below low, 2"},
       {"histogram", {{"range", Text("given")}, {"high", 1e39}}, "params.high", "do not reach"},
+      {"norm", {{"p", 1.0}}, "params.p", "norm: p is 1.0; it is for --ord p, and ord is 2"},
+      {"norm", {{"p", 1.0}, {"ord", Text("inf")}, {"axis", Text("0")}}, "params.p", "ord is inf"},
+      {"reduce",
+       {{"ddof", Int(1)}},
+       "params.ddof",
+       "reduce: ddof is 1; it is for --operation std, and operation is sum"},
+      {"reduce", {{"ddof", Int(1)}, {"operation", Text("mean")}}, "params.ddof", "operation is mean"},
   };
   for (const Refusal& refusal : refusals) {
     const KernelSpec& spec = **BuiltinCatalog().Find(refusal.kernel);

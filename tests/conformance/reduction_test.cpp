@@ -46,6 +46,8 @@ TEST(Reduction, HasTheSameBitsFromAnyNumberOfThreads) {
       {"reduce", Of(DType::kFloat64, {30'011, 13}, {{"operation", std::string("std")}, {"axis", std::string("1")}})},
       {"norm", Of(DType::kFloat64, {900'001}, {{"ord", std::string("2")}})},
       {"norm", Of(DType::kFloat64, {1100, 701}, {{"ord", std::string("p")}, {"axis", first}})},
+      {"norm", Of(DType::kFloat64, {1100, 701}, {{"ord", std::string("p")}, {"p", 2.5}, {"axis", first}})},
+      {"norm", Of(DType::kFloat64, {400'001}, {{"ord", std::string("p")}, {"p", 0.05}})},
   };
   for (const auto& [kernel, call] : calls) {
     const std::vector<std::byte> one = ResultWith(1, kernel, call);

@@ -413,6 +413,8 @@ def test_parameters_as_numpy_spells_them(gpu):
     (lambda gpu: gpu.reduce([1.0], operation="median"), ValueError, ["operation", "median", "mean"]),
     (lambda gpu: gpu.reduce([1.0], axis=3), ValueError, ["axis", "3"]),
     (lambda gpu: gpu.reduce([1.0], axis=99), ValueError, ["axis", "99"]),
+    (lambda gpu: gpu.reduce([1.0], operation="mean", ddof=1), ValueError, ["ddof", "1", "std", "mean"]),
+    (lambda gpu: gpu.norm([1.0], p=1), ValueError, ["p", "1", "ord"]),
     (lambda gpu: gpu.norm(), TypeError, ["norm", "x"]),
     (lambda gpu: gpu.norm([1.0], [2.0]), TypeError, ["norm", "x"]),
     (lambda gpu: gpu.matmul([[1.0]]), TypeError, ["matmul", "b"]),

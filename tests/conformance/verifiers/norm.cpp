@@ -148,10 +148,33 @@ void FillRange(std::span<T> x) {
   x[6 * 40 + 39] = std::numeric_limits<T>::quiet_NaN();
 }
 
+// A low power counts what is far smaller than the largest, and of many makes what is far larger.
+Case OfLowPower(const std::string& name, DType dtype, const Shape& shape, const std::vector<double>& repeated) {
+  Case one = Norm("hundredth_" + name, dtype, shape, "p", "-1");
+  one.params["p"] = 0.01;
+  one.inputs = [=](std::mt19937_64&) {
+    TestArray x({.dtype = dtype, .shape = shape});
+    WithTypeOf<float, double>(dtype, [&](auto zero) {
+      const auto elements = x.Elements<decltype(zero)>();
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        elements[i] = static_cast<decltype(zero)>(repeated[i % repeated.size()]);
+      }
+    });
+    return std::map<std::string, TestArray>{{"x", std::move(x)}};
+  };
+  return one;
+}
+
 }  // namespace
 
 std::vector<Case> NormCases() {
   std::vector<Case> cases;
+  cases.push_back(OfLowPower("many", DType::kFloat64, {2000}, {1e-300}));
+  cases.push_back(OfLowPower("many_least", DType::kFloat64, {1'800'000}, {1e-320}));
+  cases.push_back(OfLowPower("overflows", DType::kFloat64, {3, 2000}, {1.0}));
+  cases.push_back(OfLowPower("far_apart", DType::kFloat64, {2, 7}, {1e300, -1e-300, 1e-300, 0, 1e-300, 1e-320, 1e200}));
+  cases.push_back(OfLowPower("many", DType::kFloat32, {50, 6}, {1e-45}));
+  cases.push_back(OfLowPower("far_apart", DType::kFloat32, {2, 2}, {1e38, 1e-45}));
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     for (const std::string order : {"1", "2", "inf", "-inf", "p"}) {
       const auto add = [&](const std::string& name, const Shape& shape, const std::string& axis) {
@@ -206,8 +229,8 @@ std::vector<Case> NormCases() {
       cases.push_back(Norm("no_matrices", dtype, {0, 3, 4}, order, "matrices"));
       cases.push_back(Norm("thin", dtype, order == "1" ? Shape{0, 4} : Shape{4, 0}, order, "matrices"));
     }
-    for (const double p : {0.5, 1.0, 2.0, 40.0}) {
-      Case power = Norm("of_" + std::to_string(static_cast<int>(p * 10)), dtype, {5, 60}, "p", "1");
+    for (const double p : {0.01, 0.0999, 0.1, 0.5, 1.0, 2.0, 2.5, 7.0, 13.0, 40.0}) {
+      Case power = Norm("of_" + std::to_string(std::lround(p * 10'000)), dtype, {5, 60}, "p", "1");
       power.params["p"] = p;
       cases.push_back(std::move(power));
     }

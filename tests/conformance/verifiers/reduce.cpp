@@ -1,5 +1,7 @@
 // Reductions straight from their definitions, element by element: integers in 128 bits, floats in __float128.
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <type_traits>
 
@@ -90,12 +92,18 @@ double SumError(const std::string& operation, std::size_t n, std::int64_t ddof, 
     if (operation == "mean") {
       return Ratio(Absolute(got - mean), 2 * unit * Absolute(mean) + summed * magnitude);
     }
-    Quad squares = 0;
-    for (std::size_t i = 0; i < n; ++i) squares += (at(i) - mean) * (at(i) - mean);
+    Quad squares = 0, furthest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      squares += (at(i) - mean) * (at(i) - mean);
+      furthest = std::max(furthest, Absolute(at(i) - mean));
+    }
     const long double divisor = std::max(0.0L, static_cast<long double>(n) - static_cast<long double>(ddof));
     if (divisor == 0) return squares == 0 ? (std::isnan(got) ? 0 : 2) : Special(HUGE_VALL, got);
     const long double deviation = std::sqrt(static_cast<long double>(squares / divisor));
-    return Ratio(Absolute(got - deviation), 4 * unit * (deviation + Absolute(mean)));
+    // Whatever T is, squares are those of float64.
+    if (squares > std::numeric_limits<double>::max()) return Special(HUGE_VALL, got);
+    const bool lost = furthest * furthest < std::numeric_limits<double>::min();
+    return Ratio(Absolute(got - deviation), 4 * unit * (deviation + Absolute(mean)) + (lost ? deviation : 0));
   }
 }
 
@@ -258,6 +266,17 @@ std::vector<Case> ReduceCases() {
         };
         cases.push_back(std::move(special));
       }
+    }
+    if (dtype == DType::kFloat64) {
+      Case range = Reduction("squares_out_of_range", dtype, {6, 2}, "std", along("1"));
+      range.inputs = [dtype](std::mt19937_64&) {
+        TestArray x({.dtype = dtype, .shape = {6, 2}});
+        std::ranges::copy(std::initializer_list<double>{1e200, -1e200, 1e150, -1e150, 1e-150, -1e-150, 1e-160, -1e-160,
+                                                        1e-200, -1e-200, 1, 1},
+                          x.Elements<double>().begin());
+        return std::map<std::string, TestArray>{{"x", std::move(x)}};
+      };
+      cases.push_back(std::move(range));
     }
     // What rounding would lose: large numbers that cancel, and the largest that there are.
     if (IsFloating(dtype)) {
