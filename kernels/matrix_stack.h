@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <span>
+#include <string>
 
 #include "kernels/call.h"
 
@@ -56,13 +57,12 @@ class MatrixTrouble {
   Outcome Singular(std::int64_t info) const {
     return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
   }
-  // dtype: the matrix's.
-  Outcome NoConvergence(std::int64_t info, DType dtype) const {
-    return Say(dtype == DType::kFloat32 ? "%s: the iteration for its values did not converge (info %lld: how many are "
-                                          "left, or where it stopped); scale it, or give it in float64"
-                                        : "%s: the iteration for its values did not converge (info %lld: how many are "
-                                          "left, or where it stopped); scale it",
-               info, Outcome::Failed);
+  // `meaning`, of info above 0 where an iteration was given up: routines differ. kLeft: of the ones by QR, which are
+  // cuSOLVER's, and LAPACK's for values alone or of a small matrix. dtype: the matrix's.
+  static constexpr char kLeft[] = ": so many elements beside the diagonal are left";
+  Outcome NoConvergence(std::int64_t info, const std::string& meaning, DType dtype) const {
+    return Outcome::Failed(which_ + (": the iteration for its values did not converge (info " + std::to_string(info)) +
+                           meaning + "); scale it" + (dtype == DType::kFloat32 ? ", or give it in float64" : ""));
   }
   // An argument that the library refused: a defect of the kernel, not of the input.
   Outcome Refused(std::int64_t info) const {

@@ -9,8 +9,8 @@
 namespace hotplate::csr {
 namespace {
 
-// Fewer elements of indptr are looked through by one thread.
-constexpr std::size_t kSerialBelow = 1 << 16, kAtOnce = 1 << 16;
+// Elements of indptr that a thread looks through between two looks at the cancel flag.
+constexpr std::size_t kAtOnce = 1 << 16;
 
 // How often an element is below the one before it, in [begin, end): fewer than 2^31, so that they can be counted in
 // Index. begin is not 0.
@@ -55,20 +55,17 @@ HOTPLATE_MULTIVERSION bool AreBelow(const Index* numbers, std::size_t begin, std
 }
 
 template <typename Index>
-Defect FindInIndptr(const Matrix<Index>& matrix, CpuContext& context) {
-  std::atomic<bool> decreases{false};
-  context.ParallelFor(matrix.rows, kSerialBelow, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; i += kAtOnce) {
-      if (Descents(matrix.indptr, i + 1, std::min(end, i + kAtOnce) + 1) == 0) continue;
-      decreases.store(true, std::memory_order_relaxed);
-      return;
-    }
-  });
-  Defect defect = DefectOfIndptr(matrix, 0);
-  if (defect.wrong != Wrong::kNothing) return defect;
-  if (!decreases.load(std::memory_order_relaxed)) return DefectOfIndptr(matrix, matrix.rows);
-  for (std::uint64_t i = 1; defect.wrong == Wrong::kNothing; ++i) defect = DefectOfIndptr(matrix, i);
-  return defect;
+bool FindInIndptr(const Matrix<Index>& matrix, Defect& first, CpuContext& context, double at) {
+  FirstBadPiece bad(kAtOnce);
+  const auto look = [&](std::size_t begin, std::size_t end) {
+    if (Descents(matrix.indptr, begin + 1, end + 1) != 0) bad.Add(begin);
+  };
+  if (!context.ParallelChunks(matrix.rows, kAtOnce, look, {at, at})) return false;
+  first = DefectOfIndptr(matrix, 0);
+  // Where no piece is bad only the last element may be wrong; else the first descent is in the first bad piece.
+  std::uint64_t i = bad.item() < matrix.rows ? bad.item() + 1 : matrix.rows;
+  for (; first.wrong == Wrong::kNothing && i <= matrix.rows; ++i) first = DefectOfIndptr(matrix, i);
+  return true;
 }
 
 template <typename Index>
@@ -86,11 +83,11 @@ bool AreGood(const Matrix<Index>& matrix, Place begin, Place end) {
 
 }  // namespace
 
-Defect FirstDefectOfIndptr(const Matrix<std::int32_t>& matrix, CpuContext& context) {
-  return FindInIndptr(matrix, context);
+bool FindDefectOfIndptr(const Matrix<std::int32_t>& matrix, Defect& first, CpuContext& context, double at) {
+  return FindInIndptr(matrix, first, context, at);
 }
-Defect FirstDefectOfIndptr(const Matrix<std::int64_t>& matrix, CpuContext& context) {
-  return FindInIndptr(matrix, context);
+bool FindDefectOfIndptr(const Matrix<std::int64_t>& matrix, Defect& first, CpuContext& context, double at) {
+  return FindInIndptr(matrix, first, context, at);
 }
 bool EntriesAreGood(const Matrix<std::int32_t>& matrix, Place begin, Place end) { return AreGood(matrix, begin, end); }
 bool EntriesAreGood(const Matrix<std::int64_t>& matrix, Place begin, Place end) { return AreGood(matrix, begin, end); }

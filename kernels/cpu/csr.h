@@ -10,9 +10,9 @@
 
 namespace hotplate::csr {
 
-// By all threads.
-Defect FirstDefectOfIndptr(const Matrix<std::int32_t>& matrix, CpuContext& context);
-Defect FirstDefectOfIndptr(const Matrix<std::int64_t>& matrix, CpuContext& context);
+// By all threads; progress stays at `at`. False if it was cancelled, and nothing is known.
+bool FindDefectOfIndptr(const Matrix<std::int32_t>& matrix, Defect& first, CpuContext& context, double at);
+bool FindDefectOfIndptr(const Matrix<std::int64_t>& matrix, Defect& first, CpuContext& context, double at);
 
 // Whether every entry of a piece is a column, and those of each row are in order. indptr has been found good.
 bool EntriesAreGood(const Matrix<std::int32_t>& matrix, Place begin, Place end);
@@ -29,11 +29,13 @@ class FirstBadPiece {
     while (item < known && !item_.compare_exchange_weak(known, item, std::memory_order_relaxed)) {
     }
   }
+  // SIZE_MAX if there is none.
+  std::size_t item() const { return item_.load(std::memory_order_relaxed); }
 
-  // What is wrong there; nothing if there is none.
+  // What is wrong there, of the matrix's items; nothing if there is none.
   template <typename Index>
   Defect Look(const Matrix<Index>& matrix) const {
-    const std::size_t item = item_.load(std::memory_order_relaxed), items = ItemsOf(matrix);
+    const std::size_t item = this->item(), items = ItemsOf(matrix);
     if (item >= items) return {};
     return FirstDefectOfEntries(matrix, PlaceOf(matrix, item).entry,
                                 PlaceOf(matrix, std::min(items, item + size_)).entry);

@@ -58,8 +58,9 @@ class CudaContext {
   }
 
   // Calls enqueue(0), enqueue(1), … up to `count`, each of which enqueues one step and returns an Outcome. Two are in
-  // flight at a time: the device does not idle between steps, and a cancel waits for two of them at most. When step i
-  // is over on the device, calls completed(i); true ends the task. The last steps are not waited for.
+  // flight at a time: the device does not idle between steps, and a cancel waits for two of them at most (of each Pace:
+  // one may begin before the last two of another are over). When step i is over on the device, calls completed(i); true
+  // ends the task. The last steps are not waited for.
   template <typename Enqueue, typename Completed>
   Outcome Pace(std::uint64_t count, Enqueue&& enqueue, Completed&& completed) {
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
@@ -23,6 +25,15 @@ struct Workspace {
   std::size_t Bytes(std::size_t element) const { return IntsAt(element) + iwork * sizeof(int); }
 };
 
+// Info of ?syevd: by divide and conquer, which finds vectors of matrices that are not small, two numbers are in one.
+Outcome GivenUp(const MatrixTrouble& trouble, int info, int n, DType dtype) {
+  if (info <= n) return trouble.NoConvergence(info, MatrixTrouble::kLeft, dtype);
+  return trouble.NoConvergence(info,
+                               ": in rows " + std::to_string(info / (n + 1)) + " to " + std::to_string(info % (n + 1)) +
+                                   " of its tridiagonal form",
+                               dtype);
+}
+
 // By columns, LAPACK sees each matrix transposed: a's lower triangle is its upper one, and its eigenvectors lie in
 // rows.
 template <typename T>
@@ -47,7 +58,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w, work,
                                    static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
     if (info < 0) return trouble.Refused(info);
-    if (info > 0) return trouble.NoConvergence(info, call.InputType("a"));
+    if (info > 0) return GivenUp(trouble, info, static_cast<int>(n), call.InputType("a"));
     if (vectors) TransposeSquare(context, matrix, n);
   }
   return Outcome::Ok();

@@ -70,7 +70,7 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {
   return matrices::Told(StackOf(call.InputArray("a")), context, [&](const MatrixTrouble& trouble, std::int64_t info) {
-    return trouble.NoConvergence(info, call.InputType("a"));
+    return trouble.NoConvergence(info, MatrixTrouble::kLeft, call.InputType("a"));
   });
 }
 

@@ -83,7 +83,8 @@ KernelSpec Spec() {
       .Docs(
           "y[k] = sum of x[j] * exp(-2 pi i j k / n), as numpy.fft has it; ifft and irfft have +2 pi, and divide by n "
           "unless norm says otherwise. rfft takes real numbers and gives the first n/2 + 1 elements of their symmetric "
-          "transform; irfft is its inverse, and does not look at the imaginary part of what must be real. fft and ifft "
+          "transform; irfft is its inverse, and does not look at the imaginary part of what must be real (nor, with "
+          "axes=2, at what is not symmetric of a column that must be its own mirror image). fft and ifft "
           "take real numbers too, as complex ones without an imaginary part. With axes=2 the last two axes are "
           "transformed (fft2, ifft2, rfft2, irfft2), of irfft the last one last. With n the last axis is cut to so "
           "many points or filled up with zeros first, as n does in numpy.fft (irfft then reads n/2 + 1 elements). "

@@ -195,6 +195,23 @@ T Get(const V& from, std::size_t lane) {
   }
 }
 
+// Of a spectrum of real numbers, column 0 and the middle one of an even number of columns are their own mirror images.
+// What of them is not does not count: it would come out as imaginary parts, which nobody reads, but for rounding.
+template <typename T, typename V>
+void MakeSymmetric(Complex<V>* column, std::size_t n, std::size_t lane) {
+  Put(column[0].i, lane, T{0});
+  if (n % 2 == 0) Put(column[n / 2].i, lane, T{0});
+  for (std::size_t i = 1; 2 * i < n; ++i) {
+    Complex<V>&a = column[i], &b = column[n - i];
+    const T real = Get<T>(a.r, lane) / 2 + Get<T>(b.r, lane) / 2,
+            imaginary = Get<T>(a.i, lane) / 2 - Get<T>(b.i, lane) / 2;
+    Put(a.r, lane, real);
+    Put(b.r, lane, real);
+    Put(a.i, lane, imaginary);
+    Put(b.i, lane, -imaginary);
+  }
+}
+
 // One call's parts.
 template <typename T>
 class Transformer {
@@ -310,6 +327,7 @@ class Transformer {
   Outcome ComplexPass(const Pass& pass, const Lines& lines, const Complex<T>* from, Complex<T>* to, T factor,
                       CpuContext::Part part) {
     const auto plan = PlanFor<pocket::pocketfft_c<T>>(pass, sizeof(T));
+    const bool of_real = transform_.kind == Transform::Kind::kHalfToReal;
     return ForGroups(pass, part, [&]<typename V>(std::size_t line, V* memory) {
       auto* const buffer = reinterpret_cast<Complex<V>*>(memory);
       const Places<V> places(lines, line);
@@ -320,6 +338,10 @@ class Transformer {
           Put(buffer[i].r, lane, element.r);
           Put(buffer[i].i, lane, element.i);
         }
+      }
+      for (std::size_t lane = 0; of_real && lane < std::size(places.at); ++lane) {
+        const std::size_t column = (line + lane) % lines.inner;
+        if (column == 0 || 2 * column == transform_.columns) MakeSymmetric<T>(buffer, lines.n, lane);
       }
       plan->exec(buffer, factor, forward_);
       for (std::size_t i = 0; i < lines.n; ++i) {

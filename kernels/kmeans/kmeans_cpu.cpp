@@ -21,7 +21,7 @@ constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
 constexpr std::size_t kTogether = 4;
 // Between two looks at the cancel flag, about: multiplications.
 constexpr std::uint64_t kPollEvery = std::uint64_t{1} << 24;
-// Cells of the centroids or of their sums that a thread takes at a time.
+// Cells of the centroids or of their sums that a thread takes at a time, and coordinates of a point between two looks.
 constexpr std::uint64_t kCellsAtOnce = std::uint64_t{1} << 16;
 
 template <typename T>
@@ -83,8 +83,9 @@ struct State {
   Piece* const of_piece;
 };
 
-// The nearest centroids of kCount points; nothing is said of them if it was cancelled meanwhile.
-template <std::size_t kCount, typename T>
+// The nearest centroids of kCount points; nothing is said of them if it was cancelled meanwhile. kLong: they may have
+// more than kCellsAtOnce coordinates. (A loop around the innermost one costs others a twentieth.)
+template <std::size_t kCount, bool kLong, typename T>
 HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const T* __restrict vectors,
                                std::size_t vector_count, std::int32_t* labels, const CpuContext& context) {
   using Vector = typename Vectors<T>::Of;
@@ -99,13 +100,18 @@ HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const 
     for (std::size_t v = begin; v < end; ++v) {
       Vector squares[kCount] = {};
       const T* const vector = vectors + v * d * kLanes<T>;
-      for (std::size_t j = 0; j < d; ++j) {
-        Vector coordinates;
-        std::memcpy(&coordinates, vector + j * kLanes<T>, sizeof coordinates);
-        for (std::size_t p = 0; p < kCount; ++p) {
-          const Vector difference = points[p * d + j] - coordinates;
-          squares[p] += difference * difference;
+      for (std::size_t slice = 0; slice < d; slice += kCellsAtOnce) {
+        if (slice > 0 && context.cancelled()) return;
+        const std::size_t slice_end = kLong ? std::min<std::size_t>(slice + kCellsAtOnce, d) : d;
+        for (std::size_t j = slice; j < slice_end; ++j) {
+          Vector coordinates;
+          std::memcpy(&coordinates, vector + j * kLanes<T>, sizeof coordinates);
+          for (std::size_t p = 0; p < kCount; ++p) {
+            const Vector difference = points[p * d + j] - coordinates;
+            squares[p] += difference * difference;
+          }
         }
+        if (!kLong) break;
       }
       const Places here = Places{} + static_cast<std::int32_t>(v);
       for (std::size_t p = 0; p < kCount; ++p) {
@@ -127,38 +133,47 @@ HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const 
   }
 }
 
-template <typename T>
+template <bool kLong, typename T>
 HOTPLATE_MULTIVERSION void Nearest(const T* points, std::size_t count, std::size_t d, const T* vectors,
                                    std::size_t vector_count, std::int32_t* labels, const CpuContext& context) {
   std::size_t i = 0;
   for (; i + kTogether <= count; i += kTogether) {
-    NearestOf<kTogether>(points + i * d, d, vectors, vector_count, labels + i, context);
+    NearestOf<kTogether, kLong>(points + i * d, d, vectors, vector_count, labels + i, context);
   }
-  for (; i < count; ++i) NearestOf<1>(points + i * d, d, vectors, vector_count, labels + i, context);
+  for (; i < count; ++i) NearestOf<1, kLong>(points + i * d, d, vectors, vector_count, labels + i, context);
 }
 
+// `width` coordinates of each of `count` points, whose next point is `d` elements away.
 template <typename T>
-HOTPLATE_MULTIVERSION void AddPoints(const T* points, std::size_t count, std::size_t d, const std::int32_t* labels,
-                                     double* sums, std::int64_t* counts) {
-  for (std::size_t i = 0; i < count; ++i) {
-    double* __restrict sum = sums + static_cast<std::size_t>(labels[i]) * d;
-    const T* __restrict point = points + i * d;
+struct Block {
+  const T* coordinates;
+  std::size_t count, width, d;
+};
+
+// Of sums, centroids and moments these functions have the block's coordinates, too. Each point counts as `counted`.
+template <typename T>
+HOTPLATE_MULTIVERSION void AddPoints(const Block<T>& block, const std::int32_t* labels, double* sums,
+                                     std::int64_t* counts, std::int64_t counted) {
+  const std::size_t width = block.width;
+  for (std::size_t i = 0; i < block.count; ++i) {
+    double* __restrict sum = sums + static_cast<std::size_t>(labels[i]) * block.d;
+    const T* __restrict point = block.coordinates + i * block.d;
 #pragma omp simd
-    for (std::size_t j = 0; j < d; ++j) sum[j] += static_cast<double>(point[j]);
-    ++counts[labels[i]];
+    for (std::size_t j = 0; j < width; ++j) sum[j] += static_cast<double>(point[j]);
+    counts[labels[i]] += counted;
   }
 }
 
 template <typename T>
-HOTPLATE_MULTIVERSION double Inertia(const T* points, std::size_t count, std::size_t d, const std::int32_t* labels,
-                                     const T* centroids) {
+HOTPLATE_MULTIVERSION double Inertia(const Block<T>& block, const std::int32_t* labels, const T* centroids) {
+  const std::size_t width = block.width;
   double inertia = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const T* __restrict point = points + i * d;
-    const T* __restrict centroid = centroids + static_cast<std::size_t>(labels[i]) * d;
+  for (std::size_t i = 0; i < block.count; ++i) {
+    const T* __restrict point = block.coordinates + i * block.d;
+    const T* __restrict centroid = centroids + static_cast<std::size_t>(labels[i]) * block.d;
     double squares = 0;
 #pragma omp simd reduction(+ : squares)
-    for (std::size_t j = 0; j < d; ++j) {
+    for (std::size_t j = 0; j < width; ++j) {
       const double difference = static_cast<double>(point[j]) - static_cast<double>(centroid[j]);
       squares += difference * difference;
     }
@@ -169,16 +184,17 @@ HOTPLATE_MULTIVERSION double Inertia(const T* points, std::size_t count, std::si
 
 // False if an element is not finite.
 template <typename T>
-HOTPLATE_MULTIVERSION bool AddMoments(const T* points, std::size_t count, std::size_t d, const T* __restrict from,
-                                      double* __restrict moments) {
+HOTPLATE_MULTIVERSION bool AddMoments(const Block<T>& block, const T* __restrict from, double* __restrict sums,
+                                      double* __restrict squares) {
+  const std::size_t width = block.width;
   int finite = 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    const T* __restrict point = points + i * d;
+  for (std::size_t i = 0; i < block.count; ++i) {
+    const T* __restrict point = block.coordinates + i * block.d;
 #pragma omp simd reduction(& : finite)
-    for (std::size_t j = 0; j < d; ++j) {
+    for (std::size_t j = 0; j < width; ++j) {
       const double x = static_cast<double>(point[j]) - static_cast<double>(from[j]);
-      moments[j] += x;
-      moments[d + j] += x * x;
+      sums[j] += x;
+      squares[j] += x * x;
       finite &= IsFiniteNumber(point[j]);
     }
   }
@@ -211,23 +227,44 @@ bool EachPiece(const State<T>& state, std::uint64_t work, CpuContext& context, C
   return complete && !context.cancelled();
 }
 
+// Calls body(block, j) for the coordinates of some points, few enough at a time, from coordinate j. It may end before
+// all were there if it was cancelled.
+template <typename T, typename Body>
+void EachBlock(const State<T>& state, std::uint64_t first, std::uint64_t count, const CpuContext& context,
+               const Body& body) {
+  const std::uint64_t d = state.sizes.d;
+  for (std::uint64_t j = 0; j < d && (j == 0 || !context.cancelled()); j += kCellsAtOnce) {
+    body(Block<T>{state.points + first * d + j, count, std::min(kCellsAtOnce, d - j), d}, j);
+  }
+}
+
+template <typename Number>
+bool Clear(Number* numbers, std::uint64_t count, CpuContext& context, double at) {
+  return context.ParallelChunks(
+      count, kCellsAtOnce,
+      [&](std::size_t begin, std::size_t end) { std::fill(numbers + begin, numbers + end, Number{0}); }, {at, at});
+}
+
 // What the centroids' moves, squared and summed, are compared with; negative if an element is not finite.
 template <typename T>
 bool FindThreshold(const State<T>& state, double tolerance, double& threshold, CpuContext& context) {
   const Sizes& sizes = state.sizes;
   const std::uint64_t d = sizes.d;
-  std::fill_n(state.sums, state.pieces * 2 * d, 0.0);
+  if (!Clear(state.sums, state.pieces * 2 * d, context, 0)) return false;
   std::fill_n(state.of_piece, state.pieces, Piece());
   const bool complete =
       EachPiece(state, d, context, {0, 0}, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
-        Piece& mine = state.of_piece[piece];
-        mine.finite &= AddMoments(state.points + i * d, count, d, state.points, state.sums + piece * 2 * d);
+        double* const moments = state.sums + piece * 2 * d;
+        EachBlock(state, i, count, context, [&](const Block<T>& block, std::uint64_t j) {
+          state.of_piece[piece].finite &= AddMoments(block, state.points + j, moments + j, moments + d + j);
+        });
       });
   if (!complete) return false;
   bool finite = true;
   for (std::uint64_t piece = 0; piece < state.pieces; ++piece) finite = finite && state.of_piece[piece].finite;
   double variances = 0;
   for (std::uint64_t j = 0; j < d; ++j) {
+    if (j % kCellsAtOnce == 0 && context.cancelled()) return false;
     Moments all;
     for (std::uint64_t piece = 0; piece < state.pieces; ++piece) {
       const double* const moments = state.sums + piece * 2 * d;
@@ -258,18 +295,12 @@ bool FillVectors(const State<T>& state, CpuContext& context, double at) {
                                 {at, at});
 }
 
-template <typename Number>
-bool Clear(Number* numbers, std::uint64_t count, CpuContext& context, double at) {
-  return context.ParallelChunks(
-      count, kCellsAtOnce,
-      [&](std::size_t begin, std::size_t end) { std::fill(numbers + begin, numbers + end, Number{0}); }, {at, at});
-}
-
 // False if it was cancelled, and labels may be missing.
 template <typename T>
 bool Label(const State<T>& state, std::uint64_t first, std::uint64_t count, const CpuContext& context) {
   const std::uint64_t d = state.sizes.d;
-  Nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), state.labels + first,
+  const auto nearest = d > kCellsAtOnce ? Nearest<true, T> : Nearest<false, T>;
+  nearest(state.points + first * d, count, d, state.vectors, VectorCount<T>(state.sizes), state.labels + first,
           context);
   return !context.cancelled();
 }
@@ -292,7 +323,9 @@ bool Assign(const State<T>& state, CpuContext& context, CpuContext::Part part) {
     return false;
   }
   const auto add = [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
-    AddPoints(state.points + i * d, count, d, state.labels + i, state.sums + piece * k * d, state.counts + piece * k);
+    EachBlock(state, i, count, context, [&](const Block<T>& block, std::uint64_t j) {
+      AddPoints(block, state.labels + i, state.sums + piece * k * d + j, state.counts + piece * k, j == 0 ? 1 : 0);
+    });
   };
   if (state.pieces < kMostPieces) {
     return LabelAll(state, context, part) && EachPiece(state, d, context, {part.to, part.to}, add);
@@ -323,6 +356,7 @@ bool Move(const State<T>& state, double& moves, CpuContext& context, double at) 
     for (std::uint64_t piece = 0; piece < state.pieces; ++piece) count += state.counts[piece * k + c];
     if (count == 0) continue;
     for (std::uint64_t j = 0; j < d; ++j) {
+      if ((j + 1) % kCellsAtOnce == 0 && context.cancelled()) return false;
       T& coordinate = state.centroids[c * d + j];
       const T mean = static_cast<T>(state.sums[c * d + j] / static_cast<double>(count));
       const double move = static_cast<double>(mean) - static_cast<double>(coordinate);
@@ -364,7 +398,9 @@ Outcome Run(const Call& call, CpuContext& context) {
   const bool complete =
       FillVectors(state, context, last.from) && LabelAll(state, context, last) &&
       EachPiece(state, d, context, {1, 1}, [&](std::uint64_t piece, std::uint64_t i, std::uint64_t count) {
-        state.of_piece[piece].inertia += Inertia(state.points + i * d, count, d, state.labels + i, state.centroids);
+        EachBlock(state, i, count, context, [&](const Block<T>& block, std::uint64_t j) {
+          state.of_piece[piece].inertia += Inertia(block, state.labels + i, state.centroids + j);
+        });
       });
   if (!complete) return Outcome::Cancelled();
   double& inertia = call.Output<double>("inertia")[0];

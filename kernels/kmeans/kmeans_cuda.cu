@@ -77,15 +77,19 @@ __global__ void __launch_bounds__(kBlockSize) Begin(const T* initial, std::uint6
   }
 }
 
-// A thread has a coordinate of the points of a piece.
+// Of the points [from, to) of each piece, in their order. A thread has a coordinate of a piece.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
-    AddMoments(const T* points, std::uint64_t n, std::uint64_t d, std::uint64_t pieces, double* moments, State* state) {
+    AddMoments(const T* points, std::uint64_t n, std::uint64_t d, std::uint64_t pieces, std::uint64_t from,
+               std::uint64_t to, double* moments, State* state) {
   for (std::uint64_t i = First(); i < pieces * d; i += Stride()) {
-    const std::uint64_t piece = i / d, j = i % d, end = BeginOf(piece + 1, n, pieces);
+    const std::uint64_t piece = i / d, j = i % d, begin = BeginOf(piece, n, pieces);
+    const std::uint64_t end_of_all = BeginOf(piece + 1, n, pieces);
+    const std::uint64_t end = end_of_all - begin < to ? end_of_all : begin + to;
     Moments mine;
+    if (from > 0) mine = {moments[2 * i], moments[2 * i + 1]};
     bool finite = true;
-    for (std::uint64_t p = BeginOf(piece, n, pieces); p < end; ++p) {
+    for (std::uint64_t p = begin + from; p < end; ++p) {
       const T x = points[p * d + j];
       mine.Add(static_cast<double>(x) - static_cast<double>(points[j]));
       finite = finite && IsFiniteNumber(x);
@@ -246,23 +250,26 @@ __global__ void __launch_bounds__(kBlockSize) Decide(const double* moves, std::u
   }
 }
 
-// Each block's points' squared distances.
+// The squared distances of the points [begin, end), added to what each block has of those before. Threads have
+// coordinates side by side, of the same point or the next.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
-    AddDistances(const T* points, std::uint64_t n, std::uint64_t d, const T* centroids, const std::int32_t* labels,
-                 double* blocks) {
+    AddDistances(const T* points, std::uint64_t begin, std::uint64_t end, std::uint64_t d, const T* centroids,
+                 const std::int32_t* labels, double* blocks) {
   double mine = 0;
-  for (std::uint64_t i = First(); i < n; i += Stride()) {
-    const T* const centroid = centroids + static_cast<std::uint64_t>(labels[i]) * d;
-    double squares = 0;
-    for (std::uint64_t j = 0; j < d; ++j) {
-      const double difference = static_cast<double>(points[i * d + j]) - static_cast<double>(centroid[j]);
-      squares += difference * difference;
+  if (d > 0) {
+    const std::uint64_t points_on = Stride() / d, coordinates_on = Stride() % d;
+    std::uint64_t i = begin + First() / d, j = First() % d;
+    while (i < end) {
+      const T coordinate = centroids[static_cast<std::uint64_t>(labels[i]) * d + j];
+      const double difference = static_cast<double>(points[i * d + j]) - static_cast<double>(coordinate);
+      mine += difference * difference;
+      i += points_on, j += coordinates_on;
+      if (j >= d) j -= d, ++i;
     }
-    mine += squares;
   }
   const double all = OfBlock(mine);
-  if (threadIdx.x == 0) blocks[blockIdx.x] = all;
+  if (threadIdx.x == 0) blocks[blockIdx.x] = begin == 0 ? all : blocks[blockIdx.x] + all;
 }
 
 // By one block.
@@ -307,28 +314,35 @@ class Iterations {
     chunks_ = ChunksWithin(sizes_.n, 3.0 * coordinates * static_cast<double>(sizes_.k), rate, kBoundMs,
                            kSide * static_cast<std::uint64_t>(traits.multiprocessors));
     const double labels = static_cast<double>(CeilDiv(sizes_.k, kWarp) * CeilDiv(sizes_.d, kWarp));
-    const double of_each_piece = labels * kLabelsOperations + static_cast<double>(sizes_.d) * kCoordinateOperations;
-    sum_chunks_ =
-        ChunksWithin(CeilDiv(sizes_.n, layout_.pieces),
-                     rate * kMsPerPoint + static_cast<double>(layout_.pieces) * of_each_piece, rate, kBoundMs, 1);
+    const double of_a_point = static_cast<double>(sizes_.d) * kCoordinateOperations;
+    const auto of_each_piece = [&](std::uint64_t pieces, double operations) {
+      return ChunksWithin(CeilDiv(sizes_.n, pieces), rate * kMsPerPoint + static_cast<double>(pieces) * operations,
+                          rate, kBoundMs, 1);
+    };
+    sum_chunks_ = of_each_piece(layout_.pieces, labels * kLabelsOperations + of_a_point);
+    moment_chunks_ = of_each_piece(layout_.moment_pieces, of_a_point);
+    distance_chunks_ = ChunksWithin(sizes_.n, of_a_point, rate, kBoundMs, 1);
   }
 
   // Tells what is not finite.
   Outcome Begin(const Call& call) {
     const std::uint64_t n = sizes_.n, d = sizes_.d, pieces = layout_.moment_pieces;
-    return InOrder(
-        [&] { return ToOutcome(cudaMemsetAsync(state_, 0, sizeof(State), context_.stream()), "memset"); },
-        [&] {
-          return Launch(context_, kmeans::Begin<T>, GridFor(sizes_.cells(), 4), kBlockSize,
-                        call.Input<T>("initial").data(), sizes_.cells(), centroids_, state_);
-        },
-        [&] {
-          return Launch(context_, AddMoments<T>, GridFor(pieces * d), kBlockSize, points_, n, d, pieces, sums_, state_);
-        },
-        [&] {
-          return Launch(context_, FindThreshold, 1, kBlockSize, sums_, n, d, pieces, call.Float("tolerance"), state_);
-        },
-        [&] { return Read(&state_->not_finite); });
+    return InOrder([&] { return ToOutcome(cudaMemsetAsync(state_, 0, sizeof(State), context_.stream()), "memset"); },
+                   [&] {
+                     return Launch(context_, kmeans::Begin<T>, GridFor(sizes_.cells(), 4), kBlockSize,
+                                   call.Input<T>("initial").data(), sizes_.cells(), centroids_, state_);
+                   },
+                   [&] {
+                     return InSteps(moment_chunks_, [&](std::uint64_t from, std::uint64_t to) {
+                       return Launch(context_, AddMoments<T>, GridFor(pieces * d), kBlockSize, points_, n, d, pieces,
+                                     from, to, sums_, state_);
+                     });
+                   },
+                   [&] {
+                     return Launch(context_, FindThreshold, 1, kBlockSize, sums_, n, d, pieces, call.Float("tolerance"),
+                                   state_);
+                   },
+                   [&] { return Read(&state_->not_finite); });
   }
 
   // The iterations, until the device says that it was the last.
@@ -338,7 +352,8 @@ class Iterations {
     return context_.Pace(
         all,
         [&](std::uint64_t i) {
-          return i % steps < labelling ? AssignChunk(i % steps, false) : Update(i % steps - labelling);
+          const std::uint64_t step = i % steps;
+          return step < labelling ? Assign(chunks_.Begin(step), chunks_.End(step), false) : Update(step - labelling);
         },
         [&](std::uint64_t i) {
           context_.ReportProgress(static_cast<double>(i + 1) / static_cast<double>(all + steps));
@@ -347,14 +362,14 @@ class Iterations {
   }
 
   Outcome End(const Call& call) {
-    const std::uint64_t count = chunks_.count();
-    const Outcome assigned = context_.Pace(
-        count, [&](std::uint64_t i) { return AssignChunk(i, true); }, [](std::uint64_t) { return false; });
-    const unsigned blocks = std::min<unsigned>(GridFor(sizes_.n, 4), kMostBlocks);
-    return InOrder([&] { return assigned; },
+    const std::uint64_t cells = distance_chunks_.End(0) * sizes_.d;
+    const unsigned blocks = std::min<unsigned>(GridFor(cells, 4), kMostBlocks);
+    return InOrder([&] { return InSteps(chunks_, [&](auto begin, auto end) { return Assign(begin, end, true); }); },
                    [&] {
-                     return Launch(context_, AddDistances<T>, blocks, kBlockSize, points_, sizes_.n, sizes_.d,
-                                   centroids_, labels_, blocks_);
+                     return InSteps(distance_chunks_, [&](std::uint64_t begin, std::uint64_t end) {
+                       return Launch(context_, AddDistances<T>, blocks, kBlockSize, points_, begin, end, sizes_.d,
+                                     centroids_, labels_, blocks_);
+                     });
                    },
                    [&] {
                      return Launch(context_, Tell, 1, kBlockSize, blocks_, blocks, state_,
@@ -376,10 +391,17 @@ class Iterations {
                      "copy of the state");
   }
 
-  Outcome AssignChunk(std::uint64_t chunk, bool last) {
-    const std::uint64_t begin = chunks_.Begin(chunk), end = chunks_.End(chunk);
-    return Launch(context_, Assign<T>, GridFor(end - begin, 1, kSide), kBlockSize, points_, begin, end, centroids_,
-                  sizes_.k, sizes_.d, last, labels_, state_);
+  // Paces launch(begin, end) over the chunks; progress stays where it is.
+  template <typename Launch>
+  Outcome InSteps(const Chunks& chunks, const Launch& launch) {
+    return context_.Pace(
+        chunks.count(), [&](std::uint64_t i) { return launch(chunks.Begin(i), chunks.End(i)); },
+        [](std::uint64_t) { return false; });
+  }
+
+  Outcome Assign(std::uint64_t begin, std::uint64_t end, bool last) {
+    return Launch(context_, kmeans::Assign<T>, GridFor(end - begin, 1, kSide), kBlockSize, points_, begin, end,
+                  centroids_, sizes_.k, sizes_.d, last, labels_, state_);
   }
 
   // The last chunk's sums are all sums.
@@ -410,8 +432,10 @@ class Iterations {
   double* const moves_;
   double* const blocks_;
   State* const state_;
-  Chunks chunks_;      // of the points, for their labels
-  Chunks sum_chunks_;  // of each piece's points, for their sums
+  Chunks chunks_;           // of the points, for their labels
+  Chunks sum_chunks_;       // of each piece's points, for their sums
+  Chunks moment_chunks_;    // and for their moments
+  Chunks distance_chunks_;  // of the points, for their distances
 };
 
 template <typename T>

@@ -74,22 +74,31 @@ void MirrorRows(T* c, std::size_t n, std::size_t begin, std::size_t end) {
   }
 }
 
-// On this thread alone without a context.
+bool IsByItsTranspose(const auto& p) { return p.a == p.b && p.m == p.n && p.n > 1 && p.transpose_a != p.transpose_b; }
+
+// On this thread alone, but for what the library makes on others.
 template <typename T>
-void Multiply(const Product<T>& p, CpuContext* context) {
+void Multiply(const Product<T>& p) {
   if (p.n == 1) return Gemv(p.transpose_a, p.transpose_a ? p.k : p.m, p.lda, p.a, p.b, p.c);
   if (p.m == 1) return Gemv(!p.transpose_b, p.transpose_b ? p.n : p.k, p.ldb, p.b, p.a, p.c);
-  if (p.a == p.b && p.m == p.n && p.transpose_a != p.transpose_b) {
-    Syrk(p);
-    const std::size_t n = static_cast<std::size_t>(p.n);
-    if (context == nullptr) return MirrorRows(p.c, n, 0, n);
-    constexpr std::size_t kRows = 64;
-    context->ParallelChunks((n + kRows - 1) / kRows, 1, [=](std::size_t begin, std::size_t end) {
-      MirrorRows(p.c, n, begin * kRows, std::min(n, end * kRows));
-    });
-    return;
+  if (!IsByItsTranspose(p)) return Gemm(p);
+  Syrk(p);
+  MirrorRows(p.c, static_cast<std::size_t>(p.n), 0, static_cast<std::size_t>(p.n));
+}
+
+// By all threads. False if cancelled.
+template <typename T>
+bool Multiply(const Product<T>& p, CpuContext& context) {
+  if (!IsByItsTranspose(p)) {
+    Multiply(p);
+    return true;
   }
-  Gemm(p);
+  Syrk(p);
+  const std::size_t n = static_cast<std::size_t>(p.n);
+  constexpr std::size_t kRows = 64;
+  return context.ParallelChunks((n + kRows - 1) / kRows, 1, [=](std::size_t begin, std::size_t end) {
+    MirrorRows(p.c, n, begin * kRows, std::min(n, end * kRows));
+  });
 }
 
 // So many rows of c at a time, each by one thread; all of them at once where a is transposed. False if cancelled.
@@ -101,7 +110,7 @@ bool MultiplyRows(const Product<T>& p, std::size_t rows, CpuContext& context, Cp
     some.a += begin * static_cast<std::size_t>(p.lda);
     some.c += begin * static_cast<std::size_t>(p.n);
     some.m = static_cast<int>(end - begin);
-    Multiply(some, nullptr);
+    Multiply(some);
   };
   const auto all = static_cast<std::size_t>(p.m);
   return context.ParallelChunks(all, p.transpose_a ? all : rows, multiply, part);
@@ -186,7 +195,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     const bool whole = context.ParallelChunks(all.count, chunk, [&](std::size_t begin, std::size_t end) {
       if (tiny != nullptr) return tiny(all, a, b, static_cast<T*>(c.data), begin, end);
       const OpenBlasTurn turn(context, /*serial=*/true);
-      for (std::size_t i = begin; i < end; ++i) Multiply(ProductAt<T>(all, call, i), nullptr);
+      for (std::size_t i = begin; i < end; ++i) Multiply(ProductAt<T>(all, call, i));
     });
     return whole ? Outcome::Ok() : Outcome::Cancelled();
   }
@@ -202,7 +211,7 @@ Outcome Run(const Call& call, CpuContext& context) {
       continue;
     }
     const OpenBlasTurn turn(context, small);
-    Multiply(ProductAt<T>(all, call, i), &context);
+    if (!Multiply(ProductAt<T>(all, call, i), context)) return Outcome::Cancelled();
   }
   return Outcome::Ok();
 }

@@ -81,7 +81,7 @@ class Run {
   const csr::Matrix<Index>& graph() const { return out_; }
 
   bool Look(csr::Defect& defect, CpuContext::Part part) {
-    defect = csr::FirstDefectOfIndptr(out_, context_);
+    if (!csr::FindDefectOfIndptr(out_, defect, context_, part.from)) return false;
     if (defect.wrong != csr::Wrong::kNothing) return true;
     csr::FirstBadPiece bad(kItems);
     const auto look = [&](std::size_t first, std::size_t last) {

@@ -8,10 +8,11 @@
 namespace hotplate::pagerank {
 namespace {
 
-// Iterations that are enqueued before the host looks, at most; fewer where they would take longer than kStepMs. An edge
-// is about kOperations.
+// Iterations that are enqueued before the host looks, at most; fewer where they would take longer than kStepMs, and of
+// a large graph a part of one. An edge or a node is estimated at as many cycles of a multiprocessor, since its sum may
+// be anywhere in memory, and at as many of the whole device, since all edges may go to one node.
 constexpr std::uint64_t kMostAtOnce = 8;
-constexpr double kStepMs = 20, kOperations = 20;
+constexpr double kStepMs = 20, kCycles = 64, kCyclesOfAll = 2;
 
 enum Phase : std::uint64_t { kRunning = 0, kConverged = 1, kNoGraph = 2 };
 
@@ -58,10 +59,11 @@ __device__ __forceinline__ void AddAll(Sum* to, Sum mine) {
   if (threadIdx.x % 32 == 0 && mine != 0) atomicAdd(to, mine);
 }
 
-// Ranks before the first iteration, and what they hand on. The state is zero.
+// Of the nodes [begin, end): ranks before the first iteration, and what they hand on. The state was zero.
 template <typename Index>
-__global__ void __launch_bounds__(kBlockSize) Begin(csr::Matrix<Index> graph, const csr::Findings* findings,
-                                                    State* state, Sum* handed_on, Sum* handed, double* rank) {
+__global__ void __launch_bounds__(kBlockSize)
+    Begin(csr::Matrix<Index> graph, std::uint64_t begin, std::uint64_t end, const csr::Findings* findings, State* state,
+          Sum* handed_on, Sum* handed, double* rank) {
   if (findings->indptr != csr::kNone || findings->piece != csr::kNone) {
     if (blockIdx.x == 0 && threadIdx.x == 0) state->phase = kNoGraph;
     return;
@@ -69,7 +71,7 @@ __global__ void __launch_bounds__(kBlockSize) Begin(csr::Matrix<Index> graph, co
   const double even = 1 / static_cast<double>(graph.rows);
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
   Sum dangling = 0;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < graph.rows; i += stride) {
+  for (std::uint64_t i = begin + std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < end; i += stride) {
     const auto edges = static_cast<double>(graph.indptr[i + 1] - graph.indptr[i]);
     rank[i] = even;
     handed_on[i] = HandedOn(even, edges);
@@ -79,28 +81,30 @@ __global__ void __launch_bounds__(kBlockSize) Begin(csr::Matrix<Index> graph, co
   AddAll(&state->dangling, dangling);
 }
 
+// Along the edges in the pieces [begin, end).
 template <typename Index>
 __global__ void __launch_bounds__(kBlockSize)
-    HandOn(csr::Matrix<Index> graph, const State* state, const std::uint64_t* rows, std::uint64_t pieces,
-           const Sum* handed_on, Sum* handed) {
+    HandOn(csr::Matrix<Index> graph, std::uint64_t begin, std::uint64_t end, const State* state,
+           const std::uint64_t* rows, const Sum* handed_on, Sum* handed) {
   if (state->phase != kRunning) return;
-  for (std::uint64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
-    const csr::Place begin = csr::PieceAt(graph, rows, piece), end = csr::PieceAt(graph, rows, piece + 1);
-    for (std::uint64_t i = begin.entry + threadIdx.x; i < end.entry; i += kBlockSize) {
-      atomicAdd(&handed[graph.indices[i]], handed_on[csr::RowOf(graph, i, begin.row, end.row)]);
+  for (std::uint64_t piece = begin + blockIdx.x; piece < end; piece += gridDim.x) {
+    const csr::Place from = csr::PieceAt(graph, rows, piece), to = csr::PieceAt(graph, rows, piece + 1);
+    for (std::uint64_t i = from.entry + threadIdx.x; i < to.entry; i += kBlockSize) {
+      atomicAdd(&handed[graph.indices[i]], handed_on[csr::RowOf(graph, i, from.row, to.row)]);
     }
   }
 }
 
-// An iteration's end for every node, and the next one's beginning.
+// An iteration's end for the nodes [begin, end), and the next one's beginning.
 template <typename Index>
 __global__ void __launch_bounds__(kBlockSize)
-    Take(csr::Matrix<Index> graph, double damping, State* state, Sum* handed_on, Sum* handed, double* rank) {
+    Take(csr::Matrix<Index> graph, std::uint64_t begin, std::uint64_t end, double damping, State* state, Sum* handed_on,
+         Sum* handed, double* rank) {
   if (state->phase != kRunning) return;
   const Step step(damping, graph.rows, state->dangling);
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
   Sum change = 0, dangling = 0;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < graph.rows; i += stride) {
+  for (std::uint64_t i = begin + std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < end; i += stride) {
     const auto edges = static_cast<double>(graph.indptr[i + 1] - graph.indptr[i]);
     const double before = rank[i], now = step.Rank(handed[i]);
     rank[i] = now;
@@ -114,11 +118,9 @@ __global__ void __launch_bounds__(kBlockSize)
   AddAll(&state->dangling_to_be, dangling);
 }
 
-// (A template only so that several files may have it.)
-template <typename Iterations>
-__global__ void __launch_bounds__(1) Judge(Limits limits, State* state, Iterations* iterations) {
+__global__ void __launch_bounds__(1) Judge(Limits limits, State* state, std::int64_t* iterations) {
   if (state->phase != kRunning) return;
-  *iterations = static_cast<Iterations>(++state->iterations);
+  *iterations = static_cast<std::int64_t>(++state->iterations);
   state->change = state->changing;
   state->dangling = state->dangling_to_be;
   state->changing = state->dangling_to_be = 0;
@@ -141,48 +143,71 @@ Outcome Run(const Call& call, CudaContext& context) {
   std::int64_t* const iterations = call.Output<std::int64_t>("iterations").data();
   const double damping = call.Float("damping");
   const Limits limits = LimitsOf(call);
-  const unsigned node_blocks = GridFor(nodes, 4);
-  const std::uint64_t piece_blocks = std::min<std::uint64_t>(pieces, kMaxGrid);
   void* const words = const_cast<std::uint64_t*>(context.host_words() + kPhaseWord);
+
+  const CudaTraits& traits = context.traits();
+  const auto multiprocessors = static_cast<std::uint64_t>(traits.multiprocessors);
+  const double item_cycles = std::max(kCycles / static_cast<double>(multiprocessors), kCyclesOfAll);
+  const Chunks of_pieces =
+      ChunksWithin(pieces, item_cycles * csr::kItems, traits.cycles_per_ms, kStepMs, multiprocessors);
+  const Chunks of_nodes = ChunksWithin(nodes, item_cycles, traits.cycles_per_ms, kStepMs, kBlockSize * multiprocessors);
 
   const auto tell_state = [&] {
     return ToOutcome(cudaMemcpyAsync(words, state, 3 * sizeof(std::uint64_t), cudaMemcpyDeviceToHost, context.stream()),
                      "telling how far the iteration is");
   };
-  const auto begin = [&] {
+  const auto look = [&] {
     if (const Outcome o = csr::Begin(graph, findings, rows, context); !o.ok()) return o;
     const Outcome counted = ToOutcome(cudaMemsetAsync(iterations, 0, sizeof *iterations, context.stream()), "memset");
     if (!counted.ok()) return counted;
     const Outcome cleared = ToOutcome(cudaMemsetAsync(state, 0, sizeof *state, context.stream()), "memset");
     if (!cleared.ok() || pieces == 0) return cleared;
-    const Outcome looked = Launch(context, LookAtEdges<Index>, piece_blocks, kBlockSize, graph, findings, rows, pieces);
-    if (!looked.ok()) return looked;
-    return Launch(context, Begin<Index>, node_blocks, kBlockSize, graph, findings, state, handed_on, handed, rank);
+    return Launch(context, LookAtEdges<Index>, std::min(pieces, kMaxGrid), kBlockSize, graph, findings, rows, pieces);
   };
-  const auto iterate = [&](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const Outcome given =
-          Launch(context, HandOn<Index>, piece_blocks, kBlockSize, graph, state, rows, pieces, handed_on, handed);
-      if (!given.ok()) return given;
-      const Outcome taken =
-          Launch(context, Take<Index>, node_blocks, kBlockSize, graph, damping, state, handed_on, handed, rank);
-      if (!taken.ok()) return taken;
-      if (const Outcome o = Launch(context, Judge<std::int64_t>, 1, 1, limits, state, iterations); !o.ok()) return o;
-    }
-    return Outcome::Ok();
+  const auto begin = [&](std::uint64_t first, std::uint64_t end) {
+    return Launch(context, Begin<Index>, GridFor(end - first, 4), kBlockSize, graph, first, end, findings, state,
+                  handed_on, handed, rank);
+  };
+  const auto hand_on = [&](std::uint64_t first, std::uint64_t end) {
+    return Launch(context, HandOn<Index>, std::min(end - first, kMaxGrid), kBlockSize, graph, first, end, state, rows,
+                  handed_on, handed);
+  };
+  const auto take = [&](std::uint64_t first, std::uint64_t end) {
+    return Launch(context, Take<Index>, GridFor(end - first, 4), kBlockSize, graph, first, end, damping, state,
+                  handed_on, handed, rank);
+  };
+  // Of an iteration: what edges hand on, then what nodes take, then the judgement.
+  const std::uint64_t parts = of_pieces.count() + of_nodes.count();
+  const auto part = [&](std::uint64_t i) {
+    if (i < of_pieces.count()) return hand_on(of_pieces.Begin(i), of_pieces.End(i));
+    const std::uint64_t chunk = i - of_pieces.count();
+    const Outcome taken = take(of_nodes.Begin(chunk), of_nodes.End(chunk));
+    if (!taken.ok() || i + 1 < parts) return taken;
+    return Launch(context, Judge, 1, 1, limits, state, iterations);
   };
 
-  Chunks steps = ChunksWithin(nodes == 0 ? 0 : limits.iterations, kOperations * static_cast<double>(ItemsOf(graph)),
-                              context.traits().double_operations_per_ms, kStepMs, 1);
-  steps.size = std::min(steps.size, kMostAtOnce);
+  // A step is a part of an iteration that was cut, or some iterations.
+  const Chunks whole = ChunksWithin(limits.iterations, item_cycles * static_cast<double>(ItemsOf(graph) + nodes),
+                                    traits.cycles_per_ms, kStepMs, 1);
+  const Chunks steps{.total = nodes == 0 ? 0 : limits.iterations * parts,
+                     .size = parts > 2 ? 1 : 2 * std::min(whole.size, kMostAtOnce)};
+  const std::uint64_t preparing = std::max<std::uint64_t>(of_nodes.count(), 1);
+  const auto enqueue = [&](std::uint64_t step) {
+    Outcome o = step == 0 ? look() : Outcome::Ok();
+    if (o.ok() && step < of_nodes.count()) o = begin(of_nodes.Begin(step), of_nodes.End(step));
+    if (step < preparing) return o;
+    step -= preparing;
+    for (std::uint64_t i = steps.Begin(step); o.ok() && i < steps.End(step); ++i) o = part(i % parts);
+    return o;
+  };
   const Outcome ran = context.Pace(
-      1 + steps.count(),
+      preparing + steps.count(),
       [&](std::uint64_t i) {
-        const Outcome o = i == 0 ? begin() : iterate(steps.End(i - 1) - steps.Begin(i - 1));
+        const Outcome o = enqueue(i);
         return o.ok() ? tell_state() : o;
       },
       [&](std::uint64_t i) {
-        context.ReportProgress(static_cast<double>(i) / static_cast<double>(steps.count() + 1));
+        context.ReportProgress(static_cast<double>(i) / static_cast<double>(preparing + steps.count()));
         return context.host_words()[kPhaseWord] != kRunning;
       });
   if (!ran.ok()) return ran;

@@ -59,7 +59,8 @@ Outcome Run(const Call& call, CpuContext& context) {
   const auto refuse = [&](const csr::Defect& defect) {
     return csr::OutcomeOf(defect, matrix.entries, matrix.columns, "columns");
   };
-  const csr::Defect in_indptr = csr::FirstDefectOfIndptr(matrix, context);
+  csr::Defect in_indptr;
+  if (!csr::FindDefectOfIndptr(matrix, in_indptr, context, 0)) return Outcome::Cancelled();
   if (in_indptr.wrong != csr::Wrong::kNothing) return refuse(in_indptr);
 
   const std::size_t items = csr::ItemsOf(matrix);

@@ -112,7 +112,8 @@ Outcome Run(const Call& call, CpuContext& context) {
                                                 static_cast<int>(std::max<std::size_t>(u_columns, 1)), work,
                                                 static_cast<int>(sizes.work), iwork);
     if (info < 0) return trouble.Refused(info);
-    if (info > 0) return trouble.NoConvergence(info, call.InputType("a"));
+    // Of divide and conquer it says that a step of it failed, and no more.
+    if (info > 0) return trouble.NoConvergence(info, "", call.InputType("a"));
     if (!transposed || job == 'N') continue;
     TransposeSquare(context, vt, n);
     if (job == 'S') {

@@ -17,12 +17,11 @@ struct BadData {
 
 std::vector<BadData> BadDataCases();
 
-// What is said of a matrix of this dtype that LAPACK or cuSOLVER gave up with info 3.
-inline std::string GivenUp(DType dtype) {
-  return std::string(
-             "the iteration for its values did not converge (info 3: how many are left, or where it stopped); scale "
-             "it") +
+// What is said of a matrix of this dtype that LAPACK or cuSOLVER gave up; `info`: and what it means.
+inline std::string GivenUp(const std::string& info, DType dtype) {
+  return "the iteration for its values did not converge (info " + info + "); scale it" +
          (dtype == DType::kFloat32 ? ", or give it in float64" : "");
 }
+inline constexpr char kThreeLeft[] = "3: so many elements beside the diagonal are left";
 
 }  // namespace hotplate::conformance

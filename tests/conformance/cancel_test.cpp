@@ -1,6 +1,7 @@
 // Chunked kernels show progress and stop when they are asked to; so does a task that was cancelled before it began.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -120,6 +121,53 @@ TEST(CancellationWithinOnePoint, Mandelbrot) {
   control.RequestCancel();
   ASSERT_EQ(running.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(running.get().outcome.code(), HOTPLATE_CANCELLED);
+}
+
+// A product of a matrix by its own transpose is made in two steps, of which the second heeds a cancel. Whenever it
+// comes: the task says that it was cancelled, or its result is whole.
+TEST(CancellationBetweenTwoSteps, Matmul) {
+  Device& device = *BackendNamed("cpu").device;
+  constexpr std::int64_t kSide = 1500;
+  const Case one{.name = "by_its_transpose",
+                 .params = {{"transpose_b", true}},
+                 .inputs =
+                     [](std::mt19937_64& random) {
+                       TestArray a({DType::kFloat64, {kSide, kSide}});
+                       FillUniform(a, -1, 1, random);
+                       return std::map<std::string, TestArray>{{"a", std::move(a)}};
+                     },
+                 .same_as = {{"b", "a"}}};
+  const absl::StatusOr<Launch> launch = Prepare("matmul", one, device);
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  const std::unique_ptr<Lane> lane = device.OpenLane().value();
+  Launch whole = launch->Again();
+  TaskControl never;
+  ASSERT_TRUE(whole.Run(*lane, never).outcome.ok());
+  constexpr std::chrono::microseconds kFirst(500);
+  auto delay = kFirst;
+  int cancelled = 0;
+  bool done = false;  // before the cancel came
+  for (int round = 0; round < 1000 && !(done && cancelled > 0); ++round) {
+    Launch next = launch->Again();
+    TaskControl control;
+    std::atomic<bool> ended{false};
+    std::thread canceller([&] {
+      std::this_thread::sleep_for(delay);
+      done = ended;
+      control.RequestCancel();
+    });
+    const Report report = next.Run(*lane, control);
+    ended = true;
+    canceller.join();
+    if (report.outcome.ok()) {
+      EXPECT_EQ(FirstDifference(next, whole), "") << "incomplete, though nothing said that it was cancelled";
+    } else {
+      EXPECT_EQ(report.outcome.code(), HOTPLATE_CANCELLED) << report.outcome.message();
+      ++cancelled;
+    }
+    delay = done ? kFirst : 2 * delay;
+  }
+  EXPECT_GT(cancelled, 0) << "it was never cancelled in time";
 }
 
 }  // namespace

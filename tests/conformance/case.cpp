@@ -7,7 +7,8 @@
 namespace hotplate::conformance {
 namespace {
 
-constexpr std::byte kGuard{0xC3}, kPoison{0xA7};
+// Floats are poisoned with NaN, which goes from where it is read to where it is seen; integers with a large number.
+constexpr std::byte kGuard{0xC3}, kNan{0xFF}, kLarge{0xA7};
 
 }  // namespace
 
@@ -30,7 +31,9 @@ TestArray TestArray::Copy() const {
   return copy;
 }
 
-void TestArray::Poison() { std::memset(buffer_->data(), std::to_integer<int>(kPoison), bytes_); }
+void TestArray::Poison() {
+  std::memset(buffer_->data(), std::to_integer<int>(IsInteger(signature_.dtype) ? kLarge : kNan), bytes_);
+}
 
 bool TestArray::GuardIntact() const {
   for (std::size_t i = 0; i < kGuardBytes; ++i) {

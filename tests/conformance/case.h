@@ -45,7 +45,7 @@ class TestArray {
     return {reinterpret_cast<const T*>(buffer_->data()), bytes_ / sizeof(T)};
   }
 
-  // A pattern that no result has: what is not written shows.
+  // A pattern that hardly a result has: what is not written shows, and what is read before it was.
   void Poison();
   bool GuardIntact() const;
   bool SameBytes(const TestArray& other) const;

@@ -66,6 +66,7 @@ std::vector<CostRow> CostRows() {
        (2 * 6 + 3 * 12 + 6 * 8) * 4},
       {"norm", {}, {{"x", {kFloat64, {10}}}}, 20, 80 + 8},
       {"norm", {{"ord", Chosen("p")}}, {{"x", {kFloat64, {10}}}}, 500, 2 * 80 + 8},
+      {"norm", {{"ord", Chosen("p")}, {"p", 0.05}}, {{"x", {kFloat64, {10}}}}, 500, 80 + 8},
       // A cycle of three nodes.
       {"pagerank", {}, {{"indices", {kInt32, {3}}}, {"indptr", {kInt32, {4}}}}, 0, (3 + 4) * 4 + 3 * 8 + 8},
       {"power_sum", {}, {{"x", {kInt32, {6}}}}, 24, 2 * 24},

@@ -226,6 +226,7 @@ std::vector<Case> KmeansCases() {
       {"all_the_same", 100, 2, 70, Points::kSame},
       {"without_points", 500, 4, 6, Points::kAround, 0, 300, true},
       {"wide", 99, 131, 66, Points::kUniform, 1e-4, 3},
+      {"in_slices", 7, 66'001, 2, Points::kAround, 1e-4, 2},  // more coordinates than the CPU takes at once
   };
   std::vector<Case> cases;
   const auto add = [&](DType dtype, const Sizes& one) {

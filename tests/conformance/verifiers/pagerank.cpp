@@ -126,6 +126,7 @@ std::vector<Case> PagerankCases() {
       degrees[299] = 2500;
       return DrawnPattern(degrees, 300, random);
     });
+    add("many_nodes", tight(1e-9), drawn(6000, 2));  // more than a slow GPU takes at once
     add("no_damping", {{"damping", 0.0}}, drawn(50, 5));
     add("all_damping", {{"damping", 1.0}, {"tolerance", 1e-6}, {"max_iterations", std::int64_t{2000}}}, drawn(60, 7));
     add("at_the_first", tight(1), drawn(50, 5));

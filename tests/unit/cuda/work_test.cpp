@@ -16,7 +16,7 @@
 #include "kernels/integrate2d/integrate2d_functor.h"
 #include "kernels/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/matmul/matmul_cuda.h"
-#include "kernels/trig_identity/trig_identity_cuda.h"
+#include "kernels/trig_identity/sine_cosine.h"
 
 namespace hotplate {
 namespace {
