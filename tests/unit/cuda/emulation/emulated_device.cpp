@@ -28,10 +28,19 @@ const CudaLibrary kCublasLt{}, kCufft{}, kCusolver{};
 namespace hotplate::emulation {
 namespace {
 
+// Of the lane that runs, whose steps have a mark behind each.
+struct Steps {
+  std::uint64_t done = 0, cancel_after = 0;
+  TaskControl* control = nullptr;
+} under_way;
+
 // Everything of a driver that a kernel's host side needs: steps are over when they were enqueued.
 Driver InstantDriver() {
   Driver driver;
-  driver.cuEventRecord = [](CUevent_st*, CUstream_st*) { return 0; };
+  driver.cuEventRecord = [](CUevent_st*, CUstream_st*) {
+    if (++under_way.done == under_way.cancel_after) under_way.control->RequestCancel();
+    return 0;
+  };
   driver.cuEventQuery = [](CUevent_st*) { return 0; };
   driver.cuEventSynchronize = [](CUevent_st*) { return 0; };
   driver.cuStreamSynchronize = [](CUstream_st*) { return 0; };
@@ -55,6 +64,7 @@ EmulatedLane::EmulatedLane(const CudaTraits& traits, Order order) : traits_(trai
 
 Report EmulatedLane::Run(const Task& task, TaskControl& control) {
   UseOrder(order_);
+  under_way = {.done = 0, .cancel_after = cancel_after_, .control = &control};
   const CudaLauncher& launcher = *FindLauncher(task.kernel);
   hotplate_call plain = task.call;
   const Driver driver = InstantDriver();
@@ -76,6 +86,7 @@ Report EmulatedLane::Run(const Task& task, TaskControl& control) {
   plain.scratch = scratch.data();
   report.outcome = launcher.run(Call(plain), context);
   if (report.outcome.ok() && launcher.finish != nullptr) report.outcome = launcher.finish(Call(plain), context);
+  steps_ = under_way.done;
   if (!scratch.GuardIntact()) report.outcome = Outcome::Failed("something was written behind the scratch");
   return report;
 }

@@ -39,12 +39,16 @@ class EmulatedLane : public Lane {
   LaneLibraries& libraries() { return libraries_; }
   // Of the last task: the scratch that was planned before a lane had it.
   std::uint64_t planned() const { return planned_; }
+  // Of the last task: after how many of its steps the host looked, or would have.
+  std::uint64_t steps() const { return steps_; }
+  // Tasks from now on are asked to end once so many of their steps are enqueued; 0: none is.
+  void CancelAfter(std::uint64_t steps) { cancel_after_ = steps; }
 
  private:
   const CudaTraits traits_;
   const Order order_;
   LaneLibraries libraries_;
-  std::uint64_t planned_ = 0;
+  std::uint64_t planned_ = 0, steps_ = 0, cancel_after_ = 0;
 };
 
 class EmulatedDevice : public Device {

@@ -178,8 +178,8 @@ TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
     const Outcome outcome = launch->Run(lane, control).outcome;
     EXPECT_EQ(emulation::given_up.info, 0) << "not reached";
     EXPECT_EQ(outcome.code(), HOTPLATE_FAILED);
-    EXPECT_EQ(std::string(outcome.message()),
-              "matrix 1 of the 3 in a (counted from 0): " + conformance::GivenUp(matrices.dtype));
+    EXPECT_EQ(std::string(outcome.message()), "matrix 1 of the 3 in a (counted from 0): " +
+                                                  conformance::GivenUp(conformance::kThreeLeft, matrices.dtype));
   }
 }
 
