@@ -15,7 +15,7 @@ fail() { echo "bundle.sh: $*" >&2; exit 1; }
 
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
 for needed in bin/hotplate bin/hotplated bin/conformance_test bin/bench_kernels bin/hotplate_case_files \
-    share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
+    bin/hotplate_plugin_kernels share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
   [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
 done
 ! ldd "$build/bin/hotplate" >/dev/null 2>&1 ||
@@ -34,7 +34,7 @@ mkdir -p "$tree/bin" "$libexec/programs" "$libexec/bin" "$libexec/lib" "$libexec
   "$tree/share/zsh/site-functions" "$tree/share/fish/vendor_completions.d" "$tree/tests/gpu/bench"
 
 # The programs, each started by the launcher of its name. bench_bare_* and the plug-ins only where nvcc was.
-programs=(hotplated conformance_test bench_kernels hotplate_case_files)
+programs=(hotplated conformance_test bench_kernels hotplate_case_files hotplate_plugin_kernels)
 for name_of in bench_bare_cuda bench_bare_matmul; do
   [ ! -x "$build/bin/$name_of" ] || programs+=("$name_of")
 done

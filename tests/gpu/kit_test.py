@@ -16,9 +16,9 @@ from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from kit import correctness, idle, peer, peers, place, speed  # noqa: E402
+from kit import correctness, idle, place, speed  # noqa: E402
 from kit.place import Place  # noqa: E402
-from kit.results import NotRun  # noqa: E402
+from kit.results import Failed, NotRun  # noqa: E402
 from kit.section import Kit  # noqa: E402
 
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
@@ -248,84 +248,6 @@ class PartsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def peer(self, library, source, seconds=30):
-        """(the figures, the check) of a library that is this Python source."""
-        (self.folder / "packages").mkdir(exist_ok=True)
-        (self.folder / f"packages/{library}.py").write_text(source, encoding="utf-8")
-        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
-        results = self.folder / f"{library}.jsonl"
-        kit = Kit(options, {}, results)
-        kit.environment["PYTHONPATH"] = str(self.folder / "packages")
-        with kit.check("beside"):
-            peers.Comparison(kit, library, {}, {}).make(seconds)
-        found = [json.loads(line)["check"] for line in results.read_text(encoding="utf-8").splitlines()]
-        return found[:-1], found[-1]
-
-    def test_a_peer_that_does_not_work_here_is_not_run_in_its_own_words(self):
-        (self.folder / "packages").mkdir()
-        (self.folder / "packages/numpy.py").touch()
-        for library, source, words in (
-                ("cupy", "def ElementwiseKernel(*words): raise OSError('no NVRTC headers')", "OSError: no NVRTC headers"),
-                ("torch", "class cuda: is_available = staticmethod(lambda: False)", "torch.cuda sees no GPU"),
-                ("numba", "raise ImportError('libcuda is too old')", "ImportError: libcuda is too old"),
-                ("jax", "import os; os.abort()", "exit -6")):
-            figures, check = self.peer(library, source)
-            self.assertEqual((figures, check["status"]), ([], "not run"), check)
-            self.assertIn(words, check["reason"])
-
-    def test_a_peer_that_takes_too_long_to_import_is_not_run(self):
-        (self.folder / "packages").mkdir()
-        (self.folder / "packages/numpy.py").touch()
-        _, check = self.peer("jax", "import time; time.sleep(1000)", seconds=2)
-        self.assertEqual((check["status"], check["reason"]), ("not run", "no row was compared within 2 s"))
-
-    def test_rows_of_a_peer_that_runs_over_are_kept(self):
-        """What has been printed by then counts, and a row that raises is only that row."""
-        script = self.folder / "peer.py"
-        script.write_text("""
-import json, time
-line = {"row": "selu", "peer": "p", "ours_ns": 2, "peer_ns": 3, "pairs": 1, "difference": 0, "tolerance": 1, "same": True,
-        "goal": 0.97}
-print("a library's own words", json.dumps(line), json.dumps({"row": "matmul", "error": "too large"}), sep="\\n", flush=True)
-time.sleep(1000)
-""", encoding="utf-8")
-        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
-        kit, facts, best = Kit(options, {}, self.folder / "results"), {}, {}
-        one = peers.Comparison(kit, "torch", facts, best)
-        code, _, _ = kit.follow([sys.executable, str(script)], 5, each_line=one.line)
-        self.assertIsNone(code)
-        self.assertEqual((one.rows, one.errors, best), (1, {"matmul": "too large"}, {"selu": (1.5, "p", 0.97)}))
-        self.assertEqual(kit.recorded, {"selu: p": "pass"})
-
-    def peer_names(self, rows):
-        """{(row, library): names of the peer's versions of it}, without the libraries, which making one needs."""
-        libraries = [object.__new__(one) for one in (peer.Cupy, peer.Torch, peer.Jax, peer.Numba)]
-        for one in libraries:
-            for name in ("cp", "torch", "jax", "cuda", "device", "selu", "trig", "integrate", "integrate_naive"):
-                setattr(one, name, getattr(one, name, mock.MagicMock()))
-        with mock.patch.object(peer, "numpy", mock.MagicMock()):
-            return {(row["name"], type(one).__name__): [name for name, _ in one.versions(row)] for row in rows for one in libraries}
-
-    def test_each_kernel_has_a_peer_but_what_only_measures_the_machine(self):
-        rows = bench_rows("cuda")
-        versions = self.peer_names(rows)
-        found = {row["kernel"]: set() for row in rows}
-        for row in rows:
-            found[row["kernel"]] |= {library for (name, library), names in versions.items() if name == row["name"] and names}
-        self.assertEqual({kernel for kernel, names in found.items() if not names}, {"transfer_probe"})
-        for kernel in ("fft", "kmeans", "spmv", "pagerank", "groupby_sum", "sort_by_key", "random"):
-            self.assertLessEqual({"Cupy", "Torch"}, found[kernel], kernel)
-        for variant in ("naive", "shared", "fast"):  # each beside both of the course's own
-            self.assertEqual(versions[f"integrate2d_102400_{variant}", "Numba"],
-                             ["numba: shared memory, 16 threads", "numba: naive"])
-
-    def test_what_the_courses_goals_are_of_is_there(self):
-        """A row or a version of a peer by another name would be without its goal, and nobody would know."""
-        versions = self.peer_names(bench_rows("cuda"))
-        for row, name in peers.COURSE_GOALS:
-            library = next(one for one in peers.LIBRARIES if name.startswith(one)).capitalize()
-            self.assertIn(name, versions.get((row, library), []))
-
     def test_conformance_has_the_bad_data_too(self):
         """The filter by which a kernel's tests are chosen finds those of its bad data: no other has them on a GPU."""
         listed = subprocess.run([str(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "conformance_test"), "--gtest_list_tests",
@@ -350,36 +272,6 @@ time.sleep(1000)
         self.assertEqual(checked("7.5", ("f16_float32_33_tt",)), "fail")
         self.assertEqual(checked("8.0", ("tf32_float32_33_nn",)), "fail")
         self.assertEqual(checked("12.0", ("bf16_float32_33_nt",)), "fail")
-
-    def test_what_is_huge_comes_last_and_where_there_is_room(self):
-        rows = sorted(bench_rows("cuda"), key=peer.order)
-        huge = [row["name"] for row in rows if peer.is_huge(row)]
-        self.assertIn("vector_add_f32_1e8", huge)
-        self.assertEqual([row["name"] for row in rows[-len(huge):]], huge)
-        self.assertEqual(peer.no_room_for(rows[0], self.folder, 1), "")
-        self.assertRegex(peer.no_room_for(rows[0], self.folder, -0.1), "no time left")
-        self.assertRegex(peer.no_room_for(rows[-1], self.folder, 15), "no time left for it: 15 s")
-        for free, why in ((5 << 30, "^$"), (3 << 30, "no room")):
-            with mock.patch.object(peer.shutil, "disk_usage", lambda _, free=free: mock.Mock(free=free)):
-                self.assertRegex(peer.no_room_for(rows[-1], self.folder, 30), why)
-
-    def test_only_the_courses_slower_variants_have_no_goal(self):
-        goals = {row["name"]: peer.goal_of(row) for row in bench_rows("cuda")}
-        self.assertEqual({name for name, goal in goals.items() if goal is None},
-                         {"integrate2d_102400_naive", "integrate2d_102400_shared"})
-        self.assertEqual((goals["integrate2d_102400_fast"], goals["mandelbrot_2000"], goals["svd_f64_4096"]), (1, 1, 0.97))
-
-    def test_the_best_peer_of_a_row_is_a_figure_with_the_rows_goal(self):
-        line = {"peer": "p", "ours_ns": 2, "pairs": 1, "difference": 0, "tolerance": 1, "same": True}
-        lines = [line | {"row": "svd_f64_4096", "peer_ns": 3, "goal": 0.97},
-                 line | {"row": "eigh_f64_4096", "peer_ns": 1, "goal": 0.97},
-                 line | {"row": "integrate2d_102400_naive", "peer_ns": 1, "goal": None}]
-        options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
-        kit = Kit(options, {}, self.folder / "results")
-        with mock.patch.object(peers.Comparison, "make", lambda one, _: [one.row(each) for each in lines]):
-            peers.peers(kit)
-        best = {name.split(":")[0]: status for name, status in kit.recorded.items() if "best peer's kernel time" in name}
-        self.assertEqual(best, {"svd_f64_4096": "pass", "eigh_f64_4096": "fail", "integrate2d_102400_naive": "pass"})
 
     def test_only_what_memory_alone_binds_is_held_to_the_copy_bandwidth(self):
         """Made-up ceilings and times, by which every row is bound by memory and reaches a tenth of its rate."""
@@ -430,13 +322,6 @@ time.sleep(1000)
         for one in found:
             self.assertEqual(one["facts"]["jobs"], idle.JOBS)
             self.assertGreater(one["facts"]["measured"], 0)
-
-    def test_the_peers_libraries_stay_their_own(self):
-        options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 9}
-        kit = Kit(options, {"cuda_library_folders": ["/cuda/13", "/cuda/12"]}, self.folder / "results")
-        self.assertEqual(kit.environment.get("LD_LIBRARY_PATH"), os.environ.get("LD_LIBRARY_PATH"))
-        self.assertEqual(kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"], "/cuda/13:/cuda/12")
-        self.assertIn("/cuda/13:/cuda/12", kit.linked_environment()["LD_LIBRARY_PATH"])
 
     def test_libraries_in_folders_of_their_own_are_all_found(self):
         """As pip has CUDA 12: a folder a library, and what they are linked with in others."""
@@ -500,23 +385,35 @@ time.sleep(1000)
 
     def test_the_sanitizer_has_our_own_kernels_before_those_of_libraries(self):
         """A tool that does not come to an end in a library has looked at all of ours by then."""
-        launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
-        calling = re.findall(r'\{"(\w+)",[^}]*&kCu\w+', launchers)
-        self.assertEqual(tuple(calling), correctness.CALL_LIBRARIES)
         options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
         kit, asked = Kit(options, {"unavailable": {"fft": "its library is missing"}}, self.folder / "results"), []
         kit.cases = lambda kernel, most, largest: ["one"]
         with mock.patch.object(correctness, "find_sanitizer", lambda: "compute-sanitizer"), \
+                mock.patch.object(correctness, "callers_of_libraries", lambda _: {"fft", "matmul", "svd"}), \
                 mock.patch.object(correctness, "one_tool", lambda _kit, _program, tool, filters, *_: asked.append((tool, filters))):
             correctness.sanitizer(kit)
         self.assertEqual(list(kit.recorded), correctness.sanitizer_checks(kit))
         self.assertEqual([tool for tool, _ in asked], 2 * list(correctness.TOOLS))
-        libraries = [f"*/{name}_cuda_one" for name in correctness.CALL_LIBRARIES if name != "fft"]
+        libraries = ["*/matmul_cuda_one", "*/svd_cuda_one"]
         for _, filters in asked[:3]:
             self.assertIn("*/mandelbrot_cuda_one", filters)
             self.assertFalse(set(libraries) & set(filters))
         for _, filters in asked[3:]:
-            self.assertEqual(sorted(filters), libraries)
+            self.assertEqual(filters, libraries)
+
+    def test_the_plug_in_says_which_kernels_call_libraries(self):
+        kit = Kit({"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}, {},
+                  self.folder / "results")
+        launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
+        if kit.place.plugins():
+            self.assertEqual(correctness.callers_of_libraries(kit), set(re.findall(r'\{"(\w+)",[^}]*&kCu\w+', launchers)))
+        fakes = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]).parent / "tests/unit/cuda/fakes"
+        kit.place.plugins = lambda: [fakes / "host_kernels.so", fakes / "calls_absent.so"]
+        self.assertEqual(correctness.callers_of_libraries(kit), {"matmul"})
+        for wrong, words in (("no_symbol", "has no symbol"), ("wrong_table", "of another release"), ("nothing", "cannot open")):
+            kit.place.plugins = lambda wrong=wrong: [fakes / f"{wrong}.so"]
+            with self.assertRaisesRegex(Failed, words):
+                correctness.callers_of_libraries(kit)
 
     def test_reports_of_the_sanitizer(self):
         lines = """
@@ -566,12 +463,15 @@ class VerifiedTest(unittest.TestCase):
                        for name, status in (("selu", "pass"), ("matmul", "pass"), ("svd", "fail"), ("cancelling", "pass"))]}]}
             fake = run | {"date": "2027-01-01T00:00:00", "device": {"name": "NVIDIA Fake 90"}}
             others = {"fake.json": fake, "undriven.json": run | {"driver": None, "device": {"name": "Another"}},
-                      "cpu.json": run | {"back_end": "cpu"}, "bench.json": {"rows": []}, "gpu.json": run,
+                      "cpu.json": run | {"back_end": "cpu", "only": ["conformance"]}, "bench.json": {"rows": []}, "gpu.json": run,
+                      "older_cpu.json": run | {"back_end": "cpu", "date": "2025-01-01T00:00:00", "sections": [
+                          {"checks": [{"name": "conformance of sort", "status": "pass", "facts": {}}]}]},
+                      "no_conformance.json": run | {"back_end": "cpu", "date": "2027-01-01T00:00:00", "sections": []},
                       "older.json": run | {"date": "2025-01-01T00:00:00", "git_revision": "older"}}
             for name, whole in others.items():
                 (pathlib.Path(folder) / name).write_text(json.dumps(whole), encoding="utf-8")
             places = pathlib.Path(folder) / "verified_on.txt"
-            places.write_text("# where\nCPU x86-64: matmul selu\nAn old GPU: selu\n", encoding="utf-8")
+            places.write_text("# where\nCPU x86-64: by hand\nAn old GPU: selu\n", encoding="utf-8")
             words = ["--results", folder, "--readme", str(readme)]
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)

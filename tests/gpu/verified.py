@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Fills the README's table of GPUs, and the GPUs' lines of verified_on.txt, from the kit's JSON files under
-tests/bench/results/, and from nothing else.
+"""Fills the README's table of GPUs, and verified_on.txt, from the kit's JSON files under tests/bench/results/, and from nothing
+else.
 
 usage: verified.py [--check] [--results DIR] [--readme FILE]
   --check  change nothing; exit status 1 if these do not say what the files say
 
 A run counts if it was made on a GPU with a driver, not on the tests' fake of one, and of all sections. The newest of each
 device stands in the table. What failed or was not run is counted there, not left out. A kernel is verified on a device if
-its conformance suite passed in that run.
+its conformance suite passed in that run; on the CPU, in the newest run there (run --device cpu --only conformance).
 
 `hotplate kernels --markdown` says where a kernel is verified: build it anew after this, then tests/kernel_table.py.
 """
@@ -21,13 +21,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from readme_part import ROOT, options_for, says  # noqa: E402
 
 CONFORMANCE = "conformance of "
+CPU = "CPU x86-64"  # which is all that the project is built for
 BEGIN, END = "<!-- verified on GPUs: written by tests/gpu/verified.py -->", "<!-- end of verified on GPUs -->"
 SCHEMA_VERSION = 1
 
 
 def runs(folder):
-    """The kit's files, newest first, with the name of each. What is of another kind (other benchmarks') is left alone."""
-    found = []
+    """(those on GPUs, those on the CPU) of the kit's files, newest first, with the name of each. What is of another kind (other
+    benchmarks') is left alone."""
+    on_gpus, on_cpu = [], []
     for path in sorted(folder.glob("*.json")):
         whole = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(whole, dict) or whole.get("what") != "hotplate gpu kit":
@@ -36,8 +38,16 @@ def runs(folder):
             raise SystemExit(f"verified.py: {path} has schema version {whole['schema_version']}, I know {SCHEMA_VERSION}")
         real = whole["back_end"] == "cuda" and whole["device"] and whole["driver"] and "Fake" not in whole["device"]["name"]
         if real and not whole["only"]:
-            found.append((path.name, whole))
-    return sorted(found, key=lambda one: one[1]["date"], reverse=True)
+            on_gpus.append((path.name, whole))
+        if whole["back_end"] == "cpu" and suites(whole):
+            on_cpu.append((path.name, whole))
+    return [sorted(found, key=lambda one: one[1]["date"], reverse=True) for found in (on_gpus, on_cpu)]
+
+
+def suites(run):
+    """{kernel: status} of the conformance suites that this run had before it."""
+    return {check["name"].removeprefix(CONFORMANCE): check["status"] for section in run["sections"] for check in section["checks"]
+            if check["name"].startswith(CONFORMANCE) and check["name"] != CONFORMANCE + "cancelling"}
 
 
 def best_share(run):
@@ -69,22 +79,21 @@ def table(found):
     return "\n".join(lines)
 
 
-def verified_lines(found):
-    """"DEVICE: KERNEL KERNEL …", of the kernels whose conformance suite passed there."""
+def verified_lines(places):
+    """"PLACE: KERNEL KERNEL …", of the kernels whose conformance suite passed there, given (place, run)s."""
     lines = []
-    for device, (_, run) in newest(found).items():
-        passed = [check["name"].removeprefix(CONFORMANCE) for section in run["sections"] for check in section["checks"]
-                  if check["name"].startswith(CONFORMANCE) and check["name"] != CONFORMANCE + "cancelling"
-                  and check["status"] == "pass"]
+    for place, run in places:
+        passed = [kernel for kernel, status in suites(run).items() if status == "pass"]
         if passed:
-            lines.append(f"{device}: {' '.join(sorted(passed))}")
+            lines.append(f"{place}: {' '.join(sorted(passed))}")
     return lines
 
 
-def verified_on(path, found):
-    """The file as it should be: all but the GPUs' lines stays as it is."""
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("#", "CPU "))]
-    return "\n".join(kept + verified_lines(found)) + "\n"
+def verified_on(path, on_gpus, on_cpu):
+    """The file as it should be: what it says of itself stays as it is."""
+    comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    places = [(CPU, run) for _, run in on_cpu[:1]] + [(device, run) for device, (_, run) in newest(on_gpus).items()]
+    return "\n".join(comments + verified_lines(places)) + "\n"
 
 
 def main():
@@ -92,10 +101,10 @@ def main():
     options_for(parser)
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "tests/bench/results")
     options = parser.parse_args()
-    found = runs(options.results)
-    wrong = [] if says(table(found), options.readme, BEGIN, END, options.check) else [options.readme]
+    on_gpus, on_cpu = runs(options.results)
+    wrong = [] if says(table(on_gpus), options.readme, BEGIN, END, options.check) else [options.readme]
     places = options.results / "verified_on.txt"
-    wanted = verified_on(places, found)
+    wanted = verified_on(places, on_gpus, on_cpu)
     if options.check and wanted != places.read_text(encoding="utf-8"):
         wrong.append(places)
     elif not options.check:

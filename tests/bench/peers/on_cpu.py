@@ -31,15 +31,34 @@ class Numpy(OnHost):
     def versions(self, row):
         if row["kernel"] in PEERS:
             yield "numpy", lambda arrays: peer_of(row, arrays)
-        if row["kernel"] not in ("svd", "eigh", "solve", "cholesky") or importlib.util.find_spec("scipy") is None:
+        if importlib.util.find_spec("scipy") is None:
             return
-        from scipy import linalg
-        yield "scipy", lambda arrays: {
-            "svd": lambda: linalg.svd(arrays["a"], full_matrices=False, check_finite=False),
-            "eigh": lambda: linalg.eigh(arrays["a"], driver="evd", check_finite=False),
-            "solve": lambda: linalg.solve(arrays["a"], arrays["b"], check_finite=False),
-            "cholesky": lambda: linalg.cholesky(arrays["a"], lower=True, check_finite=False),
-        }[row["kernel"]]
+        function = self.of_scipy(row)
+        if function:
+            yield "scipy", lambda arrays: lambda: function(**arrays)
+
+    def of_scipy(self, row):
+        from scipy import fft, linalg, sparse
+        threads = len(os.sched_getaffinity(0))
+
+        def pagerank(indices, indptr, beginnings):
+            edges, nodes = np.diff(indptr), len(indptr) - 1
+            to_each = sparse.csr_matrix(((0.85 / edges)[beginnings], indices, indptr), shape=(nodes, nodes)).T
+            rank, iterations, change = np.full(nodes, 1 / nodes), 0, 1
+            while not change < 1e-8:
+                before, iterations = rank, iterations + 1
+                rank = to_each @ before + 0.15 / nodes
+                change = np.abs(rank - before).sum()
+            return rank, np.array(iterations)
+
+        return {
+            "svd": lambda a: linalg.svd(a, full_matrices=False, check_finite=False),
+            "eigh": lambda a: linalg.eigh(a, driver="evd", check_finite=False),
+            "solve": lambda a, b: linalg.solve(a, b, check_finite=False),
+            "cholesky": lambda a: linalg.cholesky(a, lower=True, check_finite=False),
+            "fft": lambda x: (fft.rfft2 if "rfft2" in row["name"] else fft.fft)(x, workers=threads),
+            "pagerank": pagerank,
+        }.get(row["kernel"])
 
 
 class Numba(OnHost):
@@ -185,10 +204,33 @@ class Numba(OnHost):
                         centroids[c] = together[c] / members[c]
             return centroids, labels
 
+        @parallel
+        def pagerank(indices, indptr):
+            parts, nodes = numba.get_num_threads(), len(indptr) - 1
+            rank, before, sums = np.full(nodes, 1.0 / nodes), np.empty(nodes), np.empty((parts, nodes))
+            iterations, change = 0, 1.0
+            while change >= 1e-8:
+                rank, before, iterations = before, rank, iterations + 1
+                for part in numba.prange(parts):
+                    sums[part] = 0.0
+                    for node in range(part * nodes // parts, (part + 1) * nodes // parts):
+                        share = before[node] / (indptr[node + 1] - indptr[node])  # no node is without edges, as here
+                        for i in range(indptr[node], indptr[node + 1]):
+                            sums[part, indices[i]] += share
+                change = 0.0
+                for node in numba.prange(nodes):
+                    found = 0.0
+                    for part in range(parts):
+                        found += sums[part, node]
+                    rank[node] = 0.85 * found + 0.15 / nodes
+                    change += abs(rank[node] - before[node])
+            return rank, iterations
+
         self.elementwise = {"vector_add": vector_add, "trig_identity": trig_identity, "selu": selu, "power_sum": power_sum}
         self.integrate2d, self.mandelbrot, self.total, self.norm, self.each_matvec = (
             integrate2d, mandelbrot, total, norm, each_matvec)
-        self.spmv, self.histogram, self.column_means, self.kmeans = spmv, histogram, column_means, kmeans
+        self.spmv, self.histogram, self.column_means, self.kmeans, self.pagerank = (
+            spmv, histogram, column_means, kmeans, pagerank)
 
     def versions(self, row):
         kernel, name = row["kernel"], row["name"]
@@ -239,5 +281,12 @@ class Numba(OnHost):
             yield "numba", product
         elif kernel == "kmeans":
             yield "numba", lambda arrays: lambda: self.kmeans(arrays["points"], arrays["initial"], 5)
+        elif kernel == "pagerank":
+            def ranks(arrays):
+                def run():
+                    rank, iterations = self.pagerank(arrays["indices"], arrays["indptr"])
+                    return rank, np.array(iterations)
+                return run
+            yield "numba", ranks
         elif "each_of" in name:
             yield "numba", into(self.each_matvec, lambda a: np.empty(a.shape[:2], a.dtype))

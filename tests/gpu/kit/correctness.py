@@ -168,8 +168,18 @@ def conformance(kit):
 TOOLS = ("memcheck", "racecheck", "initcheck")
 # Kernels that call CUDA's libraries come after all others: a tool takes such a library apart when it is loaded, for longer
 # than all our own kernels take, and what it finds there is not ours to mend.
-CALL_LIBRARIES = ("cholesky", "eigh", "fft", "matmul", "solve", "svd")
-SETS = {"": lambda name: name not in CALL_LIBRARIES, ", kernels that call libraries": lambda name: name in CALL_LIBRARIES}
+SETS = {"": False, ", kernels that call libraries": True}
+
+
+def callers_of_libraries(kit):
+    """Names of the kernels that call CUDA's libraries, by the plug-ins' own word."""
+    callers = set()
+    for plugin in kit.place.plugins():
+        code, out, err = kit.command(kit.place.program("hotplate_plugin_kernels") + [str(plugin)])
+        if code != 0:
+            raise Failed(f"exit {code}: {err.strip()}")
+        callers |= {name for name, library in json.loads(out).items() if library}
+    return callers
 
 
 def find_sanitizer():
@@ -212,15 +222,17 @@ def sanitizer_checks(_kit):
 
 def sanitizer(kit):
     program = find_sanitizer()
-    for which, chosen in SETS.items():
+    for which, calling in SETS.items():
         filters = []
         for number, tool in enumerate(TOOLS):
             with kit.check(f"compute-sanitizer {tool}{which}") as facts:
                 if not program:
                     raise NotRun("no compute-sanitizer in PATH, CUDA_HOME or /usr/local/cuda*")
                 if not filters:  # the same tests for each: small ones, of every kernel
-                    for kernel in filter(chosen, kit.runnable()):
-                        filters += [f"*/{kernel}_cuda_{case}" for case in kit.cases(kernel, 5, 1 << 20)]
+                    callers = callers_of_libraries(kit)
+                    for kernel in kit.runnable():
+                        if (kernel in callers) == calling:
+                            filters += [f"*/{kernel}_cuda_{case}" for case in kit.cases(kernel, 5, 1 << 20)]
                 if not filters:
                     raise NotRun("none of these kernels runs here")
                 facts["tests"], facts["program"] = filters, program

@@ -17,7 +17,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench")]
+sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench"), str(HERE / "kit")]
 from pairs import Kernels, Refused, compare, compared, goal_of, same_distribution, time_of  # noqa: E402
 
 
@@ -40,6 +40,11 @@ def sizes(row):
     name = row["name"]
     number = next((int(word) for word in name.split("_") if word.isdigit() and int(word) >= 100), 0)
     return number, 1000 if number >= 4000 else 200
+
+
+def of_masks(row, device="cuda"):
+    """Whether the course's way by whole arrays and masks is timed beside this row: of larger ones it takes minutes."""
+    return row["kernel"] == "mandelbrot" and sizes(row)[0] <= (2000 if device == "cuda" else 500)
 
 
 def times_by_events(run, event, milliseconds=lambda begin, end: begin.elapsed_time(end)):
@@ -160,7 +165,7 @@ class Cupy:
             yield "cupy: one fused kernel", fused
         elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
             yield "cupy", lambda arrays: lambda: cp.matmul(arrays["a"], arrays["b"])
-        elif name == "mandelbrot_2000":
+        elif of_masks(row):
             yield "cupy: masks", lambda _: lambda: self.mandelbrot(*sizes(row))
         elif kernel == "spmv":
             def product(arrays):
@@ -240,6 +245,8 @@ class Torch:
                 matrix = torch.sparse_csr_tensor(*(arrays[one] for one in ("indptr", "indices", "data")), (rows, len(arrays["x"])))
                 return lambda: matrix @ arrays["x"]
             yield "torch", product
+        elif of_masks(row, self.device):
+            yield "torch: masks", lambda _: lambda: self.mandelbrot(*sizes(row))
         elif self.function(row):
             yield "torch", lambda arrays: lambda: self.function(row)(**arrays)
 
@@ -259,6 +266,18 @@ class Torch:
             "norm": lambda x: torch.linalg.vector_norm(x, 3 if "_p_" in name else 2),
         }.get(row["kernel"]) or (None if row["kernel"] == "histogram" else numpy_like(torch, row))
 
+    def mandelbrot(self, resolution, iterations):
+        """As the course does it: whole arrays, a mask of those still inside."""
+        torch, to = self.torch, {"dtype": self.torch.float64, "device": self.device}
+        x = torch.linspace(EDGES["x_min"], EDGES["x_max"], resolution, **to)
+        y = torch.linspace(EDGES["y_min"], EDGES["y_max"], resolution, **to)
+        c = torch.complex(*torch.meshgrid(x, y, indexing="xy"))
+        z, counts = torch.zeros_like(c), torch.zeros(c.shape, dtype=torch.int32, device=self.device)
+        for _ in range(iterations):
+            inside = torch.abs(z) < 2
+            counts[inside] += 1
+            z[inside] = z[inside] ** 2 + c[inside]
+        return counts
 
     def groupby_sum(self, keys, values):
         unique_keys, places, counts = self.torch.unique(keys, return_inverse=True, return_counts=True)
@@ -282,7 +301,7 @@ class Jax:
         jax.config.update("jax_default_matmul_precision", "highest")  # float32 as it says, not in TF32
         if device == "cpu":
             jax.config.update("jax_platforms", "cpu")
-        self.jax = jax
+        self.jax, self.device = jax, device
         if device == "cuda" and jax.default_backend() == "cpu":
             raise RuntimeError("JAX sees no GPU")
 
@@ -323,11 +342,27 @@ class Jax:
         elif kernel == "matmul" and name.startswith(("matmul_f32", "matmul_f64")):
             function = jit(jnp.matmul)
             yield "jax: jit", lambda arrays: lambda: function(arrays["a"], arrays["b"])
+        elif of_masks(row, self.device):
+            function = jit(lambda: self.mandelbrot(*sizes(row)))
+            yield "jax: jit, masks", lambda _: function
         elif kernel != "pagerank" and numpy_like(jnp, row):
             whole = getattr(jnp.linalg, kernel, None)
             # Of the lower triangle, as the others have it.
             function = jit((lambda a: whole(a, symmetrize_input=False)) if kernel in ("cholesky", "eigh") else numpy_like(jnp, row))
             yield "jax: jit", lambda arrays: lambda: function(**arrays)
+
+    def mandelbrot(self, resolution, iterations):
+        """Of whole arrays, whose shapes are fixed here: those that have left stay as they are."""
+        jnp = self.jax.numpy
+        x = jnp.linspace(EDGES["x_min"], EDGES["x_max"], resolution)
+        y = jnp.linspace(EDGES["y_min"], EDGES["y_max"], resolution)
+        c = x[None, :] + 1j * y[:, None]
+
+        def step(_, state):
+            z, counts = state
+            inside = jnp.abs(z) < 2
+            return jnp.where(inside, z * z + c, z), counts + inside
+        return self.jax.lax.fori_loop(0, iterations, step, (jnp.zeros_like(c), jnp.zeros(c.shape, jnp.int32)))[1]
 
 
 class Numba:
@@ -336,70 +371,8 @@ class Numba:
         self.cuda = cuda
         if not cuda.is_available():
             raise RuntimeError("numba.cuda sees no GPU")
-        self.make()
-
-    def make(self):
-        import math
-        from numba import float32
-        cuda = self.cuda
-
-        @cuda.jit
-        def add(a, b, c):
-            i = cuda.grid(1)
-            if i < c.size:
-                c[i] = a[i] + b[i]
-
-        @cuda.jit(device=True)
-        def row_of(i, n):
-            # The sum over y, in float32, of one x.
-            h, k = float32(X_MAX) / float32(n), float32(Y_MAX) / float32(n)
-            total = float32(0)
-            if i < n:
-                x = (float32(i) + float32(0.5)) * h
-                for j in range(n):
-                    y = (float32(j) + float32(0.5)) * k
-                    total += math.sin(x + y)
-            return total * h * k
-
-        @cuda.jit
-        def integrate_naive(partial, n):
-            # One thread an x, a sum a thread: whoever wants the integral adds them up.
-            i = cuda.grid(1)
-            if i < n:
-                partial[i] = row_of(i, n)
-
-        @cuda.jit
-        def integrate(partial, n):
-            # The same; the block adds up in shared memory, 16 threads each.
-            shared = cuda.shared.array(16, float32)
-            total = row_of(cuda.grid(1), n)
-            shared[cuda.threadIdx.x] = total
-            cuda.syncthreads()
-            step = 8
-            while step > 0:
-                if cuda.threadIdx.x < step:
-                    shared[cuda.threadIdx.x] += shared[cuda.threadIdx.x + step]
-                cuda.syncthreads()
-                step //= 2
-            if cuda.threadIdx.x == 0:
-                partial[cuda.blockIdx.x] = shared[0]
-
-        @cuda.jit
-        def mandelbrot(counts, x_min, x_max, y_min, y_max, iterations):
-            column, row = cuda.grid(2)
-            resolution = counts.shape[0]
-            if row < resolution and column < resolution:
-                c_x = x_min + (x_max - x_min) * column / (resolution - 1)
-                c_y = y_min + (y_max - y_min) * row / (resolution - 1)
-                z_x = z_y = 0.0
-                count = 0
-                while count < iterations and z_x * z_x + z_y * z_y < 4:
-                    z_x, z_y = z_x * z_x - z_y * z_y + c_x, 2 * z_x * z_y + c_y
-                    count += 1
-                counts[row, column] = count
-
-        self.add, self.mandelbrot = add, mandelbrot
-        self.integrate, self.integrate_naive = integrate, integrate_naive
+        import numba_kernels
+        self.kernels = numba_kernels
 
     def put(self, array):
         return self.cuda.to_device(array)
@@ -411,18 +384,17 @@ class Numba:
         return times_by_events(run, self.cuda.event)
 
     def versions(self, row):
-        cuda, kernel, name = self.cuda, row["kernel"], row["name"]
-        np = numpy()
-        if kernel == "vector_add":
-            def add(arrays):
-                out = cuda.device_array_like(arrays["a"])
+        cuda, kernel, np = self.cuda, row["kernel"], numpy()
+        if kernel == "vector_add" or kernel in ("trig_identity", "selu", "power_sum") and is_float(row):
+            def elementwise(arrays):
+                out = cuda.device_array_like(next(iter(arrays.values())))
                 blocks = (out.size + 255) // 256
 
                 def run():
-                    self.add[blocks, 256](arrays["a"], arrays["b"], out)
+                    getattr(self.kernels, kernel)[blocks, 256](*arrays.values(), out)
                     return out
                 return run
-            yield "numba", add
+            yield "numba", elementwise
         elif kernel == "integrate2d":
             def of(function, threads, partials):
                 def integrate(_):
@@ -434,8 +406,8 @@ class Numba:
                         return partial
                     return run
                 return integrate
-            yield "numba: shared memory, 16 threads", of(self.integrate, 16, lambda n: (n + 15) // 16)
-            yield "numba: naive", of(self.integrate_naive, 256, lambda n: n)
+            yield "numba: shared memory, 16 threads", of(self.kernels.integrate, 16, lambda n: (n + 15) // 16)
+            yield "numba: naive", of(self.kernels.integrate_naive, 256, lambda n: n)
         elif kernel == "mandelbrot":
             def mandelbrot(_):
                 resolution, iterations = sizes(row)
@@ -443,7 +415,7 @@ class Numba:
                 blocks = ((resolution + 15) // 16, (resolution + 15) // 16)
 
                 def run():
-                    self.mandelbrot[blocks, (16, 16)](counts, EDGES["x_min"], EDGES["x_max"], EDGES["y_min"], EDGES["y_max"],
+                    self.kernels.mandelbrot[blocks, (16, 16)](counts, EDGES["x_min"], EDGES["x_max"], EDGES["y_min"], EDGES["y_max"],
                                                       iterations)
                     return counts
                 return run
