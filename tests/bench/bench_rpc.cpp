@@ -1,9 +1,12 @@
 // bench_rpc PEER_RECORD TLS_SERVER PLAIN_SERVER ROWS [calls|bulk]: Hotplate's calls, through its client library, beside
 // the same work done by a bare gRPC client and server. The daemons are found by name in $HOTPLATE_DIR; all of it is on
 // loopback.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,10 +43,50 @@ void CompareJobs(client::Client client, PeerCalls& peer, const std::string& how,
       [&] { return peer.PipelinedPerSecond(kPipelinedJobs, kWindow); }, AtLeast(0.5)));
 }
 
+// Points, between -1 and 1.
+std::vector<float> Uniform(std::size_t count) {
+  std::mt19937 random(20'240'501);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> numbers(count);
+  for (float& number : numbers) number = uniform(random);
+  return numbers;
+}
+
+// A graph whose nodes each have as many edges, to anywhere.
+struct Graph {
+  static constexpr std::int32_t kNodes = 2'000'000, kEdges = 10;
+
+  Graph() {
+    std::mt19937 random(20'240'501);
+    for (std::int32_t node = 0; node <= kNodes; ++node) {
+      indptr[static_cast<std::size_t>(node)] = node * kEdges;
+    }
+    for (auto first = indices.begin(); first != indices.end(); first += kEdges) {
+      for (auto edge = first; edge != first + kEdges; ++edge) *edge = static_cast<std::int32_t>(random() % kNodes);
+      std::sort(first, first + kEdges);
+    }
+  }
+
+  std::vector<std::int32_t> indices = std::vector<std::int32_t>(std::size_t{kNodes} * kEdges);
+  std::vector<std::int32_t> indptr = std::vector<std::int32_t>(std::size_t{kNodes} + 1);
+};
+
 // Beside what the kernel's spec promises.
 void CompareCancels(client::Client client, std::vector<Row>& rows) {
-  const std::map<std::string, client::JobOptions> long_jobs = {
+  constexpr std::int64_t kPoints = 200'000, kCoordinates = 64, kCentroids = 10'000;
+  const std::vector<float> points = Uniform(kPoints * kCoordinates);
+  const Graph graph;
+  struct Long {
+    std::string kernel;
+    client::JobOptions options;
+    std::map<std::string, client::ArrayView> inputs = {};
+  };
+  const Long long_jobs[] = {
       {"integrate2d", {.params = {{"n", std::int64_t{10'000'000}}}}},
+      {"kmeans",
+       {.params = {{"tolerance", 0.0}}},
+       {{"points", client::View(points, {kPoints, kCoordinates})},
+        {"initial", client::View(std::span(points).first(kCentroids * kCoordinates), {kCentroids, kCoordinates})}}},
       {"mandelbrot",
        {.params = {{"resolution", std::int64_t{4096}},
                    {"max_iterations", std::int64_t{1'000'000}},
@@ -51,9 +94,13 @@ void CompareCancels(client::Client client, std::vector<Row>& rows) {
                    {"x_max", 0.1},
                    {"y_min", -0.1},
                    {"y_max", 0.1}}}},
+      {"pagerank",
+       {.params = {{"tolerance", 0.0}, {"max_iterations", std::int64_t{1'000'000}}}},
+       {{"indices", client::View(graph.indices, {Graph::kNodes * Graph::kEdges})},
+        {"indptr", client::View(graph.indptr, {Graph::kNodes + 1})}}},
   };
-  for (const auto& [kernel, options] : long_jobs) {
-    LongJob job(client, kernel, options);
+  for (const auto& [kernel, options, inputs] : long_jobs) {
+    LongJob job(client, kernel, options, inputs);
     rows.push_back(Compare(
         "cancel of a running " + kernel + ", asked to ended, slowest of " + std::to_string(kCancelsPerRound), "ms",
         kCancelRounds, [&] { return job.SlowestCancel(kCancelsPerRound); }, "kernel's promise",

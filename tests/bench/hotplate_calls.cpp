@@ -6,11 +6,16 @@
 #include <cstdlib>
 #include <optional>
 #include <semaphore>
+#include <thread>
+#include <variant>
 
 #include "tests/bench/paired.h"
 
 namespace hotplate::bench {
 namespace {
+
+// How much later than the one before a cancel is asked for.
+constexpr auto kLater = std::chrono::milliseconds(20);
 
 [[noreturn]] void End(const char* what, const absl::Status& status) {
   std::fprintf(stderr, "benchmark: %s: %s\n", what, status.ToString().c_str());
@@ -65,29 +70,37 @@ void SmallestJob::Check(const absl::StatusOr<client::JobResult>& result) const {
   End("a job went wrong", result.status());
 }
 
-LongJob::LongJob(client::Client& client, const std::string& kernel, const client::JobOptions& options)
+LongJob::LongJob(client::Client& client, const std::string& kernel, const client::JobOptions& options,
+                 const std::map<std::string, client::ArrayView>& inputs)
     : client_(client),
       kernel_(kernel),
       options_(options),
-      promised_(Must(client.Describe(kernel), kernel.c_str()).cancel_bound_ms()) {}
+      promised_(Must(client.Describe(kernel), kernel.c_str()).cancel_bound_ms()) {
+  for (const auto& [name, array] : inputs) inputs_[name] = client::ArrayRef{Must(client.Put(array), "put").id()};
+}
+
+LongJob::~LongJob() {
+  for (const auto& [name, array] : inputs_) (void)client_.Free(std::get<client::ArrayRef>(array).id_or_name);
+}
 
 double LongJob::SlowestCancel(int cancels) {
   double slowest = 0;
-  for (int i = 0; i < cancels; ++i) slowest = std::max(slowest, Cancel());
+  for (int i = 0; i < cancels; ++i) slowest = std::max(slowest, Cancel(i * kLater));
   return slowest;
 }
 
-double LongJob::Cancel() {
+double LongJob::Cancel(std::chrono::milliseconds after_progress) {
   using std::chrono::steady_clock;
   client::Cancellation cancellation;
   std::optional<steady_clock::time_point> asked;
   client::JobOptions options = options_;
   options.on_update = [&](const v1::JobUpdate& update) {
     if (asked || update.progress().fraction() <= 0) return;
+    std::this_thread::sleep_for(after_progress);
     asked = steady_clock::now();
     cancellation.Cancel();
   };
-  const absl::Status ended = client_.Run(kernel_, {}, options, &cancellation).status();
+  const absl::Status ended = client_.Run(kernel_, inputs_, options, &cancellation).status();
   const steady_clock::time_point now = steady_clock::now();
   const auto end = client::EndOf(ended);
   if (!asked || !end || end->state() != v1::CANCELLED) End("a job that was to be cancelled", ended);

@@ -2,6 +2,7 @@
 // sentence: half a measurement is none.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -36,23 +37,30 @@ class SmallestJob {
   std::string output_;
 };
 
-// A job that would run for hours, of a kernel that promises to end soon after it is asked to.
+// A job that would run for minutes or hours, of a kernel that promises to end soon after it is asked to.
 class LongJob {
  public:
-  LongJob(client::Client& client, const std::string& kernel, const client::JobOptions& options);
+  // The daemon holds the inputs meanwhile.
+  LongJob(client::Client& client, const std::string& kernel, const client::JobOptions& options,
+          const std::map<std::string, client::ArrayView>& inputs = {});
+  ~LongJob();
+  LongJob(const LongJob&) = delete;
+  LongJob& operator=(const LongJob&) = delete;
 
-  // The slowest of so many: from the request, made as soon as the job shows progress, to its end as the client hears of
-  // it. In milliseconds, as is what the kernel promises.
+  // The slowest of so many: from the request, made when the job shows progress or a while later, each at another time,
+  // to its end as the client hears of it. In milliseconds, as is what the kernel
+  // promises.
   double SlowestCancel(int cancels);
   double promised() const { return promised_; }
 
  private:
-  double Cancel();
+  double Cancel(std::chrono::milliseconds after_progress);
 
   client::Client& client_;
   const std::string kernel_;
   const client::JobOptions options_;
   const double promised_;
+  std::map<std::string, client::Input> inputs_;  // references to arrays
 };
 
 // So many bytes of float32, and an array of them that the daemon holds. On huge pages where the system has them, as
