@@ -111,6 +111,7 @@ class Engine::Impl {
 
     // The job that it computes, or a part of; null while it does nothing.
     Job* JobHere() const { return part != nullptr ? part->job : current; }
+    bool AboutToLook() const { return called.load(std::memory_order_relaxed) && JobHere() == nullptr; }
     SteadyTime Since() const { return part != nullptr ? part->start_time : current->start_time; }
   };
   struct DeviceState {
