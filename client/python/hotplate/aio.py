@@ -103,7 +103,7 @@ class Aio:
             raise
 
     async def telemetry(self, interval: Seconds = 1.0) -> AsyncIterator[Sample]:
-        """Samples of all devices, one each `interval` seconds (0.1 to 60), until the loop is left.
+        """Samples of all devices, one each `interval` seconds (0.1 to 60) and none twice, until the loop is left.
 
         Raises:
             ValueError: another `interval`.

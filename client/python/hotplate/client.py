@@ -428,7 +428,7 @@ class Client:
         return devices(self)
 
     def telemetry(self, interval: Seconds = 1.0) -> Iterator[Sample]:
-        """Samples of all devices, one each `interval` seconds, until the loop ends; see hotplate.telemetry.Sample.
+        """Samples of all devices, one each `interval` seconds and none twice, until the loop ends: hotplate.telemetry.Sample.
 
         Raises:
             ValueError: `interval` is not from 0.1 to 60 seconds.
