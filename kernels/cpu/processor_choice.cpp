@@ -1,6 +1,11 @@
 #include "kernels/cpu/processor_choice.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 namespace hotplate {
+
+bool ProcessorChoice::IsInThisProcess() const { return tgkill(getpid(), thread_, 0) == 0; }
 
 void ProcessorChoice::KeepOff(int processor) {
   if (processor < 0 || processor >= CPU_SETSIZE || processor == kept_off_) return;

@@ -13,10 +13,6 @@ namespace {
 // end of this one, is often nearer.
 constexpr std::chrono::microseconds kAwake(50);
 
-// More workers than these find their processors by themselves: of many, only the first few would be woken on the
-// caller's.
-constexpr int kFewWorkers = 8;
-
 // Until it is `over`, at most for kAwake. `between` is called between two looks.
 template <typename Over, typename Between>
 void WaitAwake(const Over& over, const Between& between) {
@@ -58,7 +54,7 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
       }
       ++idle_;
     }
-    if (limit_ <= kFewWorkers && !asleep_.empty()) {
+    if (limit_ <= ProcessorChoice::kMostSleepers && !asleep_.empty()) {
       const int here = sched_getcpu();
       for (ProcessorChoice* const worker : asleep_) worker->KeepOff(here);
     }

@@ -110,7 +110,7 @@ class Saved(harness.Case):
     def test_arrays_under_a_lease_are_saved_when_the_daemon_ends(self):
         for name, end in (("stopped", self.stop_daemon), ("down", lambda _: self.hotplate("down", "--server", "down")), ("idle", None)):
             with self.subTest(end=name):
-                daemon = self.start_daemon("--idle-timeout", "3s" if name == "idle" else "1h", name=name)
+                daemon = self.start_daemon("--idle-timeout", "10s" if name == "idle" else "1h", name=name)
                 for seed in range(3):
                     np.save(self.folder / f"x{seed}.npy", np.random.default_rng(seed).normal(size=(50, 3 * seed + 1)))
                     self.hotplate("--server", name, "put", f"x{seed}.npy", "--name", f"X{seed}")

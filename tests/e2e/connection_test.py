@@ -303,7 +303,7 @@ class SuddenDeath(harness.Case):
         daemon = self.start_daemon()
         top = self.start("top", "--json", "--interval", "200ms")
         self.assertIn(self.record()["generation"], top.stdout.readline())
-        daemon.kill()
+        self.stop_daemon(daemon, signal.SIGKILL)
         second = self.start_daemon()
         generation = self.record()["generation"]
         self.assertTrue(any(generation in line for line in top.stdout), "it ended before")
@@ -417,7 +417,7 @@ class Flags(harness.Case):
         self.assertRegex(effective(), r"lanes\s*=\s*3\b")
 
     def test_an_idle_daemon_ends_itself(self):
-        daemon = self.start_daemon("--idle-timeout", "1s", name="idle")
+        daemon = self.start_daemon("--idle-timeout", "1s", name="idle", ready=False)
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
         self.assertFalse(self.record_path("idle").exists())
         self.assertIn("ends itself after 1s without use", self.log("idle"))

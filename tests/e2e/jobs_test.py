@@ -44,10 +44,15 @@ class Jobs(harness.Case):
     def test_cancel_says_of_what_cannot_be_interrupted_when_it_takes_effect(self):
         long_job = self.submit_long_job()
         self.assertEqual(self.hotplate("cancel", long_job), f"✓ job {long_job} will be cancelled\n  hotplate wait {long_job}\n")
-        np.save(self.folder / "square.npy", np.random.default_rng(1).random((1500, 1500)))  # the best part of a second
-        job_id = self.answer("submit", "svd", "square.npy")["jobId"]
-        self.wait_for_state(job_id, "RUNNING")
-        self.hotplate("cancel", job_id, says=f"job {job_id} will be cancelled, at the latest when svd ends: it cannot be interrupted")
+        for side in (1500, 3000, 6000):  # the best part of a second, or more where it is over before it is cancelled
+            np.save(self.folder / "square.npy", np.random.default_rng(1).random((side, side)))
+            job_id = self.answer("submit", "svd", "square.npy")["jobId"]
+            self.wait_for_state(job_id, "RUNNING", *harness.ENDED)
+            code, out, err = self.run_command("cancel", job_id)
+            if "had ended already" not in out + err:
+                break
+        self.assertEqual(code, 0, out + err)
+        self.assertIn(f"job {job_id} will be cancelled, at the latest when svd ends: it cannot be interrupted", out + err)
         self.assertTrue(self.job(job_id)["cancelRequested"])
         self.hotplate("wait", job_id, code=harness.CANCELLED)
 
@@ -102,7 +107,10 @@ class Jobs(harness.Case):
 
     def test_timeout_of_the_whole_call_says_what_is_known(self):
         known = self.known()
-        code, out, err = self.run_command("run", *harness.LONG_JOB, "--timeout", "1s", "-o", "value=v.npy")
+        for timeout in ("1s", "5s", "20s"):  # the first in which the job came to the daemon
+            code, out, err = self.run_command("run", *harness.LONG_JOB, "--timeout", timeout, "-o", "value=v.npy")
+            if self.known() != known:
+                break
         self.assertEqual(code, harness.TIMEOUT, out + err)
         self.assertIn("--timeout", err)
         # Asked for; nobody waited to see whether it was.
@@ -336,7 +344,7 @@ class Drain(harness.Case):
 
     def test_term_tells_who_looks_on_in_words(self):
         daemon = self.start_daemon("--drain-timeout", "100ms")
-        np.save(self.folder / "square.npy", np.random.default_rng(1).random((2500, 2500)))  # seconds at least
+        np.save(self.folder / "square.npy", np.random.default_rng(1).random((5000, 5000)))  # a minute or so
         job_id = self.answer("submit", "svd", "square.npy")["jobId"]
         self.wait_for_state(job_id, "RUNNING")
         watch = self.start("watch", job_id)

@@ -206,8 +206,8 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
         sys.stdin.readline()
         for call in [{", ".join("lambda: " + call for call in WHILE_IT_HANGS[first::programs])}]:
             timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
-            timer.start()
             try:
+                timer.start()
                 print(repr(call()))
             except KeyboardInterrupt:
                 print("interrupted")
@@ -230,6 +230,7 @@ def test_ctrl_c_is_heard_while_the_daemon_hangs(start_daemon):
 def test_a_call_whose_upload_is_done_does_not_wait_long_for_a_daemon_that_hangs(start_daemon):
     daemon = start_daemon("--lanes", "1")
     script = Script(daemon, """
+        sys.stdin.readline()
         try:
             gpu.selu(np.ones(300_000))
         except KeyboardInterrupt:
@@ -239,6 +240,7 @@ def test_a_call_whose_upload_is_done_does_not_wait_long_for_a_daemon_that_hangs(
     with daemon.connect() as gpu:
         in_the_way = gpu.submit("integrate2d", **LONG)
         wait_until(in_the_way.running, "the lane was taken")
+        script.hears("\n")
         wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
         hang(daemon)
         try:
@@ -338,7 +340,7 @@ SLOW_HANDLER = """
         def slowly(*_):
             heard()
             sys.stdin.readline()
-            time.sleep(0.5)
+            time.sleep(1.5)
             raise KeyboardInterrupt
         signal.signal(signal.SIGINT, slowly)
 """
@@ -410,6 +412,7 @@ def test_of_a_result_that_comes_after_ctrl_c_only_what_has_a_name_is_left(start_
     script = Script(daemon, f"""
         far = hp.connect(endpoint="localhost:{between.port}")
         large, out = np.ones(300_000), np.full((), -1.0)
+        sys.stdin.readline()
         try:
             {call}
         except KeyboardInterrupt:
@@ -422,6 +425,7 @@ def test_of_a_result_that_comes_after_ctrl_c_only_what_has_a_name_is_left(start_
     with daemon.connect() as gpu:
         in_the_way = gpu.submit("integrate2d", **LONG)
         wait_until(in_the_way.running, "the lane was taken")
+        script.hears("\n")
         wait_until(lambda: len(gpu.jobs(active_only=True)) == 2, "the call was queued")
         between.limits["up"] = 0  # it hears of the job's end, and what it says then does not come
         in_the_way.cancel()

@@ -47,6 +47,7 @@ class Daemon(harness.SlurmCase):
 
         work = self.answer("submit", *LONG_JOB, *server)["jobId"]
         watch = self.start("watch", work, *server)
+        self.assertTrue(watch.stdout.readline(), "its stream is open")
         wait_until(lambda: self.answer("show", work, *server)["state"] == "RUNNING", "the job ran")
         ends = [self.leave(job, 9)]
         self.wait_for_end(job, ends[0])

@@ -61,7 +61,8 @@ class Faults(harness.SlurmCase):
     def test_scancel_while_a_job_runs(self):
         job, name = self.on_gpu1(daemon=["--drain-timeout", "1s"])
         work = self.answer("submit", *LONG_JOB, "--server", name)["jobId"]
-        watch = self.start("wait", work, "--server", name)
+        watch = self.start("watch", work, "--server", name)
+        self.assertTrue(watch.stdout.readline(), "its stream is open")
         wait_until(lambda: self.answer("show", work, "--server", name)["state"] == "RUNNING", "the job ran")
         self.lab.run("login", ["scancel", job], check=True)
         out, err = watch.communicate(timeout=harness.PATIENCE)

@@ -16,13 +16,13 @@ class Limits(harness.SlurmCase):
         cls.warned = cls.sbatch("-w", "gpu1", "--time=2", "--signal=B:TERM@90", script, "--device", "cpu")
         cls.unwarned = cls.submit("--squeue-interval", "0", sbatch=["-w", "gpu1", "--gpus=1", "--time=1"], script=NO_END_TIME)
         # In a step: it is ended by Slurm alone, which tells srun as well.
-        cls.step = cls.sbatch("-w", "gpu2", "--time=1", "-o", "%j.out", input="#!/bin/bash\n"
+        cls.step = cls.sbatch("-w", "gpu2", "--time=30", "-o", "%j.out", input="#!/bin/bash\n"
                               "srun env -u SLURM_JOB_END_TIME hotplated --device cpu --drain-timeout 1s --squeue-interval 0 "
                               "--log-file $PWD/step.log\n")
         # These look at the time by themselves.
         watchful = ("--squeue-interval", "1s")
         cls.idle = cls.submit(*watchful, "--drain-timeout", "5s", sbatch=["-w", "gpu2", "--time=30"])
-        cls.draining = cls.submit(*watchful, sbatch=["-w", "gpu2", "--time=1"])
+        cls.draining = cls.submit(*watchful, sbatch=["-w", "gpu2", "--time=30"])
         cls.shortened = cls.submit(*watchful, "--drain-timeout", "1m", sbatch=["-w", "gpu2", "--time=30"])
         for job in (cls.warned, cls.unwarned, cls.step, cls.idle, cls.draining, cls.shortened):
             cls.wait_for_records(job)
@@ -37,8 +37,13 @@ class Limits(harness.SlurmCase):
                 for job in (self.step, self.idle, self.draining, self.shortened)}
         cls.watches = {job: self.start("watch", work[job], "--server", f"lab-{job}") for job in (self.idle, self.draining)}
         # What its watcher is told has to come when there is one.
+        for watch in cls.watches.values():
+            self.assertTrue(watch.stdout.readline(), "its stream is open")
         wait_until(lambda: self.answer("show", work[self.idle], "--server", f"lab-{self.idle}")["state"] == "RUNNING", "the work ran")
+        # All that is typed is done: now their ends may come.
         cls.idles_end = self.leave(self.idle, 2)
+        self.leave(self.draining, 2)
+        self.set_limit(self.step, 1)
         for job in (self.draining, self.shortened):
             self.wait_for_end(job, self.slurms_end(job))
             self.start("down", "--drain-timeout", "10m", "--server", f"lab-{job}")

@@ -54,7 +54,7 @@ class Sbatch(harness.SlurmCase):
             self.assertIn(f"{other}: Operation not permitted", said)
 
     def test_words_after_the_script_are_the_daemons(self):
-        job, _ = self.serve(daemon=["--idle-timeout", "2s"])
+        job, _ = self.serve(daemon=["--idle-timeout", "10s"])
         self.wait_for_job(job, "COMPLETED")
         self.assertEqual(self.records(job), [])
 

@@ -72,6 +72,12 @@ class Numba(OnHost):
         parallel = numba.njit(parallel=True, fastmath=True)
 
         @parallel
+        def broadcast_add(column, row, out):
+            for i in numba.prange(len(column)):
+                for j in range(len(row)):
+                    out[i, j] = column[i, 0] + row[j]
+
+        @parallel
         def vector_add(a, b, out):
             for i in numba.prange(a.size):
                 out[i] = a[i] + b[i]
@@ -227,8 +233,8 @@ class Numba(OnHost):
             return rank, iterations
 
         self.elementwise = {"vector_add": vector_add, "trig_identity": trig_identity, "selu": selu, "power_sum": power_sum}
-        self.integrate2d, self.mandelbrot, self.total, self.norm, self.each_matvec = (
-            integrate2d, mandelbrot, total, norm, each_matvec)
+        self.broadcast_add, self.integrate2d, self.mandelbrot, self.total, self.norm, self.each_matvec = (
+            broadcast_add, integrate2d, mandelbrot, total, norm, each_matvec)
         self.spmv, self.histogram, self.column_means, self.kmeans, self.pagerank = (
             spmv, histogram, column_means, kmeans, pagerank)
 
@@ -245,7 +251,17 @@ class Numba(OnHost):
                 return run
             return make
 
-        if kernel in self.elementwise:
+        if "x1_and_" in name:
+            def broadcast(arrays):
+                column, row = arrays.values()
+                out = np.empty((len(column), len(row)), row.dtype)
+
+                def run():
+                    self.broadcast_add(column, row, out)
+                    return out
+                return run
+            yield "numba", broadcast
+        elif kernel in self.elementwise:
             to_float = kernel == "trig_identity" and "_i64_" in name
             yield "numba", into(self.elementwise[kernel], lambda a: np.empty(a.shape, np.float64 if to_float else a.dtype))
         elif kernel == "integrate2d":

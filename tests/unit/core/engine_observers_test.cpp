@@ -124,6 +124,7 @@ TEST_F(EngineObserversTest, ProgressComesWhenItChangedAndNotTooOften) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       clock_.Advance(std::chrono::milliseconds(20));  // a second in all
     }
+    EXPECT_TRUE(Eventually([&] { return !recorder_->progress().empty(); }));
     return CopyBody(task, control);
   };
   Start();
@@ -343,24 +344,21 @@ TEST_F(EngineObserversTest, ListsAreNewestFirstFilteredAndPaged) {
 }
 
 TEST_F(EngineObserversTest, SessionsShareFairly) {
+  constexpr float kOfAlice = 1, kOfBob = 2;
+  std::vector<float> order;  // of the runs, all on one lane
+  bodies_["copy"] = [&](const Task& task, TaskControl& control) {
+    order.push_back(static_cast<const float*>(task.call.inputs[0].data)[0]);
+    return CopyBody(task, control);
+  };
   Start();
   Submit(Request("other"), 100);
   ASSERT_TRUE(gate_.AwaitEntered(1));
-  std::vector<std::string> order;
-  std::mutex mutex;
-  const auto observer = std::make_shared<Recorder>();
-  observer->on_event = [&](const Recorder::Seen& seen) {
-    if (seen.end == nullptr) return;
-    std::scoped_lock lock(mutex);
-    order.push_back(seen.tag < 10 ? "a" : "b");
-  };
-  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(engine_->Submit(kAlice, Request("copy"), observer, i).ok());
-  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(engine_->Submit(kBob, Request("copy"), observer, 10 + i).ok());
+  for (std::uint64_t i = 0; i < 4; ++i) Submit(Request("copy", {kOfAlice}), i, kAlice);
+  for (std::uint64_t i = 0; i < 4; ++i) Submit(Request("copy", {kOfBob}), 10 + i, kBob);
   gate_.Open();
-  ASSERT_TRUE(observer->AwaitEnds(8));
-  ASSERT_TRUE(engine_->Drain(kPatience, "test"));
-  std::scoped_lock lock(mutex);
-  EXPECT_EQ(std::count(order.begin(), order.begin() + 4, "b"), 2) << ::testing::PrintToString(order);
+  ASSERT_TRUE(recorder_->AwaitEnds(9));
+  ASSERT_EQ(order.size(), 8u);
+  EXPECT_EQ(std::count(order.begin(), order.begin() + 4, kOfBob), 2) << ::testing::PrintToString(order);
 }
 
 TEST_F(EngineObserversTest, StatusCountsAndIdleTime) {

@@ -391,9 +391,21 @@ using ClusterUpDeathTest = ClusterUpTest;
 
 TEST_F(ClusterUpDeathTest, WhatIsSubmittedIsNotedWhateverIsTyped) {
   GTEST_FLAG_SET(death_test_style, "fast");
-  Program(
-      "sbatch",
-      "case \"$*\" in *--test-only*) :;; *) kill -INT $PPID; sleep 0.3; kill -INT $PPID; sleep 0.3; echo 41;; esac");
+  // Once the signal pends no more, somebody has it.
+  Program("sbatch", R"(
+case "$*" in *--test-only*) exit;; esac
+interrupt() {
+  kill -INT $PPID
+  for i in $(seq 200); do
+    grep -qE '^S[ih][gd]Pnd:.*[2367abef]$' /proc/$PPID/status || break
+    sleep 0.05
+  done
+  sleep 0.3
+}
+interrupt
+interrupt
+echo 41
+)");
   EXPECT_EXIT(
       {
         const Ran ran = Hotplate({"up"});
