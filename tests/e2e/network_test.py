@@ -220,7 +220,7 @@ class SilentPeer(harness.Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.start_daemon("--keepalive", "500ms", "--disconnect-grace", "100ms", "--lanes", "1")
+        cls.start_daemon("--keepalive", "2s", "--disconnect-grace", "100ms", "--lanes", "1")
 
     def run_of(self, state, job=harness.LONG_JOB):
         before = {job["id"] for job in self.answer("jobs")["jobs"]}
@@ -247,7 +247,7 @@ class SilentPeer(harness.Case):
         self.addCleanup(self.hotplate, "cancel", self.submit_long_job())  # the one lane is taken
         run, job_id = self.run_of("PENDING")
         # Several keepalives during which there is nothing to send: the stream stays, and is watched over all the same.
-        silence = time.monotonic() + 4
+        silence = time.monotonic() + 10
         harness.wait_until(lambda: time.monotonic() > silence, "time passed")
         self.assertEqual(self.job(job_id)["state"], "PENDING")
         self.expect_cancelled(run, job_id)

@@ -19,12 +19,15 @@ class Relay:
         self.silent = False
         self.near_only = False
         self.heard = None  # when the daemon has last said something over it, since cut()
-        self.port = 0
+        # Bound for the relay's life and never listening: between cut() and mend() nobody else is given the port.
+        self.holder = socket.socket()
+        self.holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.holder.bind(("127.0.0.1", 0))
+        self.port = self.holder.getsockname()[1]
         self.listen()
 
     def listen(self):
         self.listener = socket.create_server(("127.0.0.1", self.port))
-        self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def cut(self, silent=False, near_only=False):
@@ -93,6 +96,8 @@ class Relay:
                 if limit is not None and passed > limit:
                     self.held.set()
                     self.released.wait()
+                    # What was held takes its time: a signal that was heard meanwhile is acted on before the last byte.
+                    time.sleep(0.005)
                 sink.sendall(data)
                 if way == "down":
                     self.heard = time.monotonic()
@@ -107,5 +112,5 @@ class Relay:
     def close(self):
         self.release()
         # Also the listener: a thread that still accepts would take the connections of whoever gets that port next.
-        for one in [self.listener, *self.sockets]:
+        for one in [self.listener, self.holder, *self.sockets]:
             self.hang_up(one)

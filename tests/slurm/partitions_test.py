@@ -26,12 +26,12 @@ class Accounted(harness.SlurmCase):
         harness.wait_until(lambda: cls.lab.state(first) == "RUNNING", "the first job ran")
         waits = [submit("-p", "medium", "-n", "8", "-t", "10:00:00", input=SCRIPT.format(0)),
                  submit("-p", "medium", "-n", "2", "-t", "4:00:00", "--gres=gpu:2", "--mem=20M", input=SCRIPT.format(0))]
-        time.sleep(3)
-        cls.put_file("enough", b"")
         given_up = submit("-p", "medium", "-t", "5", input=SCRIPT.format(0))
         held = submit("-p", "medium", "--hold", input=SCRIPT.format(0))
         for job in (given_up, held):
             cls.lab.run("login", ["scancel", str(job)], check=True)
+        time.sleep(3)
+        cls.put_file("enough", b"")
         array = submit("-p", "gpu", "-w", "gpu2", "--array=1-3", "-t", "2", input=SCRIPT.format(0))
         # Starts twice.
         again = submit("-p", "gpu", "-w", "gpu2", "--requeue", "-t", "3",
