@@ -4,12 +4,13 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace hotplate {
 namespace {
 
-// They look for work for some milliseconds before they sleep.
+// They look for work for some milliseconds before they sleep, or less where they are more than the processors.
 constexpr std::chrono::milliseconds kAwake(1);
 
 }  // namespace
@@ -21,16 +22,14 @@ OpenMpTeam& OpenMpTeam::OfThisThread() {
 
 void OpenMpTeam::Begin(int threads) {
   if (threads - 1 > ProcessorChoice::kMostSleepers) return;
-  if (threads != met_) return Meet(threads);
+  if (threads > met_) return Meet(threads);
   if (std::chrono::steady_clock::now() - last_end_ < kAwake) return;
+  // A region of fewer threads ends the others. Who comes for them is not met: that takes a region, which has to wake
+  // them itself.
+  std::erase_if(others_, [](const ProcessorChoice& other) { return !other.IsInThisProcess(); });
   const int here = sched_getcpu();
-  for (ProcessorChoice& other : others_) {
-    if (other.IsInThisProcess()) {
-      other.KeepOff(here);
-    } else {
-      met_ = 0;  // a smaller region ended it; the next call meets the new ones
-    }
-  }
+  const std::size_t wanted = std::min(others_.size(), static_cast<std::size_t>(threads) - 1);
+  for (std::size_t i = 0; i < wanted; ++i) others_[i].KeepOff(here);
 }
 
 void OpenMpTeam::End() {

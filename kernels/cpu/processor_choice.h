@@ -1,4 +1,4 @@
-// Keeps a thread that sleeps off a processor until it has woken.
+// Keeps a thread that sleeps off a processor until somebody says that it has woken.
 //
 // In a virtual machine Linux takes a processor that rests for one that the host has taken away, and so wakes a thread
 // on the processor of whoever wakes it, where it waits until the load is balanced, some 3 ms later, while the other

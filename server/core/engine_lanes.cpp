@@ -114,6 +114,7 @@ std::shared_ptr<Job> Engine::Impl::TakeJob(LaneState& lane, bool& cold) {
     if (entry != nullptr) {
       Job& job = static_cast<Job&>(*entry);
       cold = Start(lane, job);
+      lane.called.store(false, std::memory_order_relaxed);
       return job.shared_from_this();
     }
     lane.called.store(false, std::memory_order_relaxed);

@@ -117,11 +117,11 @@ void Engine::Impl::SampleDevices(SteadyTime now, bool record_busy) {
         device->busy_history.emplace_back(now, BusyUntil(*device, now));
         if (device->busy_history.size() > kBusySamples) device->busy_history.pop_front();
       }
-      // One that was called and is held up is enough. Each tick would take one more from the idle ones, of which jobs
-      // are given parts.
-      const bool called = std::any_of(device->lanes.begin(), device->lanes.end(),
-                                      [](const std::unique_ptr<LaneState>& lane) { return lane->AboutToLook(); });
-      if (queue_.size() > 0 && !called) CallLane(*device, after);
+      // No more lanes of a device than there are jobs, though one that was called be held up: each tick would take one
+      // more from the idle ones, of which jobs are given parts.
+      const auto called = std::count_if(device->lanes.begin(), device->lanes.end(),
+                                        [](const std::unique_ptr<LaneState>& lane) { return lane->AboutToLook(); });
+      if (static_cast<std::size_t>(called) < queue_.size()) CallLane(*device, after);
     }
   }
   Perform(after);

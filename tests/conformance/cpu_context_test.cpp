@@ -231,16 +231,27 @@ TEST_F(OpenMpTeamTest, WhoHasSleptIsKeptOffTheCallersProcessorDuringACall) {
   }
 }
 
-TEST_F(OpenMpTeamTest, WhoCameForOneThatHasEndedIsMet) {
+TEST_F(OpenMpTeamTest, WhoHasEndedIsForgotten) {
   Call(3);
-  const pid_t third = ThreadsOfRegion(3)[2];
-  ThreadsOfRegion(2);  // ends it
-  for (int i = 0; i < 3000 && tgkill(getpid(), third, 0) == 0; ++i) Rest();
-  for (int i = 0; i < 2; ++i) Call(3);
-  const std::vector<pid_t> now = ThreadsOfRegion(3);
-  EXPECT_NE(now[2], third);
-  team_.Begin(3);
-  for (const pid_t one : {now[1], now[2]}) EXPECT_EQ(ProcessorsOf(one).size(), all_.size() - 1);
+  const std::vector<pid_t> before = ThreadsOfRegion(3);
+  ThreadsOfRegion(2);  // ends the third
+  for (int i = 0; i < 3000 && tgkill(getpid(), before[2], 0) == 0; ++i) Rest();
+  ASSERT_NE(tgkill(getpid(), before[2], 0), 0);
+  for (const int threads : {3, 2}) {
+    team_.Begin(threads);
+    EXPECT_EQ(ProcessorsOf(before[1]).size(), all_.size() - 1) << threads;
+    team_.End();
+    Rest();
+  }
+}
+
+TEST_F(OpenMpTeamTest, OfALargeTeamOnlyThoseOfASmallCallAreKeptOff) {
+  Call(3);
+  const std::vector<pid_t> team = ThreadsOfRegion(3);
+  Rest();
+  team_.Begin(2);
+  EXPECT_EQ(ProcessorsOf(team[1]).size(), all_.size() - 1);
+  EXPECT_EQ(ProcessorsOf(team[2]), all_);
   team_.End();
 }
 

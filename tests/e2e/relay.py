@@ -96,8 +96,8 @@ class Relay:
                 if limit is not None and passed > limit:
                     self.held.set()
                     self.released.wait()
-                    # What was held takes its time: a signal that was heard meanwhile is acted on before the last byte.
-                    time.sleep(0.005)
+                    # The rest goes slowly: whoever has heard a signal meanwhile may be held up before acting on it.
+                    time.sleep(0.001)
                 sink.sendall(data)
                 if way == "down":
                     self.heard = time.monotonic()

@@ -54,7 +54,7 @@ class Groups:
             with self.subTest(end=end.__name__):
                 job = self.submit(sbatch=["-w", "gpu1", "--gres=gpu:1"], script=STRAY)
                 [record] = self.wait_for_records(job)
-                harness.wait_until(lambda: "sleep 3600" in self.strays("gpu1").values(), "what it leaves running ran")
+                wait_until(lambda: "sleep 3600" in self.strays("gpu1").values(), "what it leaves running ran")
                 end(record, job)
                 self.wait_for_job(job, state)
                 self.no_process_left("gpu1")

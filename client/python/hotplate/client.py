@@ -428,7 +428,9 @@ class Client:
         return devices(self)
 
     def telemetry(self, interval: Seconds = 1.0) -> Iterator[Sample]:
-        """Samples of all devices, one each `interval` seconds and none twice, until the loop ends: hotplate.telemetry.Sample.
+        """Samples of all devices, one each `interval` seconds and none twice, until the loop ends.
+
+        See hotplate.telemetry.Sample.
 
         Raises:
             ValueError: `interval` is not from 0.1 to 60 seconds.

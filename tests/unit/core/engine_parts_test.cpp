@@ -187,7 +187,7 @@ TEST_F(EnginePartsTest, ADeviceThatIsAtWorkIsLeftAlone) {
   ASSERT_TRUE(gate_.AwaitEntered(1));
   std::shared_ptr<const JobEnd> end;
   // Where the lane of the other device that was called is held up, the second lane of this one takes the job.
-  std::uint64_t tag = 0;
+  std::uint64_t tag = 100;
   ASSERT_TRUE(Eventually([&] {
     Submit(Request("each", Counting(kLarge)), ++tag);
     end = recorder_->AwaitEnd(tag);
