@@ -86,7 +86,7 @@ void CountEach(const Bins<F>& bins, const F* edges, const T* x, const T* end, st
 // `row` has RowOf(bins.count) numbers.
 template <typename T, typename F>
 void CountPiece(const Bins<F>& bins, const F* edges, const T* x, std::size_t count, std::int64_t* row) {
-  std::fill_n(row, bins.count + 1, 0);
+  std::fill_n(row, RowOf(static_cast<std::size_t>(bins.count)), 0);
   const T* const end = x + count;
   std::int32_t found[kTogether];
   int in_vain = 0;  // the last ones: data that lie on edges are missed again and again

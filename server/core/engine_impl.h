@@ -96,7 +96,7 @@ class Engine::Impl {
     DeviceState* device = nullptr;
     std::thread thread;
     std::condition_variable wake;
-    std::atomic<bool> called{false};  // to look at the queue; set under the mutex
+    std::atomic<bool> called{false};  // to look at the queue, or for its part; set under the mutex
 
     // Of whoever has the lane: its own thread, or one that has borrowed it. Made and ended on its own thread.
     std::unique_ptr<Lane> lane;
@@ -111,7 +111,7 @@ class Engine::Impl {
 
     // The job that it computes, or a part of; null while it does nothing.
     Job* JobHere() const { return part != nullptr ? part->job : current; }
-    bool AboutToLook() const { return called.load(std::memory_order_relaxed) && JobHere() == nullptr; }
+    bool AboutToLook() const { return called.load(std::memory_order_relaxed) && part == nullptr; }
     SteadyTime Since() const { return part != nullptr ? part->start_time : current->start_time; }
   };
   struct DeviceState {

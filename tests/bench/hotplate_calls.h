@@ -48,8 +48,7 @@ class LongJob {
   LongJob& operator=(const LongJob&) = delete;
 
   // The slowest of so many: from the request, made when the job shows progress or a while later, each at another time,
-  // to its end as the client hears of it. In milliseconds, as is what the kernel
-  // promises.
+  // to its end as the client hears of it. In milliseconds, as is what the kernel promises.
   double SlowestCancel(int cancels);
   double promised() const { return promised_; }
 

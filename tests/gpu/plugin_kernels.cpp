@@ -4,6 +4,7 @@
 // Exit status: 0; 2 wrong usage or no plug-in of this release.
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <iostream>
 #include <string>
 
@@ -17,6 +18,11 @@ int Fail(const std::string& why) {
   return 2;
 }
 
+std::string Release(std::uint64_t version, std::uint64_t table_bytes, std::uint64_t kernel_bytes) {
+  return "version " + std::to_string(version) + " of the table, of " + std::to_string(table_bytes) + " bytes and " +
+         std::to_string(kernel_bytes) + " a kernel";
+}
+
 int Main(const std::string& path) {
   void* const plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (plugin == nullptr) return Fail(dlerror());
@@ -25,7 +31,9 @@ int Main(const std::string& path) {
   const hotplate_cuda_table* const table = entry();
   if (table->abi_version != HOTPLATE_CUDA_ABI_VERSION || table->table_bytes != sizeof *table ||
       table->kernel_bytes != sizeof(hotplate_cuda_kernel)) {
-    return Fail(path + " is of another release");
+    return Fail(path +
+                " is of another release: " + Release(table->abi_version, table->table_bytes, table->kernel_bytes) +
+                ", not " + Release(HOTPLATE_CUDA_ABI_VERSION, sizeof *table, sizeof(hotplate_cuda_kernel)));
   }
   std::string text;
   for (int i = 0; i < table->kernel_count; ++i) {
