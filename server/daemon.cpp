@@ -31,6 +31,7 @@
 #include "server/saved_arrays.h"
 #include "server/service/grpc_server.h"
 #include "server/service/listening_socket.h"
+#include "server/spare_memory.h"
 #include "server/tls.h"
 #include "server/version.h"
 #include "server/wire/types.h"
@@ -122,8 +123,10 @@ class Daemon {
   std::atomic<nanoseconds> kill_wait_{nanoseconds(kSlurmKillWait)};  // from a signal of the batch system's to its KILL
   bool kill_wait_known_ = false;                                     // this and the next of the thread that asks Slurm
   KillWaitTries kill_wait_tries_;
-  // Of the main thread: the warnings, and what Slurm had answered, and when it was asked once more before the end.
+  // Of the main thread: what is kept of memory, the warnings, and what Slurm had answered, and when it was asked once
+  // more before the end.
   EndWarnings warnings_;
+  SpareMemory spare_memory_;
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
 
   std::mutex record_mutex_;
@@ -189,6 +192,7 @@ absl::Status Daemon::OpenDevices() {
   limits.array_bytes = config_.max_array_bytes != 0 ? config_.max_array_bytes : limits.total_bytes;
   limits.longest_lease = config_.longest_lease;
   arrays_ = std::make_unique<core::ArrayStore>(limits, clock_);
+  SpareMemory::Keep(host_bytes / 16);
 
   core::EngineOptions options;
   options.queued_jobs = config_.queue;
@@ -408,9 +412,8 @@ void Daemon::Serve() {
         break;
     }
     server_->RefreshHealth();
-    if (nanoseconds left{}; EndIsNear(left)) {
-      return Drain(left, WhenItEnds(), true);
-    }
+    spare_memory_.GiveBack(clock_.Now(), engine_->Status().idle);
+    if (nanoseconds left{}; EndIsNear(left)) return Drain(left, WhenItEnds(), true);
     if (config_.idle_timeout.count() > 0 && engine_->DrainIfIdle(config_.idle_timeout, idle)) {
       // Nobody waits, and the arrays' owner is not here to be asked: what takes long to save may take long.
       return Drain(TimeoutOf({}), idle, true, TimeToSaveWhenIdle());

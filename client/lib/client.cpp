@@ -1,6 +1,7 @@
 #include "client/lib/client.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <utility>
 
@@ -14,6 +15,9 @@
 
 namespace hotplate::client {
 namespace {
+
+// How much freed memory of large arrays a process keeps for the next ones.
+constexpr std::size_t kMostMemoryKept = std::size_t{512} << 20;
 
 bool IsSession(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -43,7 +47,7 @@ std::stop_token Client::Impl::TokenOf(const Cancellation* cancellation) {
 }
 
 absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancellation* cancellation) {
-  KeepFreedLargeMemory();
+  KeepFreedLargeMemory(Keeping::kLent, kMostMemoryKept);
   ConnectOptions options = given;
   if (options.session.empty()) options.session = RandomHex(16);
   if (!IsSession(options.session)) {

@@ -19,6 +19,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 struct Piece {
   std::byte* data = nullptr;
   std::size_t length = 0;
+  bool idle = false;  // it was there already when idle ones were given back
 };
 
 std::size_t LengthOf(std::size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
@@ -45,61 +46,105 @@ bool AddressesAreLimited() {
 }
 
 // Whoever finds the lock taken does without: no thread waits, and a process that was forked while another thread had it
-// goes on.
+// goes on. Pages are unmapped with the lock released, since that takes long.
 class KeptPieces {
  public:
-  void TurnOn() { on_ = true; }
+  void Set(Keeping keeping, std::size_t most) {
+    most_ = most;
+    keeping_ = keeping;
+  }
 
   std::byte* Take(std::size_t length) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return nullptr;
-    Piece* best = nullptr;
-    for (Piece& piece : pieces_) {
-      const bool fits = piece.length >= length && piece.length <= length + length / 4;
-      if (fits && (best == nullptr || piece.length < best->length)) best = &piece;
+    Piece found, rest;
+    {
+      const std::unique_lock lock(mutex_, std::try_to_lock);
+      if (!lock) return nullptr;
+      Piece* best = nullptr;
+      for (Piece* piece = pieces_.data(); piece != pieces_.data() + count_; ++piece) {
+        const bool fits = piece->length >= length && piece->length <= length + length / 4;
+        if (fits && (best == nullptr || piece->length < best->length)) best = piece;
+      }
+      if (best == nullptr) return nullptr;
+      found = Remove(best);
     }
-    if (best == nullptr) return nullptr;
-    const Piece found = *best;
-    Remove(best);
     Unmap({found.data + length, found.length - length});
     return found.data;
   }
 
   // False where it does not keep it.
   bool Keep(const Piece& piece) {
-    if (!on_ || piece.length > kMostLargeMemoryKept || AddressesAreLimited()) return false;
+    const Keeping keeping = keeping_;
+    if (keeping == Keeping::kNot || piece.length > most_ || AddressesAreLimited()) return false;
     // Its pages stay as they are until the system needs them, or they are written again.
-    if (madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return false;
-    while (count_ == pieces_.size() || bytes_ + piece.length > kMostLargeMemoryKept) UnmapOldest();
-    pieces_[count_++] = piece;
-    bytes_ += piece.length;
+    if (keeping == Keeping::kLent && madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
+    Removed removed;
+    {
+      const std::unique_lock lock(mutex_, std::try_to_lock);
+      if (!lock) return false;
+      while (count_ == pieces_.size() || bytes_ + piece.length > most_) removed.Add(Remove(&pieces_[0]));
+      pieces_[count_++] = piece;
+      bytes_ += piece.length;
+    }
     return true;
   }
 
-  void UnmapAll() {
+  // `length` bytes are to be mapped anew.
+  void MakeRoom(std::size_t length) {
+    if (keeping_ != Keeping::kForAMoment) return;
+    Removed removed;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    while (lock && count_ > 0) UnmapOldest();
+    for (std::size_t gone = 0; lock && count_ > 0 && gone < length;) gone += removed.Add(Remove(&pieces_[0]));
   }
+
+  void UnmapAll() {
+    Removed removed;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    while (lock && count_ > 0) removed.Add(Remove(&pieces_[0]));
+  }
+
+  void UnmapIdle() {
+    Removed removed;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    while (lock && count_ > 0 && pieces_[0].idle) removed.Add(Remove(&pieces_[0]));
+    for (std::size_t i = 0; lock && i < count_; ++i) pieces_[i].idle = true;
+  }
+
+  std::size_t InUse() const { return keeping_ == Keeping::kForAMoment ? bytes_.load() : 0; }
 
  private:
-  void UnmapOldest() {
-    Unmap(pieces_[0]);
-    Remove(&pieces_[0]);
-  }
+  static constexpr std::size_t kMostPieces = 16;
 
-  void Remove(Piece* piece) {
-    bytes_ -= piece->length;
+  // Unmapped at its end, which is to come after the lock's.
+  class Removed {
+   public:
+    ~Removed() {
+      for (std::size_t i = 0; i < count_; ++i) Unmap(pieces_[i]);
+    }
+    std::size_t Add(const Piece& piece) {
+      pieces_[count_++] = piece;
+      return piece.length;
+    }
+
+   private:
+    std::array<Piece, kMostPieces> pieces_;
+    std::size_t count_ = 0;
+  };
+
+  Piece Remove(Piece* piece) {
+    const Piece removed = *piece;
+    bytes_ -= removed.length;
     std::move(piece + 1, pieces_.data() + count_, piece);
-    pieces_[--count_] = {};
+    --count_;
+    return removed;
   }
 
-  std::atomic<bool> on_ = false;
+  std::atomic<Keeping> keeping_ = Keeping::kNot;
+  std::atomic<std::size_t> most_ = 0;
   std::mutex mutex_;
-  // Guarded by mutex_: the first `count_`, the oldest first.
-  std::array<Piece, 16> pieces_ = {};
-  std::size_t count_ = 0, bytes_ = 0;
+  // Guarded by mutex_: the first `count_`, the oldest first. bytes_ is read without it.
+  std::array<Piece, kMostPieces> pieces_ = {};
+  std::size_t count_ = 0;
+  std::atomic<std::size_t> bytes_ = 0;
 };
 
 // The process's. Nothing has to be made at first, nor is anything destroyed: buffers may outlive whatever is.
@@ -108,11 +153,16 @@ static_assert(std::is_trivially_destructible_v<KeptPieces>);
 
 }  // namespace
 
-void KeepFreedLargeMemory() { kept.TurnOn(); }
+void KeepFreedLargeMemory(Keeping keeping, std::size_t most) { kept.Set(keeping, most); }
+
+std::size_t KeptLargeMemory() { return kept.InUse(); }
+
+void GiveBackIdleLargeMemory() { kept.UnmapIdle(); }
 
 std::byte* AllocateLarge(std::size_t bytes) {
   const std::size_t length = LengthOf(bytes);
   if (std::byte* const again = kept.Take(length)) return again;
+  kept.MakeRoom(length);
   if (std::byte* const data = Map(length)) return data;
   kept.UnmapAll();  // addresses may have been limited since it was kept
   return Map(length);

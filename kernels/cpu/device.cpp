@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "kernels/array/host_buffer.h"
+#include "kernels/array/large_memory.h"
 #include "kernels/call.h"
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/launchers.h"
@@ -165,6 +166,8 @@ class CpuDevice final : public Device {
         memory_.total = info_.memory_bytes;
         memory_.available = std::min(memory_.available, memory_.total - std::min(memory_.total, cpu::ResidentBytes()));
       }
+      // Read after the other: what is freed in between must not count twice.
+      memory_.available = std::min(memory_.total, memory_.available + KeptLargeMemory());
       memory_read_ = now;
     }
     return memory_;

@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
+#include "kernels/array/host_buffer.h"
+#include "kernels/array/large_memory.h"
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/machine.h"
 #include "kernels/device.h"
@@ -172,6 +177,29 @@ TEST(CpuDeviceTest, MemoryIsWhatTheOptionsSay) {
   EXPECT_EQ(device->info().memory_bytes, 4096u);
   EXPECT_LE(device->FreeBytes(), 4096u);
 }
+
+#ifndef HOTPLATE_SANITIZED  // there no buffer is of huge pages
+// What is kept of freed arrays is resident, but the next array may have it.
+TEST(CpuDeviceTest, FreedMemoryThatIsKeptIsFree) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kShare = 2048 * kMiB, kArray = 512 * kMiB;
+  if (cpu::ReadMemory().available < 2 * kShare) GTEST_SKIP() << "needs 4 GiB of free memory";
+  const auto free_bytes = [] { return OpenCpuDevice({.memory_bytes = kShare})->FreeBytes(); };
+  KeepFreedLargeMemory(Keeping::kForAMoment, kArray);
+  const std::uint64_t before = free_bytes();
+  std::shared_ptr<HostBuffer> array = HostBuffer::Allocate(kArray);
+  std::memset(array->data(), 1, kArray);
+  EXPECT_LT(free_bytes(), before - kArray / 4 * 3);
+  array = nullptr;
+  EXPECT_EQ(KeptLargeMemory(), kArray);
+  EXPECT_GT(cpu::ResidentBytes(), kArray / 4 * 3);
+  EXPECT_GT(free_bytes(), before - kArray / 4);
+  GiveBackIdleLargeMemory();
+  GiveBackIdleLargeMemory();
+  EXPECT_EQ(KeptLargeMemory(), 0u);
+  EXPECT_GT(free_bytes(), before - kArray / 4);
+  KeepFreedLargeMemory(Keeping::kNot, 0);
+}
+#endif
 
 TEST(CpuDeviceTest, RefusesAKernelThatItDoesNotHave) {
   const std::unique_ptr<Device> device = OpenCpuDevice({});

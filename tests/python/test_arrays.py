@@ -3,6 +3,7 @@
 import concurrent.futures
 import copy
 import gc
+import pathlib
 import pickle
 import re
 import sys
@@ -12,7 +13,7 @@ import time
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import PATIENCE, wait_until
+from conftest import PATIENCE, Daemon, wait_until
 
 X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
 LARGE = np.ones(400_000)
@@ -222,6 +223,24 @@ def test_what_comes_while_a_client_closes_is_freed(daemon, gpu, send):
         for thread in threads:
             thread.join()
     assert len(ends) == 15 and all(isinstance(end, (RuntimeError, concurrent.futures.CancelledError)) for end in ends), ends
+
+
+def test_memory_goes_back_to_the_system_when_nobody_uses_the_daemon():
+    """What was freed is kept for the next array, but not for long."""
+    daemon = Daemon()
+    try:
+        def resident():
+            words = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text().split()
+            return int(words[words.index("VmRSS:") + 1]) >> 10
+
+        before = resident()
+        with daemon.connect() as gpu:
+            arrays = [gpu.array(np.ones(32 << 17)) for _ in range(4)]
+            assert resident() > before + 120, "4 arrays of 32 MiB"
+            del arrays
+            wait_until(lambda: resident() < before + 30, f"the daemon has little more than the {before} MiB of before again")
+    finally:
+        daemon.stop()
 
 
 def test_a_client_that_closes_leaves_nothing(daemon, gpu):

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -40,8 +41,8 @@ int InAChild(int (*work)()) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// In a process of its own, in which nobody has asked for it: a daemon's.
-TEST(LargeMemoryOfADaemonTest, IsNotKept) {
+// In a process of its own, in which nobody has asked for it.
+TEST(LargeMemoryNotAskedForTest, IsNotKept) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -52,16 +53,26 @@ TEST(LargeMemoryOfADaemonTest, IsNotKept) {
       testing::ExitedWithCode(0), "");
 }
 
-class LargeMemoryTest : public ::testing::Test {
+constexpr std::size_t kMost = 512 * kMiB;
+
+// With nothing kept.
+class KeptMemory : public ::testing::TestWithParam<Keeping> {
  protected:
-  // Nothing is kept but one piece that is too large for what is asked for here.
   void SetUp() override {
-    KeepFreedLargeMemory();
-    FreeLarge(AllocateLarge(kMostLargeMemoryKept), kMostLargeMemoryKept);
+    KeepFreedLargeMemory(Keeping::kForAMoment, kMost);
+    GiveBackIdleLargeMemory();
+    GiveBackIdleLargeMemory();
+    ASSERT_EQ(KeptLargeMemory(), 0u);
+    KeepFreedLargeMemory(GetParam(), kMost);
   }
 };
 
-TEST_F(LargeMemoryTest, WhatIsFreedIsUsedAgain) {
+class LargeMemoryTest : public KeptMemory {};
+
+INSTANTIATE_TEST_SUITE_P(BothWays, LargeMemoryTest, testing::Values(Keeping::kLent, Keeping::kForAMoment),
+                         [](const auto& each) { return each.param == Keeping::kLent ? "Lent" : "ForAMoment"; });
+
+TEST_P(LargeMemoryTest, WhatIsFreedIsUsedAgain) {
   std::byte* const first = AllocateLarge(64 * kMiB);
   ASSERT_NE(first, nullptr);
   std::memset(first, 1, 64 * kMiB);
@@ -77,7 +88,7 @@ TEST_F(LargeMemoryTest, WhatIsFreedIsUsedAgain) {
   FreeLarge(second, 64 * kMiB - 1);
 }
 
-TEST_F(LargeMemoryTest, OfASmallerOneTheRestGoesBack) {
+TEST_P(LargeMemoryTest, OfASmallerOneTheRestGoesBack) {
   std::byte* const first = AllocateLarge(64 * kMiB);
   const std::size_t with_all_of_it = MappedNow();
   FreeLarge(first, 64 * kMiB);
@@ -95,29 +106,31 @@ TEST_F(LargeMemoryTest, OfASmallerOneTheRestGoesBack) {
   FreeLarge(much_smaller, 8 * kMiB);
 }
 
-TEST_F(LargeMemoryTest, NoMoreIsKeptThanItSays) {
-  const std::size_t before = MappedNow();  // with as much kept
+TEST_P(LargeMemoryTest, NoMoreIsKeptThanItSays) {
+  const std::size_t before = MappedNow();
   for (const auto& [size, count] : {std::pair(2 * kMiB, std::size_t{20}), std::pair(64 * kMiB, std::size_t{20}),
-                                    std::pair(2 * kMostLargeMemoryKept, std::size_t{2})}) {
+                                    std::pair(2 * kMost, std::size_t{2})}) {
     std::vector<std::byte*> pieces(count);
     for (std::byte*& piece : pieces) ASSERT_NE(piece = AllocateLarge(size), nullptr);
-    EXPECT_GT(MappedNow(), before - kMostLargeMemoryKept + (count - 1) * size);
+    EXPECT_GE(MappedNow(), before + (count - 1) * size);
     for (std::byte* const piece : pieces) FreeLarge(piece, size);
-    EXPECT_LE(MappedNow(), before + 2 * kMiB) << size;
+    EXPECT_LE(MappedNow(), before + kMost + 2 * kMiB) << size;
   }
 }
 
-TEST_F(LargeMemoryTest, TheSystemMayTakeWhatIsKept) {
-  const char* const file = "/proc/self/smaps_rollup";
-  if (!MemoryFigure(file, "LazyFree:")) GTEST_SKIP() << "this system does not tell it in " << file;
-  std::byte* const data = AllocateLarge(64 * kMiB);
-  std::memset(data, 1, 64 * kMiB);
-  EXPECT_LT(*MemoryFigure(file, "LazyFree:"), 64 * kMiB);
-  FreeLarge(data, 64 * kMiB);
-  EXPECT_GE(*MemoryFigure(file, "LazyFree:"), 60 * kMiB);
+TEST_P(LargeMemoryTest, WhatNobodyTakesIsGivenBack) {
+  const std::size_t before = MappedNow();
+  FreeLarge(AllocateLarge(64 * kMiB), 64 * kMiB);
+  GiveBackIdleLargeMemory();
+  FreeLarge(AllocateLarge(8 * kMiB), 8 * kMiB);
+  EXPECT_GE(MappedNow(), before + 8 * kMiB) << "it has just come";
+  GiveBackIdleLargeMemory();
+  EXPECT_LT(MappedNow(), before + 16 * kMiB) << "the older one";
+  GiveBackIdleLargeMemory();
+  EXPECT_LT(MappedNow(), before + 2 * kMiB);
 }
 
-TEST_F(LargeMemoryTest, WhatIsKeptGoesWhenAddressesAreLimitedLater) {
+TEST_P(LargeMemoryTest, WhatIsKeptGoesWhenAddressesAreLimitedLater) {
   EXPECT_EQ(InAChild([] {
               FreeLarge(AllocateLarge(400 * kMiB), 400 * kMiB);
               const rlimit limit{MappedNow() + 100 * kMiB, MappedNow() + 100 * kMiB};
@@ -128,7 +141,7 @@ TEST_F(LargeMemoryTest, WhatIsKeptGoesWhenAddressesAreLimitedLater) {
             0);
 }
 
-TEST_F(LargeMemoryTest, WhereAddressesAreLimitedNothingIsKept) {
+TEST_P(LargeMemoryTest, WhereAddressesAreLimitedNothingIsKept) {
   EXPECT_EQ(InAChild([] {
               const std::size_t before = MappedNow();
               const rlimit limit{before + 2048 * kMiB, before + 2048 * kMiB};
@@ -139,7 +152,7 @@ TEST_F(LargeMemoryTest, WhereAddressesAreLimitedNothingIsKept) {
             0);
 }
 
-TEST_F(LargeMemoryTest, ThreadsShareIt) {
+TEST_P(LargeMemoryTest, ThreadsShareIt) {
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int number = 1; number <= 4; ++number) {
@@ -160,6 +173,42 @@ TEST_F(LargeMemoryTest, ThreadsShareIt) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+class LentMemoryTest : public KeptMemory {};
+
+INSTANTIATE_TEST_SUITE_P(, LentMemoryTest, testing::Values(Keeping::kLent));
+
+TEST_P(LentMemoryTest, TheSystemMayTakeIt) {
+  const char* const file = "/proc/self/smaps_rollup";
+  if (!MemoryFigure(file, "LazyFree:")) GTEST_SKIP() << "this system does not tell it in " << file;
+  std::byte* const data = AllocateLarge(64 * kMiB);
+  std::memset(data, 1, 64 * kMiB);
+  EXPECT_LT(*MemoryFigure(file, "LazyFree:"), 64 * kMiB);
+  FreeLarge(data, 64 * kMiB);
+  EXPECT_GE(*MemoryFigure(file, "LazyFree:"), 60 * kMiB);
+  EXPECT_EQ(KeptLargeMemory(), 0u) << "it does not count as in use";
+}
+
+class MemoryKeptForAMomentTest : public KeptMemory {};
+
+INSTANTIATE_TEST_SUITE_P(, MemoryKeptForAMomentTest, testing::Values(Keeping::kForAMoment));
+
+TEST_P(MemoryKeptForAMomentTest, IsToldAndMakesRoomForWhatIsMappedAnew) {
+  std::array<std::byte*, 3> pieces = {};
+  for (std::byte*& piece : pieces) piece = AllocateLarge(64 * kMiB);
+  for (std::byte* const piece : pieces) FreeLarge(piece, 64 * kMiB);
+  EXPECT_EQ(KeptLargeMemory(), 192 * kMiB);
+  const std::size_t mapped = MappedNow();
+  std::byte* const other = AllocateLarge(100 * kMiB);
+  EXPECT_EQ(KeptLargeMemory(), 64 * kMiB) << "two pieces had to go for as much";
+  EXPECT_LE(MappedNow(), mapped);
+  std::byte* const again = AllocateLarge(64 * kMiB);
+  EXPECT_EQ(again, pieces[2]) << "the youngest was left";
+  EXPECT_EQ(KeptLargeMemory(), 0u);
+  FreeLarge(other, 100 * kMiB);
+  FreeLarge(again, 64 * kMiB);
+  EXPECT_EQ(KeptLargeMemory(), 164 * kMiB);
 }
 
 }  // namespace

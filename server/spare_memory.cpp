@@ -1,0 +1,40 @@
+#include "server/spare_memory.h"
+
+#include <malloc.h>
+
+#include "kernels/array/large_memory.h"
+
+namespace hotplate::server {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kLook = std::chrono::seconds(1);
+constexpr nanoseconds kIdle = std::chrono::seconds(2);
+
+// By itself glibc gives back what is free at the end of an arena from 128 KiB on, and maps each large piece by itself:
+// of 64 MiB that come in messages every fourth page was then a new one.
+constexpr int kKeptOfAnArena = 64 << 20;
+constexpr int kMappedByItselfFrom = 32 << 20;  // the most that it takes
+
+}  // namespace
+
+void SpareMemory::Keep(std::uint64_t arrays) {
+  mallopt(M_TRIM_THRESHOLD, kKeptOfAnArena);
+  mallopt(M_MMAP_THRESHOLD, kMappedByItselfFrom);
+  KeepFreedLargeMemory(Keeping::kForAMoment, arrays);
+}
+
+void SpareMemory::GiveBack(core::SteadyTime now, nanoseconds idle) {
+  if (now - looked_ < kLook) return;
+  looked_ = now;
+  GiveBackIdleLargeMemory();
+  if (idle < kIdle) {
+    heap_trimmed_ = false;
+  } else if (!heap_trimmed_) {
+    malloc_trim(0);
+    heap_trimmed_ = true;
+  }
+}
+
+}  // namespace hotplate::server
