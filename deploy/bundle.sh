@@ -3,8 +3,9 @@
 # The command is fully static; the daemon and the test programs bring their libraries and their own loader along, so that
 # they run on another glibc than the one they were built with. CUDA's libraries stay the site's.
 #   usage: deploy/bundle.sh [OUTDIR]        OUTDIR: build/bundle by default
-# Needs a release build with the tests (cmake --preset release && cmake --build --preset release). HOTPLATE_BUILD names
-# another build folder. Refuses to write more than 60 MiB.
+# Needs a release build with the tests, which quickstart.sh leaves out and CMake then keeps out:
+#   cmake --preset release -DHOTPLATE_TESTS=ON && cmake --build --preset release
+# HOTPLATE_BUILD names another build folder. Refuses to write more than 60 MiB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +17,8 @@ fail() { echo "bundle.sh: $*" >&2; exit 1; }
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
 for needed in bin/hotplate bin/hotplated bin/conformance_test bin/bench_kernels bin/hotplate_case_files \
     bin/hotplate_plugin_kernels share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
-  [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
+  [ -s "$build/$needed" ] ||
+    fail "there is no $build/$needed; cmake --preset release -DHOTPLATE_TESTS=ON && cmake --build --preset release"
 done
 ! ldd "$build/bin/hotplate" >/dev/null 2>&1 ||
   fail "$build/bin/hotplate is not fully static: bundles are made from the release preset"

@@ -100,3 +100,4 @@ fi
 daemon=""
 
 printf '\nAll of it worked. The picture: %s\nThe programs: %s\n' "$PWD/$out/mandelbrot.png" "$programs"
+printf "In this shell: export PATH=%q:\$PATH\n" "$programs"

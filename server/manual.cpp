@@ -69,6 +69,26 @@ std::string ManualPage() {
       Roff(
           "In a job of LSF the daemon takes the job's identity from LSB_JOBID, LSB_MCPU_HOSTS or LSB_HOSTS, LSB_QUEUE "
           "and LSF_CLUSTER. It does not know when such a job ends. Nothing of this was ever run on an LSF.\n") +
+      ".SH CUDA'S LIBRARIES\n" +
+      Roff(
+          "The plug-in for GPUs, libhotplate_cudaN.so beside the daemon, is opened where a driver finds a GPU, and "
+          "needs nothing else. Some kernels call a library of CUDA's, of the plug-in's major version N, which is "
+          "opened when the first of them runs: matmul cuBLASLt, fft cuFFT, cholesky, solve, eigh and svd cuSOLVER. "
+          "Without it these are refused on GPUs, and the others run. It is looked for in the folders of "
+          "HOTPLATE_CUDA_LIBRARY_PATH; beside the plug-in; in LD_LIBRARY_PATH; in the toolkit that CUDA_HOME, "
+          "CUDA_PATH, CUDA_ROOT, EBROOTCUDA or CUDATOOLKIT_HOME names; in /usr/local/cuda*; in Python's packages "
+          "(nvidia-cublas, nvidia-cufft and nvidia-cusolver as pip installs them) in PYTHONPATH, of the active "
+          "environment or Python module, of the python3 in PATH (or the one that pyenv starts there by "
+          "PYENV_VERSION or globally), in ~/.local and of the system's; and where the dynamic linker looks. The log "
+          "says which were found, and hotplate devices which kernels are not to be had.\n") +
+      ".SH CONNECTIONS\n" +
+      Roff(
+          "Who connects and says nothing is put out after 10 seconds. While file descriptors are short, new "
+          "connections wait, which the log says: the daemon keeps 64 for itself, and inputs by path of jobs that "
+          "wait or run may have a quarter of all. It raises its soft limit (ulimit -n) to 16384, or to the hard "
+          "one. Compressed messages are refused, since their true size would have no bound. What gRPC says is cut "
+          "to 200 bytes a line in the log, and of its errors ten lines a minute are shown: strangers at the port "
+          "make it say what they like.\n") +
       ".SH OPTIONS\n";
   for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting));
   page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");
@@ -90,6 +110,8 @@ std::string ManualPage() {
   return page +
          ".SH ENVIRONMENT\n"
          ".TP\n.B HOTPLATE_DIR\nWhere endpoint records are kept (default ~/.hotplate).\n"
+         ".TP\n.B HOTPLATE_CUDA_LIBRARY_PATH\nFolders, with colons between them, in which CUDA's libraries are looked "
+         "for first.\n"
          ".SH FILES\n"
          ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe configuration file that is read unless another is named; in "
          "$XDG_CONFIG_HOME where that is set.\n"

@@ -28,12 +28,12 @@ constexpr ExitMeaning kExitMeanings[] = {
     {kExitFailed, "the job FAILED, or what it gave could not be written"},
     {kExitUsage, "the command line makes no sense"},
     {kExitNoDaemon, "no daemon, or the connection was lost"},
-    {kExitInvalid, "refused as invalid"},
+    {kExitInvalid, "refused: not valid, or a name that is not known or is taken"},
     {kExitTryLater, "refused for now: a limit, a full queue, a draining daemon"},
     {kExitNotAllowed, "not allowed: token or permissions"},
-    {kExitTimeout, "the job ended in TIMEOUT"},
+    {kExitTimeout, "the job ended in TIMEOUT, or the time of run --timeout was over"},
     {kExitCancelled, "the job was CANCELLED"},
-    {kExitScheduler, "the scheduler refused"},
+    {kExitScheduler, "the scheduler refused, or ended the job before it ran; or its accounting cannot be asked"},
     {kExitInterrupted, "interrupted"},
 };
 
@@ -132,10 +132,13 @@ std::string ManualPage() {
          ".TP\n.B HOTPLATE_SITE\nThe site's profile that up uses.\n"
          ".TP\n.B HOTPLATE_ACCOUNT\nThe project that up charges.\n"
          ".TP\n.B HOTPLATE_NAME\nThe name of the daemon that up starts.\n"
-         ".TP\n.B HOTPLATE_ENDPOINT\nWhere to reach it instead, as by --endpoint.\n"
+         ".TP\n.B HOTPLATE_ENDPOINT\nWhere to reach the daemon to talk to, as by --endpoint.\n"
+         ".TP\n.B HOTPLATE_SITES\nA folder of site profiles (NAME.toml), before those built in and after one's own in "
+         "~/.config/hotplate/sites.\n"
          ".TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
          ".SH FILES\n.TP\n.I ~/.config/hotplate/config.toml\n"
-         "The settings server and directory, below flags and environment.\n"
+         "The settings directory, server, site and account, below flags and environment; in $XDG_CONFIG_HOME where "
+         "that is set.\n"
          ".SH SEE ALSO\n.BR hotplated (1)\n";
 }
 
