@@ -10,6 +10,9 @@ namespace {
 // Left to what is not the pool's: modules that are loaded at their first launch, library workspaces, local memory.
 constexpr std::uint64_t kReservedBytes = std::uint64_t{256} << 20;
 
+// What a library may want for its modules and a handle, cuBLAS most.
+constexpr std::uint64_t kLibraryBytes = std::uint64_t{512} << 20;
+
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
@@ -163,7 +166,7 @@ Outcome DeviceExecutor::MakePool() {
   pool_ = OwnedPool(pool, {driver_.cuMemPoolDestroy});
   // What was freed stays mapped, so that the next task of that size need not map it again. The threshold is of all that
   // the pool holds, resident arrays included: a lower one would have every task map its memory anew beside many of
-  // them. What is wanted elsewhere is given back by whoever wants it (MakeRoom, AllocateWithRoom) and by Rest.
+  // them. What is wanted elsewhere is given back by whoever wants it (MakeRoomAfter, AllocateWithRoom) and by Rest.
   std::uint64_t kept_bytes = info_.memory_bytes;
   return driver_.Check(driver_.cuMemPoolSetAttribute(pool, kPoolReleaseThreshold, &kept_bytes),
                        "setting up the memory pool");
@@ -262,7 +265,14 @@ Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* strea
   }
 }
 
-bool DeviceExecutor::MakeRoom() {
+bool DeviceExecutor::MakeRoomAfter(const Outcome& failure) {
+  if (failure.code() == HOTPLATE_FAILED) {
+    // A library that cannot load its code or make its handle for want of memory seldom says so.
+    hotplate_cuda_sample sample{};
+    if (!Sample(sample) || sample.memory_total_bytes - sample.memory_used_bytes >= kLibraryBytes) return false;
+  } else if (failure.code() != HOTPLATE_OUT_OF_MEMORY) {
+    return false;
+  }
   const std::lock_guard uploads(uploading_);
   const std::lock_guard lock(allocating_);
   const auto reserved = [this] {

@@ -118,9 +118,7 @@ Outcome LaneExecutor::ScratchBytes(const CudaLauncher& launcher, const hotplate_
   std::uint64_t wanted = 0;
   Outcome asked = launcher.lane_scratch_bytes(view, context, wanted);
   // The library's handle has memory of its own.
-  if (asked.code() == HOTPLATE_OUT_OF_MEMORY && device_.MakeRoom()) {
-    asked = launcher.lane_scratch_bytes(view, context, wanted);
-  }
+  if (!asked.ok() && device_.MakeRoomAfter(asked)) asked = launcher.lane_scratch_bytes(view, context, wanted);
   bytes = std::max(bytes, wanted);
   return asked;
 }
@@ -140,7 +138,7 @@ Outcome LaneExecutor::RunInMemory(const CudaLauncher& launcher, TaskMemory& memo
   Outcome ran = launcher.run(Call(memory.call()), context);
   // Not of the task's own memory, which it has: a module was to be loaded, or a library wanted a workspace. The
   // launcher has only read its inputs, so it can begin again.
-  if (ran.code() == HOTPLATE_OUT_OF_MEMORY && device_.MakeRoom()) ran = launcher.run(Call(memory.call()), context);
+  if (!ran.ok() && device_.MakeRoomAfter(ran)) ran = launcher.run(Call(memory.call()), context);
   if (!ran.ok()) return ran;
   if (const Outcome o = mark(2); !o.ok()) return o;
   if (const Outcome o = memory.CopyOut(staging_, context); !o.ok()) return o;

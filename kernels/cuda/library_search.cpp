@@ -173,9 +173,8 @@ std::vector<std::string> LibrarySearch::Folders() const {
 }
 
 // Gives `take` each file, and last the bare name, until one is taken.
-absl::Status LibrarySearch::Look(const std::string& name,
+absl::Status LibrarySearch::Look(const std::string& name, const std::vector<std::string>& folders,
                                  const std::function<absl::Status(const std::string& path)>& take) const {
-  const std::vector<std::string> folders = Folders();
   std::string unusable;  // what was found and cannot be used
   for (const std::string& folder : folders) {
     const std::string path = folder.empty() ? name : folder + "/" + name;
@@ -198,7 +197,7 @@ absl::Status LibrarySearch::Look(const std::string& name,
 
 absl::StatusOr<std::string> LibrarySearch::Find(const std::string& name) const {
   std::string found;
-  const absl::Status looked = Look(name, [&](const std::string& path) -> absl::Status {
+  const absl::Status looked = Look(name, Folders(), [&](const std::string& path) -> absl::Status {
     found = path;
     if (path != name) return ReadLibrary(path, name).status();
     const absl::StatusOr<Opened> opened = OpenFile(path);
@@ -209,15 +208,33 @@ absl::StatusOr<std::string> LibrarySearch::Find(const std::string& name) const {
   return found;
 }
 
-absl::StatusOr<LibrarySearch::Opened> LibrarySearch::Open(const std::string& name, int depth) const {
+// Those of the installation that the file is of come first: the libraries of two may have the same names and not fit
+// together.
+std::vector<std::string> LibrarySearch::FoldersFor(const std::string& user) const {
+  std::vector<std::string> folders = Folders();
+  const fs::path own = fs::path(user).parent_path(), packages = own.parent_path().parent_path();
+  const auto others =
+      std::stable_partition(folders.begin(), folders.end(), [&](const std::string& one) { return one == own; });
+  if (packages.filename() == "nvidia") {  // Python's packages: nvidia/PACKAGE/lib
+    std::stable_partition(others, folders.end(), [&](const std::string& one) {
+      return fs::path(one).parent_path().parent_path() == packages;
+    });
+  }
+  return folders;
+}
+
+absl::StatusOr<LibrarySearch::Opened> LibrarySearch::Open(const std::string& name,
+                                                          const std::vector<std::string>& folders, int depth) const {
   Opened result;
-  const absl::Status looked = Look(name, [&](const std::string& path) -> absl::Status {
+  const absl::Status looked = Look(name, folders, [&](const std::string& path) -> absl::Status {
     if (path != name) {
       const absl::StatusOr<ElfFile> file = ReadLibrary(path, name);
       if (!file.ok()) return file.status();
       for (const std::string& needed : file->needed) {
         // The linker may find by itself what is not found here.
-        if (depth < kDeepest && IsCudaLibrary(needed) && needed != name) Open(needed, depth + 1).status().IgnoreError();
+        if (depth < kDeepest && IsCudaLibrary(needed) && needed != name) {
+          Open(needed, FoldersFor(path), depth + 1).status().IgnoreError();
+        }
       }
     }
     const absl::StatusOr<Opened> opened = OpenFile(path);

@@ -28,15 +28,17 @@ class LibrarySearch {
     std::string path;
   };
   // Opens it, and before it what it needs of CUDA's libraries, for good. FAILED_PRECONDITION like Find.
-  absl::StatusOr<Opened> Open(const std::string& name) const { return Open(name, 0); }
+  absl::StatusOr<Opened> Open(const std::string& name) const { return Open(name, Folders(), 0); }
 
   // In the order in which they are searched; only folders that are there. "" stands for the dynamic linker's own search
   // (its cache, the system's folders).
   std::vector<std::string> Folders() const;
 
  private:
-  absl::StatusOr<Opened> Open(const std::string& name, int depth) const;
-  absl::Status Look(const std::string& name, const std::function<absl::Status(const std::string& path)>& take) const;
+  std::vector<std::string> FoldersFor(const std::string& user) const;
+  absl::StatusOr<Opened> Open(const std::string& name, const std::vector<std::string>& folders, int depth) const;
+  absl::Status Look(const std::string& name, const std::vector<std::string>& folders,
+                    const std::function<absl::Status(const std::string& path)>& take) const;
   std::pair<std::string, std::string> PythonInPath() const;
   void AddSitePackages(std::vector<std::string>& folders) const;
 

@@ -132,6 +132,35 @@ TEST_F(LibrarySearchTest, FindsWithoutOpening) {
   EXPECT_NE(dlsym(opened->handle, "hotplate_fake_library"), nullptr);
 }
 
+// Two installations whose libraries have the same names, the wrong one named first: what a library needs is taken from
+// its own, be that one folder or Python's packages.
+TEST_F(LibrarySearchTest, OpensWhatALibraryNeedsFromTheSameInstallation) {
+  const auto put = [&](const std::string& folder, const std::string& name) {
+    const std::string path = Folder(folder) + "/libcu" + name + ".so.13";
+    fs::copy_file(HOTPLATE_FAKES "/" + name + ".so", path);
+    return path;
+  };
+  const auto is_open = [](const std::string& path) {
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (handle != nullptr) dlclose(handle);
+    return handle != nullptr;
+  };
+  const std::string other = put("other/lib", "needed");
+  environment_ = {{"LD_LIBRARY_PATH", root_.path() + "/other/lib"}, {"CUDA_HOME", root_.path() + "/toolkit"}};
+  const std::string user = put("toolkit/lib64", "user"), needed = put("toolkit/lib64", "needed");
+  ASSERT_TRUE(Search().Open("libcuuser.so.13").ok());
+  EXPECT_TRUE(is_open(user) && is_open(needed));
+  EXPECT_FALSE(is_open(other));
+
+  const std::string packages = "venv/lib/python3.11/site-packages/nvidia/";
+  environment_ = {{"LD_LIBRARY_PATH", root_.path() + "/other/lib"}, {"VIRTUAL_ENV", root_.path() + "/venv"}};
+  const std::string of_python = put(packages + "user/lib", "user");
+  const std::string needed_of_python = put(packages + "needed/lib", "needed");
+  ASSERT_TRUE(Search().Open("libcuuser.so.13").ok());
+  EXPECT_TRUE(is_open(of_python) && is_open(needed_of_python));
+  EXPECT_FALSE(is_open(other));
+}
+
 TEST_F(LibrarySearchTest, AsksTheDynamicLinkerLast) {
   // Every program has it open, so that the linker knows it, wherever it is.
   const absl::StatusOr<std::string> found = Search().Find("libc.so.6");
