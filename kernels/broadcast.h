@@ -43,7 +43,7 @@ struct Broadcast {
     return place;
   }
 
-  Place Element(std::uint64_t index) const {
+  HOTPLATE_HOST_DEVICE Place Element(std::uint64_t index) const {
     const std::uint64_t line = index / axes[0].size, at = index % axes[0].size;
     const Place place = Line(line);
     return {.a = place.a + at * axes[0].a_step, .b = place.b + at * axes[0].b_step};

@@ -2,10 +2,46 @@
 #include "kernels/cholesky/cholesky_cuda.h"
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
+#include "kernels/cuda/small_matrices.cuh"
 #include "kernels/for_type.h"
 
 namespace hotplate::cholesky {
 namespace {
+
+using small_matrices::AreSmall;
+
+// Column by column. infos: the order of the first leading minor that is not positive, as LAPACK's.
+template <typename T>
+__global__ void __launch_bounds__(small_matrices::kWarp)
+    FactorSmall(const T* a, T* l, std::uint64_t count, unsigned n, int* flags, int* infos) {
+  __shared__ small_matrices::Tile<T> tile;
+  const unsigned row = threadIdx.x;
+  for (std::uint64_t matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
+    const T* const from = a + matrix * n * n;
+    small_matrices::Load<T>(tile, n, n, [&](unsigned i, unsigned j) {
+      return j <= i ? matrices::Checked(from[i * n + j], flags + matrix) : T{0};
+    });
+    int info = 0;
+    for (unsigned j = 0; j < n; ++j) {
+      const T pivot = tile[j][j];
+      __syncthreads();  // all have read it
+      if (!(pivot > T{0})) {
+        info = static_cast<int>(j) + 1;
+        break;
+      }
+      const T root = sqrt(pivot);
+      if (row == j) tile[j][j] = root;
+      if (row > j && row < n) tile[row][j] /= root;
+      __syncthreads();
+      if (row < n) {
+        for (unsigned column = j + 1; column <= row; ++column) tile[row][column] -= tile[row][j] * tile[column][j];
+      }
+      __syncthreads();
+    }
+    if (row == 0) infos[matrix] = info;
+    small_matrices::Store<T>(tile, n, n, l + matrix * n * n, n);
+  }
+}
 
 // By columns, the library sees each matrix transposed: a's lower triangle is its upper one, and so is l's. Scratch: the
 // marks, then the library's workspace.
@@ -17,9 +53,15 @@ Outcome Run(const Call& call, CudaContext& context) {
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
   if (const Outcome o = matrices::ClearMarks(stack, memory, context, marks); !o.ok()) return o;
+  const T* const a = call.Input<T>("a").data();
   T* const l = call.Output<T>("l").data();
-  const Outcome copied =
-      matrices::Copy(stack, stack.count, call.Input<T>("a").data(), l, matrices::Part::kLower, marks.flags, context);
+  if (AreSmall(stack.rows, stack.columns)) {
+    const Outcome factored =
+        Launch(context, FactorSmall<T>, small_matrices::GridFor(stack.count), small_matrices::kWarp, a, l, stack.count,
+               static_cast<unsigned>(stack.rows), marks.flags, marks.infos);
+    return factored.ok() ? matrices::Tell(stack, marks, context) : factored;
+  }
+  const Outcome copied = matrices::Copy(stack, stack.count, a, l, matrices::Part::kLower, marks.flags, context);
   if (!copied.ok()) return copied;
   const std::uint64_t own = matrices::MarksBytes(stack);
   const dense::Workspace workspace{memory + own, call.scratch().size() - own};
@@ -37,6 +79,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   if (stack.empty()) return 0;
+  if (AreSmall(stack.rows, stack.columns)) return matrices::MarksBytes(stack);
   return matrices::MarksBytes(stack) + 256 * stack.rows * SizeOf(call.InputType("a"));
 }
 
@@ -44,6 +87,10 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   const MatrixStack stack = StackOf(call.InputArray("a"));
   bytes = 0;
   if (stack.empty()) return Outcome::Ok();
+  if (AreSmall(stack.rows, stack.columns)) {
+    bytes = matrices::MarksBytes(stack);
+    return Outcome::Ok();
+  }
   const Outcome asked = dense::CholeskyBytes(context, call.InputType("a"), static_cast<int>(stack.rows), bytes);
   bytes += matrices::MarksBytes(stack);
   return asked;

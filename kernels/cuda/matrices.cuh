@@ -61,18 +61,22 @@ struct Verdict {
   unsigned long long not_finite, index, info;
 };
 
-// (A template only so that several files may have it.)
+// By one block. (A template only so that several files may have it.)
 template <typename Int>
-__global__ void __launch_bounds__(1) Judge(const Int* flags, const Int* infos, std::uint64_t count, Verdict* verdict) {
-  Verdict found{0, 0, 0};
-  for (std::uint64_t i = count; i-- > 0;) {
-    if (flags[i] != 0) found.not_finite = i + 1;
-    if (infos[i] != 0) {
-      found.index = i + 1;
-      found.info = static_cast<unsigned long long>(static_cast<long long>(infos[i]));
-    }
+__global__ void __launch_bounds__(kBlockSize)
+    Judge(const Int* flags, const Int* infos, std::uint64_t count, Verdict* verdict) {
+  __shared__ unsigned long long not_finite, troubled;
+  if (threadIdx.x == 0) not_finite = troubled = count;
+  __syncthreads();
+  for (std::uint64_t i = threadIdx.x; i < count; i += kBlockSize) {
+    if (flags[i] != 0) atomicMin(&not_finite, static_cast<unsigned long long>(i));
+    if (infos[i] != 0) atomicMin(&troubled, static_cast<unsigned long long>(i));
   }
-  *verdict = found;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  verdict->not_finite = not_finite == count ? 0 : not_finite + 1;
+  verdict->index = troubled == count ? 0 : troubled + 1;
+  verdict->info = troubled == count ? 0 : static_cast<unsigned long long>(static_cast<long long>(infos[troubled]));
 }
 
 // The device's part of a stack's bookkeeping, at the start of a kernel's scratch.
@@ -117,7 +121,8 @@ Outcome Transpose(std::uint64_t count, std::uint64_t rows, std::uint64_t columns
 
 // Enqueues the marks' way to the host; Told reads them there when the stream is over. Not for a stack without elements.
 inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& context) {
-  const Outcome judged = Launch(context, Judge<int>, 1, 1, marks.flags, marks.infos, stack.count, marks.verdict);
+  const Outcome judged =
+      Launch(context, Judge<int>, 1, kBlockSize, marks.flags, marks.infos, stack.count, marks.verdict);
   if (!judged.ok()) return judged;
   void* const words = const_cast<std::uint64_t*>(context.host_words());
   return ToOutcome(cudaMemcpyAsync(words, marks.verdict, sizeof(Verdict), cudaMemcpyDeviceToHost, context.stream()),

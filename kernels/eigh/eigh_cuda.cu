@@ -1,5 +1,8 @@
+#include <limits>
+
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
+#include "kernels/cuda/small_matrices.cuh"
 #include "kernels/eigh/eigh.h"
 #include "kernels/eigh/eigh_cuda.h"
 #include "kernels/for_type.h"
@@ -7,7 +10,78 @@
 namespace hotplate::eigh {
 namespace {
 
+using small_matrices::AreSmall;
+
 bool WithVectors(const Call& call) { return call.Choice("compute") == "vectors"; }
+
+// Jacobi's rotations, of two rows and columns at a time, until all beside the diagonal is `negligible`; the largest
+// element of the matrix is between 1 and 2 then. infos: how many elements are not, where that takes too long (the
+// convergence is quadratic).
+template <typename T>
+__global__ void __launch_bounds__(small_matrices::kWarp)
+    DecomposeSmall(const T* a, T* w, T* v, std::uint64_t count, unsigned n, T negligible, int* flags, int* infos) {
+  constexpr int kMostSweeps = 60;
+  __shared__ small_matrices::Tile<T> tile, vectors;
+  const unsigned lane = threadIdx.x;
+  for (std::uint64_t matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
+    const T* const from = a + matrix * n * n;
+    small_matrices::Load<T>(tile, n, n, [&](unsigned i, unsigned j) {
+      return matrices::Checked(i < j ? from[j * n + i] : from[i * n + j], flags + matrix);
+    });
+    small_matrices::Load<T>(vectors, n, n, [&](unsigned i, unsigned j) { return i == j ? T{1} : T{0}; });
+    // So that no product of elements is too large or too small; exact.
+    T largest{0};
+    for (unsigned i = 0; i < n; ++i) {
+      for (unsigned j = 0; j <= i; ++j) largest = fmax(largest, fabs(tile[i][j]));
+    }
+    const int exponent = largest == T{0} ? 0 : ilogb(largest);
+    __syncthreads();
+    for (unsigned i = 0; i < n && lane < n; ++i) tile[i][lane] = scalbn(tile[i][lane], -exponent);
+    __syncthreads();
+    int left = 1;
+    for (int sweep = 0; left != 0 && sweep < kMostSweeps; ++sweep) {
+      left = 0;
+      for (unsigned p = 0; p + 1 < n; ++p) {
+        for (unsigned q = p + 1; q < n; ++q) {
+          const T beside = tile[p][q], upper = tile[p][p], lower = tile[q][q];
+          if (fabs(beside) <= negligible) continue;
+          ++left;
+          const T theta = (lower - upper) / (2 * beside);
+          const T tangent = (theta < T{0} ? T{-1} : T{1}) / (fabs(theta) + hypot(theta, T{1}));
+          const T cosine = 1 / sqrt(tangent * tangent + 1), sine = tangent * cosine;
+          __syncthreads();  // all have read them
+          if (lane < n) {
+            if (lane == p) {
+              tile[p][p] = upper - tangent * beside;
+              tile[p][q] = T{0};
+            } else if (lane == q) {
+              tile[q][q] = lower + tangent * beside;
+              tile[q][p] = T{0};
+            } else {
+              const T in_p = tile[lane][p], in_q = tile[lane][q];
+              tile[lane][p] = tile[p][lane] = cosine * in_p - sine * in_q;
+              tile[lane][q] = tile[q][lane] = sine * in_p + cosine * in_q;
+            }
+            const T in_p = vectors[lane][p], in_q = vectors[lane][q];
+            vectors[lane][p] = cosine * in_p - sine * in_q;
+            vectors[lane][q] = sine * in_p + cosine * in_q;
+          }
+          __syncthreads();
+        }
+      }
+    }
+    if (lane == 0) infos[matrix] = left;
+    if (lane < n) {
+      unsigned place = 0;
+      for (unsigned i = 0; i < n; ++i) {
+        place += tile[i][i] < tile[lane][lane] || (tile[i][i] == tile[lane][lane] && i < lane) ? 1 : 0;
+      }
+      w[matrix * n + place] = scalbn(tile[lane][lane], exponent);
+      for (unsigned i = 0; v != nullptr && i < n; ++i) v[(matrix * n + i) * n + place] = vectors[i][lane];
+    }
+    __syncthreads();  // the next matrix takes this one's place
+  }
+}
 
 // Scratch: the marks, a copy of one matrix, and the library's workspace.
 std::uint64_t OwnBytes(const MatrixStack& stack, DType dtype) {
@@ -25,12 +99,19 @@ Outcome Run(const Call& call, CudaContext& context) {
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
   if (const Outcome o = matrices::ClearMarks(stack, memory, context, marks); !o.ok()) return o;
-  T* const copy = reinterpret_cast<T*>(memory + matrices::MarksBytes(stack));
-  const std::uint64_t own = OwnBytes(stack, dtype);
-  const dense::Workspace workspace{memory + own, call.scratch().size() - own};
   const T* a = call.Input<T>("a").data();
   T* w = call.Output<T>("w").data();
   T* v = call.Output<T>("v").data();
+  if (AreSmall(stack.rows, stack.columns)) {
+    const Outcome decomposed =
+        Launch(context, DecomposeSmall<T>, small_matrices::GridFor(stack.count), small_matrices::kWarp, a, w,
+               vectors ? v : nullptr, stack.count, static_cast<unsigned>(stack.rows),
+               std::numeric_limits<T>::epsilon() / static_cast<T>(stack.rows), marks.flags, marks.infos);
+    return decomposed.ok() ? matrices::Tell(stack, marks, context) : decomposed;
+  }
+  T* const copy = reinterpret_cast<T*>(memory + matrices::MarksBytes(stack));
+  const std::uint64_t own = OwnBytes(stack, dtype);
+  const dense::Workspace workspace{memory + own, call.scratch().size() - own};
   for (std::uint64_t i = 0; i < stack.count; ++i, a += stack.elements(), w += stack.rows) {
     if (context.CancelRequested()) return Outcome::Cancelled();
     const Outcome copied = matrices::Copy(stack, 1, a, copy, matrices::Part::kLower, marks.flags + i, context);
@@ -50,6 +131,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   if (stack.empty()) return 0;
+  if (AreSmall(stack.rows, stack.columns)) return matrices::MarksBytes(stack);
   const DType dtype = call.InputType("a");
   return OwnBytes(stack, dtype) + (2 * stack.elements() + 256 * stack.rows) * SizeOf(dtype);
 }
@@ -59,6 +141,10 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   const DType dtype = call.InputType("a");
   bytes = 0;
   if (stack.empty()) return Outcome::Ok();
+  if (AreSmall(stack.rows, stack.columns)) {
+    bytes = matrices::MarksBytes(stack);
+    return Outcome::Ok();
+  }
   const Outcome asked = dense::EighBytes(context, dtype, WithVectors(call), static_cast<int>(stack.rows), bytes);
   bytes += OwnBytes(stack, dtype);
   return asked;

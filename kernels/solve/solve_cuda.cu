@@ -1,5 +1,6 @@
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
+#include "kernels/cuda/small_matrices.cuh"
 #include "kernels/for_type.h"
 #include "kernels/solve/solve.h"
 #include "kernels/solve/solve_cuda.h"
@@ -7,6 +8,79 @@
 
 namespace hotplate::solve {
 namespace {
+
+using small_matrices::AreSmall;
+
+// Gauss's elimination by columns with the largest pivot, each system by itself. The right-hand sides, of which a system
+// has k, follow as many at a time as a tile has columns. infos: as LAPACK's, of each of a's matrices.
+template <typename T>
+__global__ void __launch_bounds__(small_matrices::kWarp)
+    SolveSmall(const T* a, const T* b, T* x, std::uint64_t count, Broadcast places, unsigned n, std::uint64_t k,
+               int* infos) {
+  __shared__ small_matrices::Tile<T> lu, sides;
+  __shared__ unsigned order[small_matrices::kMost];  // which of b's rows has come where
+  const unsigned lane = threadIdx.x;
+  for (std::uint64_t system = blockIdx.x; system < count; system += gridDim.x) {
+    const Broadcast::Place place = places.Element(system);
+    const T* const matrix = a + place.a * n * n;
+    order[lane] = lane;
+    small_matrices::Load<T>(lu, n, n, [&](unsigned i, unsigned j) { return matrix[i * n + j]; });
+    int info = 0;
+    for (unsigned j = 0; j < n; ++j) {
+      unsigned largest = j;  // each lane finds it by itself
+      for (unsigned i = j + 1; i < n; ++i) {
+        if (fabs(lu[i][j]) > fabs(lu[largest][j])) largest = i;
+      }
+      if (lu[largest][j] == T{0}) {
+        info = static_cast<int>(j) + 1;
+        break;
+      }
+      __syncthreads();
+      if (largest != j) {
+        if (lane < n) {
+          const T upper = lu[j][lane];
+          lu[j][lane] = lu[largest][lane];
+          lu[largest][lane] = upper;
+        }
+        if (lane == 0) {
+          const unsigned upper = order[j];
+          order[j] = order[largest];
+          order[largest] = upper;
+        }
+      }
+      __syncthreads();
+      if (lane > j && lane < n) {
+        const T factor = lu[lane][j] / lu[j][j];
+        lu[lane][j] = factor;
+        for (unsigned column = j + 1; column < n; ++column) lu[lane][column] -= factor * lu[j][column];
+      }
+      __syncthreads();
+    }
+    if (info != 0 && lane == 0) infos[place.a] = info;
+    for (std::uint64_t first = 0; first < k && info == 0; first += small_matrices::kMost) {
+      const unsigned width =
+          k - first < small_matrices::kMost ? static_cast<unsigned>(k - first) : small_matrices::kMost;
+      const T* const side = b + place.b * n * k + first;
+      small_matrices::Load<T>(sides, n, width, [&](unsigned i, unsigned j) { return side[order[i] * k + j]; });
+      for (unsigned j = 0; j + 1 < n; ++j) {
+        if (lane > j && lane < n) {
+          for (unsigned column = 0; column < width; ++column) sides[lane][column] -= lu[lane][j] * sides[j][column];
+        }
+        __syncthreads();
+      }
+      for (unsigned j = n; j-- > 0;) {
+        if (lane < width) sides[j][lane] /= lu[j][j];
+        __syncthreads();
+        if (lane < j) {
+          for (unsigned column = 0; column < width; ++column) sides[lane][column] -= lu[lane][j] * sides[j][column];
+        }
+        __syncthreads();
+      }
+      small_matrices::Store<T>(sides, n, width, x + system * n * k + first, k);
+    }
+    __syncthreads();  // the next matrix takes this one's place
+  }
+}
 
 // Scratch: the marks, a copy of one matrix, which becomes its factors, their pivots, one system's right-hand sides by
 // columns, if they are more than one, and the library's workspace.
@@ -35,6 +109,13 @@ Outcome Run(const Call& call, CudaContext& context) {
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
   if (const Outcome o = matrices::ClearMarks(stack, memory, context, marks); !o.ok()) return o;
+  if (AreSmall(stack.rows, stack.columns)) {
+    const Outcome solved =
+        Launch(context, SolveSmall<T>, small_matrices::GridFor(systems.count), small_matrices::kWarp,
+               call.Input<T>("a").data(), call.Input<T>("b").data(), call.Output<T>("x").data(), systems.count,
+               systems.matrices, static_cast<unsigned>(stack.rows), systems.k, marks.infos);
+    return solved.ok() ? matrices::Tell(stack, marks, context) : solved;
+  }
   T* const lu = reinterpret_cast<T*>(memory + layout.lu);
   int* const pivots = reinterpret_cast<int*>(memory + layout.pivots);
   const dense::Workspace workspace{memory + layout.workspace, call.scratch().size() - layout.workspace};
@@ -72,6 +153,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const Systems systems = SystemsOf(call);
   if (systems.empty()) return 0;
+  if (AreSmall(systems.stack.rows, systems.stack.columns)) return matrices::MarksBytes(systems.stack);
   const DType dtype = call.InputType("a");
   return LayOut(systems, dtype).workspace + 256 * systems.stack.rows * SizeOf(dtype);
 }
@@ -80,6 +162,10 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   const Systems systems = SystemsOf(call);
   bytes = 0;
   if (systems.empty()) return Outcome::Ok();
+  if (AreSmall(systems.stack.rows, systems.stack.columns)) {
+    bytes = matrices::MarksBytes(systems.stack);
+    return Outcome::Ok();
+  }
   const DType dtype = call.InputType("a");
   const Outcome asked = dense::LuBytes(context, dtype, static_cast<int>(systems.stack.rows), bytes);
   bytes += LayOut(systems, dtype).workspace;

@@ -96,6 +96,10 @@ std::vector<BadData> BadDataCases() {
     all.push_back({"cholesky", Spoilt("stack_negative", dtype, {2, 2, 4, 4}, 2 * 16 + 5, -1), HOTPLATE_INVALID,
                    "matrix 2 of the 4 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
                    "not (info 2)"});
+    all.push_back({"cholesky", Spoilt("stack_of_larger_negative", dtype, {2, 2, 40, 40}, 2 * 1600 + 41, -1),
+                   HOTPLATE_INVALID,
+                   "matrix 2 of the 4 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
+                   "not (info 2)"});
     // The first matrix that anything is wrong with, and of one matrix that it is not finite.
     all.push_back({"cholesky", Also(Spoilt("negative_then_nan", dtype, {4, 4, 4}, 16 + 5, -1), 2 * 16, kNan),
                    HOTPLATE_INVALID,
@@ -109,6 +113,11 @@ std::vector<BadData> BadDataCases() {
                    "a is singular: pivot 3 of its LU factors is exactly zero (info 3)"});
     all.push_back(
         {"solve", WithSides(Spoilt("stack_zero_pivot", dtype, {3, 2, 2}, 7, 0), dtype, {3, 2, 5}), HOTPLATE_INVALID,
+         "matrix 1 of the 3 in a (counted from 0) is singular: pivot 2 of its LU factors is exactly zero (info "
+         "2)"});
+    all.push_back(
+        {"solve", WithSides(Spoilt("stack_of_larger_zero_pivot", dtype, {3, 40, 40}, 1600 + 41, 0), dtype, {3, 40, 5}),
+         HOTPLATE_INVALID,
          "matrix 1 of the 3 in a (counted from 0) is singular: pivot 2 of its LU factors is exactly zero (info "
          "2)"});
     all.push_back({"svd", Spoilt("tall_nan", dtype, {2, 40, 5}, 200 + 199, kNan), HOTPLATE_INVALID,

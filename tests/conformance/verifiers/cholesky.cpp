@@ -60,10 +60,13 @@ std::vector<Case> CholeskyCases() {
     cases.push_back(Definite("empty", dtype, {0, 0}));
     cases.push_back(Definite("no_matrices", dtype, {0, 4, 4}));
     cases.push_back(Definite("one", dtype, {1, 1}));
+    cases.push_back(Definite("n32", dtype, {32, 32}));
     cases.push_back(Definite("n33", dtype, {33, 33}));
     cases.push_back(Definite("n200", dtype, {200, 200}));
     cases.push_back(Definite("n300", dtype, {300, 300}));
-    cases.push_back(Definite("stack", dtype, {3, 2, 17, 17}));
+    cases.push_back(Definite("stack", dtype, {2, 2, 37, 37}));
+    cases.push_back(Definite("stack_of_small", dtype, {3, 2, 17, 17}));
+    cases.push_back(Definite("small_lower_only", dtype, {20, 20}, std::numeric_limits<double>::quiet_NaN()));
     cases.push_back(Definite("lower_only", dtype, {40, 40}, std::numeric_limits<double>::quiet_NaN()));
     cases.push_back(Definite("large_lower_only", dtype, {270, 270}, std::numeric_limits<double>::infinity()));
   }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kSmallEnough = 40;
 
-enum class Kind { kRandom, kGarbageAbove, kIdentity };
+// kVast: elements whose squares are infinite.
+enum class Kind { kRandom, kGarbageAbove, kIdentity, kVast };
 
 Case Symmetric(const std::string& name, DType dtype, const Shape& shape, const std::string& compute,
                Kind kind = Kind::kRandom) {
@@ -20,7 +21,8 @@ Case Symmetric(const std::string& name, DType dtype, const Shape& shape, const s
       const std::size_t i = at / n % n, j = at % n, transposed = at - i * n - j + j * n + i;
       if (kind == Kind::kIdentity) elements[at] = i == j ? 1 : 0;
       if (kind == Kind::kGarbageAbove && j > i) elements[at] = std::numeric_limits<T>::quiet_NaN();
-      if (kind == Kind::kRandom && j > i) elements[transposed] = elements[at];
+      if (kind == Kind::kVast && j >= i) elements[at] *= std::numeric_limits<T>::max() / 1024;
+      if ((kind == Kind::kRandom || kind == Kind::kVast) && j > i) elements[transposed] = elements[at];
     }
   });
 }
@@ -75,8 +77,11 @@ std::vector<Case> EighCases() {
       cases.push_back(Symmetric("empty", dtype, {0, 0}, compute));
       cases.push_back(Symmetric("no_matrices", dtype, {0, 3, 3}, compute));
       cases.push_back(Symmetric("one", dtype, {1, 1}, compute));
+      cases.push_back(Symmetric("n32", dtype, {32, 32}, compute));
       cases.push_back(Symmetric("n33", dtype, {33, 33}, compute));
-      cases.push_back(Symmetric("stack", dtype, {2, 2, 13, 13}, compute));
+      cases.push_back(Symmetric("stack", dtype, {2, 37, 37}, compute));
+      cases.push_back(Symmetric("stack_of_small", dtype, {2, 2, 13, 13}, compute));
+      cases.push_back(Symmetric("vast", dtype, {10, 10}, compute, Kind::kVast));
       cases.push_back(Symmetric("lower_only", dtype, {20, 20}, compute, Kind::kGarbageAbove));
       cases.push_back(Symmetric("identity", dtype, {30, 30}, compute, Kind::kIdentity));
     }

@@ -112,9 +112,14 @@ std::vector<Case> SolveCases() {
     cases.push_back(System("sides", dtype, {33, 33}, {33, 5}, true));
     cases.push_back(System("large", dtype, {270, 270}, {270, 70}, true));
     cases.push_back(System("large_vector", dtype, {270, 270}, {270}, true));
-    cases.push_back(System("stack", dtype, {2, 3, 17, 17}, {2, 3, 17, 4}, true));
-    cases.push_back(System("one_a", dtype, {9, 9}, {2, 3, 9, 4}, true));
-    cases.push_back(System("one_b", dtype, {2, 3, 9, 9}, {9, 4}, true));
+    cases.push_back(System("small", dtype, {32, 32}, {32}, true));
+    cases.push_back(System("small_with_many_sides", dtype, {31, 31}, {31, 70}, true));
+    cases.push_back(System("stack", dtype, {2, 3, 37, 37}, {2, 3, 37, 4}, true));
+    cases.push_back(System("stack_of_small", dtype, {2, 3, 17, 17}, {2, 3, 17, 4}, true));
+    cases.push_back(System("one_a", dtype, {39, 39}, {2, 3, 39, 4}, true));
+    cases.push_back(System("one_small_a", dtype, {9, 9}, {2, 3, 9, 4}, true));
+    cases.push_back(System("one_b", dtype, {2, 2, 39, 39}, {39, 4}, true));
+    cases.push_back(System("one_small_b", dtype, {2, 3, 9, 9}, {9, 4}, true));
     cases.push_back(System("one_vector", dtype, {5, 9, 9}, {9}, true));
     cases.push_back(System("crossed", dtype, {3, 1, 8, 8}, {4, 8, 2}, true));
     cases.push_back(System("crossed_the_other_way", dtype, {4, 8, 8}, {3, 1, 8, 1}, true));

@@ -106,12 +106,17 @@ TEST(EmulatedDense, AsksTheLibraryForNoMoreAndNoLess) {
     std::vector<std::string> calls;
   } kAsked[] = {
       {"cholesky", "float32_n33", {"Spotrf U 33 33"}},
-      {"cholesky", "float64_stack", std::vector<std::string>(6, "Dpotrf U 17 17")},
+      {"cholesky", "float64_stack", std::vector<std::string>(4, "Dpotrf U 37 37")},
       {"solve", "float64_sides", {"Dgetrf 33 33 33", "Dgetrs T 33 5 33 33"}},
       {"solve",
        "float32_one_a",
-       {"Sgetrf 9 9 9", "Sgetrs T 9 4 9 9", "Sgetrs T 9 4 9 9", "Sgetrs T 9 4 9 9", "Sgetrs T 9 4 9 9",
-        "Sgetrs T 9 4 9 9", "Sgetrs T 9 4 9 9"}},
+       {"Sgetrf 39 39 39", "Sgetrs T 39 4 39 39", "Sgetrs T 39 4 39 39", "Sgetrs T 39 4 39 39", "Sgetrs T 39 4 39 39",
+        "Sgetrs T 39 4 39 39", "Sgetrs T 39 4 39 39"}},
+      // Small ones are not the library's.
+      {"cholesky", "float64_stack_of_small", {}},
+      {"cholesky", "float32_n32", {}},
+      {"solve", "float64_small_with_many_sides", {}},
+      {"eigh", "float32_vectors_n32", {}},
       {"eigh", "float32_vectors_n33", {"Ssyevd V U 33 33"}},
       {"eigh", "float64_values_n33", {"Dsyevd N U 33 33"}},
       {"svd", "float32_thin_square", {"Sgesvd SS 33 33 33 33 33"}},
@@ -154,12 +159,12 @@ TEST(EmulatedDense, HasTheSameBitsBecauseTheLibraryIsTold) {
   }
 }
 
-// Small matrices; and tall ones, of which Q R is made first.
+// Those of a library; and tall ones, of which Q R is made first.
 TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
   const EmulatedDevice device(kFast);
   constexpr DType kFloat = DType::kFloat32, kDouble = DType::kFloat64;
-  for (const auto& [kernel, matrices] : {std::pair("eigh", Signature{kFloat, {3, 6, 6}}),
-                                         {"eigh", {kDouble, {3, 6, 6}}},
+  for (const auto& [kernel, matrices] : {std::pair("eigh", Signature{kFloat, {3, 36, 36}}),
+                                         {"eigh", {kDouble, {3, 36, 36}}},
                                          {"svd", {kFloat, {3, 6, 5}}},
                                          {"svd", {kDouble, {3, 6, 5}}},
                                          {"svd", {kDouble, {3, 60, 5}}}}) {
