@@ -1,14 +1,21 @@
 // The library wants rows >= columns, by columns. A wide row-major matrix is that as it lies: its transpose, whose left
 // vectors are vt and whose right ones are u, each where it belongs. A tall one is transposed, and so are its vectors.
-// Long ones go through their QR factors: the values of r are a's, and its left vectors become a's by q.
+// Long ones go through their QR factors: the values of r are a's, and its left vectors become a's by q. Small ones are
+// not the library's (svd_small_cuda.cuh).
+#include <cmath>
+#include <limits>
+
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/matrices.cuh"
 #include "kernels/for_type.h"
 #include "kernels/svd/svd.h"
 #include "kernels/svd/svd_cuda.h"
+#include "kernels/svd/svd_small_cuda.cuh"
 
 namespace hotplate::svd {
 namespace {
+
+using small_matrices::AreSmall;
 
 struct Layout {
   std::uint64_t copy = 0, tau = 0, r = 0, r_left = 0;  // of QR, all but the copy
@@ -99,6 +106,21 @@ Outcome SetIdentities(std::span<T> matrices, std::uint64_t n, CudaContext& conte
   return Launch(context, Identities<T>, GridFor(matrices.size(), 4), kBlockSize, matrices.data(), matrices.size(), n);
 }
 
+template <typename T>
+SmallProblem<T> SmallProblemOf(const Call& call, const Problem& problem) {
+  constexpr T kEpsilon = std::numeric_limits<T>::epsilon();
+  SmallProblem<T> small{.a = call.Input<T>("a").data(), .s = call.Output<T>("s").data(), .count = problem.stack.count};
+  small.u = call.Output<T>("u").data();
+  small.vt = call.Output<T>("vt").data();
+  small.rows = static_cast<unsigned>(problem.rows);
+  small.columns = static_cast<unsigned>(problem.columns);
+  small.left_columns = static_cast<unsigned>(problem.left_columns);
+  small.turned = problem.rows != problem.stack.rows;
+  small.orthogonal = kEpsilon * static_cast<T>(problem.rows + 8) / 4;
+  small.least = std::sqrt(std::numeric_limits<T>::min() / kEpsilon);
+  return small;
+}
+
 // copy = left diag(s) right, by columns; what was in the copy is gone.
 template <typename T>
 Outcome Decompose(const Problem& problem, const Layout& layout, std::byte* memory, const dense::Workspace& workspace,
@@ -144,6 +166,11 @@ Outcome Run(const Call& call, CudaContext& context) {
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
   if (const Outcome o = matrices::ClearMarks(stack, memory, context, marks); !o.ok()) return o;
+  if (AreSmall(stack.rows, stack.columns)) {
+    const Outcome done = Launch(context, DecomposeSmall<T>, small_matrices::GridFor(stack.count), small_matrices::kWarp,
+                                SmallProblemOf<T>(call, problem), marks.flags, marks.infos);
+    return done.ok() ? matrices::Tell(stack, marks, context) : done;
+  }
   T* const copy = reinterpret_cast<T*>(memory + layout.copy);
   const dense::Workspace workspace{memory + layout.workspace, call.scratch().size() - layout.workspace};
   const std::uint64_t left_elements = problem.rows * problem.left_columns;
@@ -179,6 +206,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const Problem problem = ProblemOf(call);
   if (problem.stack.empty()) return 0;
+  if (AreSmall(problem.rows, problem.columns)) return matrices::MarksBytes(problem.stack);
   const std::uint64_t estimate = 3 * problem.columns * problem.columns + 256 * problem.rows;
   return problem.LayOut().workspace + estimate * SizeOf(problem.dtype);
 }
@@ -187,6 +215,10 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   const Problem problem = ProblemOf(call);
   bytes = 0;
   if (problem.stack.empty()) return Outcome::Ok();
+  if (AreSmall(problem.rows, problem.columns)) {
+    bytes = matrices::MarksBytes(problem.stack);
+    return Outcome::Ok();
+  }
   const int rows = static_cast<int>(problem.rows), columns = static_cast<int>(problem.columns);
   const bool by_qr = problem.by_qr();
   if (const Outcome o = dense::SvdBytes(context, problem.dtype, by_qr ? columns : rows, columns, bytes); !o.ok())

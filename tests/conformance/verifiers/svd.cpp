@@ -1,5 +1,6 @@
 // Residual, orthogonality and order in long double; of small matrices the singular values too, by Jacobi's method.
 #include <algorithm>
+#include <limits>
 
 #include "tests/conformance/matrices.h"
 #include "tests/conformance/verifiers.h"
@@ -9,7 +10,8 @@ namespace {
 
 constexpr std::size_t kSmallEnough = 40;
 
-enum class Kind { kRandom, kRankTwo, kZero };
+// kVast: elements whose squares are infinite.
+enum class Kind { kRandom, kRankTwo, kZero, kVast };
 
 Case Decomposition(const std::string& name, DType dtype, const Shape& shape, const std::string& compute,
                    Kind kind = Kind::kRandom) {
@@ -17,7 +19,9 @@ Case Decomposition(const std::string& name, DType dtype, const Shape& shape, con
     using T = typename decltype(elements)::value_type;
     for (std::size_t at = 0; kind != Kind::kRandom && at < elements.size(); ++at) {
       const std::size_t row = at / n, column = at % n;
-      elements[at] = kind == Kind::kZero ? 0 : static_cast<T>(row + 2 * column);
+      if (kind == Kind::kZero) elements[at] = 0;
+      if (kind == Kind::kRankTwo) elements[at] = static_cast<T>(row + 2 * column);
+      if (kind == Kind::kVast) elements[at] *= std::numeric_limits<T>::max() / 1024;
     }
   });
 }
@@ -87,9 +91,17 @@ std::vector<Case> SvdCases() {
       cases.push_back(Decomposition("wide", dtype, {17, 120}, compute));
       cases.push_back(Decomposition("column", dtype, {50, 1}, compute));
       cases.push_back(Decomposition("row", dtype, {1, 50}, compute));
-      cases.push_back(Decomposition("stack", dtype, {2, 2, 13, 9}, compute));
-      cases.push_back(Decomposition("rank_two", dtype, {30, 20}, compute, Kind::kRankTwo));
-      cases.push_back(Decomposition("zero", dtype, {12, 9}, compute, Kind::kZero));
+      cases.push_back(Decomposition("small_square", dtype, {32, 32}, compute));
+      cases.push_back(Decomposition("small_wide", dtype, {20, 32}, compute));
+      cases.push_back(Decomposition("stack", dtype, {2, 39, 36}, compute));
+      cases.push_back(Decomposition("stack_of_small", dtype, {2, 2, 13, 9}, compute));
+      cases.push_back(Decomposition("stack_of_small_wide", dtype, {3, 5, 31}, compute));
+      cases.push_back(Decomposition("rank_two", dtype, {40, 36}, compute, Kind::kRankTwo));
+      cases.push_back(Decomposition("small_rank_two", dtype, {30, 20}, compute, Kind::kRankTwo));
+      cases.push_back(Decomposition("small_wide_rank_two", dtype, {7, 25}, compute, Kind::kRankTwo));
+      cases.push_back(Decomposition("zero", dtype, {36, 33}, compute, Kind::kZero));
+      cases.push_back(Decomposition("small_zero", dtype, {12, 9}, compute, Kind::kZero));
+      cases.push_back(Decomposition("small_vast", dtype, {12, 9}, compute, Kind::kVast));
     }
     cases.push_back(Decomposition("larger", dtype, {100, 90}, "thin"));
     cases.push_back(Decomposition("larger_tall", dtype, {300, 70}, "thin"));

@@ -117,6 +117,7 @@ TEST(EmulatedDense, AsksTheLibraryForNoMoreAndNoLess) {
       {"cholesky", "float32_n32", {}},
       {"solve", "float64_small_with_many_sides", {}},
       {"eigh", "float32_vectors_n32", {}},
+      {"svd", "float64_full_small_wide", {}},
       {"eigh", "float32_vectors_n33", {"Ssyevd V U 33 33"}},
       {"eigh", "float64_values_n33", {"Dsyevd N U 33 33"}},
       {"svd", "float32_thin_square", {"Sgesvd SS 33 33 33 33 33"}},
@@ -165,8 +166,8 @@ TEST(EmulatedStacks, SayWhichMatrixWasGivenUp) {
   constexpr DType kFloat = DType::kFloat32, kDouble = DType::kFloat64;
   for (const auto& [kernel, matrices] : {std::pair("eigh", Signature{kFloat, {3, 36, 36}}),
                                          {"eigh", {kDouble, {3, 36, 36}}},
-                                         {"svd", {kFloat, {3, 6, 5}}},
-                                         {"svd", {kDouble, {3, 6, 5}}},
+                                         {"svd", {kFloat, {3, 36, 35}}},
+                                         {"svd", {kDouble, {3, 36, 35}}},
                                          {"svd", {kDouble, {3, 60, 5}}}}) {
     SCOPED_TRACE(std::string(kernel) + " " + ToString(matrices));
     const Case one{.name = "given_up", .params = {}, .inputs = [matrices = matrices](std::mt19937_64& random) {
