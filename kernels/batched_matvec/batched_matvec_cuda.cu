@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "kernels/batched_matvec/batched_matvec.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/for_type.h"
@@ -7,8 +9,9 @@ namespace {
 
 constexpr unsigned kAll = 0xffffffff, kWarp = 32;
 
-// Vectors that a warp multiplies by a row of the matrix while it reads it once.
-constexpr int kTogether = 8;
+// Vectors that a warp multiplies by a row of the matrix while it reads it once, at most; and elements of the row that
+// each of its threads has in flight.
+constexpr int kMostTogether = 8, kLoads = 4;
 
 struct Sizes {
   std::uint64_t batch, m, k;
@@ -24,16 +27,29 @@ __global__ void __launch_bounds__(kBlockSize) Products(const T* a, const T* x, T
   for (std::uint64_t task = std::uint64_t{blockIdx.x} * (kBlockSize / kWarp) + threadIdx.x / kWarp;
        task < sizes.m * groups; task += warps) {
     const std::uint64_t first = task / sizes.m * kVectors, row = task % sizes.m;
-    const T* const matrix = a + first * sizes.step + row * sizes.k;
-    T sums[kVectors] = {};
-    for (std::uint64_t i = lane; i < sizes.k; i += kWarp) {
-      const T element = matrix[i];
+    const T* matrix = a + first * sizes.step + row * sizes.k + lane;
+    const T* vectors[kVectors];
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        // Past the last one there are sums that nobody reads.
-        const std::uint64_t vector = first + v < sizes.batch ? first + v : first;
-        sums[v] += element * x[vector * sizes.k + i];
+    for (int v = 0; v < kVectors; ++v) {
+      // Past the last one there are sums that nobody reads.
+      vectors[v] = x + (first + v < sizes.batch ? first + v : first) * sizes.k + lane;
+    }
+    T sums[kVectors] = {};
+    for (std::uint64_t i = lane; i < sizes.k; i += kLoads * kWarp) {
+      T elements[kLoads] = {};
+#pragma unroll
+      for (int u = 0; u < kLoads; ++u) {
+        if (i + u * kWarp < sizes.k) elements[u] = matrix[u * kWarp];
       }
+#pragma unroll
+      for (int u = 0; u < kLoads; ++u) {
+        if (i + u * kWarp >= sizes.k) break;
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v) sums[v] += elements[u] * vectors[v][u * kWarp];
+      }
+      matrix += kLoads * kWarp;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) vectors[v] += kLoads * kWarp;
     }
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
@@ -41,6 +57,15 @@ __global__ void __launch_bounds__(kBlockSize) Products(const T* a, const T* x, T
       if (lane == 0 && first + v < sizes.batch) y[(first + v) * sizes.m + row] = sums[v];
     }
   }
+}
+
+// The kernel for so many vectors together, a power of two.
+template <typename T>
+auto ProductsFor(std::uint64_t together) {
+  return together == 1   ? Products<T, 1>
+         : together == 2 ? Products<T, 2>
+         : together == 4 ? Products<T, 4>
+                         : Products<T, kMostTogether>;
 }
 
 template <typename T>
@@ -51,10 +76,10 @@ Outcome Run(const Call& call, CudaContext& context) {
   if (y.bytes == 0) return Outcome::Ok();
   const bool shared = a.rank == 2;
   if (!shared) sizes.step = sizes.m * sizes.k;
-  const std::uint64_t together = shared && sizes.batch > 1 ? kTogether : 1;
+  const std::uint64_t together = shared ? std::min<std::uint64_t>(std::bit_ceil(sizes.batch), kMostTogether) : 1;
   const std::uint64_t tasks = sizes.m * CeilDiv(sizes.batch, together);
-  return Launch(context, together == 1 ? Products<T, 1> : Products<T, kTogether>, GridFor(tasks, 1, kBlockSize / kWarp),
-                kBlockSize, call.Input<T>("a").data(), call.Input<T>("x").data(), call.Output<T>("y").data(), sizes);
+  return Launch(context, ProductsFor<T>(together), GridFor(tasks, 1, kBlockSize / kWarp), kBlockSize,
+                call.Input<T>("a").data(), call.Input<T>("x").data(), call.Output<T>("y").data(), sizes);
 }
 
 }  // namespace

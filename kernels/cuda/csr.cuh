@@ -8,8 +8,9 @@
 
 namespace hotplate::csr {
 
-// Items of the matrix (csr.h) that a block has at once.
-inline constexpr std::uint64_t kItems = 8 * kBlockSize;
+// Items of the matrix (csr.h) that a block has at once, and each of its threads.
+inline constexpr unsigned kOfThread = 8;
+inline constexpr std::uint64_t kItems = kOfThread * kBlockSize;
 
 inline constexpr unsigned long long kNone = ~0ull;
 
@@ -62,23 +63,33 @@ __device__ __forceinline__ T SumOfWarp(T sum) {
   return sum;
 }
 
-// Calls take(i, column, good) for each of the thread's entries of a piece, and tells what is wrong with any of them. A
-// column that is not good is none of the matrix's. All of the block's threads call it; when one of them returns, all
-// have taken their entries.
+// Calls take(columns, good) for the thread's entries of a piece, and tells what is wrong with any of them. columns[u]
+// is that of the piece's entry threadIdx.x + u * kBlockSize; good has bit u where there is such an entry, and its
+// column is one of the matrix's. All of the block's threads call it; when one returns, all have taken their entries.
 template <typename Index, typename Take>
-__device__ __forceinline__ void ForEachEntry(const Matrix<Index>& matrix, std::uint64_t piece, const Place& begin,
-                                             const Place& end, Findings* findings, const Take& take) {
+__device__ __forceinline__ void TakeEntries(const Matrix<Index>& matrix, std::uint64_t piece, const Place& begin,
+                                            const Place& end, Findings* findings, const Take& take) {
   __shared__ int wrong_in_block;
   if (threadIdx.x == 0) wrong_in_block = 0;
   int wrong = 0;
-#pragma unroll 8
-  for (std::uint64_t i = begin.entry + threadIdx.x; i < end.entry; i += kBlockSize) {
-    const Index column = matrix.indices[i];
-    const bool good = column >= 0 && static_cast<std::uint64_t>(column) < matrix.columns;
-    if (!good) ++wrong;
-    if (i > 0 && column < matrix.indices[i - 1]) ++wrong;
-    take(i, column, good);
+  // All are loaded before the first is looked at.
+  Index columns[kOfThread] = {}, before[kOfThread] = {};
+#pragma unroll
+  for (unsigned u = 0; u < kOfThread; ++u) {
+    const std::uint64_t i = begin.entry + threadIdx.x + u * kBlockSize;
+    if (i < end.entry) columns[u] = matrix.indices[i];
+    if (i < end.entry && i > 0) before[u] = matrix.indices[i - 1];
   }
+  unsigned good = 0;
+#pragma unroll
+  for (unsigned u = 0; u < kOfThread; ++u) {
+    const bool there = begin.entry + threadIdx.x + u * kBlockSize < end.entry;
+    const bool is_column = columns[u] >= 0 && static_cast<std::uint64_t>(columns[u]) < matrix.columns;
+    good |= static_cast<unsigned>(there && is_column) << u;
+    if (there && !is_column) ++wrong;
+    if (there && columns[u] < before[u]) ++wrong;
+  }
+  take(columns, good);
   // Of each row to the next the indices may descend, and nowhere else.
   for (std::uint64_t row = begin.row + threadIdx.x; row <= end.row && row < matrix.rows; row += kBlockSize) {
     const auto first = static_cast<std::uint64_t>(matrix.indptr[row]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/reduction_plan.h"
@@ -11,7 +12,7 @@
 namespace hotplate::reduction {
 
 // Loads that a thread has in flight.
-inline constexpr int kLoads = 8;
+inline constexpr unsigned kLoads = 8;
 
 // Folds `count` > 0 elements that are `stride` apart.
 template <typename Fold>
@@ -21,15 +22,20 @@ __device__ __forceinline__ void FoldOwn(const Fold& fold, const typename Fold::E
   using Row = folds::RowOf<typename Fold::Element>;
   fold.Begin(a, b, x[0], about);
   std::uint64_t i = 1;
-  for (; i + kLoads <= count; i += kLoads) {
-    typename Fold::Element loaded[kLoads];
+  // The next ones, up to kLoads, which are all loaded before the first is added.
+  const auto add = [&](std::uint64_t elements) {
+    typename Fold::Element loaded[kLoads] = {};
 #pragma unroll
-    for (int u = 0; u < kLoads; ++u) loaded[u] = x[(i + static_cast<std::uint64_t>(u)) * stride];
+    for (unsigned u = 0; u < kLoads; ++u) {
+      if (u < elements) loaded[u] = x[(i + u) * stride];
+    }
 #pragma unroll
-    for (int u = 0; u < kLoads; ++u) fold.Add(a, b, loaded[u], static_cast<Row>(i) + static_cast<Row>(u), about);
-  }
-#pragma unroll 1
-  for (; i < count; ++i) fold.Add(a, b, x[i * stride], static_cast<Row>(i), about);
+    for (unsigned u = 0; u < kLoads; ++u) {
+      if (u < elements) fold.Add(a, b, loaded[u], static_cast<Row>(i) + static_cast<Row>(u), about);
+    }
+  };
+  for (; i + kLoads <= count; i += kLoads) add(kLoads);
+  if (i < count) add(count - i);
 }
 
 // A segment to a block; extent.inner is 1. `states` has [outputs, segments], or is null, and the results are written.
@@ -91,6 +97,42 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
+// The state of the lane `by` further on, or what nobody wants where there is none. All of the warp's threads call it.
+template <typename State>
+__device__ __forceinline__ State Further(const State& state, unsigned by) {
+  constexpr unsigned kAll = 0xffffffff, kWords = sizeof(State) / sizeof(std::uint32_t);
+  static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
+  std::uint32_t words[kWords];
+  memcpy(words, &state, sizeof state);
+#pragma unroll
+  for (unsigned i = 0; i < kWords; ++i) words[i] = __shfl_down_sync(kAll, words[i], by);
+  State further;
+  memcpy(&further, words, sizeof further);
+  return further;
+}
+
+// An output to `together` neighbouring lanes, a power of two and not above `count`; extent.inner is 1.
+template <typename Fold, typename Finish, typename Out>
+__global__ void __launch_bounds__(kBlockSize)
+    ByLanes(Fold fold, Finish finish, const typename Fold::Element* x, std::uint64_t outputs, std::uint64_t count,
+            unsigned together, const double* about, Out* out) {
+  const unsigned lane = threadIdx.x % together, at_once = kBlockSize / together;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * at_once;
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * at_once; first < outputs; first += stride) {
+    const std::uint64_t output = first + threadIdx.x / together;
+    typename Fold::State state = {};
+    if (output < outputs) {
+      typename Fold::First a;
+      typename Fold::Second b;
+      FoldOwn(fold, x + output * count + lane, (count - lane + together - 1) / together, together,
+              Fold::kAbout ? about[output] : 0.0, a, b);
+      state = fold.Lift(a, b, lane, together);
+    }
+    for (unsigned half = together / 2; half > 0; half /= 2) fold.Merge(state, Further(state, half));
+    if (lane == 0 && output < outputs) out[output] = finish(state, output);
+  }
+}
+
 // `together` threads to an output (reduction_plan.h): each merges every together-th of the output's states, and then
 // they merge theirs. States are `step` apart, the first of output i at i * start.
 template <typename Fold, typename Finish, typename Out>
@@ -128,15 +170,19 @@ Outcome LaunchReduction(const Fold& fold, const Finish& finish, const typename F
   const Plan plan = PlanOf(extent, context.traits());
   const std::uint64_t outputs = extent.outputs();
   auto* const states = plan.segments == 1 ? nullptr : static_cast<typename Fold::State*>(scratch);
-  const Outcome folded = plan.blocks ? Launch(context, ByBlocks<Fold, Finish, Out>,
-                                              std::min<std::uint64_t>(outputs * plan.segments, kMaxGrid), kBlockSize,
-                                              fold, finish, x, extent, plan, about, states, out)
-                                     : Launch(context, ByThreads<Fold, Finish, Out>, GridFor(outputs * plan.segments),
-                                              kBlockSize, fold, finish, x, extent, plan, about, states, out);
+  if (plan.lanes()) {
+    return Launch(context, ByLanes<Fold, Finish, Out>, GridFor(outputs, 1, kBlockSize / plan.together), kBlockSize,
+                  fold, finish, x, outputs, extent.count, plan.together, about, out);
+  }
+  const Outcome folded = plan.blocks() ? Launch(context, ByBlocks<Fold, Finish, Out>,
+                                                std::min<std::uint64_t>(outputs * plan.segments, kMaxGrid), kBlockSize,
+                                                fold, finish, x, extent, plan, about, states, out)
+                                       : Launch(context, ByThreads<Fold, Finish, Out>, GridFor(outputs * plan.segments),
+                                                kBlockSize, fold, finish, x, extent, plan, about, states, out);
   if (!folded.ok() || states == nullptr) return folded;
   const unsigned together = MergedTogether(plan);
   return Launch(context, MergeStates<Fold, Finish, Out>, GridFor(outputs, 1, kBlockSize / together), kBlockSize, fold,
-                finish, states, outputs, plan.segments, plan.blocks ? plan.segments : 1, plan.blocks ? 1 : outputs,
+                finish, states, outputs, plan.segments, plan.blocks() ? plan.segments : 1, plan.blocks() ? 1 : outputs,
                 together, out);
 }
 

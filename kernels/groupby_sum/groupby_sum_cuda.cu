@@ -130,8 +130,9 @@ __global__ void __launch_bounds__(kBlockSize)
         last[threadIdx.x] = to;
       }
     }
-    __syncthreads();
-    for (unsigned i = 0; i < kBlockSize; ++i) {
+    // Most blocks have no such key, and look for none.
+    const bool any = __syncthreads_or(first[threadIdx.x] != last[threadIdx.x]) != 0;
+    for (unsigned i = 0; any && i < kBlockSize; ++i) {
       if (first[i] == last[i]) continue;
       Sum<V> mine = 0;
       for (std::uint64_t run = first[i] + threadIdx.x; run < last[i]; run += kBlockSize) mine += carries[run];

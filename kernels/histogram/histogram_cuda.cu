@@ -1,5 +1,5 @@
-// The range is found block by block, put together by one block, which also lays the edges; then the elements are
-// counted, in shared memory first where the bins fit there.
+// The range is found block by block, put together by one block, which also lays the edges if there are not too many;
+// then the elements are counted, in shared memory first where the bins fit there.
 #include "kernels/cuda/launch.h"
 #include "kernels/for_type.h"
 #include "kernels/histogram/histogram.h"
@@ -8,13 +8,15 @@
 namespace hotplate::histogram {
 namespace {
 
-constexpr unsigned kFindBlocks = 512;
+constexpr unsigned kMostFindBlocks = 2048, kBlocksOfProcessor = 8;
 constexpr std::int64_t kSharedBins = 4096;
+constexpr std::int64_t kLaidByOneBlock = 65536;  // edges
 constexpr std::uint64_t kPerThread = 16;
+constexpr unsigned kAhead = 4;  // elements that a thread has in flight
 
 // The scratch: what each block found, then the status and the range.
 struct Scratch {
-  Extremes found[kFindBlocks];
+  Extremes found[kMostFindBlocks];
   std::uint64_t status;
   Wanted range;
 };
@@ -43,17 +45,41 @@ __device__ Extremes OfBlock(Extremes mine) {
   return mine;
 }
 
+// Calls take(element, there) for the thread's elements. The block's threads all do so equally often, with some that are
+// not there.
+template <typename T, typename Take>
+__device__ __forceinline__ void ForEachElement(const T* x, std::uint64_t n, const Take& take) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  for (std::uint64_t base = std::uint64_t{blockIdx.x} * kBlockSize; base < n; base += kAhead * stride) {
+    const std::uint64_t first = base + threadIdx.x;
+    T loaded[kAhead] = {};
+#pragma unroll
+    for (unsigned u = 0; u < kAhead; ++u) {
+      if (first + u * stride < n) loaded[u] = x[first + u * stride];
+    }
+#pragma unroll
+    for (unsigned u = 0; u < kAhead; ++u) take(loaded[u], first + u * stride < n);
+  }
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize) Find(const T* x, std::uint64_t n, Scratch* scratch) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
   Extremes mine;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < n; i += stride) {
-    mine.Add(static_cast<double>(x[i]));
-  }
+  ForEachElement(x, n, [&](T element, bool there) {
+    if (there) mine.Add(static_cast<double>(element));
+  });
   const Extremes all = OfBlock(mine);
   if (threadIdx.x == 0) scratch->found[blockIdx.x] = all;
 }
 
+// Of the edges, every step-th.
+template <typename F>
+__device__ __forceinline__ void LayEdges(const Wanted& range, std::uint64_t first, std::uint64_t step, F* edges) {
+  const Bins<F> bins(range.low, range.high, range.bins);
+  for (std::uint64_t i = first; i <= static_cast<std::uint64_t>(range.bins); i += step) edges[i] = bins.edges(i);
+}
+
+// By one block: the range, and the edges unless they are too many for one.
 template <typename F>
 __global__ void __launch_bounds__(kBlockSize) Prepare(Wanted wanted, unsigned found, Scratch* scratch, F* edges) {
   Extremes mine;
@@ -63,11 +89,24 @@ __global__ void __launch_bounds__(kBlockSize) Prepare(Wanted wanted, unsigned fo
     scratch->status = RangeOf(all, found == 0, wanted);
     scratch->range = wanted;
   }
+  if (wanted.bins > kLaidByOneBlock) return;
   __syncthreads();
-  const Bins<F> bins(scratch->range.low, scratch->range.high, wanted.bins);
-  for (std::int64_t i = threadIdx.x; i <= wanted.bins; i += kBlockSize) {
-    edges[i] = bins.edges(static_cast<std::uint64_t>(i));
-  }
+  LayEdges(scratch->range, threadIdx.x, kBlockSize, edges);
+}
+
+template <typename F>
+__global__ void __launch_bounds__(kBlockSize) LayAll(const Scratch* scratch, F* edges) {
+  LayEdges(scratch->range, std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x, std::uint64_t{gridDim.x} * kBlockSize,
+           edges);
+}
+
+// Counts an element of that bin, or none where it is -1. All of the warp's threads call it: those of the same bin make
+// one addition, since where most elements are of a few bins additions wait for each other.
+__device__ __forceinline__ void CountOfWarp(int bin, unsigned long long* counts) {
+  constexpr unsigned kAll = 0xffffffff, kWarp = 32;
+  const unsigned same = __match_any_sync(kAll, bin);
+  const bool is_first = static_cast<unsigned>(__ffs(static_cast<int>(same))) - 1 == threadIdx.x % kWarp;
+  if (bin >= 0 && is_first) atomicAdd(&counts[bin], static_cast<unsigned long long>(__popc(same)));
 }
 
 template <bool kShared, typename T, typename F>
@@ -79,16 +118,14 @@ __global__ void __launch_bounds__(kBlockSize)
     for (std::int64_t i = threadIdx.x; i < bins.count; i += kBlockSize) block_counts[i] = 0;
     __syncthreads();
   }
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < n; i += stride) {
-    const std::int64_t bin = bins.Of(static_cast<F>(x[i]), edges);
-    if (bin < 0) continue;
-    if constexpr (kShared) {
+  ForEachElement(x, n, [&](T element, bool there) {
+    const auto bin = static_cast<int>(there ? bins.Of(static_cast<F>(element), edges) : -1);
+    if constexpr (!kShared) {
+      CountOfWarp(bin, counts);
+    } else if (bin >= 0) {
       atomicAdd(&block_counts[bin], 1u);
-    } else {
-      atomicAdd(&counts[bin], 1ull);
     }
-  }
+  });
   if constexpr (kShared) {
     __syncthreads();
     for (std::int64_t i = threadIdx.x; i < bins.count; i += kBlockSize) {
@@ -105,7 +142,9 @@ Outcome Run(const Call& call, CudaContext& context) {
   Scratch* const scratch = reinterpret_cast<Scratch*>(call.scratch().data());
   const Wanted wanted{call.Choice("range") == "given", call.Float("low"), call.Float("high"), call.Int("bins")};
   const bool find = !wanted.given && !x.empty();
-  const unsigned found = find ? std::min(GridFor(x.size(), kPerThread), kFindBlocks) : 0;
+  const unsigned most = kBlocksOfProcessor * static_cast<unsigned>(context.traits().multiprocessors);
+  const unsigned blocks = std::min(GridFor(x.size(), kPerThread), most);
+  const unsigned found = find ? std::min(blocks, kMostFindBlocks) : 0;
 
   const auto prepare = [&] {
     if (find) {
@@ -113,6 +152,10 @@ Outcome Run(const Call& call, CudaContext& context) {
       if (!o.ok()) return o;
     }
     if (const Outcome o = Launch(context, Prepare<F>, 1, kBlockSize, wanted, found, scratch, edges); !o.ok()) return o;
+    if (wanted.bins > kLaidByOneBlock) {
+      const unsigned grid = GridFor(static_cast<std::uint64_t>(wanted.bins) + 1, kPerThread);
+      if (const Outcome o = Launch(context, LayAll<F>, grid, kBlockSize, scratch, edges); !o.ok()) return o;
+    }
     void* const word = const_cast<std::uint64_t*>(context.host_words());
     const Outcome copied = ToOutcome(
         cudaMemcpyAsync(word, &scratch->status, sizeof scratch->status, cudaMemcpyDeviceToHost, context.stream()),
@@ -122,8 +165,6 @@ Outcome Run(const Call& call, CudaContext& context) {
   };
   const auto count = [&] {
     if (x.empty()) return Outcome::Ok();
-    const std::uint64_t most = 8 * static_cast<std::uint64_t>(context.traits().multiprocessors);
-    const std::uint64_t blocks = std::min<std::uint64_t>(GridFor(x.size(), kPerThread), most);
     auto* const out = reinterpret_cast<unsigned long long*>(counts.data());
     return Launch(context, wanted.bins <= kSharedBins ? Count<true, T, F> : Count<false, T, F>, blocks, kBlockSize,
                   x.data(), x.size(), scratch, edges, out);

@@ -42,21 +42,24 @@ struct Bins {
   linspace::Linspace<F> edges;
   double low, per_unit;
   std::int64_t count;
+  F least, greatest;  // the first edge and the last
 
   HOTPLATE_HOST_DEVICE Bins(double low_edge, double high_edge, std::int64_t bins)
       : low(low_edge == high_edge ? low_edge - 0.5 : low_edge), count(bins) {
     const double high = low_edge == high_edge ? high_edge + 0.5 : high_edge, width = high - low;
     edges = linspace::LinspaceOf<F>(low, high, bins + 1, true);
     per_unit = static_cast<double>(bins) / width;
+    least = edges(0), greatest = edges(static_cast<std::uint64_t>(bins));
   }
 
   // The last bin whose edge (of the count + 1 in `edge`) is not above x; -1 for x outside of all.
   HOTPLATE_HOST_DEVICE std::int64_t Of(F x, const F* edge) const {
-    if (!(x >= edge[0] && x <= edge[count])) return -1;
+    if (!(x >= least && x <= greatest)) return -1;
     const double place = (static_cast<double>(x) - low) * per_unit;  // of bins too narrow, any number or none
     std::int64_t bin = 0;
     if (place > 0) bin = place < static_cast<double>(count) ? static_cast<std::int64_t>(place) : count - 1;
-    if (x >= edge[bin] && (bin == count - 1 || x < edge[bin + 1])) return bin;
+    const F own = edge[bin], next = edge[bin + 1];
+    if ((x >= own) & ((bin == count - 1) | (x < next))) return bin;
     // Rounding has missed it.
     std::int64_t below = 0, above = count;
     while (above - below > 1) {

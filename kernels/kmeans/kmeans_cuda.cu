@@ -1,5 +1,7 @@
 // An iteration is a few launches: each point's nearest centroid, chunk by chunk; sums of pieces of the points; the
 // means. The device itself decides when it ends, and what is enqueued after that does nothing.
+#include <bit>
+
 #include "kernels/cuda/launch.h"
 #include "kernels/for_type.h"
 #include "kernels/kmeans/kmeans.h"
@@ -33,6 +35,11 @@ struct Layout {
 };
 
 constexpr std::uint64_t kMostPieces = 2048, kMostBlocks = 1024;
+
+// Threads that add up the pieces' sums of a coordinate: each has some eight of them.
+constexpr unsigned MovedTogether(std::uint64_t pieces) {
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(std::bit_floor(pieces / 8), 1, kBlockSize));
+}
 
 Layout LayOut(const Sizes& sizes) {
   Layout layout{};
@@ -124,8 +131,11 @@ template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     Assign(const T* points, std::uint64_t begin, std::uint64_t end, const T* centroids, std::uint64_t k,
            std::uint64_t d, bool last, std::int32_t* labels, State* state) {
-  constexpr unsigned kRow = kSide / kEach;
-  __shared__ T of_points[kDeep][kSide], of_centroids[kDeep][kSide];
+  constexpr unsigned kRow = kSide / kEach, kLoads = kSide * kDeep / kThreads;
+  // A coordinate's row is longer, so that the kDeep ones of a point, which neighbours store, are not all in one bank of
+  // shared memory; and by 16 bytes, so that rows are still read in packs of as many.
+  constexpr unsigned kPadded = kSide + 16 / sizeof(T);
+  __shared__ T of_points[kDeep][kPadded], of_centroids[kDeep][kPadded];
   __shared__ T least[kSide][kRow];
   __shared__ std::int32_t nearest[kSide][kRow];
   if (state->ended != 0 && !last) return;
@@ -138,12 +148,19 @@ __global__ void __launch_bounds__(kBlockSize)
     for (std::uint64_t first = 0; first < k; first += kSide) {
       T squares[kEach][kEach] = {};
       for (std::uint64_t deep = 0; deep < d; deep += kDeep) {
-        for (unsigned i = threadIdx.x; i < kSide * kDeep; i += kThreads) {
-          const unsigned j = i % kDeep, which = i / kDeep;
-          const bool there = deep + j < d;
-          of_points[j][which] = there && base + which < end ? points[(base + which) * d + deep + j] : T(0);
-          of_centroids[j][which] = there && first + which < k ? centroids[(first + which) * d + deep + j] : T(0);
-        }
+        const unsigned own = threadIdx.x % kDeep, which = threadIdx.x / kDeep;
+        const auto fill = [&](T(*tile)[kPadded], const T* rows, std::uint64_t from, std::uint64_t to) {
+          T loaded[kLoads];
+#pragma unroll
+          for (unsigned u = 0; u < kLoads; ++u) {
+            const std::uint64_t i = from + which + u * (kSide / kLoads);
+            loaded[u] = i < to && deep + own < d ? rows[i * d + deep + own] : T(0);
+          }
+#pragma unroll
+          for (unsigned u = 0; u < kLoads; ++u) tile[own][which + u * (kSide / kLoads)] = loaded[u];
+        };
+        fill(of_points, points, base, end);
+        fill(of_centroids, centroids, first, k);
         __syncthreads();
         for (unsigned j = 0; j < kDeep; ++j) {
           for (unsigned a = 0; a < kEach; ++a) {
@@ -189,6 +206,7 @@ __global__ void __launch_bounds__(kBlockSize)
               std::uint64_t from, std::uint64_t to, const std::int32_t* labels, double* sums, std::int64_t* counts,
               const State* state) {
   if (state->ended != 0) return;
+  constexpr unsigned kAhead = 4;
   const unsigned lane = threadIdx.x % kWarp;
   const std::uint64_t groups = (k + kWarp - 1) / kWarp, parts = (d + kWarp - 1) / kWarp;
   const std::uint64_t items = pieces * groups * parts;
@@ -208,33 +226,71 @@ __global__ void __launch_bounds__(kBlockSize)
       const unsigned mine =
           base + lane < end ? static_cast<unsigned>(labels[base + lane]) - static_cast<unsigned>(first) : kWarp;
       unsigned found = __ballot_sync(kAll, mine < kWarp);
-      for (; found != 0; found &= found - 1) {
-        const unsigned which = static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
-        const std::uint64_t c = first + __shfl_sync(kAll, mine, which);
-        if (has_coordinate) sum[c * d] += static_cast<double>(points[(base + which) * d + j]);
-        if (counts_points) ++count[c];
+      while (found != 0) {
+        // The next points, up to kAhead, are all loaded before the first is added, since sums are in memory, too.
+        T point[kAhead] = {};
+        unsigned centroid[kAhead] = {};
+        const auto taken = static_cast<unsigned>(__popc(found));
+#pragma unroll
+        for (unsigned u = 0; u < kAhead; ++u) {
+          if (u >= taken) break;
+          const unsigned which = static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
+          centroid[u] = __shfl_sync(kAll, mine, which);
+          if (has_coordinate) point[u] = points[(base + which) * d + j];
+          found &= found - 1;
+        }
+#pragma unroll
+        for (unsigned u = 0; u < kAhead; ++u) {
+          if (u >= taken) break;
+          const std::uint64_t c = first + centroid[u];
+          if (has_coordinate) sum[c * d] += static_cast<double>(point[u]);
+          if (counts_points) ++count[c];
+        }
       }
     }
   }
 }
 
-// Centroids become means; the squares of their moves.
+// Centroids become means; the squares of their moves. `together` threads to a coordinate, a power of two: each adds up
+// every together-th piece, and then they add up theirs. Neighbours have neighbouring coordinates.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     Move(const double* sums, const std::int64_t* counts, std::uint64_t d, std::uint64_t k, std::uint64_t pieces,
-         T* centroids, double* moves, const State* state) {
+         unsigned together, T* centroids, double* moves, const State* state) {
+  __shared__ double all_sums[kBlockSize];
+  __shared__ std::int64_t all_counts[kBlockSize];
   if (state->ended != 0) return;
-  for (std::uint64_t i = First(); i < k * d; i += Stride()) {
+  const unsigned at_once = kBlockSize / together, member = threadIdx.x / at_once;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * at_once;
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * at_once; first < k * d; first += stride) {
+    const std::uint64_t i = first + threadIdx.x % at_once;
     double sum = 0;
     std::int64_t count = 0;
-    for (std::uint64_t piece = 0; piece < pieces; ++piece) {
-      sum += sums[piece * k * d + i];
-      count += counts[piece * k + i / d];
+    if (i < k * d) {
+#pragma unroll 4
+      for (std::uint64_t piece = member; piece < pieces; piece += together) {
+        sum += sums[piece * k * d + i];
+        count += counts[piece * k + i / d];
+      }
     }
-    const T mean = count == 0 ? centroids[i] : static_cast<T>(sum / static_cast<double>(count));
-    const double move = static_cast<double>(mean) - static_cast<double>(centroids[i]);
-    moves[i] = move * move;
-    centroids[i] = mean;
+    all_sums[threadIdx.x] = sum;
+    all_counts[threadIdx.x] = count;
+    for (unsigned half = together / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (member < half) {
+        sum += all_sums[threadIdx.x + half * at_once];
+        count += all_counts[threadIdx.x + half * at_once];
+        all_sums[threadIdx.x] = sum;
+        all_counts[threadIdx.x] = count;
+      }
+    }
+    if (member == 0 && i < k * d) {
+      const T mean = count == 0 ? centroids[i] : static_cast<T>(sum / static_cast<double>(count));
+      const double move = static_cast<double>(mean) - static_cast<double>(centroids[i]);
+      moves[i] = move * move;
+      centroids[i] = mean;
+    }
+    __syncthreads();  // before the next coordinates' sums take the place of these
   }
 }
 
@@ -414,8 +470,9 @@ class Iterations {
     if (!added.ok() || chunk + 1 < sum_chunks_.count()) return added;
     return InOrder(
         [&] {
-          return Launch(context_, Move<T>, GridFor(k * d), kBlockSize, sums_, counts_, d, k, pieces, centroids_, moves_,
-                        state_);
+          const unsigned together = MovedTogether(pieces);
+          return Launch(context_, Move<T>, GridFor(k * d, 1, kBlockSize / together), kBlockSize, sums_, counts_, d, k,
+                        pieces, together, centroids_, moves_, state_);
         },
         [&] { return Launch(context_, Decide, 1, kBlockSize, moves_, k * d, state_); },
         [&] { return Read(&state_->ended); });

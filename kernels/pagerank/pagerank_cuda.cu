@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kBlockSize)
     LookAtEdges(csr::Matrix<Index> graph, csr::Findings* findings, const std::uint64_t* rows, std::uint64_t pieces) {
   if (findings->indptr != csr::kNone) return;
   for (std::uint64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
-    csr::ForEachEntry(graph, piece, csr::PieceAt(graph, rows, piece), csr::PieceAt(graph, rows, piece + 1), findings,
-                      [](std::uint64_t, Index, bool) {});
+    csr::TakeEntries(graph, piece, csr::PieceAt(graph, rows, piece), csr::PieceAt(graph, rows, piece + 1), findings,
+                     [](const auto&, unsigned) {});
   }
 }
 

@@ -27,8 +27,16 @@ __global__ void __launch_bounds__(kBlockSize)
   if (findings->indptr != csr::kNone) return;
   for (std::uint64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const csr::Place begin = csr::PieceAt(matrix, rows, piece), end = csr::PieceAt(matrix, rows, piece + 1);
-    csr::ForEachEntry(matrix, piece, begin, end, findings, [&](std::uint64_t i, Index column, bool good) {
-      products[i - begin.entry] = good ? data[i] * x[column] : T(0);
+    csr::TakeEntries(matrix, piece, begin, end, findings, [&](const Index(&columns)[csr::kOfThread], unsigned good) {
+      const T* const own = data + begin.entry + threadIdx.x;
+      T factors[csr::kOfThread] = {}, others[csr::kOfThread] = {};
+#pragma unroll
+      for (unsigned u = 0; u < csr::kOfThread; ++u) {
+        if ((good >> u & 1) != 0) factors[u] = own[u * kBlockSize], others[u] = x[columns[u]];
+      }
+      // There is room for all; those behind the piece's entries nobody reads.
+#pragma unroll
+      for (unsigned u = 0; u < csr::kOfThread; ++u) products[threadIdx.x + u * kBlockSize] = factors[u] * others[u];
     });
     // Of the rows that end here, and of the next one: as many lanes to a row as it has entries on average, about.
     const std::uint64_t ends = end.row - begin.row, average = (end.entry - begin.entry) / (ends + 1);

@@ -357,8 +357,25 @@ TEST(Reduction, IsCutIntoSegmentsWhoseStatesAreMergedTogether) {
       EXPECT_EQ(reduction::StateBytes(extent, traits, 16) == 0, plan.segments == 1);
     }
   }
-  EXPECT_GT(reduction::PlanOf({1, 100'000'000, 1}, kLarge).segments, 1000u);
-  EXPECT_EQ(reduction::MergedTogether(reduction::PlanOf({1, 100'000'000, 1}, kLarge)), unsigned{kBlockSize});
+  // A block to each place that the device has for one.
+  EXPECT_EQ(reduction::PlanOf({1, 100'000'000, 1}, kLarge).segments, 132u * 8);
+  EXPECT_EQ(reduction::PlanOf({1, 100'000'000, 1}, kSmall).segments, 40u * 4);
+  EXPECT_GE(reduction::MergedTogether(reduction::PlanOf({1, 100'000'000, 1}, kLarge)), 128u);
+}
+
+// Which read a warp's lines of memory together; each has some elements, and none leaves a state behind.
+TEST(Reduction, GivesShortRowsToNeighbouringLanes) {
+  for (const std::uint64_t outputs : {1, 1'000'000}) {
+    for (std::uint64_t count = 1; count < 512; ++count) {
+      const reduction::Plan plan = reduction::PlanOf({outputs, count, 1}, kLarge);
+      EXPECT_TRUE(std::has_single_bit(plan.together) && plan.together <= 32 && plan.together <= count) << count;
+      EXPECT_EQ(plan.lanes(), count >= 8) << count;
+      EXPECT_EQ(plan.segments, 1u) << count;
+    }
+  }
+  EXPECT_EQ(reduction::PlanOf({1000, 511, 1}, kLarge).together, 32u);
+  EXPECT_TRUE(reduction::PlanOf({1000, 512, 1}, kLarge).blocks());
+  EXPECT_EQ(reduction::PlanOf({1000, 511, 2}, kLarge).together, 1u) << "neighbouring columns are threads' own";
 }
 
 // A product as a library that counts in columns does it: what cuBLASLt is asked for must be what the kernel promises.

@@ -64,6 +64,7 @@ class Block {
  public:
   void Run(unsigned threads, const std::vector<unsigned>& order, const std::function<void()>& body);
   void Wait(decltype(Thread::state) state);
+  bool Any(const char* operation, bool brought);
   const Exchanged& Exchange(const char* operation, std::uint64_t brought);
 
  private:
@@ -76,6 +77,7 @@ class Block {
   std::deque<Thread> threads_;        // none of which moves
   std::vector<Exchanged> exchanged_;  // by warp
   Stack scheduler_;
+  bool any_ = false;  // at the last barrier of the block
   unsigned count_ = 0, running_ = 0;
   const std::function<void()>* body_ = nullptr;
 };
@@ -123,6 +125,14 @@ void Block::Wait(decltype(Thread::state) state) {
   Switch(self.stack, scheduler_);
 }
 
+bool Block::Any(const char* operation, bool brought) {
+  Thread& self = threads_[running_];
+  self.operation = operation;
+  self.brought = brought;
+  Wait(Thread::kAtBlock);
+  return any_;
+}
+
 const Exchanged& Block::Exchange(const char* operation, std::uint64_t brought) {
   Thread& self = threads_[running_];
   self.operation = operation;
@@ -157,15 +167,20 @@ bool Block::ReleaseWarps() {
 }
 
 bool Block::ReleaseBlock() {
-  bool released = false;
+  const char* operation = nullptr;
+  bool any = false;
   for (unsigned i = 0; i < count_; ++i) {
-    if (threads_[i].state == Thread::kAtWarp) return false;
-    released = released || threads_[i].state == Thread::kAtBlock;
+    const Thread& thread = threads_[i];
+    if (thread.state == Thread::kEnded) continue;
+    if (thread.state != Thread::kAtBlock || (operation != nullptr && operation != thread.operation)) return false;
+    operation = thread.operation;
+    any = any || thread.brought != 0;
   }
+  any_ = any;
   for (unsigned i = 0; i < count_; ++i) {
     if (threads_[i].state == Thread::kAtBlock) threads_[i].state = Thread::kReady;
   }
-  return released;
+  return operation != nullptr;
 }
 
 void Block::Run(unsigned threads, const std::vector<unsigned>& order, const std::function<void()>& body) {
@@ -216,7 +231,7 @@ void RunGrid(unsigned blocks, unsigned threads, const std::function<void()>& thr
   }
 }
 
-void WaitForBlock() { block_running->Wait(Thread::kAtBlock); }
+bool WaitForBlock(const char* operation, bool brought) { return block_running->Any(operation, brought); }
 
 const Exchanged& WaitForWarp(const char* operation, unsigned mask, std::uint64_t brought) {
   if (mask != 0xffffffff) Die("a warp-wide operation for a part of the warp: not emulated");

@@ -26,8 +26,8 @@ void RunGrid(unsigned blocks, unsigned threads, const std::function<void()>& thr
 inline constexpr unsigned kLanes = 32;
 using Exchanged = std::array<std::uint64_t, kLanes>;
 
-// Waits for the block's other threads.
-void WaitForBlock();
+// Waits for the block's other threads; whether any of them brought true. `operation`: as below.
+bool WaitForBlock(const char* operation, bool brought);
 // Waits for the warp's other threads; what each of them brought, 0 for one that has ended. `operation`: what this is,
 // the same pointer in all of them.
 const Exchanged& WaitForWarp(const char* operation, unsigned mask, std::uint64_t brought);

@@ -137,6 +137,59 @@ TEST(EmulatedIntegrate2d, EvaluatesEveryPointOnce) {
   }
 }
 
+// What the verifier says of a case that is none of its suite's.
+conformance::Verdict VerdictOf(const std::string& kernel, const Case& test_case) {
+  absl::StatusOr<Launch> launch = conformance::Prepare(kernel, test_case, EmulatedDevice(kFast));
+  EXPECT_TRUE(launch.ok()) << launch.status();
+  TaskControl control;
+  EmulatedLane lane(kFast, Order::kShuffled);
+  conformance::Verdict verdict;
+  if (!launch.ok() || !launch->Run(lane, control).outcome.ok()) verdict.Add(2, [] { return std::string("it failed"); });
+  for (const KernelSuite& suite : conformance::KernelSuites()) {
+    if (suite.kernel == kernel && verdict.error == 0) {
+      verdict = suite.verify({launch->call, launch->inputs, launch->outputs});
+    }
+  }
+  return verdict;
+}
+
+// Rows that one thread has, some lanes or a block, and whatever is left over of them; with ties and NaN.
+TEST(EmulatedReduce, TakesRowsOfEveryLength) {
+  constexpr std::int64_t kRows = 37;
+  for (const std::string operation : {"sum", "argmax"}) {
+    for (std::int64_t count = 1; count < 530; ++count) {
+      const Case rows{.name = "rows",
+                      .params = {{"operation", operation}, {"axis", std::string("1")}},
+                      .inputs = [=](std::mt19937_64& random) {
+                        conformance::TestArray x({.dtype = DType::kFloat64, .shape = {kRows, count}});
+                        for (double& element : x.Elements<double>()) element = static_cast<double>(random() % 9);
+                        x.Elements<double>()[random() % x.size()] = std::nan("");
+                        return std::map<std::string, conformance::TestArray>{{"x", std::move(x)}};
+                      }};
+      const conformance::Verdict verdict = VerdictOf("reduce", rows);
+      ASSERT_LE(verdict.error, 1.0) << operation << " of " << count << ": " << verdict.worst;
+    }
+  }
+}
+
+// As many vectors at once as there are, and what is left over of the most.
+TEST(EmulatedBatchedMatvec, TakesAnyNumberOfVectors) {
+  for (std::int64_t batch = 1; batch < 19; ++batch) {
+    for (const std::int64_t k : {1, 31, 33, 100, 127, 128, 129, 300}) {
+      const Case vectors{
+          .name = "vectors", .params = {}, .inputs = [=](std::mt19937_64& random) {
+            conformance::TestArray a({.dtype = DType::kFloat64, .shape = {11, k}}),
+                x({.dtype = DType::kFloat64, .shape = {batch, k}});
+            FillUniform(a, -1, 1, random);
+            FillUniform(x, -1, 1, random);
+            return std::map<std::string, conformance::TestArray>{{"a", std::move(a)}, {"x", std::move(x)}};
+          }};
+      const conformance::Verdict verdict = VerdictOf("batched_matvec", vectors);
+      ASSERT_LE(verdict.error, 1.0) << batch << " of " << k << ": " << verdict.worst;
+    }
+  }
+}
+
 // As on the CPU; and nothing is counted.
 TEST(EmulatedHistogram, EndsWhereTheRangeOfTheDataIsNone) {
   std::vector<double> x(5000, 1);

@@ -33,7 +33,10 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes
   return 0;
 }
 
-inline void __syncthreads() { hotplate::emulation::WaitForBlock(); }
+inline void __syncthreads() { hotplate::emulation::WaitForBlock("barrier", false); }
+inline int __syncthreads_or(int predicate) {
+  return hotplate::emulation::WaitForBlock("barrier with or", predicate != 0);
+}
 inline void __syncwarp() { hotplate::emulation::WaitForWarp("syncwarp", 0xffffffff, 0); }
 inline unsigned __ballot_sync(unsigned mask, bool predicate) {
   const hotplate::emulation::Exchanged& all = hotplate::emulation::WaitForWarp("ballot", mask, predicate);
@@ -42,6 +45,18 @@ inline unsigned __ballot_sync(unsigned mask, bool predicate) {
   return bits;
 }
 inline bool __any_sync(unsigned mask, bool predicate) { return __ballot_sync(mask, predicate) != 0; }
+// The lanes whose value is the same.
+template <typename T>
+unsigned __match_any_sync(unsigned mask, T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  const hotplate::emulation::Exchanged& all = hotplate::emulation::WaitForWarp("match", mask, bits);
+  unsigned same = 0;
+  for (unsigned lane = 0; lane < hotplate::emulation::kLanes; ++lane) {
+    same |= static_cast<unsigned>(all[lane] == bits) << lane;
+  }
+  return same;
+}
 template <typename T>
 T __shfl_sync(unsigned mask, T value, unsigned lane) {
   std::uint64_t bits = 0;
