@@ -100,6 +100,15 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(told, ["| naive | 2 ms | 0.50 | - | 3 ms | 1.00 |",
                                 "| fast | 2 ms | 0.50 | ≥ 1, **missed** | 3 ms | 1.00 |"])
 
+    def test_the_table_beside_peers_does_not_judge_by_a_launch(self):
+        """A peer whose time is mostly its launch has a ratio and no goal, whichever of them comes first."""
+        line = {"row": "row", "ours_ns": 1, "ours_end_to_end_ns": 1, "end_to_end_ratio": 1}
+        launched = line | {"peer": "p", "ratio": 0.5, "goal": None}
+        judged = line | {"peer": "q", "ratio": 1.1, "goal": 1.0}
+        for lines in ([launched, judged], [judged, launched]):
+            self.assertIn("| ≥ 1 |", peers_run().table(lines))
+        self.assertIn("**missed**", peers_run().table([launched, judged | {"ratio": 0.9}]))
+
     def test_rows_for_which_our_own_time_differs_between_libraries_are_told(self):
         measured = [{"row": row, "peer": peer, "ours_ns": ns} for row, peer, ns in (
             ("quiet", "numpy", 80), ("quiet", "numba", 100), ("loud", "numpy", 80), ("loud", "numba", 90), ("loud", "jax", 101),
@@ -151,6 +160,35 @@ class RowsTest(unittest.TestCase):
                 mock.patch.object(time, "sleep"), mock.patch.object(time, "monotonic", lambda: 0):
             pairs.settle()
         self.assertEqual(readings, [{2: 1.041}])
+
+    def test_a_gpu_works_before_each_side_is_timed(self):
+        """It rests until everybody has settled, and its clocks sink meanwhile."""
+        said, now = [], [0.0]
+
+        def side(name, seconds, count):
+            said.append((name, count))
+            now[0] += seconds * count
+            return [1e9 * seconds] * count
+
+        gpu = pairs.Gpu("")
+        gpu.look = lambda: said.append("look")
+        with mock.patch.object(pairs, "settle", lambda: said.append("settled")), \
+                mock.patch.object(time, "monotonic", lambda: now[0]):
+            pairs.compare(lambda n: side("ours", 4e-4, n), lambda n: side("peer", 6e-4, n), 1, gpu=gpu)
+            begun = said.index("settled")
+            ours, theirs = 1 + said[begun:].count(("ours", 1)), said[begun:].count(("peer", 1))
+            self.assertEqual(said[begun:], ["settled", *[("ours", 1)] * (ours - 1), ("ours", 10), "look",
+                                            "settled", *[("peer", 1)] * theirs, ("peer", 10), "look"])
+            for worked in (ours * 4e-4, theirs * 6e-4):
+                self.assertTrue(0.05 < worked < 0.1, worked)
+            # What takes long raises the clocks by itself, and on a processor nothing is done but what is timed.
+            for took, gpu, repetitions in ((0.2, gpu, 1), (5e-4, None, 10)):
+                del said[:]
+                pairs.compare(lambda n, took=took: side("ours", took, n), lambda n, took=took: side("peer", took, n), 1,
+                              gpu=gpu)
+                timed = [one for one in said[said.index("settled"):] if one not in ("settled", "look")]
+                self.assertEqual(timed, [("ours", repetitions), ("peer", repetitions)])
+        self.assertEqual(pairs.Gpu("GPU-of-nobody").seen(), {})
 
     def test_what_is_bound_by_memory_beside_a_triad_of_its_own_bytes(self):
         with mock.patch.object(pairs, "settle", lambda *_: None):

@@ -23,9 +23,16 @@ Backend OpenCpu() {
   return Use(device);
 }
 
+// The first one, or the one whose number HOTPLATE_TEST_GPU has: others may be somebody else's, and get no context.
+int AskedGpu() {
+  const char* const asked = std::getenv("HOTPLATE_TEST_GPU");
+  return asked != nullptr ? std::atoi(asked) : 0;
+}
+
 Backend OpenCuda() {
   CudaOptions options;
   options.lanes = 1;
+  options.indices = {AskedGpu()};
   static DeviceSet& found = *new DeviceSet(OpenCudaDevices(options, BuiltinCatalog()));
   if (!found.devices.empty()) return Use(*found.devices.front());
   Backend backend;

@@ -6,20 +6,13 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
-from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from kit import correctness, idle, place, speed  # noqa: E402
-from kit.place import Place  # noqa: E402
-from kit.results import Failed, NotRun  # noqa: E402
-from kit.section import Kit  # noqa: E402
 
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
 NO_DRIVER = {"HOTPLATE_CUDA_DRIVER_LIBRARY": "/nonexistent/libcuda.so.1"}
@@ -68,6 +61,7 @@ class KitTest(unittest.TestCase):
                 self.assertEqual(check["status"], "not run", check)
                 self.assertIn("/nonexistent/libcuda.so.1", check["reason"])
         self.assertIn("0 failed", said)
+        self.assertLess(found["budget_s"], 480)
         # What can be carried away: two files, and the logs beside them only on request.
         self.assertEqual(sorted(one.name for one in (self.folder / "out").iterdir()), ["gpu-kit.json", "logs", "logs.tar.gz"])
         with tarfile.open(self.folder / "out/logs.tar.gz") as tar:
@@ -171,6 +165,51 @@ os.unlink(path)
         self.assertEqual(checks[1]["facts"]["fit"]["fit"], "LATER")
         self.assertIn(checks[5]["status"], ("pass", "not run"), said)  # a race
 
+    def test_no_context_is_made_on_gpus_that_are_not_asked_for(self):
+        """They may be somebody else's: bench_kernels and conformance_test opened all, and used the first."""
+        programs, _, environment = self.fake_gpu()
+        environment["HOTPLATE_REQUIRE_CUDA"] = "0"
+        shutil.copy(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "bench_kernels", programs)
+        suite = [str(programs / "conformance_test"), "--gtest_filter=*/selu_cuda_*"]
+        bench = [str(programs / "bench_kernels"), "--device"]
+
+        def said(words, gpus, **more):
+            done = subprocess.run(words, capture_output=True, text=True, input="list\n", check=False,
+                                  env=os.environ | environment | more | {"FAKE_CUDA": gpus})
+            return done.stdout + done.stderr
+        # Each that is opened says that it is taken.
+        for words in (bench + ["cuda"], suite):
+            told = said(words, "devices=3 taken")
+            opened = re.findall(r"(gpu\d+)[^\n;]*(?:DEVICE_UNAVAILABLE|another process)", told)
+            self.assertEqual(set(opened), {"gpu0"}, told)
+        for device, uuid in (("cuda", "10"), ("gpu0", "10"), ("gpu2", "12")):
+            self.assertRegex(said(bench + [device], "devices=3"), f'"uuid": "GPU-[0-]+{uuid}"')
+        self.assertIn("there is no gpu7", said(bench + ["gpu7"], "devices=3"))
+        self.assertRegex(said(suite, "devices=3", HOTPLATE_TEST_GPU="2"), r"PASSED  \] [1-9]")
+        self.assertIn("there is no gpu7", said(suite, "devices=3", HOTPLATE_TEST_GPU="7"))
+        self.assertIn("usage:", said(bench + ["gpu"], "devices=3"))
+
+    def test_a_device_that_takes_one_process_at_a_time(self):
+        environment = self.full_gpu()
+        environment["FAKE_CUDA"] += " compute_mode=3"
+        found, said = self.kit("--only", "memory", "--only", "resident", "--only", "peers", env=environment)
+        for name, made in (("memory", 1), ("resident", 5), ("peers", 0)):
+            checks = section(found, name)["checks"]
+            self.assertEqual([check["status"] for check in checks[:made]], ["pass"] * made, said)
+            for check in checks[made:]:
+                self.assertEqual(check["status"], "not run", said)
+                self.assertIn("EXCLUSIVE_PROCESS", check["reason"])
+        self.assertFalse((self.folder / "held").exists())
+
+    def test_a_plug_in_with_a_fault_for_another_driver_is_not_run(self):
+        """Only the newest CUDA's is built; with an older driver the kit's other sections have an older plug-in."""
+        programs, _, environment = self.fake_gpu()
+        (programs / "libhotplate_cuda13.so").rename(programs / "libhotplate_cuda12.so")
+        found, said = self.kit("--only", "sticky", env=environment | {"FAKE_CUDA": "devices=1 version=12040"})
+        checks = section(found, "sticky")["checks"]
+        self.assertEqual([check["status"] for check in checks], ["not run"] * 4, said)
+        self.assertIn("this plug-in needs 13.0 or later", checks[0]["reason"])
+
     def test_arrays_that_stay_on_a_fake_driver(self):
         found, said = self.kit("--only", "resident", env=self.full_gpu())
         self.all_pass(found, said, "resident")
@@ -217,6 +256,10 @@ os.unlink(path)
         for reason in failed.values():
             self.assertRegex(reason, "HOTPLATE_REQUIRE_CUDA=1: .*libcuabsent.so.13")
 
+    def test_the_sanitizer_by_itself_has_the_time_of_a_long_command(self):
+        found, _ = self.kit("--only", "sanitizer")
+        self.assertEqual(found["budget_s"], 590)
+
     def test_a_budget_that_is_over_is_said(self):
         found, _ = self.kit("--device", "cpu", "--only", "cancel", "--budget", "1")
         self.assertIn("--budget", section(found, "cancel")["checks"][0]["reason"])
@@ -238,209 +281,6 @@ os.unlink(path)
         done = subprocess.run([sys.executable, str(HERE / "run"), "--only", "nonsense"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no section 'nonsense'", done.stderr)
-
-
-class PartsTest(unittest.TestCase):
-    """The kit's parts that only a GPU, its tools or its libraries bring into play."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="hotplate-kit-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def test_conformance_has_the_bad_data_too(self):
-        """The filter by which a kernel's tests are chosen finds those of its bad data: no other has them on a GPU."""
-        listed = subprocess.run([str(pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]) / "conformance_test"), "--gtest_list_tests",
-                                 "--gtest_filter=" + ":".join(f"*/{name}_cuda" for name in ("cholesky", "spmv", "histogram"))],
-                                capture_output=True, text=True, check=True).stdout
-        self.assertRegex(listed, r"(?s)All/BadDataTest\..*EndsInTheSameWords/cholesky_cuda.*EndsInTheSameWords/histogram_cuda")
-
-    def test_a_precision_that_the_device_has_is_not_to_be_skipped(self):
-        """A device that refuses what its compute capability has is a failure, not a silence."""
-        def checked(capability, skipped):
-            options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 9}
-            kit = Kit(options, {"device": {"computeCapability": capability}}, self.folder / "results")
-            lines = [f"[{'  SKIPPED' if name in skipped else '       OK'} ] All/Conformance.Within/matmul_cuda_{name} (3 ms)\n"
-                     for name in ("float32_1_nn", "tf32_float32_33_nn", "bf16_float32_33_nt", "f16_float32_33_tt")]
-            lines.append("[  SKIPPED ] All/SameBitsOnRequest.EachTime/matmul_cuda (3 ms)\n")
-            with mock.patch.object(Kit, "follow", lambda *_, **__: (0, "".join(lines), "")):
-                correctness.conformance(kit)
-            return kit.recorded["conformance of matmul"]
-        self.assertEqual(checked("9.0", ()), "pass")
-        self.assertEqual(checked("7.5", ("tf32_float32_33_nn", "bf16_float32_33_nt")), "pass")
-        self.assertEqual(checked("6.1", ("tf32_float32_33_nn", "bf16_float32_33_nt", "f16_float32_33_tt")), "pass")
-        self.assertEqual(checked("7.5", ("f16_float32_33_tt",)), "fail")
-        self.assertEqual(checked("8.0", ("tf32_float32_33_nn",)), "fail")
-        self.assertEqual(checked("12.0", ("bf16_float32_33_nt",)), "fail")
-
-    def test_only_what_memory_alone_binds_is_held_to_the_copy_bandwidth(self):
-        """Made-up ceilings and times, by which every row is bound by memory and reaches a tenth of its rate."""
-        class Bench:
-            rows = bench_rows("cuda")
-
-            def ask(self, line):
-                times = {f"{part}_ns": [1e7] * int(line.split()[-1]) for part in ("kernel", "whole", "host_to_device", "device_to_host")}
-                return times | {"flop": 1, "bytes": 1e9, "input_bytes": 1, "output_bytes": 1}
-
-            def close(self):
-                pass
-
-        ceilings = {"device_copy_gb_per_s": 1000, "f32_tflop_per_s": 10, "f64_tflop_per_s": 10, "l2_bytes": 50e6}
-        kit = Kit({"device": "cuda", "quick": False, "python": sys.executable, "work": str(self.folder), "seconds": 9},
-                  {"ceilings": ceilings}, self.folder / "results")
-        with mock.patch.object(speed, "bench", lambda _: Bench()):
-            speed.kernels(kit)
-        found = [json.loads(line).get("check") for line in (self.folder / "results").read_text(encoding="utf-8").splitlines()]
-        found = {one["facts"]["row"]: one for one in found if one and "row" in one["facts"]}
-        self.assertEqual(set(found), {row["name"] for row in Bench.rows})
-        held = {row["kernel"] for row in Bench.rows if found[row["name"]]["facts"]["goal"] is not None}
-        self.assertEqual(held, {"vector_add", "trig_identity", "selu", "power_sum", "norm", "reduce", "arange", "linspace", "full"})
-        self.assertEqual((found["vector_add_f64_1e8"]["facts"]["goal"], found["vector_add_f64_1e8"]["status"]), (0.92, "fail"))
-        for name in ("sort_i64_3e7", "norm_p_f64_3e7", "vector_add_i32_4096"):
-            self.assertEqual((found[name]["facts"]["goal"], found[name]["status"]), (None, "pass"), name)
-        # What the caches hold, and what its arithmetic binds after all.
-        row = next(row for row in Bench.rows if row["name"] == "vector_add_f64_1e8")
-        self.assertIsNone(speed.goal_for(row, "memory", 100e6, ceilings))
-        self.assertIsNone(speed.goal_for(row, "arithmetic", 1e9, ceilings))
-
-    def test_idle_time_is_what_is_not_the_devices(self):
-        def job(begin, end, **parts):
-            return {"startTime": f"2026-01-02T03:04:{begin}Z", "endTime": f"2026-01-02T03:04:{end}Z",
-                    "receipt": {name: str(ns) for name, ns in parts.items()}}
-        jobs = [job("05.000001", "05.000021", hostToDeviceNs=2000, kernelNs=9000, deviceToHostNs=3000),
-                job("05.0000215", "05.000041", kernelNs=12000), job("05.000041", "05.000061001", kernelNs=12000)]
-        self.assertEqual(idle.idle_ns(jobs), (60001 - 38000) / 3)
-        self.assertEqual(idle.nanoseconds("1970-01-01T00:00:02Z"), 2 * 10**9)
-
-    def test_jobs_behind_a_long_one_on_the_cpu(self):
-        options = {"device": "cpu", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 300}
-        kit, facts = Kit(options, {}, self.folder / "results.jsonl"), {}
-        idle.idle(kit, facts)
-        found = [json.loads(line)["check"] for line in (self.folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
-        self.assertEqual([one["name"] for one in found],
-                         ["idle between queued jobs, kernels short", "idle between queued jobs, kernels over 50 us"])
-        for one in found:
-            self.assertEqual(one["facts"]["jobs"], idle.JOBS)
-            self.assertGreater(one["facts"]["measured"], 0)
-
-    def test_libraries_in_folders_of_their_own_are_all_found(self):
-        """As pip has CUDA 12: a folder a library, and what they are linked with in others."""
-        plugin, folders = self.folder / "libhotplate_cuda12.so", {}
-        plugin.write_bytes(b"\x7fELF\0libcublasLt.so.812\0libcufft.so.811\0libcusolver.so.811\0libcuda.so.1\0libm.so.6\0")
-        for package, name, needed in (("nvjitlink", "libnvJitLink.so.812", None), ("cublas", "libcublasLt.so.812", None),
-                                      ("cusparse", "libcusparse.so.812", "nvjitlink/lib/libnvJitLink.so.812"),
-                                      ("cufft", "libcufft.so.811", None),
-                                      ("cusolver", "libcusolver.so.811", "cusparse/lib/libcusparse.so.812")):
-            folders[name] = self.folder / "nvidia" / package / "lib"
-            folders[name].mkdir(parents=True)
-            linked = [str(self.folder / "nvidia" / needed), "-Wl,--unresolved-symbols=ignore-all"] if needed else []
-            subprocess.run(["cc", "-shared", "-o", str(folders[name] / name), f"-Wl,-soname,{name}", "-Wl,--no-as-needed", *linked,
-                            "-lm"], check=True)
-        python = self.folder / "python"
-        python.write_text(f"#!/bin/sh\necho {self.folder}\n", encoding="utf-8")
-        python.chmod(0o755)
-        self.assertEqual(place.find_cuda_libraries(plugin, str(python)),
-                         ({name: ("site-packages", str(folder)) for name, folder in folders.items()}, {}))
-        # All of them are handed on, behind what the user has named.
-        with mock.patch.dict(os.environ, HOTPLATE_CUDA_LIBRARY_PATH="/the/users"):
-            kit = Kit({"device": "cuda", "quick": True, "python": str(python), "work": str(self.folder), "seconds": 9}, {},
-                      self.folder / "results")
-            kit.place.plugins = lambda: [plugin]
-            correctness.cuda_libraries(kit, {})
-            handed_on = kit.environment["HOTPLATE_CUDA_LIBRARY_PATH"].split(":")
-            self.assertEqual((handed_on[0], set(handed_on[1:])), ("/the/users", {str(folder) for folder in folders.values()}))
-            # One that only another needs is missed as well.
-            (folders["libnvJitLink.so.812"] / "libnvJitLink.so.812").unlink()
-            with self.assertRaisesRegex(NotRun, r"no libnvJitLink.so.812 \(for libcusparse.so.812\) in "):
-                correctness.cuda_libraries(kit, {})
-
-    def needed_by_elf(self, names=b"libnvJitLink.so.812\0", names_at=64, names_bytes=None, name_at=0, link=1, cut=None):
-        """What is found of a library with one name in its dynamic section, in which anything may be wrong."""
-        dynamic_at, sections_at = 64 + len(names), 64 + len(names) + 32
-        header = struct.pack("<6s34xQ10xHH2x", b"\x7fELF\x02\x01", sections_at, 64, 2)
-        dynamic = struct.pack("<qQqQ", 1, name_at, 0, 0)
-        sections = struct.pack("<4xI16xQQI20x", 6, dynamic_at, 32, link)
-        sections += struct.pack("<4xI16xQQI20x", 3, names_at, len(names) if names_bytes is None else names_bytes, 0)
-        library = self.folder / "libcusparse.so.812"
-        library.write_bytes((header + names + dynamic + sections)[:cut])
-        return place.needed_by(library)
-
-    def test_a_library_that_is_not_whole_or_cannot_be_read_needs_nothing(self):
-        self.assertEqual(self.needed_by_elf(), ["libnvJitLink.so.812"])
-        for cut in range((self.folder / "libcusparse.so.812").stat().st_size):
-            self.assertEqual(self.needed_by_elf(cut=cut), [], cut)
-        for wrong in ({"names_bytes": 5}, {"names": b"libnv\xff\0"}, {"name_at": 1000}, {"link": 7},
-                      *({what: number} for what in ("names_at", "names_bytes", "name_at")
-                        for number in (1 << 62, 1 << 63, (1 << 64) - 1))):
-            with self.subTest(wrong):
-                self.assertEqual(self.needed_by_elf(**wrong), [])
-        self.assertEqual(place.needed_by(self.folder), [])
-        self.assertEqual(place.needed_by(self.folder / "nothing"), [])
-
-    def test_the_plug_in_names_the_libraries_of_its_launchers(self):
-        for plugin in Place().plugins():
-            named = [name.split(".so")[0] for name in place.libraries_named_in(plugin)]
-            launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
-            self.assertEqual(named, sorted({f"lib{name[1:2].lower()}{name[2:]}" for name in re.findall(r"&(kCu\w+)", launchers)}))
-
-    def test_the_sanitizer_has_our_own_kernels_before_those_of_libraries(self):
-        """A tool that does not come to an end in a library has looked at all of ours by then."""
-        options = {"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}
-        kit, asked = Kit(options, {"unavailable": {"fft": "its library is missing"}}, self.folder / "results"), []
-        kit.cases = lambda kernel, most, largest: ["one"]
-        with mock.patch.object(correctness, "find_sanitizer", lambda: "compute-sanitizer"), \
-                mock.patch.object(correctness, "callers_of_libraries", lambda _: {"fft", "matmul", "svd"}), \
-                mock.patch.object(correctness, "one_tool", lambda _kit, _program, tool, filters, *_: asked.append((tool, filters))):
-            correctness.sanitizer(kit)
-        self.assertEqual(list(kit.recorded), correctness.sanitizer_checks(kit))
-        self.assertEqual([tool for tool, _ in asked], 2 * list(correctness.TOOLS))
-        libraries = ["*/matmul_cuda_one", "*/svd_cuda_one"]
-        for _, filters in asked[:3]:
-            self.assertIn("*/mandelbrot_cuda_one", filters)
-            self.assertFalse(set(libraries) & set(filters))
-        for _, filters in asked[3:]:
-            self.assertEqual(filters, libraries)
-
-    def test_the_plug_in_says_which_kernels_call_libraries(self):
-        kit = Kit({"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}, {},
-                  self.folder / "results")
-        launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
-        if kit.place.plugins():
-            self.assertEqual(correctness.callers_of_libraries(kit), set(re.findall(r'\{"(\w+)",[^}]*&kCu\w+', launchers)))
-        fakes = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]).parent / "tests/unit/cuda/fakes"
-        kit.place.plugins = lambda: [fakes / "host_kernels.so", fakes / "calls_absent.so"]
-        self.assertEqual(correctness.callers_of_libraries(kit), {"matmul"})
-        for wrong, words in (("no_symbol", "has no symbol"), ("wrong_table", "of another release"), ("nothing", "cannot open")):
-            kit.place.plugins = lambda wrong=wrong: [fakes / f"{wrong}.so"]
-            with self.assertRaisesRegex(Failed, words):
-                correctness.callers_of_libraries(kit)
-
-    def test_reports_of_the_sanitizer(self):
-        lines = """
-========= COMPUTE-SANITIZER
-========= Host API memory access error at host access to 0x7f of size 768 bytes
-=========     Uninitialized access at 0x7f on access by cuMemcpyDtoHAsync source
-=========     Saved host backtrace up to driver entry point at error
-=========         Host Frame: hotplate::Staging::FromDevice(...) in staging.cpp:140
-=========
-========= Uninitialized __global__ memory read of size 4 bytes
-=========     at cutlass::Kernel<T>+0x160
-=========     by thread (0,0,0) in block (0,0,0)
-=========         Host Frame: hotplate::matmul(...)
-========= Program hit CUDA_ERROR_OUT_OF_MEMORY (error 2) due to "out of memory" on CUDA API call to cuMemAllocFromPoolAsync.
-=========         Host Frame: hotplate::DeviceExecutor
-========= ERROR SUMMARY: 3 errors
-"""
-        found = [correctness.judged(*report) for report in correctness.reports_of(lines)]
-        self.assertEqual([mine for mine, _ in found], [False] * 3, found)
-        self.assertEqual(found[0][1], "copies of padding never written")
-        ours = lines.replace("cutlass::Kernel<T>", "void hotplate::cuda::Add<float>(float*)")
-        self.assertEqual([mine for mine, _ in map(lambda one: correctness.judged(*one), correctness.reports_of(ours))],
-                         [False, True, False])
-        freed = lines.replace("Uninitialized access", "Access to freed memory")
-        self.assertTrue(correctness.judged(*correctness.reports_of(freed)[0])[0])
-        race = "========= Race reported between Write access at hotplate::Sum()+0x10 in sum.cu:3\n=========     and Read access\n"
-        self.assertEqual([mine for mine, _ in map(lambda one: correctness.judged(*one), correctness.reports_of(race))], [True])
 
 
 class VerifiedTest(unittest.TestCase):

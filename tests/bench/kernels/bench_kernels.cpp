@@ -1,6 +1,7 @@
 // Times kernels through lanes of a device, as the daemon runs them, on request, so that a script can alternate it with
 // peers (pairs.py):
-//   usage: bench_kernels [--device cpu|cuda] [--long] [--list]
+//   usage: bench_kernels [--device cpu|cuda|gpuN] [--long] [--list]
+// cuda: gpu0, and no context on another GPU, whoever that belongs to.
 // --long: also the rows that take a processor many seconds. --list: prints the rows and ends; needs no such device.
 // Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
 // answered by one line, a JSON value; {"error": …} if the row cannot be run here.
@@ -18,6 +19,7 @@
 #include <iostream>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -277,14 +279,24 @@ class Server {
   std::unique_ptr<Bare> bare_;
 };
 
-int Serve(const std::string& backend, bool with_long) {
+// The N of "gpuN", 0 of "cuda", -1 of "cpu"; nothing of another word.
+std::optional<int> GpuNamed(const std::string& device) {
+  if (device == "cpu") return -1;
+  if (device == "cuda") return 0;
+  const std::string digits = device.starts_with("gpu") ? device.substr(3) : "";
+  if (digits.empty() || digits.size() > 4 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  return std::stoi(digits);
+}
+
+int Serve(int gpu, bool with_long) {
   std::unique_ptr<Device> device;
   int copy_threads = 0;
-  if (backend == "cpu") {
+  if (gpu < 0) {
     device = OpenCpuDevice({.lanes = 1});
   } else {
     CudaOptions options;
     options.lanes = kMostLanes;
+    options.indices = {gpu};
     const HostShare share = HostShareFor(kMostLanes, cpu::ReadMemory().total, cpu::UsableThreads());
     options.copy_threads = copy_threads = share.copy_threads;
     options.pinned_bytes = share.pinned_bytes;
@@ -303,24 +315,25 @@ int Serve(const std::string& backend, bool with_long) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  std::string device = "cpu";
+  std::optional<int> gpu = -1;
   bool with_long = false, list = false, understood = true;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--long") {
       with_long = true;
     } else if (words[i] == "--list") {
       list = true;
-    } else if (words[i] == "--device" && i + 1 < words.size() && (words[i + 1] == "cpu" || words[i + 1] == "cuda")) {
-      device = words[++i];
+    } else if (words[i] == "--device" && i + 1 < words.size()) {
+      gpu = hotplate::bench::GpuNamed(words[++i]);
+      understood = understood && gpu.has_value();
     } else {
       understood = false;
     }
   }
   if (understood && list) {
-    std::cout << hotplate::bench::ListOf(hotplate::bench::RowsFor(device, with_long)) << std::endl;
+    std::cout << hotplate::bench::ListOf(hotplate::bench::RowsFor(*gpu < 0 ? "cpu" : "cuda", with_long)) << std::endl;
     return 0;
   }
-  if (understood) return hotplate::bench::Serve(device, with_long);
-  std::cerr << "usage: bench_kernels [--device cpu|cuda] [--long] [--list]\n";
+  if (understood) return hotplate::bench::Serve(*gpu, with_long);
+  std::cerr << "usage: bench_kernels [--device cpu|cuda|gpuN] [--long] [--list]\n";
   return 2;
 }

@@ -4,6 +4,7 @@ Standard library only.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import statistics
@@ -129,8 +130,40 @@ def settle():
             return
 
 
-def compare(ours, peers, pairs, seconds=2):
-    """Medians of both, and the median of the pairs' ratios. Both take a number of repetitions and return times."""
+class Gpu:
+    """What compare() does beside the timing on a GPU: its clocks sink while it rests, as it does until everybody has
+    settled, so each side works for a while before it is timed, and the multiprocessors' clock is looked at after."""
+
+    BUSY_SECONDS = 0.07
+
+    def __init__(self, uuid):
+        """Of the device with this UUID. Without NVML, or where it has no such clock (a MIG instance), none is seen."""
+        self.looks, self.nvml, self.device = [], None, ctypes.c_void_p()
+        with contextlib.suppress(OSError, AttributeError):  # no such library, or one of long ago
+            nvml = ctypes.CDLL(os.environ.get("HOTPLATE_NVML_LIBRARY") or "libnvidia-ml.so.1")
+            found = nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(self.device))
+            self.nvml = nvml if found == 0 else None
+
+    def busy(self, side):
+        end = time.monotonic() + self.BUSY_SECONDS
+        side(1)
+        while time.monotonic() < end:
+            side(1)
+
+    def look(self):
+        megahertz, sm = ctypes.c_uint(), 1
+        if self.nvml is not None and self.nvml.nvmlDeviceGetClockInfo(self.device, sm, ctypes.byref(megahertz)) == 0:
+            self.looks.append(megahertz.value)
+
+    def seen(self):
+        """{"sm_clock_mhz": [least, most]} of the looks since this was asked last; empty without any."""
+        looks, self.looks = self.looks, []
+        return {"sm_clock_mhz": [min(looks), max(looks)]} if looks else {}
+
+
+def compare(ours, peers, pairs, seconds=2, gpu=None):
+    """Medians of both, and the median of the pairs' ratios. Both take a number of repetitions and return times; where
+    they run on a GPU, that is given."""
     ours(1), peers(1)  # warm up
     first = ours(1)[0] + peers(1)[0]
     repetitions = max(1, min(200, int(10e6 / max(first, 1))))  # 10 ms a side, so that short kernels are not noise
@@ -141,7 +174,11 @@ def compare(ours, peers, pairs, seconds=2):
         sides = [(ours, all_ours), (peers, all_peers)]
         for side, times in sides if pair % 2 == 0 else reversed(sides):
             settle()
+            if gpu and first < 1e9 * gpu.BUSY_SECONDS:  # what takes longer raises the clocks by itself
+                gpu.busy(side)
             times.append(statistics.median(side(repetitions)))
+            if gpu:
+                gpu.look()
         ratios.append(all_peers[-1] / all_ours[-1])
     return statistics.median(all_ours), statistics.median(all_peers), statistics.median(ratios), len(ratios)
 

@@ -114,6 +114,8 @@ def resident(kit):
     with kit.check("more than the device holds") as facts:
         if not kit.place.program("bench_bare_cuda"):
             raise NotRun("bench_bare_cuda was not built")
+        if why := kit.one_at_a_time():
+            raise NotRun(why)
         with Daemon(kit, "--lanes", "1", "--array-bytes", "100TiB", name="crowded") as daemon:
             more_than_it_holds(kit, Arrays(kit, daemon), write(kit, "small", PERIOD), facts)
 

@@ -1,5 +1,6 @@
 """Is it right? The environment, the conformance suite, compute-sanitizer, the daemon and its command line."""
 
+import contextlib
 import json
 import os
 import platform
@@ -17,66 +18,84 @@ from .results import Failed, NotRun
 # environment
 
 def environment_checks(_kit):
-    return ["environment", "device", "CUDA's libraries"]
+    return ["CUDA's libraries", "device", "environment", "kernels that can run"]
+
+
+SMI_FIELDS = ["name", "uuid", "driver_version", "memory.total", "pci.bus_id", "compute_mode", "power.limit",
+              "clocks.max.sm"]
 
 
 def nvidia_smi(kit):
-    """{field: text} of the first device, or why there is none."""
+    """{field: text} of our device, or of the first where that has no name of its own there, or why there is none."""
     program = shutil.which("nvidia-smi")
     if not program:
         return None, "no nvidia-smi in PATH"
-    fields = ["name", "uuid", "driver_version", "memory.total", "pci.bus_id", "compute_mode", "power.limit", "clocks.max.sm"]
-    code, out, err = kit.command([program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"], timeout=20)
+    code, out, err = kit.command([program, f"--query-gpu={','.join(SMI_FIELDS)}", "--format=csv,noheader"], timeout=20)
     if code != 0 or not out.strip():
         return None, f"nvidia-smi: exit {code}: {(out + err).strip()[:200]}"
-    found = dict(zip(fields, (word.strip() for word in out.splitlines()[0].split(","))))
-    found["count"] = len(out.strip().splitlines())
+    gpus = [dict(zip(SMI_FIELDS, (word.strip() for word in line.split(",")))) for line in out.strip().splitlines()]
+    ours = (kit.facts.get("device") or {}).get("uuid")
+    found = next((one for one in gpus if one.get("uuid") == ours), gpus[0])
+    found["count"] = len(gpus)
     version = re.search(r"CUDA Version:\s*([\d.]+)", kit.command([program], timeout=20)[1])
     found["cuda"] = version.group(1) if version else None
     return found, ""
 
 
 def environment(kit):
-    with kit.check("environment") as facts:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-        with open("/proc/meminfo", encoding="utf-8") as lines:
-            memory = int(lines.readline().split()[1]) * 1024
-        machine = {"system": platform.platform(), "glibc": "-".join(platform.libc_ver()), "python": sys.version.split()[0],
-                   "processor": names[0] if names else platform.machine(), "processors": len(os.sched_getaffinity(0)),
-                   "memory_bytes": memory, "load": os.getloadavg()[0]}
-        smi, why = nvidia_smi(kit)
-        facts |= machine | {"nvidia_smi": smi or why}
-        kit.learn(machine=machine, nvidia_smi=smi)
-        if smi:
-            kit.learn(driver=smi["driver_version"], cuda=smi["cuda"])
-
+    """What all other sections hang on comes first: the device. What may be slow, nvidia-smi and a question for each
+    kernel, comes when that is known."""
     with kit.check("CUDA's libraries") as facts:
         facts["folders"] = [f"{origin}: {folder}" for origin, folder in cuda_library_folders(kit.options["python"])]
         cuda_libraries(kit, facts)
 
-    with kit.check("device") as facts:
-        words = ["--require-cuda"] if kit.device == "cuda" else []
-        try:
-            with Daemon(kit, *words) as daemon:
-                devices = daemon.devices()
-                status = daemon.answer("status")
-                unavailable = unavailable_kernels(kit, daemon, devices[0]["id"])
-        except Failed as why:
-            if kit.device != "cuda":
-                raise
-            found = re.search(r"no usable CUDA device: (.*?)(?:; use --device cpu|$)", str(why), re.DOTALL)
-            reason = found.group(1) if found else f"the daemon does not start: {why}"
-            kit.learn(no_device=reason)
-            if not found:
-                raise  # a daemon that crashes where there may be a GPU is no missing GPU
-            raise NotRun(reason) from why
-        facts["devices"] = devices
-        facts["versions"] = status.get("info", status).get("versions")
-        kit.learn(device=devices[0], unavailable=unavailable)
-        facts["unavailable"] = unavailable
-        if not kit.facts.get("driver") and (facts["versions"] or {}).get("driver"):
-            kit.learn(driver=facts["versions"]["driver"], cuda=facts["versions"].get("cuda"))
+    with contextlib.ExitStack() as until_the_end:
+        daemon = None
+        with kit.check("device") as facts:
+            words = ["--require-cuda"] if kit.device == "cuda" else []
+            try:
+                daemon = until_the_end.enter_context(Daemon(kit, *words))
+            except Failed as why:
+                if kit.device != "cuda":
+                    raise
+                found = re.search(r"no usable CUDA device: (.*?)(?:; use --device cpu|$)", str(why), re.DOTALL)
+                reason = found.group(1) if found else f"the daemon does not start: {why}"
+                kit.learn(no_device=reason)
+                if not found:
+                    raise  # a daemon that crashes where there may be a GPU is no missing GPU
+                raise NotRun(reason) from why
+            facts["devices"] = devices = daemon.devices()
+            kit.learn(device=devices[0])
+            status = daemon.answer("status")
+            facts["versions"] = versions = status.get("info", status).get("versions") or {}
+            if versions.get("driver"):
+                kit.learn(driver=versions["driver"], cuda=versions.get("cuda"))
+
+        with kit.check("environment") as facts:
+            of_this_machine(kit, facts)
+
+        with kit.check("kernels that can run") as facts:
+            if daemon is None or "device" not in kit.facts:
+                raise NotRun(kit.facts.get("no_device") or "after 'device'")
+            facts["unavailable"] = unavailable = unavailable_kernels(kit, daemon, kit.facts["device"]["id"])
+            kit.learn(unavailable=unavailable)
+
+
+def of_this_machine(kit, facts):
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    with open("/proc/meminfo", encoding="utf-8") as lines:
+        memory = int(lines.readline().split()[1]) * 1024
+    machine = {"system": platform.platform(), "glibc": "-".join(platform.libc_ver()), "python": sys.version.split()[0],
+               "processor": names[0] if names else platform.machine(), "processors": len(os.sched_getaffinity(0)),
+               "memory_bytes": memory, "load": os.getloadavg()[0]}
+    facts |= machine
+    kit.learn(machine=machine)
+    smi, why = nvidia_smi(kit)
+    facts["nvidia_smi"] = smi or why
+    kit.learn(nvidia_smi=smi)
+    if smi:
+        kit.learn(driver=smi["driver_version"], cuda=smi["cuda"])
 
 
 def cuda_libraries(kit, facts):
@@ -135,9 +154,16 @@ def wrongly_skipped(tests, capability):
             if re.search(rf"_{precision}_", test) and major >= least]
 
 
+def the_gpu(kit):
+    """What tells conformance_test which GPU the daemon has found first."""
+    number = re.fullmatch(r"gpu(\d+)", kit.one_device())
+    return {"HOTPLATE_TEST_GPU": number.group(1)} if number else {}
+
+
 def conformance(kit):
     kernels, backend = kit.place.kernel_names(), kit.device
     kit.environment["HOTPLATE_REQUIRE_CUDA"] = "1" if backend == "cuda" else "0"
+    kit.environment |= the_gpu(kit)
     words = kit.place.program("conformance_test")
     words.append("--gtest_filter=" + ":".join(f"*/{name}_{backend}{end}" for name in kit.runnable() for end in ("", "_*")))
     seconds = max(5, kit.left() - 3)
@@ -222,12 +248,15 @@ def sanitizer_checks(_kit):
 
 def sanitizer(kit):
     program = find_sanitizer()
+    named = "sanitizer" in kit.options.get("only", [])
     for which, calling in SETS.items():
         filters = []
         for number, tool in enumerate(TOOLS):
             with kit.check(f"compute-sanitizer {tool}{which}") as facts:
                 if not program:
                     raise NotRun("no compute-sanitizer in PATH, CUDA_HOME or /usr/local/cuda*")
+                if not named and (calling or number > 0):
+                    raise NotRun("a run of everything has no time for it; --only sanitizer makes it")
                 if not filters:  # the same tests for each: small ones, of every kernel
                     callers = callers_of_libraries(kit)
                     for kernel in kit.runnable():
@@ -236,7 +265,8 @@ def sanitizer(kit):
                 if not filters:
                     raise NotRun("none of these kernels runs here")
                 facts["tests"], facts["program"] = filters, program
-                one_tool(kit, program, tool, filters, time.monotonic() + (kit.left() - 3) / (len(TOOLS) - number), facts)
+                tools_left = len(TOOLS) - number if named else 1
+                one_tool(kit, program, tool, filters, time.monotonic() + (kit.left() - 3) / tools_left, facts)
 
 
 def one_tool(kit, program, tool, filters, end, facts):
@@ -247,7 +277,8 @@ def one_tool(kit, program, tool, filters, end, facts):
         seconds = end - time.monotonic()
         if seconds < 2:
             raise NotRun(f"no time was left for it; give it more: --only sanitizer. {said}".strip())
-        code, out, err = kit.follow(words, seconds, kit.environment | {"HOTPLATE_REQUIRE_CUDA": "1"} | more)
+        environment = kit.environment | {"HOTPLATE_REQUIRE_CUDA": "1"} | the_gpu(kit) | more
+        code, out, err = kit.follow(words, seconds, environment)
         text = out + err
         passed = len(re.findall(r"^\[ +OK +\] .* ms\)$", out, re.MULTILINE))
         summaries = re.findall(r"^=+ +((?:ERROR|RACECHECK) SUMMARY: .*)$", text, re.MULTILINE)

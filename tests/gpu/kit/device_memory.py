@@ -3,7 +3,8 @@
 import json
 import subprocess
 
-from .results import Failed
+from .place import built_for_others
+from .results import Failed, NotRun
 
 
 def hold(kit, leave):
@@ -12,7 +13,10 @@ def hold(kit, leave):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kit.environment)
     said = process.stdout.readline()
     if not said:
-        raise Failed(f"bench_bare_cuda hold ended with {process.wait(timeout=30)}: {process.stderr.read().strip()[:300]}")
+        _, err = process.communicate(timeout=30)
+        if why := built_for_others("bench_bare_cuda", err):
+            raise NotRun(why)
+        raise Failed(f"bench_bare_cuda hold ended with {process.returncode}: {err.strip()[:300]}")
     return process, json.loads(said)
 
 

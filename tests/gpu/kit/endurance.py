@@ -13,6 +13,7 @@ from . import npy
 from .arrays import NUMBERS, Arrays, write
 from .daemon import Daemon, wait_until
 from .device_memory import hold, let_go
+from .place import built_for_others
 from .results import NOT_RUN, Failed, NotRun
 
 # What one call of each chunked kernel takes that would run for many minutes. A chunked kernel without a row fails.
@@ -134,9 +135,10 @@ def memory(kit):
         with kit.check("larger than the device") as facts:
             kit.need("matmul")
             larger_than_the_device(kit, daemon, facts)
-        if not kit.place.program("bench_bare_cuda"):
+        why = kit.one_at_a_time() if kit.place.program("bench_bare_cuda") else "bench_bare_cuda was not built"
+        if why:
             for name in memory_checks(kit)[1:]:
-                kit.record(name, NOT_RUN, "bench_bare_cuda was not built")
+                kit.record(name, NOT_RUN, why)
             return
         holder, job = None, None
         try:
@@ -358,7 +360,12 @@ def faulting_command(kit):
 def sticky(kit):
     daemon = None
     with kit.check("a faulting kernel is named") as facts:
-        daemon = Daemon(kit, name="faulting", command=faulting_command(kit)).__enter__()
+        try:
+            daemon = Daemon(kit, name="faulting", command=faulting_command(kit)).__enter__()
+        except Failed as why:
+            if reason := built_for_others("the plug-in with the fault", str(why)):
+                raise NotRun(reason) from why
+            raise
         case = next(one for one in kit.cases("vector_add", 1000, 1 << 20) if "float32" in one)
         folder = f"{kit.folder}/fault"
         os.mkdir(folder)

@@ -37,6 +37,18 @@ def power_sum(x, out):
         out[i] = x[i] + x[i] * x[i] + x[i] * x[i] * x[i]
 
 
+@cuda.jit
+def batched_matvec(a, x, out):
+    # One thread an element of a product: of the batch's own matrix, or of the one that is there for all.
+    row, each = cuda.grid(2)
+    if each < out.shape[0] and row < out.shape[1]:
+        matrix = each if a.shape[0] > 1 else 0
+        total = float32(0)
+        for column in range(x.shape[1]):
+            total += a[matrix, row, column] * x[each, column]
+        out[each, row] = total
+
+
 @cuda.jit(device=True)
 def row_of(i, n):
     # The sum over y, in float32, of one x.

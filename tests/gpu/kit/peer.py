@@ -2,7 +2,8 @@
 
 usage: peer.py cupy|torch|jax|numba SECONDS FOLDER BENCH_KERNELS [ARGUMENTS]
 
-Kernel times on both sides: ours by the receipt's clock, the peer's by its own events (JAX: by waiting, over many calls).
+Kernel times on both sides: ours by the receipt's clock, the peer's by its own events around many calls (JAX: by waiting
+for them). FOLDER/kernel_times.json, if there, has what the kit measured of ours: in that order rows are taken.
 Needs NumPy beside the library. Other lines: {"unusable": WORDS} of a library that does not work here, {"error": WORDS} of a row
 that it does not do, {"bench_kernels": WORDS} if ours does not start. tests/bench/peers takes what is here for its own.
 """
@@ -18,7 +19,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench"), str(HERE / "kit")]
-from pairs import Kernels, Refused, compare, compared, goal_of, same_distribution, time_of  # noqa: E402
+from intervals import Intervals, mostly_launch, times_by_events, times_by_waiting  # noqa: E402
+from pairs import BY_LIBRARY, Gpu, Kernels, Refused, compare, compared, goal_of  # noqa: E402
+from pairs import same_distribution, time_of  # noqa: E402
 
 
 def numpy():
@@ -45,21 +48,6 @@ def sizes(row):
 def of_masks(row, device="cuda"):
     """Whether the course's way by whole arrays and masks is timed beside this row: of larger ones it takes minutes."""
     return row["kernel"] == "mandelbrot" and sizes(row)[0] <= (2000 if device == "cuda" else 500)
-
-
-def times_by_events(run, event, milliseconds=lambda begin, end: begin.elapsed_time(end)):
-    """A function that gives the nanoseconds on the GPU of so many runs, each between two fresh events."""
-    def measured(count):
-        found = []
-        for _ in range(count):
-            begin, end = event(), event()
-            begin.record()
-            run()
-            end.record()
-            end.synchronize()
-            found.append(milliseconds(begin, end) * 1e6)
-        return found
-    return measured
 
 
 def count_of(row):
@@ -211,7 +199,7 @@ class Torch:
         return self.torch.from_numpy(array).to(self.device)
 
     def get(self, value):
-        return value.cpu().float().numpy() if value.dtype in (self.torch.bfloat16, self.torch.float16) else value.cpu().numpy()
+        return value.cpu().numpy()
 
     def times(self, run):
         if self.device == "cpu":
@@ -235,9 +223,7 @@ class Torch:
 
             def matmul(arrays):
                 a, b = arrays["a"], arrays["b"]
-                if half is not None:
-                    a, b = a.to(half), b.to(half)  # not timed: the peer may start from its own type
-                return lambda: torch.matmul(a, b)
+                return (lambda: torch.matmul(a, b)) if half is None else self.rounded_product(a, b, half)
             yield "torch", matmul
         elif kernel == "spmv":
             def product(arrays):
@@ -279,6 +265,19 @@ class Torch:
             z[inside] = z[inside] ** 2 + c[inside]
         return counts
 
+    def rounded_product(self, a, b, half):
+        """As ours: of float32 arrays, which are rounded each time, and float32. A PyTorch that cannot give that makes
+        it of a product in the short type."""
+        torch = self.torch
+
+        def in_one():
+            return torch.mm(a.to(half), b.to(half), out_dtype=torch.float32)
+        try:
+            in_one()
+        except (TypeError, RuntimeError):
+            return lambda: torch.mm(a.to(half), b.to(half)).to(torch.float32)
+        return in_one
+
     def groupby_sum(self, keys, values):
         unique_keys, places, counts = self.torch.unique(keys, return_inverse=True, return_counts=True)
         return unique_keys, self.torch.zeros_like(values[:len(unique_keys)]).index_add_(0, places, values), counts
@@ -313,6 +312,8 @@ class Jax:
 
     def times(self, run):
         wait = self.jax.block_until_ready
+        if self.device == "cuda":
+            return times_by_waiting(run, wait, 30)  # JAX lets 32 be on their way
 
         def measured(count):
             once = time_of(lambda: wait(run()), 1)[0]
@@ -395,6 +396,18 @@ class Numba:
                     return out
                 return run
             yield "numba", elementwise
+        elif kernel == "batched_matvec":
+            def each_matvec(arrays):
+                a, x = arrays["a"], arrays["x"]
+                a = a if a.ndim == 3 else a.reshape(1, *a.shape)  # the one matrix of all
+                out = cuda.device_array((x.shape[0], a.shape[1]), np.float32)
+                blocks = ((a.shape[1] + 31) // 32, (x.shape[0] + 7) // 8)
+
+                def run():
+                    self.kernels.batched_matvec[blocks, (32, 8)](a, x, out)
+                    return out
+                return run
+            yield "numba", each_matvec
         elif kernel == "integrate2d":
             def of(function, threads, partials):
                 def integrate(_):
@@ -440,16 +453,39 @@ def differ(row, ours, theirs):
     return float(np.linalg.norm(wide - theirs.ravel())) / scale, 2e-2 if low else 1e-3 if row["kernel"] == "kmeans" else 1e-5
 
 
-def order(row):
-    """What the goals speak of, then products, then the rest from small to large, the slower ways to integrate, and last what
-    is huge."""
+COURSE_ROWS = ("integrate2d_102400_fast", "mandelbrot_2000")
+LAUNCH_NS = 20e3  # what takes less is mostly launch on the peers' side
+
+
+def order(row, known):
+    """What the goals speak of, then by our own kernel times, and last what is huge. `known` has these times by row;
+    where they are not known, what memory binds comes first, and libraries' work after all other."""
     name = row["name"]
     if is_huge(row):
         return 4, 0
-    size = float(name.rsplit("_", 1)[1]) if name.rsplit("_", 1)[1].replace("e", "").isdigit() else 0
-    rank = (0 if name in ("integrate2d_102400_fast", "mandelbrot_2000") else 1 if row["kernel"] == "matmul" else
-            3 if row["kernel"] == "integrate2d" else 2)
-    return rank, size if rank == 2 else 0
+    if name in COURSE_ROWS:
+        return 0, 0
+    if name in known:
+        ns = known[name]["kernel_ns"]
+        return (1, ns) if ns >= LAUNCH_NS else (2, ns)
+    if row["kernel"] in BY_LIBRARY:
+        return 3, 2 + BY_LIBRARY.index(row["kernel"])
+    return 3, 0 if row["bound_by_memory"] else 1
+
+
+PAIRS, ROW_SECONDS = 5, 1
+SETTLED_S = 0.075  # settle() takes at least that
+BYTES_PER_S = 0.5e9  # of files: made, written, read, and put on the device
+
+
+def seconds_for(row, known, versions):
+    """About what a row takes beside so many versions of a peer, if these take as long as ours does."""
+    ours = known.get(row["name"], {"kernel_ns": 0, "whole_ns": 0, "input_bytes": 0, "output_bytes": 0})
+    whole, theirs = ours["whole_ns"] / 1e9, max(Intervals.ENOUGH_NS, ours["kernel_ns"]) / 1e9
+    busy = Gpu.BUSY_SECONDS if theirs < Gpu.BUSY_SECONDS else 0
+    repetitions = max(1, min(10, 5e6 / max(ours["kernel_ns"], 1)))
+    pair = 2 * SETTLED_S + 2 * busy + repetitions * whole + theirs
+    return (ours["input_bytes"] + ours["output_bytes"]) / BYTES_PER_S + versions * (PAIRS * pair + 2 * (whole + theirs))
 
 
 HUGE_SECONDS, HUGE_BYTES = 20, 4 << 30  # a huge row takes less, its files are smaller
@@ -460,18 +496,16 @@ def is_huge(row):
     return row["name"].endswith("_1e8")
 
 
-def no_room_for(row, folder, seconds):
-    """Why this row is left out; empty if it is not."""
-    if seconds < (HUGE_SECONDS if is_huge(row) else 0):
-        return f"no time left for it: {max(seconds, 0):.0f} s"
+def no_room_for(row, folder, seconds, needed=0):
+    """Why this row is left out, for which so many seconds are left; empty if it is not."""
+    needed = max(needed, HUGE_SECONDS if is_huge(row) else 0)
+    if seconds < needed or seconds < 0:
+        return f"no time left for it: {max(seconds, 0):.1f} s, and it takes about {needed:.1f} s"
     free = shutil.disk_usage(folder).free
     return f"its files have no room in {folder}: {free} bytes are free" if is_huge(row) and free < HUGE_BYTES else ""
 
 
-def one_row(peer, kernels, row, folder, seconds):
-    versions = list(peer.versions(row))
-    if not versions:
-        return
+def one_row(peer, versions, kernels, row, folder, gpu):
     np = numpy()
 
     def files_of(what):
@@ -491,9 +525,11 @@ def one_row(peer, kernels, row, folder, seconds):
         difference, tolerance = differ(row, ours, peer.get(theirs))
         measured = peer.times(run)
         our_ns, peer_ns, _, pairs = compare(lambda n: kernels.times(row["name"], min(n, 10)),
-                                            lambda n, measured=measured: measured(min(n, 10)), 7, seconds)
+                                            lambda n, measured=measured: measured(min(n, 10)), PAIRS, ROW_SECONDS, gpu)
+        launched = mostly_launch(measured)
         say(row=row["name"], peer=name, ours_ns=our_ns, peer_ns=peer_ns, pairs=pairs, difference=difference,
-            tolerance=tolerance, same=bool(difference <= tolerance), goal=goal_of(row))
+            tolerance=tolerance, same=bool(difference <= tolerance), goal=None if launched else goal_of(row),
+            mostly_launch=launched, **gpu.seen())
 
 
 def say(**line):
@@ -532,12 +568,17 @@ def main():
     except Refused as why:
         say(bench_kernels=str(why))
         return
-    for row in sorted(kernels.rows, key=order):
-        if why := no_room_for(row, folder, end - time.monotonic()):
-            say(row=row["name"], error=why)
-            continue
+    times = folder.parent / "kernel_times.json"
+    known = json.loads(times.read_text(encoding="utf-8")) if times.exists() else {}
+    gpu = Gpu(kernels.facts["uuid"])
+    for row in sorted(kernels.rows, key=lambda row: order(row, known)):
         try:
-            one_row(peer, kernels, row, folder, 1)
+            versions = list(peer.versions(row))
+            left = end - time.monotonic()
+            if why := versions and no_room_for(row, folder, left, seconds_for(row, known, len(versions))):
+                say(row=row["name"], error=why)
+            elif versions:
+                one_row(peer, versions, kernels, row, folder, gpu)
         except Exception as why:  # not this row, then
             say(row=row["name"], error=words_of(why))
     kernels.close()

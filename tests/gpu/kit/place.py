@@ -111,6 +111,17 @@ def libraries_named_in(plugin):
     return sorted({name.decode() for name in re.findall(rb"\b(?!libcuda\.so|libnvidia)lib(?:cu|nv)\w+\.so\.\d+", plugin.read_bytes())})
 
 
+# What CUDA says where a program was built by another CUDA, or for other devices.
+OTHER_BUILD = re.compile(r"driver version is insufficient|no kernel image is available|unsupported toolchain"
+                         r"|this plug-in needs \d+\.\d+ or later|has no code in this plug-in")
+
+
+def built_for_others(program, said):
+    """Why this program, which is built by the newest CUDA alone, cannot run here though the plug-in of an older one
+    may; empty if what it said is something else."""
+    return f"{program} is not built for this driver or device: {said.strip()[:300]}" if OTHER_BUILD.search(said) else ""
+
+
 def linked_with(file):
     """All that an ELF file is linked with (DT_NEEDED). One that is cut off or garbled raises what reading comes upon."""
     def read(offset, layout):

@@ -98,6 +98,14 @@ class Kit:
         reason = "" if met else "missed its goal"
         self.record(name, PASS if met else FAIL, reason, measured=measured, unit=unit, goal=goal, at_least=at_least, **facts)
 
+    def one_at_a_time(self):
+        """Why two processes cannot have the device at once; empty where they can. MPS lets them."""
+        by_daemon = (self.facts.get("device") or {}).get("mode")
+        mode = by_daemon or (self.facts.get("nvidia_smi") or {}).get("compute_mode", "").upper()
+        if self.device != "cuda" or "EXCLUSIVE_PROCESS" not in mode or "MPS" in mode:
+            return ""
+        return "the device's compute mode is EXCLUSIVE_PROCESS, and this takes two processes on it at once"
+
     def needs_cuda(self, what="it"):
         if self.device != "cuda":
             raise NotRun(f"{what} needs a GPU; this run is on the CPU back-end")

@@ -9,31 +9,24 @@ import time
 
 from .daemon import Daemon
 from .idle import idle
-from .place import HERE
+from .place import HERE, built_for_others
 from .results import Failed, NotRun
 
 sys.path[:0] = [str(HERE.parent / "bench/kernels"), str(HERE / "bench")]  # the repository's place, the bundle's
-from pairs import Kernels, Refused  # noqa: E402  (found only now)
+from pairs import BY_LIBRARY, Gpu, Kernels, Refused  # noqa: E402  (found only now)
 
 # A row that is bound by memory is held to its goal if its data do not fit the device's caches, by this factor.
 BEYOND_CACHES = 4
 SHARE_OF_COPY = 0.92
+# A row is run for about REPEATED_NS; the first run of one that takes longer than SLOW_NS stands for all.
+SLOW_NS, REPEATED_NS = 0.5e9, 0.7e9
 
 
 def bench(kit):
     command = kit.place.program("bench_kernels")
     if not command:
         raise NotRun("bench_kernels was not built")
-    return Kernels(command + ["--device", kit.device], env=kit.environment)
-
-
-def rows_of(kit, pick):
-    """Names of the bench's rows, from the catalogue's own: the first row for which pick(row) is true."""
-    kernels = bench(kit)
-    try:
-        return [row["name"] for row in kernels.rows if pick(row)]
-    finally:
-        kernels.close()
+    return Kernels(command + ["--device", kit.one_device()], env=kit.environment)
 
 
 # ceilings
@@ -52,6 +45,8 @@ def ceilings(kit):
             code, out, err = kit.command(command + [mode], env=kit.linked_environment(), timeout=60)
             if code == 127 or "cannot open shared object" in err:
                 raise NotRun(f"{program} does not start here: {err.strip()}")
+            if code != 0 and (why := built_for_others(program, err)):
+                raise NotRun(why)
             if code != 0:
                 raise Failed(f"{program} {mode}: exit {code}: {err.strip()}")
             found |= json.loads(out)
@@ -85,6 +80,23 @@ def goal_for(row, bound, moved, limits):
     return SHARE_OF_COPY if row["bound_by_memory"] and bound == "memory" and beyond else None
 
 
+def in_turn(names, rows):
+    """The kernels with rows that memory binds come first, they are what the goals speak of; those that a library
+    computes come last, their rows take seconds each."""
+    by_memory = {row["kernel"] for row in rows if row["bound_by_memory"]}
+    return sorted(names, key=lambda name: (name not in by_memory, name in BY_LIBRARY and 1 + BY_LIBRARY.index(name)))
+
+
+def more_runs(row, first):
+    """How often a row is run after its first run; 0: it takes so long that the first one stands. By the device's own
+    times, since a library may have been opened in that run. What memory binds has a goal, and is never judged by its
+    first run."""
+    took = first["kernel_ns"][0] + first["host_to_device_ns"][0] + first["device_to_host_ns"][0]
+    if took > SLOW_NS and not row["bound_by_memory"]:
+        return 0
+    return max(3, min(25, int(REPEATED_NS / max(took, 1))))
+
+
 def kernels(kit):
     limits = kit.facts.get("ceilings") or {}
     try:
@@ -95,7 +107,8 @@ def kernels(kit):
                 raise Failed(str(why))
         return
     times = {}
-    for kernel in kit.place.kernel_names():
+    gpu = Gpu(bench_kernels.facts.get("uuid", ""))
+    for kernel in in_turn(kit.place.kernel_names(), bench_kernels.rows):
         with kit.check(f"{kernel}: rows") as facts:
             kit.need(kernel)
             rows = [row for row in bench_kernels.rows if row["kernel"] == kernel]
@@ -103,19 +116,24 @@ def kernels(kit):
                 raise Failed("bench_kernels has no row of it")
             facts["rows"] = [row["name"] for row in rows]
             refused, tried = {}, rows[:2] if kit.quick else rows
-            for row in tried:
+            for row in sorted(tried, key=lambda row: not row["bound_by_memory"]):
                 name = row["name"]
                 try:
-                    first = bench_kernels.ask(f"phases {name} 3")
-                    repetitions = max(3, min(25, int(0.7e9 / max(first["whole_ns"]))))
-                    phases = bench_kernels.ask(f"phases {name} {repetitions}")
+                    phases = bench_kernels.ask(f"phases {name} 1")
+                    repetitions = more_runs(row, phases)
+                    if repetitions:
+                        phases = bench_kernels.ask(f"phases {name} {repetitions}")
+                    gpu.look()
                 except Refused as why:
                     refused[name] = str(why)
                     continue
                 median = {key: statistics.median(phases[key]) for key in phases if key.endswith("_ns")}
                 times[name] = median | {key: phases[key] for key in ("flop", "bytes", "input_bytes", "output_bytes")}
                 floor, bound = floor_ns(kit, name, phases)
-                facts_of_row = {"row": name, "repetitions": repetitions, **times[name], "bound_by": bound}
+                facts_of_row = {"row": name, "repetitions": repetitions or 1, **times[name], "bound_by": bound}
+                facts_of_row |= gpu.seen()
+                if not repetitions:
+                    facts_of_row["remark"] = "of one run, its first: it takes long"
                 if floor is None or median["kernel_ns"] == 0:
                     kit.figure(f"{name}: kernel", median["kernel_ns"] / 1e6, "ms", **facts_of_row)
                     continue
@@ -132,7 +150,7 @@ def kernels(kit):
 # around a kernel
 
 def around_checks(_kit):
-    return ["staging", "idle between jobs", "Lane::Run", "lane overlap", "start", "first product", "end to end"]
+    return ["staging", "Lane::Run", "lane overlap", "idle between jobs", "start", "first product", "end to end"]
 
 
 def around(kit):
@@ -158,9 +176,6 @@ def around(kit):
                        gb_per_s=rate)
         facts |= {"row": name, "copy_threads": kernels.facts.get("copy_threads")}
 
-    with kit.check("idle between jobs") as facts:
-        idle(kit, facts)
-
     with kit.check("Lane::Run") as facts:
         smallest = min((row for row in kernels.rows if row["kernel"] == "vector_add"), key=lambda row: len(row["name"]))["name"]
         kernels.ask(f"phases {smallest} 200")
@@ -176,7 +191,11 @@ def around(kit):
         facts |= answer
         kit.figure("one lane's time over that of several, same work", answer["one_lane_ns"] / answer["together_ns"], "x",
                    row=name)
+    # A daemon may not find the device while bench_kernels has it (EXCLUSIVE_PROCESS).
     kernels.close()
+
+    with kit.check("idle between jobs") as facts:
+        idle(kit, facts)
 
     with kit.check("start") as facts:
         kit.needs_cuda("a context")
@@ -204,14 +223,16 @@ def process_times(kit, question, peer):
     command = kit.place.program(program)
     if not command:
         raise NotRun(f"{program} was not built")
+    our_command = kit.place.program("bench_kernels") + ["--device", kit.one_device()]
     ours, bare = [], []
     for turn in range(6):
-        for times_of, words, said in ((ours, kit.place.program("bench_kernels") + ["--device", "cuda"], question),
-                                      (bare, command + [mode], b"")):
+        for times_of, words, said in ((ours, our_command, question), (bare, command + [mode], b"")):
             began = time.monotonic()
             code, out, err = kit.command(words, env=kit.linked_environment(), stdin=said, timeout=60)
             if code == 127 or "cannot open shared object" in err:
                 raise NotRun(f"{words[0]} does not start here: {err.strip()}")
+            if code != 0 and times_of is bare and (why := built_for_others(program, err)):
+                raise NotRun(why)
             if code != 0 or '"error"' in out:
                 raise Failed(f"{' '.join(words)}: exit {code}: {(err + out).strip()[:300]}")
             if turn > 0:  # the first one reads files from disk
@@ -219,22 +240,34 @@ def process_times(kit, question, peer):
     return ours, bare
 
 
+def input_files(kit):
+    """({kernel: (its row, the files of its inputs)} at the course's sizes, {kernel: why there are none}), by a
+    bench_kernels that is over before a daemon asks for the device."""
+    wanted = {"trig_identity": "f32_1e7", "selu": "f32_1e6", "matmul": "f32_3000", "integrate2d": "", "mandelbrot": ""}
+    kernels, found, wrong = bench(kit), {}, {}
+    for kernel in kit.runnable():
+        of_size = wanted.get(kernel, "4096")
+        rows = [row["name"] for row in kernels.rows if row["kernel"] == kernel and of_size in row["name"]]
+        if not rows:
+            continue
+        folder = pathlib.Path(kit.folder) / f"times-{kernel}"
+        folder.mkdir()
+        try:
+            kernels.ask(f"inputs {rows[0]} {folder}")
+            found[kernel] = rows[0], [str(folder / name) for name in sorted(os.listdir(folder))]
+        except Refused as why:
+            wrong[kernel] = str(why)
+    kernels.close()
+    return found, wrong
+
+
 def end_to_end_times(kit, facts):
     """`hotplate run` from start to exit on .npy files of the course's sizes: first call and median of the next."""
-    wanted = {"trig_identity": "f32_1e7", "selu": "f32_1e6", "matmul": "f32_3000", "integrate2d": "", "mandelbrot": ""}
     arguments = {"integrate2d": ["--n", "102400" if kit.device == "cuda" else "4096"], "mandelbrot": ["--resolution", "2000"]}
-    kernels, wrong = bench(kit), {}
+    inputs, wrong = input_files(kit)
     with Daemon(kit) as daemon:
-        for kernel in kit.runnable():
-            rows = [row["name"] for row in kernels.rows
-                    if row["kernel"] == kernel and wanted.get(kernel, "4096") in row["name"]]
-            if not rows:
-                continue
-            folder = pathlib.Path(kit.folder) / f"times-{kernel}"
-            folder.mkdir()
+        for kernel, (row, files) in inputs.items():
             try:
-                kernels.ask(f"inputs {rows[0]} {folder}")
-                files = [str(folder / name) for name in sorted(os.listdir(folder))]
                 words = ["run", kernel, *files, *arguments.get(kernel, []), "--output", stays(kit, kernel)]
                 whole, receipts = [], []
                 for _ in range(3 if kit.quick else 6):
@@ -243,13 +276,12 @@ def end_to_end_times(kit, facts):
                     whole.append((time.monotonic() - began) * 1e3)
                     receipts.append(answer["receipt"])
                     daemon.hotplate("free", "end-to-end")
-            except (Failed, Refused) as why:
+            except Failed as why:
                 wrong[kernel] = str(why)
                 continue
-            kit.figure(f"hotplate run {kernel}", statistics.median(whole[1:]), "ms", first_ms=whole[0], row=rows[0],
+            kit.figure(f"hotplate run {kernel}", statistics.median(whole[1:]), "ms", first_ms=whole[0], row=row,
                        arguments=arguments.get(kernel, []), receipt=receipts[-1])
             facts[kernel] = statistics.median(whole[1:])
-    kernels.close()
     if wrong:
         raise Failed(str(wrong))
 
