@@ -2,6 +2,7 @@
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
+#include "kernels/cpu/stack_pieces.h"
 #include "kernels/for_type.h"
 #include "kernels/matrix_stack.h"
 
@@ -16,19 +17,25 @@ template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   const auto n = static_cast<std::size_t>(stack.rows);
-  const T* a = call.Input<T>("a").data();
-  T* l = call.Output<T>("l").data();
+  const T* const a = call.Input<T>("a").data();
+  T* const l = call.Output<T>("l").data();
   if (stack.empty()) return Outcome::Ok();
-  for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, l += n * n) {
-    if (context.cancelled()) return Outcome::Cancelled();
-    const MatrixTrouble trouble(stack, i);
-    if (!CopyMatrix(context, a, l, n, n, Part::kLower, /*clear=*/true)) return trouble.NotFinite();
-    const OpenBlasTurn turn(context, n < kSerialBelow);
-    const int info = lapack::Potrf('U', static_cast<int>(n), l);
-    if (info < 0) return trouble.Refused(info);
-    if (info > 0) return trouble.NotPositiveDefinite(info);
-  }
-  return Outcome::Ok();
+  const bool small = n < kSerialBelow;
+  const auto factor = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      if (context.cancelled()) return Outcome::Cancelled();
+      T* const matrix = l + i * n * n;
+      if (!CopyMatrix(context, a + i * n * n, matrix, n, n, Part::kLower, /*clear=*/true)) {
+        return MatrixTrouble(stack, i).NotFinite();
+      }
+      const OpenBlasTurn turn(context, small);
+      const int info = lapack::Potrf('U', static_cast<int>(n), matrix);
+      if (info < 0) return MatrixTrouble(stack, i).Refused(info);
+      if (info > 0) return MatrixTrouble(stack, i).NotPositiveDefinite(info);
+    }
+    return Outcome::Ok();
+  };
+  return ForPieces(context, stack.count, PiecesOf(stack, stack.count, small), factor);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
+#include "kernels/cpu/stack_pieces.h"
 #include "kernels/device.h"
 #include "kernels/eigh/eigh.h"
 #include "kernels/for_type.h"
@@ -22,8 +23,11 @@ struct Workspace {
       : copy(vectors ? 0 : n * n), work(vectors ? 1 + 6 * n + 2 * n * n : 1 + 66 * n), iwork(vectors ? 3 + 5 * n : 1) {}
 
   std::size_t IntsAt(std::size_t element) const { return ((copy + work) * element + 63) / 64 * 64; }
-  std::size_t Bytes(std::size_t element) const { return IntsAt(element) + iwork * sizeof(int); }
+  // Of one piece of a stack.
+  std::size_t Bytes(std::size_t element) const { return (IntsAt(element) + iwork * sizeof(int) + 63) / 64 * 64; }
 };
+
+std::uint64_t PiecesOf(const MatrixStack& stack) { return PiecesOf(stack, stack.count, stack.rows < kSerialBelow); }
 
 // Info of ?syevd: by divide and conquer, which finds vectors of matrices that are not small, two numbers are in one.
 Outcome GivenUp(const MatrixTrouble& trouble, int info, int n, DType dtype) {
@@ -41,36 +45,42 @@ Outcome Run(const Call& call, CpuContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   const auto n = static_cast<std::size_t>(stack.rows);
   const bool vectors = call.Choice("compute") == "vectors";
-  const T* a = call.Input<T>("a").data();
-  T* w = call.Output<T>("w").data();
-  T* v = call.Output<T>("v").data();
+  const T* const a = call.Input<T>("a").data();
+  T* const w = call.Output<T>("w").data();
+  T* const v = call.Output<T>("v").data();
   if (stack.empty()) return Outcome::Ok();
   const Workspace sizes(n, vectors);
-  T* const copy = reinterpret_cast<T*>(call.scratch().data());
-  T* const work = copy + sizes.copy;
-  int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
-  for (std::uint64_t i = 0; i < stack.count; ++i, a += n * n, w += n) {
-    if (context.cancelled()) return Outcome::Cancelled();
-    const MatrixTrouble trouble(stack, i);
-    T* const matrix = vectors ? v + i * n * n : copy;
-    if (!CopyMatrix(context, a, matrix, n, n, Part::kLower, /*clear=*/false)) return trouble.NotFinite();
-    const OpenBlasTurn turn(context, n < kSerialBelow);
-    const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w, work,
-                                   static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
-    if (info < 0) return trouble.Refused(info);
-    if (info > 0) return GivenUp(trouble, info, static_cast<int>(n), call.InputType("a"));
-    if (vectors) TransposeSquare(context, matrix, n);
-  }
-  return Outcome::Ok();
+  const auto decompose = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t piece) {
+    std::byte* const scratch = call.scratch().data() + piece * sizes.Bytes(sizeof(T));
+    T* const copy = reinterpret_cast<T*>(scratch);
+    T* const work = copy + sizes.copy;
+    int* const iwork = reinterpret_cast<int*>(scratch + sizes.IntsAt(sizeof(T)));
+    for (std::uint64_t i = begin; i < end; ++i) {
+      if (context.cancelled()) return Outcome::Cancelled();
+      T* const matrix = vectors ? v + i * n * n : copy;
+      if (!CopyMatrix(context, a + i * n * n, matrix, n, n, Part::kLower, /*clear=*/false)) {
+        return MatrixTrouble(stack, i).NotFinite();
+      }
+      const OpenBlasTurn turn(context, n < kSerialBelow);
+      const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w + i * n, work,
+                                     static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
+      if (info < 0) return MatrixTrouble(stack, i).Refused(info);
+      if (info > 0) return GivenUp(MatrixTrouble(stack, i), info, static_cast<int>(n), call.InputType("a"));
+      if (vectors) TransposeSquare(context, matrix, n);
+    }
+    return Outcome::Ok();
+  };
+  return ForPieces(context, stack.count, PiecesOf(stack), decompose);
 }
 
 }  // namespace
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
-  if (StackOf(a.shape.data(), a.shape.size()).empty()) return {};
-  const Workspace sizes(static_cast<std::size_t>(a.shape.back()), call.Choice("compute") == "vectors");
-  return {.scratch_bytes = sizes.Bytes(SizeOf(a.dtype))};
+  const MatrixStack stack = StackOf(a.shape.data(), a.shape.size());
+  if (stack.empty()) return {};
+  const Workspace sizes(static_cast<std::size_t>(stack.rows), call.Choice("compute") == "vectors");
+  return {.scratch_bytes = PiecesOf(stack) * sizes.Bytes(SizeOf(a.dtype))};
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {

@@ -6,6 +6,7 @@
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/matrix_copy.h"
 #include "kernels/cpu/openblas_turn.h"
+#include "kernels/cpu/stack_pieces.h"
 #include "kernels/device.h"
 #include "kernels/for_type.h"
 #include "kernels/matrix_stack.h"
@@ -39,8 +40,16 @@ struct Workspace {
   std::size_t copy = 0, left = 0, work = 0, iwork = 0;  // in elements
 
   std::size_t IntsAt(std::size_t element) const { return ((copy + left + work) * element + 63) / 64 * 64; }
-  std::size_t Bytes(std::size_t element) const { return IntsAt(element) + iwork * sizeof(int); }
+  // Of one piece of a stack.
+  std::size_t Bytes(std::size_t element) const { return (IntsAt(element) + iwork * sizeof(int) + 63) / 64 * 64; }
 };
+
+bool IsSerial(const MatrixStack& stack) {
+  const std::uint64_t shorter = std::min(stack.rows, stack.columns);
+  return static_cast<double>(stack.elements()) * static_cast<double>(shorter) < kSerialBelow;
+}
+
+std::uint64_t PiecesOf(const MatrixStack& stack) { return PiecesOf(stack, stack.count, IsSerial(stack)); }
 
 Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view compute) {
   if (stack.empty()) return {};
@@ -83,46 +92,47 @@ Outcome Run(const Call& call, CpuContext& context) {
   const hotplate_array &left = call.OutputArray("u"), &right = call.OutputArray("vt");
   const auto u_columns = static_cast<std::size_t>(left.shape[left.rank - 1]);
   const auto vt_rows = static_cast<std::size_t>(right.shape[right.rank - 2]);
-  const T* a = call.Input<T>("a").data();
-  T* u = call.Output<T>("u").data();
-  T* s = call.Output<T>("s").data();
-  T* vt = call.Output<T>("vt").data();
-  const std::string_view compute = call.Choice("compute");
-  const Workspace sizes = WorkspaceOf(stack, call.InputType("a"), compute);
-  T* const copy = reinterpret_cast<T*>(call.scratch().data());
-  T* const thin_left = copy + sizes.copy;
-  T* const work = thin_left + sizes.left;
-  int* const iwork = reinterpret_cast<int*>(call.scratch().data() + sizes.IntsAt(sizeof(T)));
-  const bool transposed = GoesTransposed(stack);
-  const bool serial = static_cast<double>(m * n) * static_cast<double>(k) < kSerialBelow;
-  for (std::uint64_t i = 0; i < stack.count; ++i, a += m * n, u += m * u_columns, s += k, vt += vt_rows * n) {
-    if (context.cancelled()) return Outcome::Cancelled();
-    const MatrixTrouble trouble(stack, i);
-    const bool finite = transposed ? CopyTransposed(context, a, copy, m, n)
-                                   : CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false);
-    if (!finite) return trouble.NotFinite();
-    // The spec has bounded the sides. Leading dimensions are 1 at least, also of what there is not.
-    const char job = JobOf(compute);
-    const int rows = static_cast<int>(m), columns = static_cast<int>(n);
-    T* const left_vectors = job == 'S' ? thin_left : u;
-    const OpenBlasTurn turn(context, serial);
-    const int info = transposed ? lapack::Gesdd(job, rows, columns, copy, s, left_vectors, rows, vt, columns, work,
-                                                static_cast<int>(sizes.work), iwork)
-                                : lapack::Gesdd(job, columns, rows, copy, s, vt, columns, u,
-                                                static_cast<int>(std::max<std::size_t>(u_columns, 1)), work,
-                                                static_cast<int>(sizes.work), iwork);
-    if (info < 0) return trouble.Refused(info);
-    // Of divide and conquer it says that a step of it failed, and no more.
-    if (info > 0) return trouble.NoConvergence(info, "", call.InputType("a"));
-    if (!transposed || job == 'N') continue;
-    TransposeSquare(context, vt, n);
-    if (job == 'S') {
-      static_cast<void>(CopyTransposed(context, thin_left, u, n, m));
-    } else {
-      TransposeSquare(context, u, m);
+  const Workspace sizes = WorkspaceOf(stack, call.InputType("a"), call.Choice("compute"));
+  const char job = JobOf(call.Choice("compute"));
+  const bool transposed = GoesTransposed(stack), serial = IsSerial(stack);
+  // The spec has bounded the sides. Leading dimensions are 1 at least, also of what there is not.
+  const int rows = static_cast<int>(m), columns = static_cast<int>(n), work_elements = static_cast<int>(sizes.work);
+  const int u_leading = static_cast<int>(std::max<std::size_t>(u_columns, 1));
+  const auto decompose = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t piece) {
+    std::byte* const scratch = call.scratch().data() + piece * sizes.Bytes(sizeof(T));
+    T* const copy = reinterpret_cast<T*>(scratch);
+    T* const thin_left = copy + sizes.copy;
+    T* const work = thin_left + sizes.left;
+    int* const iwork = reinterpret_cast<int*>(scratch + sizes.IntsAt(sizeof(T)));
+    for (std::uint64_t i = begin; i < end; ++i) {
+      if (context.cancelled()) return Outcome::Cancelled();
+      const T* const a = call.Input<T>("a").data() + i * m * n;
+      T* const u = call.Output<T>("u").data() + i * m * u_columns;
+      T* const s = call.Output<T>("s").data() + i * k;
+      T* const vt = call.Output<T>("vt").data() + i * vt_rows * n;
+      const bool finite = transposed ? CopyTransposed(context, a, copy, m, n)
+                                     : CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false);
+      if (!finite) return MatrixTrouble(stack, i).NotFinite();
+      T* const left_vectors = job == 'S' ? thin_left : u;
+      const OpenBlasTurn turn(context, serial);
+      const int info =
+          transposed
+              ? lapack::Gesdd(job, rows, columns, copy, s, left_vectors, rows, vt, columns, work, work_elements, iwork)
+              : lapack::Gesdd(job, columns, rows, copy, s, vt, columns, u, u_leading, work, work_elements, iwork);
+      if (info < 0) return MatrixTrouble(stack, i).Refused(info);
+      // Of divide and conquer it says that a step of it failed, and no more.
+      if (info > 0) return MatrixTrouble(stack, i).NoConvergence(info, "", call.InputType("a"));
+      if (!transposed || job == 'N') continue;
+      TransposeSquare(context, vt, n);
+      if (job == 'S') {
+        static_cast<void>(CopyTransposed(context, thin_left, u, n, m));
+      } else {
+        TransposeSquare(context, u, m);
+      }
     }
-  }
-  return Outcome::Ok();
+    return Outcome::Ok();
+  };
+  return ForPieces(context, stack.count, PiecesOf(stack), decompose);
 }
 
 }  // namespace
@@ -130,7 +140,8 @@ Outcome Run(const Call& call, CpuContext& context) {
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
   const MatrixStack stack = StackOf(a.shape.data(), a.shape.size());
-  return {.scratch_bytes = WorkspaceOf(stack, a.dtype, call.Choice("compute")).Bytes(SizeOf(a.dtype))};
+  return {.scratch_bytes =
+              PiecesOf(stack) * WorkspaceOf(stack, a.dtype, call.Choice("compute")).Bytes(SizeOf(a.dtype))};
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {

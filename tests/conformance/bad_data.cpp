@@ -100,6 +100,11 @@ std::vector<BadData> BadDataCases() {
                    HOTPLATE_INVALID,
                    "matrix 2 of the 4 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
                    "not (info 2)"});
+    all.push_back(
+        {"cholesky", Also(Spoilt("many_two_negative", dtype, {70, 17, 17}, 50 * 289 + 18, -1), 40 * 289 + 18, -1),
+         HOTPLATE_INVALID,
+         "matrix 40 of the 70 in a (counted from 0) is not positive definite: its leading minor of order 2 is "
+         "not (info 2)"});
     // The first matrix that anything is wrong with, and of one matrix that it is not finite.
     all.push_back({"cholesky", Also(Spoilt("negative_then_nan", dtype, {4, 4, 4}, 16 + 5, -1), 2 * 16, kNan),
                    HOTPLATE_INVALID,

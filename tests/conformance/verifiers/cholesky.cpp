@@ -65,6 +65,7 @@ std::vector<Case> CholeskyCases() {
     cases.push_back(Definite("n200", dtype, {200, 200}));
     cases.push_back(Definite("n300", dtype, {300, 300}));
     cases.push_back(Definite("stack", dtype, {2, 2, 37, 37}));
+    cases.push_back(Definite("stack_of_many", dtype, {43, 20, 20}));
     cases.push_back(Definite("stack_of_small", dtype, {3, 2, 17, 17}));
     cases.push_back(Definite("small_lower_only", dtype, {20, 20}, std::numeric_limits<double>::quiet_NaN()));
     cases.push_back(Definite("lower_only", dtype, {40, 40}, std::numeric_limits<double>::quiet_NaN()));

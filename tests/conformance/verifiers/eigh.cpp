@@ -80,6 +80,7 @@ std::vector<Case> EighCases() {
       cases.push_back(Symmetric("n32", dtype, {32, 32}, compute));
       cases.push_back(Symmetric("n33", dtype, {33, 33}, compute));
       cases.push_back(Symmetric("stack", dtype, {2, 37, 37}, compute));
+      cases.push_back(Symmetric("stack_of_many", dtype, {43, 20, 20}, compute));
       cases.push_back(Symmetric("stack_of_small", dtype, {2, 2, 13, 13}, compute));
       cases.push_back(Symmetric("vast", dtype, {10, 10}, compute, Kind::kVast));
       cases.push_back(Symmetric("lower_only", dtype, {20, 20}, compute, Kind::kGarbageAbove));

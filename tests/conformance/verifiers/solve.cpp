@@ -115,6 +115,9 @@ std::vector<Case> SolveCases() {
     cases.push_back(System("small", dtype, {32, 32}, {32}, true));
     cases.push_back(System("small_with_many_sides", dtype, {31, 31}, {31, 70}, true));
     cases.push_back(System("stack", dtype, {2, 3, 37, 37}, {2, 3, 37, 4}, true));
+    cases.push_back(System("stack_of_many", dtype, {43, 20, 20}, {43, 20, 3}, true));
+    cases.push_back(System("one_b_of_many", dtype, {43, 20, 20}, {20}, true));
+    cases.push_back(System("one_a_of_many", dtype, {20, 20}, {5, 9, 20, 1}, true));
     cases.push_back(System("stack_of_small", dtype, {2, 3, 17, 17}, {2, 3, 17, 4}, true));
     cases.push_back(System("one_a", dtype, {39, 39}, {2, 3, 39, 4}, true));
     cases.push_back(System("one_small_a", dtype, {9, 9}, {2, 3, 9, 4}, true));

@@ -94,6 +94,8 @@ std::vector<Case> SvdCases() {
       cases.push_back(Decomposition("small_square", dtype, {32, 32}, compute));
       cases.push_back(Decomposition("small_wide", dtype, {20, 32}, compute));
       cases.push_back(Decomposition("stack", dtype, {2, 39, 36}, compute));
+      cases.push_back(Decomposition("stack_of_many", dtype, {70, 20, 12}, compute));
+      cases.push_back(Decomposition("stack_of_many_wide", dtype, {5, 11, 14, 24}, compute));
       cases.push_back(Decomposition("stack_of_small", dtype, {2, 2, 13, 9}, compute));
       cases.push_back(Decomposition("stack_of_small_wide", dtype, {3, 5, 31}, compute));
       cases.push_back(Decomposition("rank_two", dtype, {40, 36}, compute, Kind::kRankTwo));
