@@ -32,13 +32,14 @@ void Fill(TestArray& array, std::uint64_t seed) {
   });
 }
 
-// What is added to a matrix's diagonal, a multiple of its order, makes it positive definite and far from singular.
+// What is added to each matrix's diagonal, a multiple of its order, makes it positive definite and far from singular.
 void AddToDiagonal(TestArray& array, double times_order) {
   conformance::WithType(array.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto n = static_cast<std::size_t>(array.signature().shape.back());
-    for (std::size_t i = 0; i < n; ++i)
-      array.Elements<T>()[i * n + i] += static_cast<T>(times_order * static_cast<double>(n));
+    const auto elements = array.Elements<T>();
+    for (std::size_t row = 0; row < elements.size() / n; ++row)
+      elements[row * n + row % n] += static_cast<T>(times_order * static_cast<double>(n));
   });
 }
 
@@ -156,7 +157,7 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
   using enum DType;
   const std::string matrix = std::string("_").append(std::to_string(n));  // GCC 12 warns falsely of a sum of both
   const Signature f32{kFloat32, {many}}, f64{kFloat64, {many}}, i64{kInt64, {many}};
-  const Signature square{kFloat64, {n, n}};
+  const Signature square{kFloat64, {n, n}}, stack{kFloat64, {10'000, 16, 16}};
   return {
       ByWriting("fill", Of("arange_f64_" + power, "arange", {{"stop", static_cast<double>(many)}}, {})),
       ByWriting("fill", Of("linspace_f64_" + power, "linspace", {{"stop", 1.0}, {"num", many}}, {})),
@@ -196,6 +197,10 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
       Of("solve_f64" + matrix, "solve", {}, {{"a", square}, {"b", {kFloat64, {n, 10}}}}, 1),
       Of("eigh_f64" + matrix, "eigh", {}, {{"a", square}}),
       Of("svd_f64" + matrix, "svd", {}, {{"a", square}}),
+      Of("cholesky_f64_16_of_10000", "cholesky", {}, {{"a", stack}}, 10),
+      Of("solve_f64_16_of_10000", "solve", {}, {{"a", stack}, {"b", {kFloat64, {10'000, 16, 1}}}}, 1),
+      Of("eigh_f64_16_of_10000", "eigh", {}, {{"a", stack}}),
+      Of("svd_f64_16_of_10000", "svd", {}, {{"a", stack}}),
   };
 }
 
