@@ -58,7 +58,8 @@ class MatrixTrouble {
     return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
   }
   // `meaning`, of info above 0 where an iteration was given up: routines differ. kLeft: of the ones by QR, which are
-  // cuSOLVER's, and LAPACK's for values alone or of a small matrix. dtype: the matrix's.
+  // cuSOLVER's, and LAPACK's for values alone or of a small matrix; and of those by Jacobi's rotations. dtype: the
+  // matrix's.
   static constexpr char kLeft[] = ": so many elements beside the diagonal are left";
   Outcome NoConvergence(std::int64_t info, const std::string& meaning, DType dtype) const {
     return Outcome::Failed(which_ + (": the iteration for its values did not converge (info " + std::to_string(info)) +

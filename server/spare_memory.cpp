@@ -9,8 +9,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kLook = std::chrono::seconds(1);
+constexpr nanoseconds kLook = std::chrono::milliseconds(900);
 constexpr nanoseconds kIdle = std::chrono::seconds(2);
+constexpr nanoseconds kBusy = std::chrono::seconds(30);
 
 // By itself glibc gives back what is free at the end of an arena from 128 KiB on, and maps each large piece by itself:
 // of 64 MiB that come in messages every fourth page was then a new one.
@@ -29,11 +30,10 @@ void SpareMemory::GiveBack(core::SteadyTime now, nanoseconds idle) {
   if (now - looked_ < kLook) return;
   looked_ = now;
   GiveBackIdleLargeMemory();
-  if (idle < kIdle) {
-    heap_trimmed_ = false;
-  } else if (!heap_trimmed_) {
+  const bool used = idle < now - trimmed_;  // since it was trimmed
+  if (used && (idle >= kIdle || now - trimmed_ >= kBusy)) {
     malloc_trim(0);
-    heap_trimmed_ = true;
+    trimmed_ = now;
   }
 }
 

@@ -1,5 +1,5 @@
 // Memory that was freed and is kept for what comes next: to have pages cleared and mapped anew takes a daemon as long
-// as the transfer that wants them. It goes back to the system when nobody uses the daemon.
+// as the transfer that wants them. It goes back to the system soon after.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@ class SpareMemory {
   // the heap, from which gRPC takes what messages come in, what its arenas keep.
   static void Keep(std::uint64_t arrays);
 
-  // To be called a few times a second. `idle`: since the daemon was last in use.
+  // To be called every second. `idle`: since the daemon was last in use. Arrays that nobody has taken meanwhile go
+  // back, and the heap when nobody uses the daemon, or every half a minute where somebody goes on using it.
   void GiveBack(core::SteadyTime now, std::chrono::nanoseconds idle);
 
  private:
-  core::SteadyTime looked_{};
-  bool heap_trimmed_ = false;  // since it was last in use
+  core::SteadyTime looked_{}, trimmed_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace hotplate::server

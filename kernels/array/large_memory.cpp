@@ -2,10 +2,12 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <type_traits>
@@ -19,7 +21,8 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 struct Piece {
   std::byte* data = nullptr;
   std::size_t length = 0;
-  bool idle = false;  // it was there already when idle ones were given back
+  std::size_t resident = 0;  // bytes that the system has given pages to, of a kept one that counts as in use
+  bool idle = false;         // it was there already when idle ones were given back
 };
 
 std::size_t LengthOf(std::size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
@@ -38,6 +41,21 @@ std::byte* Map(std::size_t length) {
   if (before < kHugePage) munmap(first + before + length, kHugePage - before);
   madvise(first + before, length, MADV_HUGEPAGE);  // a wish: without it the memory is as good, only slower to touch
   return first + before;
+}
+
+// Nobody need have written all of it. 0 where the system does not tell.
+std::size_t ResidentOf(const Piece& piece) {
+  static const std::size_t page = static_cast<std::size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
+  std::array<unsigned char, 4096> pages;  // of that many, whether they are there
+  std::size_t resident = 0;
+  for (std::size_t at = 0; at < piece.length; at += pages.size() * page) {
+    const std::size_t length = std::min(piece.length - at, pages.size() * page);
+    if (mincore(piece.data + at, length, pages.data()) != 0) return 0;
+    const auto there = std::count_if(pages.begin(), pages.begin() + static_cast<std::ptrdiff_t>(length / page),
+                                     [](unsigned char one) { return (one & 1) != 0; });
+    resident += static_cast<std::size_t>(there) * page;
+  }
+  return resident;
 }
 
 bool AddressesAreLimited() {
@@ -72,11 +90,12 @@ class KeptPieces {
   }
 
   // False where it does not keep it.
-  bool Keep(const Piece& piece) {
+  bool Keep(Piece piece) {
     const Keeping keeping = keeping_;
     if (keeping == Keeping::kNot || piece.length > most_ || AddressesAreLimited()) return false;
     // Its pages stay as they are until the system needs them, or they are written again.
     if (keeping == Keeping::kLent && madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
+    if (keeping == Keeping::kForAMoment) piece.resident = ResidentOf(piece);
     Removed removed;
     {
       const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -84,6 +103,7 @@ class KeptPieces {
       while (count_ == pieces_.size() || bytes_ + piece.length > most_) removed.Add(Remove(&pieces_[0]));
       pieces_[count_++] = piece;
       bytes_ += piece.length;
+      resident_ += piece.resident;
     }
     return true;
   }
@@ -109,7 +129,7 @@ class KeptPieces {
     for (std::size_t i = 0; lock && i < count_; ++i) pieces_[i].idle = true;
   }
 
-  std::size_t InUse() const { return keeping_ == Keeping::kForAMoment ? bytes_.load() : 0; }
+  std::size_t InUse() const { return keeping_ == Keeping::kForAMoment ? resident_.load() : 0; }
 
  private:
   static constexpr std::size_t kMostPieces = 16;
@@ -122,7 +142,7 @@ class KeptPieces {
     }
     std::size_t Add(const Piece& piece) {
       pieces_[count_++] = piece;
-      return piece.length;
+      return piece.resident;
     }
 
    private:
@@ -133,6 +153,7 @@ class KeptPieces {
   Piece Remove(Piece* piece) {
     const Piece removed = *piece;
     bytes_ -= removed.length;
+    resident_ -= removed.resident;
     std::move(piece + 1, pieces_.data() + count_, piece);
     --count_;
     return removed;
@@ -141,10 +162,10 @@ class KeptPieces {
   std::atomic<Keeping> keeping_ = Keeping::kNot;
   std::atomic<std::size_t> most_ = 0;
   std::mutex mutex_;
-  // Guarded by mutex_: the first `count_`, the oldest first. bytes_ is read without it.
+  // Guarded by mutex_: the first `count_`, the oldest first. resident_ is read without it.
   std::array<Piece, kMostPieces> pieces_ = {};
-  std::size_t count_ = 0;
-  std::atomic<std::size_t> bytes_ = 0;
+  std::size_t count_ = 0, bytes_ = 0;
+  std::atomic<std::size_t> resident_ = 0;
 };
 
 // The process's. Nothing has to be made at first, nor is anything destroyed: buffers may outlive whatever is.

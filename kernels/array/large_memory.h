@@ -29,7 +29,8 @@ enum class Keeping {
 // (ulimit -v).
 void KeepFreedLargeMemory(Keeping keeping, std::size_t most);
 
-// Bytes that are kept and count as in use (kForAMoment), though the next allocation may have them.
+// Bytes that are kept and that the system counts as in use (kForAMoment), though the next allocation may have them. Of
+// what was never written it has given none.
 std::size_t KeptLargeMemory();
 
 // Gives back what nobody has taken since the call before: to be called every second or so.

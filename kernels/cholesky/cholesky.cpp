@@ -41,7 +41,7 @@ KernelSpec Spec() {
           "positive definite ends the job as FAILED, with the order of the first leading minor that is not; so does "
           "one that holds a NaN or an infinity. A GPU's library may refuse 2^31 elements and more (n above 46340), "
           "which the CPU takes. Can be interrupted between the matrices of a stack (on a GPU: while "
-          "they are handed to it), not within one.")
+          "they are handed to it, those of up to 32 rows all at once), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "..., n, n", "the matrices; their lower triangles")
       .Output("l", "T", "..., n, n", "the factors")

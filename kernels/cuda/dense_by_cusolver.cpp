@@ -60,6 +60,7 @@ T* Nowhere() {
 template <typename Body>
 Outcome Ask(CudaContext& context, DType dtype, const char* what, int rows, int columns, std::uint64_t& bytes,
             const Body& body) {
+  if (const Outcome o = MakeHandle(context); !o.ok()) return o;  // that it fails says nothing of the sizes
   int elements = 0;
   const Outcome asked =
       Do(context, dtype, what, [&](const auto& f, auto handle, auto zero) { return body(f, handle, zero, &elements); });

@@ -265,12 +265,12 @@ Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* strea
   }
 }
 
-bool DeviceExecutor::MakeRoomAfter(const Outcome& failure) {
-  if (failure.code() == HOTPLATE_FAILED) {
+bool DeviceExecutor::MakeRoomAfter(const Outcome& outcome, bool by_library) {
+  if (outcome.code() == HOTPLATE_FAILED && by_library) {
     // A library that cannot load its code or make its handle for want of memory seldom says so.
     hotplate_cuda_sample sample{};
     if (!Sample(sample) || sample.memory_total_bytes - sample.memory_used_bytes >= kLibraryBytes) return false;
-  } else if (failure.code() != HOTPLATE_OUT_OF_MEMORY) {
+  } else if (outcome.code() != HOTPLATE_OUT_OF_MEMORY) {
     return false;
   }
   const std::lock_guard uploads(uploading_);
@@ -281,7 +281,7 @@ bool DeviceExecutor::MakeRoomAfter(const Outcome& failure) {
     return bytes;
   };
   const std::uint64_t before = reserved();
-  resident_.Evict(kReservedBytes, resident_.stream());
+  resident_.Evict(kLibraryBytes, resident_.stream());
   return Shrink(0).ok() && reserved() < before;
 }
 

@@ -69,10 +69,10 @@ class DeviceExecutor {
   // The same for a lane's task, but that OUT_OF_MEMORY says what is needed, what is free, and unless that is much, how
   // large a block could be had.
   Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
-  // After a task's host side failed, maybe for want of memory outside of the pool, as for a module's code or a library's
-  // workspace: gives back what the pool keeps, and resident arrays that nobody uses. False if it was for something
-  // else, or if that was nothing: then it need not be tried again.
-  bool MakeRoomAfter(const Outcome& failure);
+  // After a task's host side, which may have failed for want of memory outside of the pool, as for a module's code or a
+  // library's workspace: gives back what the pool keeps, and resident arrays that nobody uses. False if it has not
+  // failed so, or if that was nothing: then it need not be tried again. `by_library`: one was called.
+  bool MakeRoomAfter(const Outcome& outcome, bool by_library);
   // Of either; in the order of the stream.
   Outcome Free(DevicePointer block, std::uint64_t bytes, CUstream_st* stream);
   // What TryAllocate gave becomes the memory of a resident array; see ResidentArrays::Add.

@@ -118,7 +118,8 @@ Outcome LaneExecutor::ScratchBytes(const CudaLauncher& launcher, const hotplate_
   std::uint64_t wanted = 0;
   Outcome asked = launcher.lane_scratch_bytes(view, context, wanted);
   // The library's handle has memory of its own.
-  if (!asked.ok() && device_.MakeRoomAfter(asked)) asked = launcher.lane_scratch_bytes(view, context, wanted);
+  if (device_.MakeRoomAfter(asked, launcher.library != nullptr))
+    asked = launcher.lane_scratch_bytes(view, context, wanted);
   bytes = std::max(bytes, wanted);
   return asked;
 }
@@ -138,7 +139,7 @@ Outcome LaneExecutor::RunInMemory(const CudaLauncher& launcher, TaskMemory& memo
   Outcome ran = launcher.run(Call(memory.call()), context);
   // Not of the task's own memory, which it has: a module was to be loaded, or a library wanted a workspace. The
   // launcher has only read its inputs, so it can begin again.
-  if (!ran.ok() && device_.MakeRoomAfter(ran)) ran = launcher.run(Call(memory.call()), context);
+  if (device_.MakeRoomAfter(ran, launcher.library != nullptr)) ran = launcher.run(Call(memory.call()), context);
   if (!ran.ok()) return ran;
   if (const Outcome o = mark(2); !o.ok()) return o;
   if (const Outcome o = memory.CopyOut(staging_, context); !o.ok()) return o;

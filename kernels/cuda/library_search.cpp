@@ -212,13 +212,13 @@ absl::StatusOr<std::string> LibrarySearch::Find(const std::string& name) const {
 // together.
 std::vector<std::string> LibrarySearch::FoldersFor(const std::string& user) const {
   std::vector<std::string> folders = Folders();
-  const fs::path own = fs::path(user).parent_path(), packages = own.parent_path().parent_path();
+  const auto plain = [](const std::string& folder) { return (fs::path(folder) / "").lexically_normal().parent_path(); };
+  const fs::path own = plain(fs::path(user).parent_path()), packages = own.parent_path().parent_path();
   const auto others =
-      std::stable_partition(folders.begin(), folders.end(), [&](const std::string& one) { return one == own; });
+      std::stable_partition(folders.begin(), folders.end(), [&](const std::string& one) { return plain(one) == own; });
   if (packages.filename() == "nvidia") {  // Python's packages: nvidia/PACKAGE/lib
-    std::stable_partition(others, folders.end(), [&](const std::string& one) {
-      return fs::path(one).parent_path().parent_path() == packages;
-    });
+    std::stable_partition(others, folders.end(),
+                          [&](const std::string& one) { return plain(one).parent_path().parent_path() == packages; });
   }
   return folders;
 }

@@ -55,28 +55,28 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// What became of a stack: the first matrix that is not finite, and the first of which the library said something.
-// In one word each, 0 for none: index + 1, and what was said.
+// What became of a stack: the first matrix that is not finite, and the first of which the library said something, each
+// as the number of matrices from it to the end, 0 for none; and what was said.
 struct Verdict {
-  unsigned long long not_finite, index, info;
+  unsigned long long not_finite, troubled, info;
 };
 
-// By one block. (A template only so that several files may have it.)
+// The verdict is 0 before. (Templates only so that several files may have them.)
 template <typename Int>
 __global__ void __launch_bounds__(kBlockSize)
     Judge(const Int* flags, const Int* infos, std::uint64_t count, Verdict* verdict) {
-  __shared__ unsigned long long not_finite, troubled;
-  if (threadIdx.x == 0) not_finite = troubled = count;
-  __syncthreads();
-  for (std::uint64_t i = threadIdx.x; i < count; i += kBlockSize) {
-    if (flags[i] != 0) atomicMin(&not_finite, static_cast<unsigned long long>(i));
-    if (infos[i] != 0) atomicMin(&troubled, static_cast<unsigned long long>(i));
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < count; i += stride) {
+    const auto to_the_end = static_cast<unsigned long long>(count - i);
+    if (flags[i] != 0) atomicMax(&verdict->not_finite, to_the_end);
+    if (infos[i] != 0) atomicMax(&verdict->troubled, to_the_end);
   }
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  verdict->not_finite = not_finite == count ? 0 : not_finite + 1;
-  verdict->index = troubled == count ? 0 : troubled + 1;
-  verdict->info = troubled == count ? 0 : static_cast<unsigned long long>(static_cast<long long>(infos[troubled]));
+}
+
+template <typename Int>
+__global__ void __launch_bounds__(1) TakeInfo(const Int* infos, std::uint64_t count, Verdict* verdict) {
+  if (verdict->troubled == 0) return;
+  verdict->info = static_cast<unsigned long long>(static_cast<long long>(infos[count - verdict->troubled]));
 }
 
 // The device's part of a stack's bookkeeping, at the start of a kernel's scratch.
@@ -121,9 +121,11 @@ Outcome Transpose(std::uint64_t count, std::uint64_t rows, std::uint64_t columns
 
 // Enqueues the marks' way to the host; Told reads them there when the stream is over. Not for a stack without elements.
 inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& context) {
-  const Outcome judged =
-      Launch(context, Judge<int>, 1, kBlockSize, marks.flags, marks.infos, stack.count, marks.verdict);
+  const Outcome judged = Launch(context, Judge<int>, GridFor(stack.count, 4), kBlockSize, marks.flags, marks.infos,
+                                stack.count, marks.verdict);
   if (!judged.ok()) return judged;
+  const Outcome taken = Launch(context, TakeInfo<int>, 1, 1, marks.infos, stack.count, marks.verdict);
+  if (!taken.ok()) return taken;
   void* const words = const_cast<std::uint64_t*>(context.host_words());
   return ToOutcome(cudaMemcpyAsync(words, marks.verdict, sizeof(Verdict), cudaMemcpyDeviceToHost, context.stream()),
                    "telling what became of the matrices");
@@ -134,11 +136,11 @@ inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& c
 template <typename Explain>
 Outcome Told(const MatrixStack& stack, CudaContext& context, const Explain& explain) {
   if (stack.empty()) return Outcome::Ok();  // nothing was enqueued
-  const std::uint64_t not_finite = context.host_words()[0], index = context.host_words()[1];
+  const std::uint64_t not_finite = context.host_words()[0], troubled = context.host_words()[1];
   const auto info = static_cast<std::int64_t>(context.host_words()[2]);
-  if (not_finite != 0 && (index == 0 || not_finite <= index)) return MatrixTrouble(stack, not_finite - 1).NotFinite();
-  if (index == 0) return Outcome::Ok();
-  const MatrixTrouble trouble(stack, index - 1);
+  if (not_finite != 0 && not_finite >= troubled) return MatrixTrouble(stack, stack.count - not_finite).NotFinite();
+  if (troubled == 0) return Outcome::Ok();
+  const MatrixTrouble trouble(stack, stack.count - troubled);
   return info < 0 ? trouble.Refused(info) : std::invoke(explain, trouble, info);
 }
 

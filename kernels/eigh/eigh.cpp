@@ -44,9 +44,9 @@ KernelSpec Spec() {
           "w ascends; column i of v is the eigenvector of w[i], of length 1. Only a's lower triangle is read: a is "
           "taken to be symmetric. With compute=values there are no vectors: v is [..., n, 0]. Leading dimensions are a "
           "stack of matrices. An eigenvector's sign, and the choice of vectors of equal eigenvalues, are the "
-          "library's. A matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job "
-          "as FAILED. Can be interrupted between the matrices of a stack (on a GPU: while they are handed to it), not "
-          "within one.")
+          "back-end's. A matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job "
+          "as FAILED. Can be interrupted between the matrices of a stack (on a GPU: while they are handed to it, those "
+          "of up to 32 rows all at once), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "compute",
               .type = ParamType::kChoice,

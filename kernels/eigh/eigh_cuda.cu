@@ -29,15 +29,7 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
       return matrices::Checked(i < j ? from[j * n + i] : from[i * n + j], flags + matrix);
     });
     small_matrices::Load<T>(vectors, n, n, [&](unsigned i, unsigned j) { return i == j ? T{1} : T{0}; });
-    // So that no product of elements is too large or too small; exact.
-    T largest{0};
-    for (unsigned i = 0; i < n; ++i) {
-      for (unsigned j = 0; j <= i; ++j) largest = fmax(largest, fabs(tile[i][j]));
-    }
-    const int exponent = largest == T{0} ? 0 : ilogb(largest);
-    __syncthreads();
-    for (unsigned i = 0; i < n && lane < n; ++i) tile[i][lane] = scalbn(tile[i][lane], -exponent);
-    __syncthreads();
+    const int exponent = small_matrices::ScaleToOne<T>(tile, n, n);
     int left = 1;
     for (int sweep = 0; left != 0 && sweep < kMostSweeps; ++sweep) {
       left = 0;
@@ -46,25 +38,21 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
           const T beside = tile[p][q], upper = tile[p][p], lower = tile[q][q];
           if (fabs(beside) <= negligible) continue;
           ++left;
-          const T theta = (lower - upper) / (2 * beside);
-          const T tangent = (theta < T{0} ? T{-1} : T{1}) / (fabs(theta) + hypot(theta, T{1}));
-          const T cosine = 1 / sqrt(tangent * tangent + 1), sine = tangent * cosine;
+          const small_matrices::Rotation<T> rotation(upper, lower, beside);
           __syncthreads();  // all have read them
           if (lane < n) {
             if (lane == p) {
-              tile[p][p] = upper - tangent * beside;
+              tile[p][p] = upper - rotation.tangent * beside;
               tile[p][q] = T{0};
             } else if (lane == q) {
-              tile[q][q] = lower + tangent * beside;
+              tile[q][q] = lower + rotation.tangent * beside;
               tile[q][p] = T{0};
             } else {
-              const T in_p = tile[lane][p], in_q = tile[lane][q];
-              tile[lane][p] = tile[p][lane] = cosine * in_p - sine * in_q;
-              tile[lane][q] = tile[q][lane] = sine * in_p + cosine * in_q;
+              rotation.Turn(tile[lane][p], tile[lane][q]);
+              tile[p][lane] = tile[lane][p];
+              tile[q][lane] = tile[lane][q];
             }
-            const T in_p = vectors[lane][p], in_q = vectors[lane][q];
-            vectors[lane][p] = cosine * in_p - sine * in_q;
-            vectors[lane][q] = sine * in_p + cosine * in_q;
+            rotation.Turn(vectors[lane][p], vectors[lane][q]);
           }
           __syncthreads();
         }

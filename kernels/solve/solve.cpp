@@ -61,12 +61,12 @@ KernelSpec Spec() {
           "a is a general square matrix, factored by LU with pivoting. b is one right-hand side [n], or a matrix whose "
           "columns are several, [n, k]. Leading dimensions are a stack of systems: those of a and b follow NumPy "
           "broadcasting, so that one a may serve a stack of b, or one b a stack of a; neighbours that share a matrix "
-          "have it factored once. A singular "
-          "matrix ends the job as FAILED, with the pivot that is exactly zero; a matrix that is singular but for "
+          "have it factored once by each thread, or block of a GPU, that takes some of them. A singular matrix ends "
+          "the job as FAILED, with the pivot that is exactly zero; a matrix that is singular but for "
           "rounding does not, and its x is as large as its inverse. NaN and infinities are not looked for: they spread "
           "as the arithmetic has it. A GPU's library may refuse 2^31 elements and more (n above 46340), "
           "which the CPU takes. Can be interrupted between the systems of a stack (on a GPU: while they are "
-          "handed to it), not within one.")
+          "handed to it, those of up to 32 unknowns all at once), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "broadcast ..., n, n", "the matrices")
       .Input("b", "T", "broadcast ..., n, k", "right-hand sides: [n], or [..., n, k]")

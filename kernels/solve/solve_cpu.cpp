@@ -42,7 +42,12 @@ bool IsSerial(const Systems& systems) {
   return unknowns * unknowns * (unknowns / 3 + static_cast<double>(systems.k)) < kSerialBelow;
 }
 
-std::uint64_t PiecesOf(const Systems& systems) { return PiecesOf(systems.stack, systems.count, IsSerial(systems)); }
+// Each piece factors what it begins with, though its neighbour has: that is to be the lesser part of the work.
+std::uint64_t PiecesOf(const Systems& systems) {
+  const std::uint64_t pieces = PiecesOf(systems.stack, systems.count, IsSerial(systems));
+  const std::uint64_t solved = 3 * systems.count * systems.k / systems.stack.rows;  // in units of a factoring's work
+  return std::clamp<std::uint64_t>((solved + systems.factorings()) / 2, 1, pieces);
+}
 
 // Scratch, of each piece of the systems: a copy of one matrix, which becomes its factors, and their pivots.
 std::size_t PivotsAt(std::size_t n, std::size_t element) { return (n * n * element + 63) / 64 * 64; }

@@ -9,73 +9,96 @@
 namespace hotplate::solve {
 namespace {
 
-using small_matrices::AreSmall;
+// One warp would take too long for more right-hand sides.
+constexpr std::uint64_t kMostSides = 4 * small_matrices::kMost;
 
-// Gauss's elimination by columns with the largest pivot, each system by itself. The right-hand sides, of which a system
-// has k, follow as many at a time as a tile has columns. infos: as LAPACK's, of each of a's matrices.
+bool AreSmall(const Systems& systems) {
+  return small_matrices::AreSmall(systems.stack.rows, systems.stack.columns) && systems.k <= kMostSides;
+}
+
+// Gauss's elimination by columns with the largest pivot: the tile becomes its factors, and order[i] the row that has
+// come to row i. Returns LAPACK's info, to all lanes.
+template <typename T>
+__device__ int Factor(small_matrices::Tile<T>& lu, unsigned (&order)[small_matrices::kMost], unsigned n) {
+  const unsigned lane = threadIdx.x;
+  order[lane] = lane;
+  for (unsigned j = 0; j < n; ++j) {
+    unsigned largest = j;  // each lane finds it by itself
+    for (unsigned i = j + 1; i < n; ++i) {
+      if (fabs(lu[i][j]) > fabs(lu[largest][j])) largest = i;
+    }
+    if (lu[largest][j] == T{0}) return static_cast<int>(j) + 1;
+    __syncthreads();
+    if (largest != j) {
+      if (lane < n) {
+        const T upper = lu[j][lane];
+        lu[j][lane] = lu[largest][lane];
+        lu[largest][lane] = upper;
+      }
+      if (lane == 0) {
+        const unsigned upper = order[j];
+        order[j] = order[largest];
+        order[largest] = upper;
+      }
+    }
+    __syncthreads();
+    if (lane > j && lane < n) {
+      const T factor = lu[lane][j] / lu[j][j];
+      lu[lane][j] = factor;
+      for (unsigned column = j + 1; column < n; ++column) lu[lane][column] -= factor * lu[j][column];
+    }
+    __syncthreads();
+  }
+  return 0;
+}
+
+// The tile's columns, in the factors' order of rows, become the solutions.
+template <typename T>
+__device__ void Substitute(const small_matrices::Tile<T>& lu, small_matrices::Tile<T>& sides, unsigned n,
+                           unsigned width) {
+  const unsigned lane = threadIdx.x;
+  for (unsigned j = 0; j + 1 < n; ++j) {
+    if (lane > j && lane < n) {
+      for (unsigned column = 0; column < width; ++column) sides[lane][column] -= lu[lane][j] * sides[j][column];
+    }
+    __syncthreads();
+  }
+  for (unsigned j = n; j-- > 0;) {
+    if (lane < width) sides[j][lane] /= lu[j][j];
+    __syncthreads();
+    if (lane < j) {
+      for (unsigned column = 0; column < width; ++column) sides[lane][column] -= lu[lane][j] * sides[j][column];
+    }
+    __syncthreads();
+  }
+}
+
+// A block has neighbouring systems, and factors a matrix that they share once. The right-hand sides, of which a system
+// has k, follow as many at a time as a tile has columns. infos: LAPACK's, of each of a's matrices.
 template <typename T>
 __global__ void __launch_bounds__(small_matrices::kWarp)
     SolveSmall(const T* a, const T* b, T* x, std::uint64_t count, Broadcast places, unsigned n, std::uint64_t k,
                int* infos) {
+  constexpr std::uint64_t kWidth = small_matrices::kMost;
   __shared__ small_matrices::Tile<T> lu, sides;
-  __shared__ unsigned order[small_matrices::kMost];  // which of b's rows has come where
-  const unsigned lane = threadIdx.x;
-  for (std::uint64_t system = blockIdx.x; system < count; system += gridDim.x) {
+  __shared__ unsigned order[small_matrices::kMost];
+  const std::uint64_t each = (count + gridDim.x - 1) / gridDim.x, begin = blockIdx.x * each;
+  std::uint64_t factored = ~std::uint64_t{0};  // which of a's matrices: none
+  int info = 0;
+  for (std::uint64_t system = begin; system < begin + each && system < count; ++system) {
     const Broadcast::Place place = places.Element(system);
-    const T* const matrix = a + place.a * n * n;
-    order[lane] = lane;
-    small_matrices::Load<T>(lu, n, n, [&](unsigned i, unsigned j) { return matrix[i * n + j]; });
-    int info = 0;
-    for (unsigned j = 0; j < n; ++j) {
-      unsigned largest = j;  // each lane finds it by itself
-      for (unsigned i = j + 1; i < n; ++i) {
-        if (fabs(lu[i][j]) > fabs(lu[largest][j])) largest = i;
-      }
-      if (lu[largest][j] == T{0}) {
-        info = static_cast<int>(j) + 1;
-        break;
-      }
-      __syncthreads();
-      if (largest != j) {
-        if (lane < n) {
-          const T upper = lu[j][lane];
-          lu[j][lane] = lu[largest][lane];
-          lu[largest][lane] = upper;
-        }
-        if (lane == 0) {
-          const unsigned upper = order[j];
-          order[j] = order[largest];
-          order[largest] = upper;
-        }
-      }
-      __syncthreads();
-      if (lane > j && lane < n) {
-        const T factor = lu[lane][j] / lu[j][j];
-        lu[lane][j] = factor;
-        for (unsigned column = j + 1; column < n; ++column) lu[lane][column] -= factor * lu[j][column];
-      }
-      __syncthreads();
+    if (place.a != factored) {
+      const T* const matrix = a + place.a * n * n;
+      small_matrices::Load<T>(lu, n, n, [&](unsigned i, unsigned j) { return matrix[i * n + j]; });
+      info = Factor<T>(lu, order, n);
+      if (info != 0 && threadIdx.x == 0) infos[place.a] = info;
+      factored = place.a;
     }
-    if (info != 0 && lane == 0) infos[place.a] = info;
-    for (std::uint64_t first = 0; first < k && info == 0; first += small_matrices::kMost) {
-      const unsigned width =
-          k - first < small_matrices::kMost ? static_cast<unsigned>(k - first) : small_matrices::kMost;
+    for (std::uint64_t first = 0; first < k && info == 0; first += kWidth) {
+      const auto width = static_cast<unsigned>(k - first < kWidth ? k - first : kWidth);
       const T* const side = b + place.b * n * k + first;
       small_matrices::Load<T>(sides, n, width, [&](unsigned i, unsigned j) { return side[order[i] * k + j]; });
-      for (unsigned j = 0; j + 1 < n; ++j) {
-        if (lane > j && lane < n) {
-          for (unsigned column = 0; column < width; ++column) sides[lane][column] -= lu[lane][j] * sides[j][column];
-        }
-        __syncthreads();
-      }
-      for (unsigned j = n; j-- > 0;) {
-        if (lane < width) sides[j][lane] /= lu[j][j];
-        __syncthreads();
-        if (lane < j) {
-          for (unsigned column = 0; column < width; ++column) sides[lane][column] -= lu[lane][j] * sides[j][column];
-        }
-        __syncthreads();
-      }
+      Substitute<T>(lu, sides, n, width);
       small_matrices::Store<T>(sides, n, width, x + system * n * k + first, k);
     }
     __syncthreads();  // the next matrix takes this one's place
@@ -109,7 +132,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   std::byte* const memory = call.scratch().data();
   matrices::Marks marks;
   if (const Outcome o = matrices::ClearMarks(stack, memory, context, marks); !o.ok()) return o;
-  if (AreSmall(stack.rows, stack.columns)) {
+  if (AreSmall(systems)) {
     const Outcome solved =
         Launch(context, SolveSmall<T>, small_matrices::GridFor(systems.count), small_matrices::kWarp,
                call.Input<T>("a").data(), call.Input<T>("b").data(), call.Output<T>("x").data(), systems.count,
@@ -153,7 +176,7 @@ Outcome Run(const Call& call, CudaContext& context) {
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   const Systems systems = SystemsOf(call);
   if (systems.empty()) return 0;
-  if (AreSmall(systems.stack.rows, systems.stack.columns)) return matrices::MarksBytes(systems.stack);
+  if (AreSmall(systems)) return matrices::MarksBytes(systems.stack);
   const DType dtype = call.InputType("a");
   return LayOut(systems, dtype).workspace + 256 * systems.stack.rows * SizeOf(dtype);
 }
@@ -162,7 +185,7 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
   const Systems systems = SystemsOf(call);
   bytes = 0;
   if (systems.empty()) return Outcome::Ok();
-  if (AreSmall(systems.stack.rows, systems.stack.columns)) {
+  if (AreSmall(systems)) {
     bytes = matrices::MarksBytes(systems.stack);
     return Outcome::Ok();
   }

@@ -64,9 +64,10 @@ KernelSpec Spec() {
           "s descends and has k = min(m, n) elements. With compute=thin u is [m, k] and vt [k, n]; with full they are "
           "[m, m] and [n, n]; with values there are no vectors: u is [m, 0] and vt [0, n]. Leading dimensions are a "
           "stack of matrices. A matrix much longer than wide goes through its QR factors first, a wide one likewise. "
-          "The signs of vectors, and the choice of those of equal values, are the library's. A matrix that holds a NaN "
-          "or an infinity, and an iteration that does not converge, end the job as FAILED. Can be interrupted between "
-          "the matrices of a stack (on a GPU: while they are handed to it), not within one.")
+          "The signs of vectors, and the choice of those of equal values, are the back-end's. A matrix that holds a "
+          "NaN or an infinity, and an iteration that does not converge, end the job as FAILED. Can be interrupted "
+          "between the matrices of a stack (on a GPU: while they are handed to it, those of up to 32 by 32 all at "
+          "once), not within one.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "compute",
               .type = ParamType::kChoice,

@@ -2,7 +2,6 @@
 // vectors are vt and whose right ones are u, each where it belongs. A tall one is transposed, and so are its vectors.
 // Long ones go through their QR factors: the values of r are a's, and its left vectors become a's by q. Small ones are
 // not the library's (svd_small_cuda.cuh).
-#include <cmath>
 #include <limits>
 
 #include "kernels/cuda/dense.h"
@@ -117,7 +116,7 @@ SmallProblem<T> SmallProblemOf(const Call& call, const Problem& problem) {
   small.left_columns = static_cast<unsigned>(problem.left_columns);
   small.turned = problem.rows != problem.stack.rows;
   small.orthogonal = kEpsilon * static_cast<T>(problem.rows + 8) / 4;
-  small.least = std::sqrt(std::numeric_limits<T>::min() / kEpsilon);
+  small.least = std::numeric_limits<T>::min() / kEpsilon;
   return small;
 }
 
@@ -239,8 +238,11 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
 }
 
 Outcome FinishCuda(const Call& call, CudaContext& context) {
-  return matrices::Told(StackOf(call.InputArray("a")), context, [&](const MatrixTrouble& trouble, std::int64_t info) {
-    return trouble.NoConvergence(info, MatrixTrouble::kLeft, call.InputType("a"));
+  const MatrixStack stack = StackOf(call.InputArray("a"));
+  const char* const meaning =
+      AreSmall(stack.rows, stack.columns) ? ": so many pairs of vectors are not orthogonal" : MatrixTrouble::kLeft;
+  return matrices::Told(stack, context, [&](const MatrixTrouble& trouble, std::int64_t info) {
+    return trouble.NoConvergence(info, meaning, call.InputType("a"));
   });
 }
 

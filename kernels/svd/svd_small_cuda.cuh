@@ -82,44 +82,29 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
       return matrices::Checked(from[problem.turned ? j * rows + i : i * columns + j], flags + matrix);
     });
     small_matrices::Load<T>(v, columns, columns, [&](unsigned i, unsigned j) { return i == j ? T{1} : T{0}; });
-    // So that no product of elements is too large or too small; exact.
-    T largest{0};
-    for (unsigned i = 0; i < rows; ++i) {
-      for (unsigned j = 0; j < columns; ++j) largest = fmax(largest, fabs(b[i][j]));
-    }
-    const int exponent = largest == T{0} ? 0 : ilogb(largest);
-    __syncthreads();
-    for (unsigned j = 0; j < columns && lane < rows; ++j) b[lane][j] = scalbn(b[lane][j], -exponent);
-    __syncthreads();
+    const int exponent = small_matrices::ScaleToOne<T>(b, rows, columns);
     int left = 1;
     for (int sweep = 0; left != 0 && sweep < kMostSweeps; ++sweep) {
       left = 0;
       for (unsigned p = 0; p + 1 < columns; ++p) {
         for (unsigned q = p + 1; q < columns; ++q) {
           const T first = Product<T>(b, rows, p, p), second = Product<T>(b, rows, q, q);
+          if (!(first >= problem.least && second >= problem.least)) continue;
           const T both = Product<T>(b, rows, p, q);
           if (fabs(both) <= problem.orthogonal * sqrt(first) * sqrt(second)) continue;
           ++left;
-          const T zeta = (second - first) / (2 * both);
-          const T tangent = (zeta < T{0} ? T{-1} : T{1}) / (fabs(zeta) + hypot(zeta, T{1}));
-          const T cosine = 1 / sqrt(tangent * tangent + 1), sine = tangent * cosine;
+          const small_matrices::Rotation<T> rotation(first, second, both);
           __syncthreads();  // all have read them
-          if (lane < rows) {
-            const T in_p = b[lane][p], in_q = b[lane][q];
-            b[lane][p] = cosine * in_p - sine * in_q;
-            b[lane][q] = sine * in_p + cosine * in_q;
-          }
-          if (lane < columns) {
-            const T in_p = v[lane][p], in_q = v[lane][q];
-            v[lane][p] = cosine * in_p - sine * in_q;
-            v[lane][q] = sine * in_p + cosine * in_q;
-          }
+          if (lane < rows) rotation.Turn(b[lane][p], b[lane][q]);
+          if (lane < columns) rotation.Turn(v[lane][p], v[lane][q]);
           __syncthreads();
         }
       }
     }
     if (lane == 0) infos[matrix] = left;
-    norms[lane] = lane < columns ? sqrt(Product<T>(b, rows, lane, lane)) : T{0};
+    const T square = lane < columns ? Product<T>(b, rows, lane, lane) : T{0};
+    norms[lane] = sqrt(square);
+    const unsigned known = __ballot_sync(0xffffffff, square >= problem.least);
     __syncthreads();
     unsigned place = lane;  // of this lane's column in the order of their norms
     if (lane < columns) {
@@ -130,8 +115,6 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
       problem.s[matrix * columns + place] = scalbn(norms[lane], exponent);
     }
     if (problem.left_columns != 0) {
-      unsigned known = 0;
-      for (unsigned j = 0; j < columns; ++j) known |= (norms[j] >= problem.least ? 1u : 0u) << j;
       for (unsigned i = 0; i < rows; ++i) {
         if (lane < problem.left_columns) b[i][lane] = (known >> lane & 1) != 0 ? b[i][lane] / norms[lane] : T{0};
       }

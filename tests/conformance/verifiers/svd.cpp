@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kSmallEnough = 40;
 
 // kVast: elements whose squares are infinite.
-enum class Kind { kRandom, kRankTwo, kZero, kVast };
+// kUneven: its last column is next to nothing. kOnes and kOneRow are of rank one.
+enum class Kind { kRandom, kRankTwo, kZero, kVast, kUneven, kOnes, kOneRow };
 
 Case Decomposition(const std::string& name, DType dtype, const Shape& shape, const std::string& compute,
                    Kind kind = Kind::kRandom) {
@@ -21,6 +22,9 @@ Case Decomposition(const std::string& name, DType dtype, const Shape& shape, con
       const std::size_t row = at / n, column = at % n;
       if (kind == Kind::kZero) elements[at] = 0;
       if (kind == Kind::kRankTwo) elements[at] = static_cast<T>(row + 2 * column);
+      if (kind == Kind::kOnes) elements[at] = 1;
+      if (kind == Kind::kOneRow && row % n != 3) elements[at] = 0;
+      if (kind == Kind::kUneven && column + 1 == n) elements[at] *= sizeof(T) == 4 ? T(1e-25) : T(1e-170);
       if (kind == Kind::kVast) elements[at] *= std::numeric_limits<T>::max() / 1024;
     }
   });
@@ -103,6 +107,11 @@ std::vector<Case> SvdCases() {
       cases.push_back(Decomposition("small_wide_rank_two", dtype, {7, 25}, compute, Kind::kRankTwo));
       cases.push_back(Decomposition("zero", dtype, {36, 33}, compute, Kind::kZero));
       cases.push_back(Decomposition("small_zero", dtype, {12, 9}, compute, Kind::kZero));
+      cases.push_back(Decomposition("small_ones", dtype, {16, 16}, compute, Kind::kOnes));
+      cases.push_back(Decomposition("small_tall_ones", dtype, {31, 7}, compute, Kind::kOnes));
+      cases.push_back(Decomposition("small_one_row", dtype, {9, 9}, compute, Kind::kOneRow));
+      cases.push_back(Decomposition("small_uneven", dtype, {14, 11}, compute, Kind::kUneven));
+      cases.push_back(Decomposition("small_wide_uneven", dtype, {11, 14}, compute, Kind::kUneven));
       cases.push_back(Decomposition("small_vast", dtype, {12, 9}, compute, Kind::kVast));
     }
     cases.push_back(Decomposition("larger", dtype, {100, 90}, "thin"));

@@ -2,6 +2,8 @@
 // stream is over.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/unit/cuda/executor_fixture.h"
 
 namespace hotplate {
@@ -100,6 +102,38 @@ TEST_F(ExecutorTest, ALibraryThatCannotSayWhatItWantsFailsTheTaskAlone) {
   EXPECT_EQ(Sampled().pool_used_bytes, 0u);
   FloatTask next("vector_add", 1000);
   EXPECT_TRUE(next.RunOn(lane()).ok());
+}
+
+int refusals = 0;
+
+Outcome AddUnlessRefused(const Call& call, CudaContext& context) {
+  if (refusals-- > 0) return Outcome::Failed("the library: status 7");
+  return ThisKernelSide().Find("vector_add")->run(call, context);
+}
+
+// Libraries without memory for a handle say that something inside went wrong.
+TEST_F(ExecutorTest, ALibraryThatFailsWhereLittleMemoryIsLeftIsCalledAgain) {
+  const CudaLibrary library{"libcusome.so.13", nullptr};
+  FakeScript script;
+  script.memory_bytes = 6000 * kMiB;
+  ASSERT_TRUE(Open(script).ok());
+  for (const auto& [called, little] : {std::pair(true, true), {true, false}, {false, true}}) {
+    SCOPED_TRACE(testing::Message() << "called: " << called << ", little memory: " << little);
+    script.others_bytes = little ? 5700 * kMiB : 0;
+    fake_.Change(script);
+    FloatTask large("vector_add", 4'000'000);
+    large.output_.identity = 7;  // it stays on the device
+    ASSERT_TRUE(large.RunOn(lane()).ok());
+    CudaLauncher launcher = *ThisKernelSide().Find("vector_add");
+    launcher.run = AddUnlessRefused;
+    launcher.library = called ? &library : nullptr;
+    refusals = 1;
+    FloatTask task("vector_add", 1000);
+    task.launcher_ = &launcher;
+    const Outcome outcome = task.RunOn(lane());
+    EXPECT_EQ(outcome.code(), called && little ? HOTPLATE_OK : HOTPLATE_FAILED) << outcome.message();
+    EXPECT_EQ(refusals, called && little ? -1 : 0);
+  }
 }
 
 }  // namespace

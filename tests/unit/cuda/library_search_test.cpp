@@ -148,6 +148,7 @@ TEST_F(LibrarySearchTest, OpensWhatALibraryNeedsFromTheSameInstallation) {
   const std::string other = put("other/lib", "needed");
   environment_ = {{"LD_LIBRARY_PATH", root_.path() + "/other/lib"}, {"CUDA_HOME", root_.path() + "/toolkit"}};
   const std::string user = put("toolkit/lib64", "user"), needed = put("toolkit/lib64", "needed");
+  environment_["LD_LIBRARY_PATH"] += ":" + root_.path() + "/toolkit/../toolkit/lib64/";
   ASSERT_TRUE(Search().Open("libcuuser.so.13").ok());
   EXPECT_TRUE(is_open(user) && is_open(needed));
   EXPECT_FALSE(is_open(other));

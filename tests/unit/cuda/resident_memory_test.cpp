@@ -66,27 +66,6 @@ TEST_F(ResidentTest, ALaunchThatFindsNoMemoryGetsRoom) {
   EXPECT_EQ(Sampled().resident_arrays, 0u);
 }
 
-// Libraries without memory for a handle say that something inside went wrong.
-class RefusedLaunchTest : public ResidentTest, public testing::WithParamInterface<bool> {};
-INSTANTIATE_TEST_SUITE_P(, RefusedLaunchTest, testing::Bool());
-
-TEST_P(RefusedLaunchTest, GetsRoomWhereLittleMemoryIsLeft) {
-  constexpr int kDriverInvalidValue = 1;
-  const bool little = GetParam();
-  FakeScript script;
-  script.memory_bytes = 6000 * kMiB;
-  Open(script);
-  HostArray x(1, 8 * kMiB / 4), y(2, 8 * kMiB / 4), a(0, 1000), b(0, 1000, 5), c(0, 1000);
-  Double(x, y);
-  if (little) script.others_bytes = 5700 * kMiB;
-  script.refused_launches["vector_add"] = kDriverInvalidValue;
-  fake_.Change(script);
-  Attempt run;
-  const Outcome outcome = run.On(lane(), "vector_add", {&a, &b}, c);
-  EXPECT_EQ(outcome.code(), little ? HOTPLATE_OK : HOTPLATE_FAILED) << outcome.message();
-  EXPECT_EQ(Sampled().resident_arrays, little ? 0u : 2u);
-}
-
 TEST_F(ResidentTest, ALaunchThatCannotGetRoomFails) {
   OpenWith(64 * kMiB);
   FakeScript script = fake_.script();

@@ -46,6 +46,11 @@ int WhatIsWrongWithTheHeap() {
   spare.GiveBack(now += seconds(2), seconds(0));
   spare.GiveBack(now += seconds(2), seconds(3));
   if (Resident() > before + 8 * kMiB) return 4;  // the second time
+  UseAndFree(32, kMiB);
+  spare.GiveBack(now += seconds(20), seconds(0));
+  if (Resident() < before + 24 * kMiB) return 5;  // given back while the daemon was in use
+  spare.GiveBack(now += seconds(11), seconds(0));
+  if (Resident() > before + 8 * kMiB) return 6;  // in use for half a minute, and not given back
   return 0;
 }
 
@@ -53,7 +58,9 @@ int WhatIsWrongWithArrays() {
   SpareMemory::Keep(64 * kMiB);
   SpareMemory spare;
   core::SteadyTime now = std::chrono::steady_clock::now();
-  FreeLarge(AllocateLarge(16 * kMiB), 16 * kMiB);
+  std::byte* const array = AllocateLarge(16 * kMiB);
+  std::memset(array, 1, 16 * kMiB);
+  FreeLarge(array, 16 * kMiB);
   if (KeptLargeMemory() != 16 * kMiB) return 1;
   spare.GiveBack(now, seconds(0));
   for (int i = 0; i < 9; ++i) spare.GiveBack(now, seconds(0));

@@ -90,6 +90,12 @@ T atomicMin(T* memory, T value) {
   *memory = std::min(before, value);
   return before;
 }
+template <typename T>
+T atomicMax(T* memory, T value) {
+  const T before = *memory;
+  *memory = std::max(before, value);
+  return before;
+}
 inline unsigned long long min(unsigned long long a, unsigned long long b) { return std::min(a, b); }
 
 namespace hotplate::emulation {
