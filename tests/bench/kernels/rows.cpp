@@ -198,7 +198,7 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
       Of("eigh_f64" + matrix, "eigh", {}, {{"a", square}}),
       Of("svd_f64" + matrix, "svd", {}, {{"a", square}}),
       Of("cholesky_f64_16_of_10000", "cholesky", {}, {{"a", stack}}, 10),
-      Of("solve_f64_16_of_10000", "solve", {}, {{"a", stack}, {"b", {kFloat64, {10'000, 16, 1}}}}, 1),
+      Of("solve_f64_16_of_10000", "solve", {}, {{"a", stack}, {"b", {kFloat64, {10'000, 16, 1}}}}, 10),
       Of("eigh_f64_16_of_10000", "eigh", {}, {{"a", stack}}),
       Of("svd_f64_16_of_10000", "svd", {}, {{"a", stack}}),
   };
