@@ -14,7 +14,7 @@ constexpr nanoseconds kIdle = std::chrono::seconds(2);
 constexpr nanoseconds kBusy = std::chrono::seconds(30);
 
 // By itself glibc gives back what is free at the end of an arena from 128 KiB on, and maps each large piece by itself:
-// of 64 MiB that come in messages every fourth page was then a new one.
+// of 64 MiB that come in messages every second page was then a new one.
 constexpr int kKeptOfAnArena = 64 << 20;
 constexpr int kMappedByItselfFrom = 32 << 20;  // the most that it takes
 

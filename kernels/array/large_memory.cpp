@@ -73,7 +73,7 @@ class KeptPieces {
   }
 
   std::byte* Take(std::size_t length) {
-    Piece found, rest;
+    Piece found;
     {
       const std::unique_lock lock(mutex_, std::try_to_lock);
       if (!lock) return nullptr;

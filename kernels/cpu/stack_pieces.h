@@ -31,13 +31,12 @@ template <typename Body>
 Outcome ForPieces(CpuContext& context, std::uint64_t count, std::uint64_t pieces, const Body& body) {
   if (pieces <= 1) return body(std::uint64_t{0}, count, std::uint64_t{0});
   std::array<std::optional<Outcome>, kMostPieces> outcomes;
-  const std::uint64_t each = count / pieces, longer = count % pieces;
-  const bool whole = context.ParallelChunks(pieces, 1, [&](std::size_t piece, std::size_t) {
-    const std::uint64_t begin = piece * each + std::min<std::uint64_t>(piece, longer);
-    outcomes[piece] = body(begin, begin + each + (piece < longer ? 1 : 0), piece);
+  const std::uint64_t each = (count + pieces - 1) / pieces;
+  const bool whole = context.ParallelChunks(count, each, [&](std::size_t begin, std::size_t end) {
+    outcomes[begin / each] = body(begin, end, begin / each);
   });
-  for (std::uint64_t piece = 0; piece < pieces; ++piece) {
-    if (outcomes[piece] && !outcomes[piece]->ok()) return *outcomes[piece];
+  for (const std::optional<Outcome>& outcome : outcomes) {
+    if (outcome && !outcome->ok()) return *outcome;
   }
   return whole ? Outcome::Ok() : Outcome::Cancelled();
 }

@@ -16,7 +16,7 @@ inline bool AreSmall(std::uint64_t rows, std::uint64_t columns) { return rows <=
 template <typename T>
 using Tile = T[kMost][kMost + 1];
 
-// Blocks for so many matrices; each takes every so-manieth.
+// Blocks for so many matrices, of which each takes some.
 inline std::uint64_t GridFor(std::uint64_t matrices) {
   constexpr std::uint64_t kMostBlocks = 1 << 16;
   return matrices < kMostBlocks ? matrices : kMostBlocks;

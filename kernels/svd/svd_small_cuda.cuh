@@ -16,8 +16,8 @@ struct SmallProblem {
   unsigned rows = 0, columns = 0;
   unsigned left_columns = 0;  // vectors on the side of b's rows: 0, columns, or rows
   bool turned = false;        // b is a's transpose
-  // Two columns are orthogonal whose product is not more than this part of their norms'; and a column is 0 whose norm
-  // is less than `least` where the largest element of b is between 1 and 2: its square may be wrong.
+  // Two columns are orthogonal whose product is not more than this part of their norms'; and a column whose square is
+  // less than `least` is 0 beside the largest element of b, which is between 1 and 2 then: its products may be wrong.
   T orthogonal{}, least{};
 };
 
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
       for (unsigned p = 0; p + 1 < columns; ++p) {
         for (unsigned q = p + 1; q < columns; ++q) {
           const T first = Product<T>(b, rows, p, p), second = Product<T>(b, rows, q, q);
-          if (!(first >= problem.least && second >= problem.least)) continue;
+          if (first < problem.least || second < problem.least) continue;
           const T both = Product<T>(b, rows, p, q);
           if (fabs(both) <= problem.orthogonal * sqrt(first) * sqrt(second)) continue;
           ++left;
