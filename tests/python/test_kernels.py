@@ -316,7 +316,7 @@ def test_vector_add(gpu, dtype):
 
 
 def scipy(module):
-    """scipy.MODULE; the test is skipped where it is not installed (deploy/install-deps.sh installs it)."""
+    """scipy.MODULE; the test is skipped where it is not installed (deploy/install-deps.sh --tests installs it)."""
     return pytest.importorskip(f"scipy.{module}")
 
 

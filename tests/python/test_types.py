@@ -21,7 +21,7 @@ STUB = ast.parse((PACKAGE / "_core.pyi").read_text(encoding="utf-8"))
 @pytest.fixture(scope="module")
 def check(tmp_path_factory):
     """mypy over what is named, and over the package as it is imported here."""
-    pytest.importorskip("mypy", reason="no mypy (deploy/install-deps.sh installs it)")
+    pytest.importorskip("mypy", reason="no mypy (deploy/install-deps.sh --tests installs it)")
     environment = os.environ | {"MYPY_CACHE_DIR": str(tmp_path_factory.mktemp("mypy"))}
     if "site-packages" not in PACKAGE.parts:  # what is installed mypy finds by itself
         environment["MYPYPATH"] = str(PACKAGE.parent)
