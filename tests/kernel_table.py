@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the README's table of kernels, which is what `hotplate kernels --markdown` prints, from a built program.
+"""Writes the table of kernels of client/docs/kernels.md, which is what `hotplate kernels --markdown` prints, from a built program.
 
-usage: tests/kernel_table.py [--check] [--readme FILE] [--program build/release/bin/hotplate]
+usage: tests/kernel_table.py [--check] [--page FILE] [--program build/release/bin/hotplate]
 """
 
 import argparse
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from readme_part import ROOT, options_for, says
+from page_part import ROOT, options_for, says
 
 BEGIN = ("<!-- kernels: printed by `hotplate kernels --markdown`; after a build, tests/kernel_table.py writes this table again -->")
 END = "<!-- end of kernels -->"
@@ -27,16 +27,16 @@ def printed_by(program):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options_for(parser)
+    options_for(parser, "client/docs/kernels.md")
     built = pathlib.Path(os.environ.get("HOTPLATE_BIN_DIR", ROOT / "build/release/bin"))
     parser.add_argument("--program", type=pathlib.Path, default=built / "hotplate")
     options = parser.parse_args()
     if not options.program.exists():
         raise SystemExit(f"kernel_table.py: no {options.program}: build it (cmake --build --preset release --target hotplate)")
-    if says(printed_by(options.program), options.readme, BEGIN, END, options.check):
+    if says(printed_by(options.program), options.page, BEGIN, END, options.check):
         return 0
-    print(f"kernel_table.py: {options.readme} has not the table that {options.program} prints: run tests/kernel_table.py, "
-          "and commit the README", file=sys.stderr)
+    print(f"kernel_table.py: {options.page} has not the table that {options.program} prints: run tests/kernel_table.py, "
+          "and commit it", file=sys.stderr)
     return 1
 
 

@@ -63,7 +63,7 @@ if(HOTPLATE_SANITIZER MATCHES undefined)
 endif()
 
 # hotplate_library(NAME SOURCES … [LINK …]): a static library hotplate_NAME with the alias hotplate::NAME. What it may
-# include is what it links: the layers of README's "How it works".
+# include is what it links: the layers of client/docs/how-it-works.md.
 function(hotplate_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_library(hotplate_${name} STATIC ${arg_SOURCES})

@@ -287,15 +287,15 @@ class VerifiedTest(unittest.TestCase):
     def verified(self, *words):
         return subprocess.run([sys.executable, str(HERE / "verified.py"), *words], capture_output=True, text=True, check=False)
 
-    def test_the_readme_says_what_the_results_say(self):
+    def test_the_page_says_what_the_results_say(self):
         done = self.verified("--check")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_result_becomes_a_row(self):
         with tempfile.TemporaryDirectory() as folder:
-            readme = pathlib.Path(folder) / "README.md"
-            readme.write_text("before\n<!-- verified on GPUs: written by tests/gpu/verified.py -->\nold\n"
-                              "<!-- end of verified on GPUs -->\nafter\n", encoding="utf-8")
+            page = pathlib.Path(folder) / "verified.md"
+            page.write_text("before\n<!-- verified on GPUs: written by tests/gpu/verified.py -->\nold\n"
+                            "<!-- end of verified on GPUs -->\nafter\n", encoding="utf-8")
             run = {"what": "hotplate gpu kit", "schema_version": 1, "back_end": "cuda", "only": [], "date": "2026-01-02T03:04:05",
                    "device": {"name": "A GPU"}, "driver": "1.2", "cuda": "13.0", "git_revision": "abc",
                    "counts": {"pass": 7, "fail": 1, "not_run": 2}, "sections": [{"checks": [
@@ -312,11 +312,11 @@ class VerifiedTest(unittest.TestCase):
                 (pathlib.Path(folder) / name).write_text(json.dumps(whole), encoding="utf-8")
             places = pathlib.Path(folder) / "verified_on.txt"
             places.write_text("# where\nCPU x86-64: by hand\nAn old GPU: selu\n", encoding="utf-8")
-            words = ["--results", folder, "--readme", str(readme)]
+            words = ["--results", folder, "--page", str(page)]
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
-            text = readme.read_text(encoding="utf-8")
-            self.assertIn("| A GPU | 1.2, 13.0 | [7, 1, 2](tests/bench/results/gpu.json) | not measured | abc, 2026-01-02 |", text)
+            text = page.read_text(encoding="utf-8")
+            self.assertIn("| A GPU | 1.2, 13.0 | [7, 1, 2](../../tests/bench/results/gpu.json) | not measured | abc, 2026-01-02 |", text)
             for absent in ("older", "Fake", "Another"):
                 self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))

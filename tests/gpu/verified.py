@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fills the README's table of GPUs, and verified_on.txt, from the kit's JSON files under tests/bench/results/, and from nothing
-else.
+"""Fills the table of GPUs of deploy/docs/verified.md, and verified_on.txt, from the kit's JSON files under
+tests/bench/results/, and from nothing else.
 
-usage: verified.py [--check] [--results DIR] [--readme FILE]
+usage: verified.py [--check] [--results DIR] [--page FILE]
   --check  change nothing; exit status 1 if these do not say what the files say
 
 A run counts if it was made on a GPU with a driver, not on the tests' fake of one, and of all sections. The newest of each
@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from readme_part import ROOT, options_for, says  # noqa: E402
+from page_part import ROOT, options_for, says  # noqa: E402
 
 CONFORMANCE = "conformance of "
 CPU = "CPU x86-64"  # which is all that the project is built for
@@ -69,13 +69,13 @@ def table(found):
     if not found:
         return ("No run on a GPU has been recorded yet. The CUDA plug-in compiles, and is loaded and tested without a driver; "
                 "nothing\nhere says that it works, or how fast it is, on a GPU. `tests/gpu/run` finds out in one call "
-                "([how](CONTRIBUTING.md#on-a-gpu)).")
+                "([how](../../CONTRIBUTING.md#on-a-gpu)).")
     lines = ["| GPU | driver, CUDA | passed, failed, not run | bandwidth-bound kernels, least share of copy bandwidth | revision, date |",
              "|---|---|---|---|---|"]
     for device, (name, run) in newest(found).items():
         counts = run["counts"]
         lines.append(f"| {device} | {run['driver']}, {run['cuda']} | [{counts['pass']}, {counts['fail']}, {counts['not_run']}]"
-                     f"(tests/bench/results/{name}) | {best_share(run)} | {run['git_revision']}, {run['date'][:10]} |")
+                     f"(../../tests/bench/results/{name}) | {best_share(run)} | {run['git_revision']}, {run['date'][:10]} |")
     return "\n".join(lines)
 
 
@@ -98,11 +98,11 @@ def verified_on(path, on_gpus, on_cpu):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options_for(parser)
+    options_for(parser, "deploy/docs/verified.md")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "tests/bench/results")
     options = parser.parse_args()
     on_gpus, on_cpu = runs(options.results)
-    wrong = [] if says(table(on_gpus), options.readme, BEGIN, END, options.check) else [options.readme]
+    wrong = [] if says(table(on_gpus), options.page, BEGIN, END, options.check) else [options.page]
     places = options.results / "verified_on.txt"
     wanted = verified_on(places, on_gpus, on_cpu)
     if options.check and wanted != places.read_text(encoding="utf-8"):

@@ -3,12 +3,11 @@
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
 
 
-def options_for(parser):
+def options_for(parser, page):
     parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 if the page says something else")
-    parser.add_argument("--readme", type=pathlib.Path, default=README)
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / page)
 
 
 def says(text, page, begin, end, check):
