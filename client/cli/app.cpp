@@ -56,7 +56,8 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
 absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, Console& console,
                             const Environment& environment) {
   const auto arguments =
-      command.takes_kernel_parameters ? CommonArguments(words) : ParseArguments(AllOptions(command), words);
+      command.takes_kernel_parameters ? CommonArguments(words)
+                                      : ParseArguments(AllOptions(command), words, !command.rest.empty());
   if (!arguments.ok()) return arguments.status();
   const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
                           : arguments->Flag("quiet") ? OutputForm::kQuiet
@@ -66,11 +67,9 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
     AnswerText(*output, HelpFor(command, words));
     return Flushed(console);
   }
-  if (!command.takes_kernel_parameters) {
-    std::vector<std::string> positionals = arguments->words();
-    if (command.rest.empty()) positionals.insert(positionals.end(), arguments->rest().begin(), arguments->rest().end());
-    if (const absl::Status status = CheckPositionals(command.positionals, positionals); !status.ok()) return status;
-  }
+  if (!command.takes_kernel_parameters)
+    if (const absl::Status status = CheckPositionals(command.positionals, arguments->words()); !status.ok())
+      return status;
   auto settings = ResolveSettings({.directory = arguments->Text("directory"),
                                    .server = arguments->Text("server"),
                                    .endpoint = arguments->Text("endpoint")},
@@ -119,9 +118,10 @@ void TellConnection(Console& console, const absl::Status& status) {
 }
 
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {
-  // Options that stand before the verb belong to it like those behind.
-  const std::size_t verb = FirstWord(CommonOptions(), words);
-  if (verb == words.size()) {
+  // Options that stand before the verb belong to it like those behind. Behind "--" stands no verb.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const std::size_t verb = FirstWord(CommonOptions(), {words.begin(), dashes});
+  if (verb == static_cast<std::size_t>(dashes - words.begin())) {
     for (const std::string& word : words) {
       if (word == "--version" || word == "-V") return AnswerAlone(console, words, AnswerVersion);
       if (word == "--help" || word == "-h") return AnswerAlone(console, words, AnswerOverview);

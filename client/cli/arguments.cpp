@@ -110,10 +110,9 @@ absl::StatusOr<std::optional<std::int64_t>> Arguments::Integer(const std::string
 }
 
 absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
-                                         const std::vector<std::string>& words) {
+                                         const std::vector<std::string>& words, bool keep_rest) {
   Arguments arguments;
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  if (dashes != words.end()) arguments.rest_.assign(dashes + 1, words.end());
 
   // The parser would take the word behind it, "-o" say.
   for (auto word = words.begin(); word != dashes; ++word) {
@@ -151,6 +150,10 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
     if (word.size() > 1 && word[0] == '-') return UnknownOption(word, options);
     arguments.words_.push_back(word);
   }
+  if (dashes != words.end()) {
+    std::vector<std::string>& behind = keep_rest ? arguments.rest_ : arguments.words_;
+    behind.insert(behind.end(), dashes + 1, words.end());
+  }
   for (const auto& [name, parser] : parsers)
     if (parser->count() > 0) arguments.values_[name] = parser->results();
   return arguments;
@@ -172,7 +175,7 @@ absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, co
 std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].size() < 2 || words[i][0] != '-') return i;
-    if (words[i] == "--") break;
+    if (words[i] == "--") return i + 1;
     for (const OptionSpec& option : options) {
       const std::vector<std::string> names = option.AllNames();
       if (!option.IsFlag() && std::find(names.begin(), names.end(), words[i]) != names.end()) {

@@ -196,6 +196,23 @@ TEST_F(CommandTest, AWordTooManyIsRefusedByName) {
   }
 }
 
+// From the table, so that a new command is held to it as well.
+TEST_F(CommandTest, WordsBehindDashesCountLikeOthers) {
+  for (const Command& command : Commands()) {
+    if (!command.rest.empty()) continue;  // it hands them on
+    for (std::size_t count = 0; count < 4; ++count) {
+      std::vector<std::string> plain(count + 1, "word");
+      plain.front() = command.name;
+      std::vector<std::string> behind = plain;
+      behind.insert(behind.begin() + 1, "--");
+      const Ran expected = Hotplate(plain), ran = Hotplate(behind);
+      EXPECT_EQ(ran.exit, expected.exit) << Join(behind, " ");
+      EXPECT_EQ(ran.out, expected.out) << Join(behind, " ");
+      EXPECT_EQ(ran.err, expected.err) << Join(behind, " ");
+    }
+  }
+}
+
 TEST_F(CommandTest, WithoutAPlaceForDaemonsTheCatalogueIsThereAndTheRestSaysWhatToSet) {
   const auto nowhere = [](const std::vector<std::string>& words) {
     std::ostringstream out, err;
