@@ -1,7 +1,9 @@
 #include "client/cli/ending.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/cord.h"
 #include "client/lib/client.h"
@@ -104,12 +106,25 @@ absl::Status Silent(ExitCode code) {
   return With(WithExitCode(absl::UnknownError("reported already"), code), kSilent, "");
 }
 
+namespace {
+
+// A limit that the request itself is beyond: the daemon names the field. Want of memory comes and goes.
+bool IsBeyondALimit(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return false;
+  const std::vector<v1::FieldViolation> violations = client::Violations(status);
+  return std::any_of(violations.begin(), violations.end(),
+                     [](const v1::FieldViolation& violation) { return violation.field() != "memory"; });
+}
+
+}  // namespace
+
 ExitCode ExitCodeOf(const absl::Status& status) {
   if (const auto code = Payload(status, kExitCode)) return static_cast<ExitCode>(std::atoi(code->c_str()));
   if (IsUsageError(status)) return kExitUsage;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   if (!status.ok())
     if (const auto end = client::EndOf(status)) state = end->state();
+  if (state == v1::JOB_STATE_UNSPECIFIED && IsBeyondALimit(status)) return kExitInvalid;
   return ExitCodeOf(status.code(), state);
 }
 

@@ -16,8 +16,8 @@ enum ExitCode : int {
   kExitFailed = 1,         // the job FAILED
   kExitUsage = 2,          // the command line makes no sense
   kExitNoDaemon = 3,       // no daemon, or the connection was lost
-  kExitInvalid = 4,        // refused as invalid
-  kExitTryLater = 5,       // refused for now: a limit, a full queue, a draining daemon
+  kExitInvalid = 4,        // refused as invalid, or as more than there can ever be room for
+  kExitTryLater = 5,       // refused for now: memory in use, a full queue, a draining daemon
   kExitNotAllowed = 6,     // token, permissions
   kExitTimeout = 7,        // the job's TIMEOUT
   kExitCancelled = 8,      // the job was CANCELLED by somebody else

@@ -33,11 +33,17 @@ absl::Status Result(const Invocation& call) {
   interrupt.Begin();
 
   std::vector<std::string> violations;
-  const std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
+  std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
   for (const OutputArgument& place : places)
     if (place.kind == OutputArgument::Kind::kArray)
       violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
+  if (LackNames(places)) {
+    std::vector<std::string> all;
+    for (const v1::ArgumentSpec& output : kernel->outputs()) all.push_back(output.name());
+    if (const absl::Status named = NameOutputs(all, places); !named.ok())
+      return Worded(named, kernel->name() + ": " + std::string(named.message()));
+  }
   auto files = JobOutputs::Open(places);
   if (!files.ok()) return files.status();
 

@@ -9,7 +9,14 @@
 namespace hotplate::cli {
 namespace {
 
-std::string Line(const v1::JobUpdate& update) {
+// When the job ended: it may be long ago. The receipt knows; one that never began has none, and is asked for.
+google::protobuf::Timestamp EndTime(client::Client& client, const v1::JobUpdate& update) {
+  if (update.end().result().has_receipt()) return update.end().result().receipt().seal_time();
+  const auto job = client.Job(update.job_id());
+  return job.ok() && job->has_end_time() ? job->end_time() : Now();
+}
+
+std::string Line(client::Client& client, const v1::JobUpdate& update) {
   switch (update.kind_case()) {
     case v1::JobUpdate::kStateChange: {
       const v1::StateChange& change = update.state_change();
@@ -17,7 +24,7 @@ std::string Line(const v1::JobUpdate& update) {
              (change.device().empty() ? "" : "  on " + change.device());
     }
     case v1::JobUpdate::kEnd:
-      return Clock(Now()) + "  job " + update.job_id() + "  " + StateName(update.end().state());
+      return Clock(EndTime(client, update)) + "  job " + update.job_id() + "  " + StateName(update.end().state());
     case v1::JobUpdate::kNotice:
       return Clock(Now()) + "  " + Printable(update.notice().text());
     default:
@@ -38,7 +45,7 @@ absl::Status Watch(const Invocation& call) {
                                                   : 0;
     const bool news = state == 0 || state != last_state;
     if (state != 0) last_state = state;
-    const std::string line = news ? Line(update) : "";
+    const std::string line = news ? Line(*client, update) : "";
     if (!line.empty()) progress.Clear();
     call.output.Answer([&] { return line; }, [&] { return ToJson(update); }, "");
     progress.Update(update);
