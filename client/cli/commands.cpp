@@ -43,7 +43,7 @@ const std::vector<OptionSpec>& CommonOptions() {
        .value = "DIR",
        .help = "where records are kept (default: HOTPLATE_DIR, else ~/.hotplate)",
        .offer = Offer::kFile},
-      {.names = "--json", .value = "", .help = "answer in JSON"},
+      {.names = "--json", .value = "", .help = "answer in JSON (or HOTPLATE_OUTPUT=json)"},
       {.names = "-q,--quiet", .value = "", .help = "print only what a script needs"},
       {.names = "-h,--help", .value = "", .help = "this help"},
   };

@@ -15,7 +15,8 @@ struct Console {
   // Colours: only on a terminal, and never when NO_COLOR is set (to anything but the empty text).
   bool out_colour = false;
   bool err_colour = false;
-  int width = 80;  // columns of the terminal
+  int width = 80;     // columns of the terminal
+  bool json = false;  // answers are JSON, and so are errors
 };
 
 // The process's own streams.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "client/cli/json.h"
 #include "client/lib/client.h"
 
 namespace hotplate::cli {
@@ -15,6 +16,7 @@ constexpr char kUsage[] = "hotplate/cli.usage";
 constexpr char kNextStep[] = "hotplate/cli.next-step";
 constexpr char kExitCode[] = "hotplate/cli.exit-code";
 constexpr char kSilent[] = "hotplate/cli.silent";
+constexpr char kAnswered[] = "hotplate/cli.answered";
 
 std::optional<std::string> Payload(const absl::Status& status, const char* key) {
   const auto payload = status.GetPayload(key);
@@ -128,8 +130,24 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   return ExitCodeOf(status.code(), state);
 }
 
+absl::Status Answered(const absl::Status& status) { return status.ok() ? status : With(status, kAnswered, ""); }
+
+std::string ErrorJson(const absl::Status& status) {
+  std::vector<std::string> violations;
+  for (const v1::FieldViolation& violation : client::Violations(status)) violations.push_back(ToJson(violation));
+  JsonObject error;
+  error.Text("code", absl::StatusCodeToString(status.code()))
+      .Count("exitCode", ExitCodeOf(status))
+      .Text("message", std::string(status.message()))
+      .Raw("violations", JsonArray(violations));
+  if (const auto next = Payload(status, kNextStep)) error.Text("nextStep", *next);
+  if (const std::string id = client::JobIdOf(status); !id.empty()) error.Text("jobId", id);
+  return JsonObject().Raw("error", error.Json()).Json();
+}
+
 void Report(const Console& console, const absl::Status& status) {
   if (status.ok() || Payload(status, kSilent)) return;
+  if (console.json && !Payload(status, kAnswered)) console.out << ErrorJson(status) << std::endl;
   const ExitCode code = ExitCodeOf(status);
   std::string message(status.message());
   if (message.empty()) message = absl::StatusCodeToString(status.code());

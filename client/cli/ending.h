@@ -44,9 +44,16 @@ absl::Status Interrupted(const absl::Status& status, const std::string& when_can
 // Everything has been said already: the program only ends with `code`.
 absl::Status Silent(ExitCode code);
 
+// What went wrong has been answered already: as JSON it is not told a second time.
+absl::Status Answered(const absl::Status& status);
+
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Writes "✗ refused: …" with the violations and the next step, unless the status is silent.
+// {"error": {"code", "exitCode", "message", "violations", "nextStep", "jobId"}}, the last two where there are any.
+std::string ErrorJson(const absl::Status& status);
+
+// Writes "✗ refused: …" with the violations and the next step, unless the status is silent; where answers are JSON the
+// error is one, too, on standard output.
 void Report(const Console& console, const absl::Status& status);
 
 }  // namespace hotplate::cli

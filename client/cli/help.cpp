@@ -135,6 +135,7 @@ std::string ManualPage() {
          ".TP\n.B HOTPLATE_ENDPOINT\nWhere to reach the daemon to talk to, as by --endpoint.\n"
          ".TP\n.B HOTPLATE_SITES\nA folder of site profiles (NAME.toml), before those built in and after one's own in "
          "~/.config/hotplate/sites.\n"
+         ".TP\n.B HOTPLATE_OUTPUT\njson: answer in JSON, as with --json; quiet: as with --quiet; text.\n"
          ".TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
          ".SH FILES\n.TP\n.I ~/.config/hotplate/config.toml\n"
          "The settings directory, server, site and account, below flags and environment; in $XDG_CONFIG_HOME where "

@@ -105,7 +105,8 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
   // With the exit code that a run of it would have.
   if (never)
-    return WithExitCode(absl::ResourceExhaustedError(kernel + " can never run here; nothing was run"), kExitInvalid);
+    return Answered(
+        WithExitCode(absl::ResourceExhaustedError(kernel + " can never run here; nothing was run"), kExitInvalid));
   return absl::OkStatus();
 }
 

@@ -31,15 +31,11 @@ v1::Signature ToWire(const hotplate::Signature& signature) {
   return wire;
 }
 
-// JSON has no NaN and no infinity: those are texts, as protobuf writes them.
+// A number with all its digits; a text where JSON has none for it.
 std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
-  if (dtype == DType::kBool) return ElementText(dtype, elements, 0);
-  if (!IsReal(dtype) || dtype == DType::kInt64 || dtype == DType::kUInt64)
-    return JsonText(ElementText(dtype, elements, 0));
-  const double value = ElementAsDouble(dtype, elements, 0);
-  if (std::isnan(value)) return "\"NaN\"";
-  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  return ElementText(dtype, elements, 0);
+  if (!IsReal(dtype) && dtype != DType::kBool) return JsonText(ElementText(dtype, elements, 0));
+  const double value = dtype == DType::kBool ? 0 : ElementAsDouble(dtype, elements, 0);
+  return std::isfinite(value) ? ElementText(dtype, elements, 0) : JsonNumber(value);
 }
 
 std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
@@ -151,13 +147,13 @@ std::string ResultJson(const client::JobResult& result, const std::vector<std::s
     const auto path = paths.find(name);
     outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second));
   }
-  const auto text = [](auto number) { return std::to_string(static_cast<std::int64_t>(number)); };
+  const client::ClientTimings& timings = result.timings;
   const std::string client = JsonObject()
-                                 .Text("uploadNs", text(result.timings.upload.count()))
-                                 .Text("downloadNs", text(result.timings.download.count()))
-                                 .Text("totalNs", text(result.timings.total.count()))
-                                 .Text("bytesUp", text(result.timings.bytes_up))
-                                 .Text("bytesDown", text(result.timings.bytes_down))
+                                 .Count("uploadNs", timings.upload.count())
+                                 .Count("downloadNs", timings.download.count())
+                                 .Count("totalNs", timings.total.count())
+                                 .Count("bytesUp", static_cast<std::int64_t>(timings.bytes_up))
+                                 .Count("bytesDown", static_cast<std::int64_t>(timings.bytes_down))
                                  .Json();
   return JsonObject()
       .Text("jobId", result.job_id)

@@ -339,7 +339,7 @@ class Memory(harness.Case):
             "✗ refused: selu can never run here; nothing was run"])
         self.assertNotIn("would be accepted", out)
         self.assertNotIn("would fail now", out)
-        self.assertEqual(self.answer(*small, code=harness.INVALID)["arrayMemory"]["bytesNeeded"], "1200000")
+        self.assertEqual(self.answer(*small, code=harness.INVALID)["arrayMemory"]["bytesNeeded"], 1200000)
 
 
 class Drain(harness.Case):

@@ -18,7 +18,7 @@ absl::Status Wait(const Invocation& call) {
                        "");
     if (worst.ok()) worst = client::FromJobEnd(*end, id);
   }
-  return worst;
+  return Answered(worst);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ absl::Status Watch(const Invocation& call) {
   if (!end.ok()) return end.status();
   if (call.output.talkative() && end->result().has_receipt())
     call.console.err << ReceiptText(end->result().receipt(), end->state());
-  return client::FromJobEnd(*end, id);
+  return Answered(client::FromJobEnd(*end, id));
 }
 
 }  // namespace

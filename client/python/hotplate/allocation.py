@@ -303,7 +303,8 @@ class _Command:
         line = [*self._prefix, *words, *self._directory, *(["--", *rest] if rest else [])]
         # In a session of its own it hears of Ctrl-C from here, and once; and it cannot ask questions.
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, encoding="utf-8", errors="replace", start_new_session=True)
+                                   text=True, encoding="utf-8", errors="replace", start_new_session=True,
+                                   env={**os.environ, "HOTPLATE_OUTPUT": "text"})  # its words are read here
         self.has_run = True
         try:
             code, answer, said = self._follow(process)
