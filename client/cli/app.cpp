@@ -20,12 +20,12 @@ absl::Status Flushed(Console& console) {
   return WithExitCode(absl::DataLossError("standard output cannot be written to"), kExitFailed);
 }
 
-void AnswerVersion(Output& output) {
+void AnswerVersion(const Console&, Output& output) {
   const std::string line = "hotplate " + std::string(kVersion);
   output.Answer([&] { return line; }, [] { return JsonObject().Text("version", kVersion).Json(); }, line);
 }
 
-void AnswerOverview(Output& output) { AnswerText(output, HelpOverview()); }
+void AnswerOverview(const Console& console, Output& output) { AnswerPage(console, output, HelpOverview()); }
 
 // By the words, which need not make sense, else by HOTPLATE_OUTPUT.
 absl::StatusOr<OutputForm> FormOf(const std::vector<std::string>& words, const Environment& environment) {
@@ -41,8 +41,8 @@ absl::StatusOr<OutputForm> FormOf(const std::vector<std::string>& words, const E
 }
 
 // What is asked for without a verb.
-int AnswerAlone(Console& console, OutputForm form, void (*answer)(Output&)) {
-  answer(*MakeOutput(form, console));
+int AnswerAlone(Console& console, OutputForm form, void (*answer)(const Console&, Output&)) {
+  answer(console, *MakeOutput(form, console));
   const absl::Status status = Flushed(console);
   Report(console, status);
   return ExitCodeOf(status);
@@ -67,13 +67,13 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
 
 absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, OutputForm form,
                             Console& console, const Environment& environment) {
-  const auto arguments =
-      command.takes_kernel_parameters ? CommonArguments(words)
-                                      : ParseArguments(AllOptions(command), words, !command.rest.empty());
+  const auto arguments = command.takes_kernel_parameters
+                             ? CommonArguments(words)
+                             : ParseArguments(AllOptions(command), words, !command.rest.empty());
   if (!arguments.ok()) return arguments.status();
   const auto output = MakeOutput(form, console);
   if (arguments->Flag("help")) {
-    AnswerText(*output, HelpFor(command, words));
+    AnswerPage(console, *output, HelpFor(command, words));
     return Flushed(console);
   }
   if (!command.takes_kernel_parameters)

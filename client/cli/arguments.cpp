@@ -10,17 +10,6 @@
 namespace hotplate::cli {
 namespace {
 
-std::vector<std::string> Split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
-}
-
 // Insertions, deletions, replacements, and swaps of two neighbours (optimal string alignment).
 std::size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
@@ -55,7 +44,7 @@ std::string OptionSpec::LongName() const {
   return "";
 }
 
-std::vector<std::string> OptionSpec::AllNames() const { return Split(names, ','); }
+std::vector<std::string> OptionSpec::AllNames() const { return SplitAt(names, ','); }
 
 std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongestName = 128;  // the distance is quadratic, and the name comes from outside
@@ -109,8 +98,8 @@ absl::StatusOr<std::optional<std::int64_t>> Arguments::Integer(const std::string
   return value;
 }
 
-absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
-                                         const std::vector<std::string>& words, bool keep_rest) {
+absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options, const std::vector<std::string>& words,
+                                         bool keep_rest) {
   Arguments arguments;
   const auto dashes = std::find(words.begin(), words.end(), "--");
 

@@ -152,13 +152,13 @@ void Report(const Console& console, const absl::Status& status) {
   std::string message(status.message());
   if (message.empty()) message = absl::StatusCodeToString(status.code());
   const bool refused = code == kExitInvalid || code == kExitTryLater || code == kExitNotAllowed;
-  console.err << Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") << Indented(Printable(message))
-              << "\n";
+  std::string text =
+      Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") + Indented(Printable(message)) + "\n";
   for (const v1::FieldViolation& violation : client::Violations(status))
     if (message.find(violation.description()) == std::string::npos)
-      console.err << "  " << Printable(violation.field() + ": " + violation.description()) << "\n";
-  if (const auto next = Payload(status, kNextStep)) console.err << "  " << Indented(*next) << "\n";
-  console.err.flush();
+      text += "  " + Printable(violation.field() + ": " + violation.description()) + "\n";
+  if (const auto next = Payload(status, kNextStep)) text += "  " + Indented(*next) + "\n";
+  console.err << Wrapped(text, console.err_terminal ? console.width : 0) << std::flush;
 }
 
 }  // namespace hotplate::cli

@@ -40,8 +40,8 @@ std::optional<std::pair<std::string, std::string>> Named(const std::string& word
 std::string NameBeforeEquals(const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   const bool is_name = name.size() < word.size() && !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+                         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+                       });
   return is_name ? name : "";
 }
 
@@ -145,6 +145,7 @@ class Planner {
     if (!lease.ok()) return lease.status();
     plan_.lease = lease->value_or(kDefaultLease);
     if (!LackNames(plan_.outputs)) KeepArrays(plan_);
+    options.label = arguments_.Text("label").value_or("");
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
     plan_.dry_run = arguments_.Flag("dry-run");
@@ -172,6 +173,7 @@ std::vector<OptionSpec> SharedJobOptions() {
       {.names = "--deterministic",
        .value = "",
        .help = "the same bits every time on one device, at any number of threads; may take longer"},
+      {.names = "--label", .value = "TEXT", .help = "a word to find the job by: hotplate jobs --label TEXT"},
       {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first"},
       {.names = "--time-limit", .value = "TIME", .help = "end the job in TIMEOUT after this long on its device"},
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},

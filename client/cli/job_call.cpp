@@ -17,9 +17,9 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
     const auto described = client->Describe(kernel);
     // A daemon that cannot be asked does not keep us from telling what is wrong with the words.
     if (described.ok()) return described;
-    if (ExitCodeOf(described.status()) == kExitInvalid)
-      return absl::Status(described.status().code(),
-                          std::string(described.status().message()) + " All: hotplate kernels");
+    if (absl::IsNotFound(described.status()))
+      if (const auto kernels = client->Kernels(); kernels.ok()) return NoKernel(*kernels, kernel);
+    if (ExitCodeOf(described.status()) == kExitInvalid) return described.status();
     client = described.status();
   }
   return FindKernel(EmbeddedKernels(), kernel);

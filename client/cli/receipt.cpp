@@ -91,7 +91,7 @@ void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<clie
     parts.push_back(Span(part) + what);
   };
   add(between, " between steps on the daemon");
-  add(calls, " in calls: there and back, with what is too small to be uploaded");
+  add(calls, " in calls to it and back");
   if (!parts.empty()) table.Row({"other", Span(sum), Join(parts, " · ")});
 }
 

@@ -12,7 +12,7 @@ ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
     "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
     "show": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
-    "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "completion": ["bash"], "help": ["run", "selu"],
+    "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "completion": ["bash"], "version": [], "help": ["run", "selu"],
 }
 OPTIONS = {"put": ["--name", "A", "--replace"], "top": ["--once"], "logs": ["-n", "1"]}
 

@@ -3,6 +3,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_call.h"
+#include "client/cli/job_selection.h"
 #include "client/cli/progress.h"
 
 namespace hotplate::cli {
@@ -23,9 +24,11 @@ absl::Status FetchKept(client::Client& client, const JobOutputs& files, client::
 absl::Status Result(const Invocation& call) {
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
-  const std::string& id = call.arguments.words()[0];
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  const auto selected = SelectJob(*client, call.arguments.words()[0]);
+  if (!selected.ok()) return selected.status();
+  const std::string& id = *selected;
   const auto job = client->Job(id);
   if (!job.ok()) return job.status();
   auto kernel = client->Describe(job->kernel());
@@ -77,7 +80,7 @@ Command ResultCommand() {
           .summary = "fetch the outputs and the receipt of a finished job",
           .details = "An output that the job kept as array:NAME is fetched from there.",
           .example = "hotplate result 22 -o y.npy",
-          .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+          .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
           .options = {{.names = "-o,--output",
                        .value = "[NAME=]FILE",
                        .help = "where an output goes: a .npy file or a .png picture",

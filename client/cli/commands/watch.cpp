@@ -1,5 +1,6 @@
 // hotplate watch: follow a job to its end.
 #include "client/cli/commands.h"
+#include "client/cli/job_selection.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 #include "client/cli/progress.h"
@@ -33,9 +34,11 @@ std::string Line(client::Client& client, const v1::JobUpdate& update) {
 }
 
 absl::Status Watch(const Invocation& call) {
-  const std::string& id = call.arguments.words()[0];
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  const auto selected = SelectJob(*client, call.arguments.words()[0]);
+  if (!selected.ok()) return selected.status();
+  const std::string& id = *selected;
   Progress progress(call.console, call.output.talkative());
   int last_state = v1::JOB_STATE_UNSPECIFIED;
   const auto end = client->Watch(id, [&](const v1::JobUpdate& update) {
@@ -69,7 +72,7 @@ Command WatchCommand() {
           "Ctrl-C ends the watching, not the job. The exit code tells how the job ended. Where the connection breaks\n"
           "the daemon is tried again for 2 minutes.",
       .example = "hotplate watch 22",
-      .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+      .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
       .options = {},
       .run = Watch};
 }

@@ -74,8 +74,7 @@ TEST(JsonTest, NestedRepeatedAndMissingThings) {
   output.mutable_signature()->set_dtype(v1::DTYPE_FLOAT64);
   output.mutable_signature()->add_shape(3);
   output.set_inline_("\x01\x02");
-  EXPECT_EQ(ToJson(output),
-            R"({"name":"","signature":{"dtype":"DTYPE_FLOAT64","shape":[3]},"inline":"AQI="})");
+  EXPECT_EQ(ToJson(output), R"({"name":"","signature":{"dtype":"DTYPE_FLOAT64","shape":[3]},"inline":"AQI="})");
   output.mutable_signature()->set_dtype(static_cast<v1::DType>(99));
   EXPECT_NE(ToJson(output).find("\"dtype\":99"), std::string::npos) << "of a newer daemon";
 }
