@@ -40,5 +40,6 @@ Command TopCommand();
 Command MetricsCommand();
 Command CompletionCommand();
 Command HelpCommand();
+Command VersionCommand();
 
 }  // namespace hotplate::cli

@@ -121,6 +121,7 @@ struct JobOptions {
   // says).
   bool deterministic = false;
   int priority = 0;
+  std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
   std::optional<nanoseconds> time_limit = {};
   // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call
   // returns DEADLINE_EXCEEDED.

@@ -128,7 +128,10 @@ struct JobFilter {
   std::optional<SessionId> session = std::nullopt;
   bool active_only = false;
   std::size_t limit = 100;
-  std::string before_id = {};  // for the next page: only jobs older than this one
+  std::string before_id = {};           // for the next page: only jobs older than this one
+  std::vector<JobState> states = {};    // none: any
+  std::string kernel = {}, label = {};  // empty: any
+  std::optional<WallTime> submitted_since = std::nullopt;
 };
 
 class Engine {

@@ -7,6 +7,18 @@
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {
+namespace {
+
+bool Passes(const Job& job, const JobFilter& filter) {
+  const std::vector<JobState>& states = filter.states;
+  if (!states.empty() && std::find(states.begin(), states.end(), job.state) == states.end()) return false;
+  if (!filter.kernel.empty() && job.bound.call.spec->name() != filter.kernel) return false;
+  if (!filter.label.empty() && job.label != filter.label) return false;
+  return !filter.submitted_since || job.events[0].time >= *filter.submitted_since;
+}
+
+}  // namespace
+
 bool Engine::Impl::Fits(const DeviceState& device, const Job& job) {
   const DeviceNeed* need = job.bound.NeedOf(device.index);
   return need != nullptr && device.room.Fits(need->extra_bytes);
@@ -77,6 +89,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   job->bound = *std::move(bound);
   job->request_key = std::move(request_key);
   job->payload_hash = request.payload_hash;
+  job->label = std::move(request.label);
   job->time_limit = request.time_limit;
   job->attached = request.attached;
   job->on_disconnect = request.on_disconnect;
@@ -188,6 +201,7 @@ std::vector<JobSnapshot> Engine::Impl::List(const Principal& who, const JobFilte
       if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
       if (filter.session && job.owner.session != *filter.session) return true;
       if (filter.active_only && IsEnd(job.state)) return true;
+      if (!Passes(job, filter)) return true;
       any_queued |= job.queued;
       found.push_back(SnapshotOf(job));
       return true;

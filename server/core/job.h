@@ -28,6 +28,7 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   BoundJob bound;           // when the job ends, all but its kernel and parameters goes, under the mutex
   std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
+  std::string label;
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   bool divisible = false;  // by its kernel and its request

@@ -89,6 +89,7 @@ enum class DisconnectPolicy {
 
 inline constexpr int kMaxPriority = 100;  // and its negative
 inline constexpr std::size_t kMaxRequestIdBytes = 64;
+inline constexpr std::size_t kMaxLabelBytes = 64;
 
 struct JobRequest {
   std::string kernel;
@@ -101,6 +102,7 @@ struct JobRequest {
   int priority = 0;
   std::optional<nanoseconds> time_limit;
   std::string request_id;
+  std::string label;  // the caller's, to find its jobs by
   // Tells whether a request_id came back with the same payload; made by the wire layer.
   std::uint64_t payload_hash = 0;
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
@@ -172,6 +174,7 @@ struct JobEnd {
 struct JobSnapshot {
   JobId id;
   std::string kernel;
+  std::string label;
   std::vector<ParamValue> params;  // in the spec's order
   std::vector<std::string> param_names;
   JobState state = JobState::kPending;

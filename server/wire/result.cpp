@@ -116,6 +116,7 @@ void ToProto(const core::JobEvent& event, v1::StateChange& out) {
 void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& out) {
   out.set_id(job.id.value());
   out.set_kernel(job.kernel);
+  out.set_label(job.label);
   out.set_state(ToProto(job.state));
   out.set_device(job.device);
   out.set_session(job.owner.session.value());

@@ -12,14 +12,14 @@ absl::Status Help(const Invocation& call) {
     return absl::OkStatus();
   }
   if (call.arguments.words().empty()) {
-    AnswerText(call.output, HelpOverview());
+    AnswerPage(call.console, call.output, HelpOverview());
     return absl::OkStatus();
   }
   const std::string& name = call.arguments.words()[0];
   const Command* command = FindCommand(name);
   if (!command) return UnknownCommand(name);
   const std::vector<std::string> rest(call.arguments.words().begin() + 1, call.arguments.words().end());
-  AnswerText(call.output, HelpFor(*command, rest));
+  AnswerPage(call.console, call.output, HelpFor(*command, rest));
   return absl::OkStatus();
 }
 
