@@ -101,6 +101,8 @@ struct JobRequest {
   int priority = 0;
   std::optional<nanoseconds> time_limit;
   std::string request_id;
+  // The request_id guards the retries of one call: when its result was delivered, both may go for newer ones.
+  bool forget_when_delivered = false;
   // Tells whether a request_id came back with the same payload; made by the wire layer.
   std::uint64_t payload_hash = 0;
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
