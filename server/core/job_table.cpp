@@ -46,20 +46,20 @@ std::shared_ptr<Job> JobTable::FindRequest(const std::string& request_key) const
 
 absl::Status JobTable::CheckRoom(const Job& job) const {
   if (!job.promised) return absl::OkStatus();
-  const std::size_t kept = promised_.jobs.size(), promises = kept + active_promises_;
-  constexpr char kAdvice[] = "; fetch results that wait (hotplate result JOB), or start the daemon with a larger --";
-  if (promises >= limits_.jobs) {
+  const std::size_t waiting = promised_.jobs.size();
+  const auto refusal = [&](const std::string& limit, const std::string& of_this) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the daemon has promised to keep the results of ", promises, " jobs, of which ", kept,
-                     " have ended, its limit retained-jobs, and takes no more jobs that it could not keep", kAdvice,
-                     "retained-jobs"));
+        absl::StrCat(waiting, " ended jobs wait until somebody fetches their results, and ", active_promises_,
+                     " jobs under way will: there is no room to keep another result (limit ", limit, of_this,
+                     "); fetch some (hotplate result JOB), or start the daemon with a larger --", limit));
+  };
+  if (waiting + active_promises_ >= limits_.jobs) {
+    return refusal("retained-jobs", absl::StrCat(": ", limits_.jobs));
   }
-  const std::uint64_t bytes = promised_.bytes + active_bytes_;
-  if (job.promised_bytes > limits_.bytes - std::min(limits_.bytes, bytes)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the result of this job may have ", job.promised_bytes, " bytes, and the daemon has promised to keep ", bytes,
-        " bytes of results of ", promises, " jobs, of which ", kept, " have ended; its limit retained-bytes is ",
-        limits_.bytes, kAdvice, "retained-bytes"));
+  const std::uint64_t taken = std::min(limits_.bytes, promised_.bytes + active_bytes_);
+  if (job.promised_bytes > limits_.bytes - taken) {
+    return refusal("retained-bytes", absl::StrCat(": ", limits_.bytes, " bytes, of which ", limits_.bytes - taken,
+                                                  " are free; this one may have ", job.promised_bytes));
   }
   return absl::OkStatus();
 }
@@ -144,21 +144,18 @@ std::string JobTable::WhyGone(const std::string& id) const {
   const Gone& gone = gone_[number % kRemembered];
   const std::string time =
       absl::StrCat("ended jobs are kept for ", DurationText(limits_.time), " (limit result-retention)");
-  if (gone.number != number) {
-    return absl::StrCat("it has ended; ", time, ", those whose result was delivered until there are ", limits_.jobs,
-                        " newer ones (limit retained-jobs)");
-  }
+  const std::string count = absl::StrCat(
+      "newer ones took its room, its result having been delivered (limit retained-jobs: ", limits_.jobs, ")");
+  if (gone.number != number) return absl::StrCat("it ended, and ", time, ", or ", count);
   switch (gone.limit) {
     case Limit::kTime:
-      return absl::StrCat("it has ended; ", time);
+      return absl::StrCat("it ended, and ", time);
     case Limit::kJobs:
-      return absl::StrCat(
-          "it has ended, its result was delivered, and it gave way to newer jobs: the limit retained-jobs is ",
-          limits_.jobs);
+      return absl::StrCat("it ended, and ", count);
     case Limit::kBytes:
       return absl::StrCat(
-          "it has ended, its result was delivered, and it gave way to newer results: the limit retained-bytes is ",
-          limits_.bytes);
+          "it ended, and newer results took its room, its own having been delivered (limit retained-bytes: ",
+          limits_.bytes, ")");
   }
   return "";
 }

@@ -34,14 +34,15 @@ TEST_F(EngineRetentionTest, WhatNobodyFetchedStaysAndAnotherJobIsRefused) {
   for (int i = 0; i < 3; ++i) ids.push_back(Run(Request("copy")));
   const absl::Status status = Refusal(Request("copy"));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Text(status), AllOf(HasSubstr("retained-jobs"), HasSubstr("of 3 jobs"), HasSubstr("hotplate result")));
+  EXPECT_THAT(Text(status),
+              AllOf(HasSubstr("retained-jobs"), HasSubstr("3 ended jobs wait"), HasSubstr("hotplate result")));
   EXPECT_TRUE(Knows(Run(Attached()))) << "of an attached job nothing has to be kept";
   for (const JobId& id : ids) EXPECT_NE(engine_->Fetch(kAlice, id)->end->outputs[0].data, nullptr) << id.value();
 
   // Those that were fetched give way, the oldest first.
   const JobId fourth = Run(Request("copy"));
   EXPECT_TRUE(Eventually([&] { return !Knows(ids[0]); }));
-  EXPECT_THAT(WhyGone(ids[0]), AllOf(HasSubstr("job 1:"), HasSubstr("retained-jobs is 3")));
+  EXPECT_THAT(WhyGone(ids[0]), AllOf(HasSubstr("job 1:"), HasSubstr("retained-jobs: 3")));
   EXPECT_TRUE(Knows(ids[1]) && Knows(ids[2]) && Knows(fourth)) << "not before there must be room";
 }
 
@@ -65,12 +66,13 @@ TEST_F(EngineRetentionTest, TheBytesOfResultsHaveTheirLimit) {
   const JobId first = Run(request), second = Run(request);
   const absl::Status status = Refusal(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Text(status), AllOf(HasSubstr("retained-bytes is 1000"), HasSubstr("400 bytes"), HasSubstr("800 bytes")));
+  EXPECT_THAT(Text(status),
+              AllOf(HasSubstr("retained-bytes: 1000"), HasSubstr("200 are free"), HasSubstr("may have 400")));
   EXPECT_TRUE(Refusal(Request("copy")).ok()) << "what is small enough goes on";
   ASSERT_TRUE(engine_->Fetch(kAlice, first).ok());
   EXPECT_TRUE(Knows(Run(request)));
   EXPECT_TRUE(Eventually([&] { return !Knows(first); }));
-  EXPECT_THAT(WhyGone(first), HasSubstr("retained-bytes is 1000"));
+  EXPECT_THAT(WhyGone(first), HasSubstr("retained-bytes: 1000"));
   EXPECT_NE(engine_->Fetch(kAlice, second)->end->outputs[0].data, nullptr);
 }
 
@@ -89,7 +91,7 @@ TEST_F(EngineRetentionTest, TinyAttachedJobsPushOutNothingButEachOther) {
   const JobId tiny = Run(Attached());
   for (int i = 0; i < 20; ++i) Run(Attached());
   EXPECT_TRUE(Eventually([&] { return !Knows(tiny); }));
-  EXPECT_THAT(WhyGone(tiny), HasSubstr("retained-jobs is 3"));
+  EXPECT_THAT(WhyGone(tiny), HasSubstr("retained-jobs: 3"));
   EXPECT_TRUE(Knows(detached));
   EXPECT_TRUE(Knows(large)) << "with its receipt";
   EXPECT_NE(engine_->Fetch(kAlice, detached)->end->outputs[0].data, nullptr);
