@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "server/addresses.h"
 #include "server/version.h"
 #include "server/wire/result.h"
@@ -38,7 +40,7 @@ void DescribeAllocation(const Allocation& allocation, v1::Allocation& out) {
 
 void DescribeLimits(const Config& config, const core::ArrayLimits& arrays, v1::Limits& out) {
   out.set_message_bytes(config.message_bytes);
-  out.set_inline_bytes(config.inline_bytes);
+  out.set_inline_bytes(std::min(config.inline_bytes, config.retained_bytes));
   out.set_array_bytes(arrays.total_bytes);
   out.set_max_array_bytes(arrays.array_bytes);
   out.set_queued_jobs(config.queue);
@@ -46,6 +48,8 @@ void DescribeLimits(const Config& config, const core::ArrayLimits& arrays, v1::L
   out.set_sessions(config.max_sessions);
   wire::ToProto(config.longest_lease, *out.mutable_longest_lease());
   wire::ToProto(config.result_retention, *out.mutable_result_retention());
+  out.set_retained_jobs(config.retained_jobs);
+  out.set_retained_bytes(config.retained_bytes);
   for (const std::string& root : config.path_roots) out.add_path_roots(root);
 }
 

@@ -179,7 +179,9 @@ std::vector<OptionSpec> SharedJobOptions() {
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},
       {.names = "--request-id",
        .value = "ID",
-       .help = "makes a repeated call run the job once; large outputs stay on the daemon for it, some minutes"},
+       .help =
+           "makes a repeated call run the job once, for as long as the daemon keeps results (1 hour by default); large "
+           "outputs stay on the daemon for it, some minutes"},
       {.names = "--dry-run",
        .value = "",
        .help = "check the job, say what it needs and where it fits, and run nothing"},

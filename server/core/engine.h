@@ -34,11 +34,13 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 struct EngineOptions {
   std::uint32_t queued_jobs = 10'000;
-  // Outputs of a job that are together not larger come back inline.
+  // Outputs of a job that are together not larger, nor than retained_bytes, come back inline.
   std::uint64_t inline_bytes = 1 << 20;
   nanoseconds result_retention = std::chrono::hours(1);
-  std::uint32_t retained_jobs = 10'000;  // ended ones; the oldest go first
-  // Inline results of ended jobs, together; the oldest go first, with their jobs.
+  // Ended jobs, and inline results of them together, that are kept for that time. Nobody has fetched some of them: a
+  // job that there would be no room to keep is refused. Those whose result was delivered give way, the oldest first;
+  // tiny attached ones are counted apart (job_table.h).
+  std::uint32_t retained_jobs = 10'000;
   std::uint64_t retained_bytes = std::uint64_t{256} << 20;
   std::uint32_t max_sessions = 1000;
   std::uint32_t max_streams = 1000;  // open ones, of all sessions together
@@ -150,7 +152,8 @@ class Engine {
 
   // Queues a job, and subscribes `observer` (may be null) before its first event; a tiny job may have ended, and its
   // observer been told so on this thread, when this returns. A request_id seen before returns the first job's id (the
-  // observer is told its whole story); with another payload_hash: ALREADY_EXISTS.
+  // observer is told its whole story); with another payload_hash: ALREADY_EXISTS. RESOURCE_EXHAUSTED if the queue is
+  // full, or there is no room to keep a result that somebody may come back for.
   absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
 
@@ -169,6 +172,8 @@ class Engine {
   // Acknowledges at once. NOT_FOUND for a job that is not there; ended jobs are left as they are.
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
+  // The same, for its result: that of a job that has ended counts as fetched, and need not be kept for anybody else.
+  absl::StatusOr<JobSnapshot> Fetch(const Principal& who, const JobId& id);
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;  // newest first
 
   // Marks the session as alive now; `streams` +1 / -1 while it holds a stream. Too many: RESOURCE_EXHAUSTED.

@@ -103,6 +103,8 @@ struct JobRequest {
   std::optional<nanoseconds> time_limit;
   std::string request_id;
   std::string label;  // the caller's, to find its jobs by
+  // The request_id guards the retries of one call: when its result was delivered, both may go for newer ones.
+  bool forget_when_delivered = false;
   // Tells whether a request_id came back with the same payload; made by the wire layer.
   std::uint64_t payload_hash = 0;
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.

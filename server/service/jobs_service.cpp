@@ -161,7 +161,7 @@ grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* 
                                                    const v1::FetchResultRequest* request,
                                                    v1::FetchResultResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) -> absl::Status {
-    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
+    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Fetch(who, IdOf(request->job_id()));
     if (!job.ok()) return job.status();
     if (!job->end) {
       return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
