@@ -350,7 +350,7 @@ REFUSED = [
     ("list(reversed(A))", "iterate over"), ("1.0 in A", "iterate over|search"), ("np.fromiter(A, float)", "iterate over"),
     ("np.sqrt(A)", r"\.numpy\(\)"), ("np.add(1, 2, out=A)", "gpu.vector_add"), ("np.add.reduce(A)", r"\.numpy\(\)"),
     ("np.matmul(B, A)", "gpu.matmul"), ("np.equal(A, B)", r"\.numpy\(\)"), ("np.float64(1) - A", r"\.numpy\(\)"),
-    ("np.dot(A, A)", r"gpu\.matmul\(A, B\)"), ("np.einsum('ijk->i', A)", r"\.numpy\(\)"),
+    ("np.dot(A, A)", r"gpu\.dot\(A, B\)"), ("np.einsum('ijk->i', A)", r"\.numpy\(\)"),
     ("np.concatenate([A, B])", r"\.numpy\(\)"), ("np.sum(A)", 'gpu.reduce\\(A, operation="sum"\\)'),
     ("np.mean(A, axis=0)", 'operation="mean"'), ("np.linalg.norm(A)", r"gpu\.norm\(A\)"),
     ("np.linalg.svd(A)", r"gpu\.svd\(A\)"), ("np.fft.rfft(A)", 'gpu.fft\\(A, transform="rfft"\\)'),

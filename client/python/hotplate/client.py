@@ -13,6 +13,7 @@ from .arguments import count, is_no_array, path, seconds, shown, text, without_m
 from .arrays import Array
 from .calls import Kernel, Plan
 from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
+from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
                                 seconds("reconnect", reconnect), on_connection))
 
 
-class Client:
+class Client(NumPyFunctions):
     """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
 
     Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
-    numerics; `gpu.kernels` lists all.
+    numerics; `gpu.kernels` lists all. `zeros`, `ones`, `eye` and `dot` are NumPy's.
 
     Example:
         >>> with hp.connect() as gpu:

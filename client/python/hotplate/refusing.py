@@ -8,7 +8,7 @@ from .errors import InvalidType
 
 # What there is to write for a function of NumPy's, of arrays A and B on the daemon. For all others: fetch.
 _KERNELS = {
-    "add": "gpu.vector_add(A, B)", "matmul": "gpu.matmul(A, B)", "dot": "gpu.matmul(A, B)",
+    "add": "gpu.vector_add(A, B)", "matmul": "gpu.matmul(A, B)", "dot": "gpu.dot(A, B)",
     "argsort": "gpu.sort_by_key(A, places)", "cholesky": "gpu.cholesky(A)", "eigh": "gpu.eigh(A)",
     "eigvalsh": 'gpu.eigh(A, compute="values")', "histogram": "gpu.histogram(A)", "norm": "gpu.norm(A)",
     "solve": "gpu.solve(A, B)", "sort": "gpu.sort(A)", "svd": "gpu.svd(A)", "ndim": "A.ndim", "shape": "A.shape",
