@@ -261,7 +261,8 @@ TEST(MatmulSpecTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(
       message({3000, 3000}, {1000, 2}),
       HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000, 2]; expected a [..., m, k] and b [..., k, n]"));
-  EXPECT_THAT(message({3000, 3000}, {1000}), HasSubstr("b is [1000], which is not a matrix"));
+  EXPECT_THAT(message({3000, 3000}, {1000}), HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000];"));
+  EXPECT_THAT(message({}, {1000}), HasSubstr("a is a number, [], neither matrix nor vector; expected a [..., m, k]"));
   EXPECT_THAT(message({2, 3, 4}, {3, 4, 5}),
               HasSubstr("batches do not broadcast: a is [2, 3, 4], b is [3, 4, 5]; sizes before the last two"));
   EXPECT_THAT(message({3, 4}, {3, 4}, {{"transpose_a", true}, {"transpose_b", true}}),

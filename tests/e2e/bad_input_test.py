@@ -81,7 +81,7 @@ class BadInput(harness.Case):
     def test_wrong_dtype_rank_and_shape(self):
         np.save(self.folder / "c.npy", np.ones(4, dtype=np.complex128))
         self.refused("run", "vector_add", "c.npy", "c.npy", "-o", "o.npy", says=["complex128", "float32"])
-        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["[4], which is not a matrix; expected a [..., m, k] and b [..., k, n]"])
+        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["b (m.npy)", "[4]", "[3, 4]", "inner sizes differ", "expected a [..., m, k] and b [..., k, n]"])
         self.refused("run", "matmul", "m.npy", "m.npy", "-o", "o.npy", says=["a (m.npy)", "b (m.npy)", "[3, 4]", "inner sizes differ"])
         np.save(self.folder / "y.npy", np.ones(5, dtype=np.float32))
         self.refused("run", "vector_add", "x.npy", "y.npy", "-o", "o.npy", says=["[4]", "[5]"])

@@ -61,9 +61,11 @@ def test_a_program_of_a_user_is_checked(check, tmp_path):
                        "gpu.devices.id\n"
                        "next(gpu.telemetry()) + 1\n"
                        "with hp.up(gpus='one') as client:\n"
-                       "    client.job(7)\n")
+                       "    client.job(7)\n"
+                       "    client.array([1.0]) + 1\n"
+                       "    for row in client.array([1.0]): pass\n")
     told = check(str(program)).stdout
-    assert re.findall(r"program\.py:(\d+): error", told) == [str(line) for line in range(2, 9)], told
+    assert re.findall(r"program\.py:(\d+): error", told) == [str(line) for line in range(2, 11)], told
 
 
 def public(names):
