@@ -1,4 +1,4 @@
-// The profiles of deploy/sites, placed into the program as they are.
+// Files that are placed into the program as they are, so that a copied program still has them.
 #pragma once
 
 #include <string_view>
@@ -6,9 +6,13 @@
 
 namespace hotplate::cli {
 
-struct BuiltInProfile {
-  std::string_view name, text;
+struct EmbeddedText {
+  std::string_view name;  // the file's, without folder and suffix
+  std::string_view text;
 };
-const std::vector<BuiltInProfile>& BuiltInProfiles();  // sorted by name
+
+// Both are sorted by name.
+const std::vector<EmbeddedText>& BuiltInProfiles();  // deploy/sites
+const std::vector<EmbeddedText>& Pages();            // client/docs and deploy/docs, in Markdown
 
 }  // namespace hotplate::cli

@@ -1,10 +1,27 @@
-// hotplate help: the overview, or one command.
+// hotplate help: the overview, one command, or a page.
 #include "client/cli/help.h"
 
+#include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
+#include "client/cli/page_text.h"
+#include "client/cli/topics.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
+
+absl::Status UnknownName(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.push_back(command.name);
+  for (const Topic& topic : Topics())
+    if (!FindCommand(topic.name)) names.push_back(topic.name);
+  const std::vector<std::string> nearest = Nearest(name, names);
+  return WithNextStep(
+      WithExitCode(absl::InvalidArgumentError("no command or topic " + Quoted(name) +
+                                              (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", "))),
+                   kExitUsage),
+      "all commands and topics: hotplate help");
+}
 
 absl::Status Help(const Invocation& call) {
   if (call.arguments.Flag("man")) {
@@ -17,9 +34,13 @@ absl::Status Help(const Invocation& call) {
   }
   const std::string& name = call.arguments.words()[0];
   const Command* command = FindCommand(name);
-  if (!command) return UnknownCommand(name);
-  const std::vector<std::string> rest(call.arguments.words().begin() + 1, call.arguments.words().end());
-  AnswerText(call.output, HelpFor(*command, rest));
+  const Topic* topic = FindTopic(name);
+  if (!command && !topic) return UnknownName(name);
+  std::string text;
+  if (command) text = HelpFor(*command, {call.arguments.words().begin() + 1, call.arguments.words().end()});
+  if (command && topic) text += "\n";
+  if (topic) text += PageText(topic->page, call.console.width, call.console.out_colour);
+  AnswerText(call.output, text);
   return absl::OkStatus();
 }
 
@@ -28,11 +49,12 @@ absl::Status Help(const Invocation& call) {
 Command HelpCommand() {
   return {.name = "help",
           .group = Group::kShell,
-          .summary = "help with all commands, with one, or with one for a kernel",
-          .example = "hotplate help run matmul",
-          .positionals = {{.name = "COMMAND", .help = "which command", .minimum = 0, .offer = Offer::kCommand},
+          .summary = "show help: an overview, one command, or a page about a topic",
+          .details = "Where a command and a topic have the same name, both are shown.",
+          .example = "hotplate help quickstart",
+          .positionals = {{.name = "NAME", .help = "a command or a topic", .minimum = 0, .offer = Offer::kHelp},
                           {.name = "KERNEL", .help = "for run and submit", .minimum = 0, .offer = Offer::kKernel}},
-          .options = {{.names = "--man", .value = "", .help = "the manual page, for man -l -"}},
+          .options = {{.names = "--man", .value = "", .help = "print the manual page, for man -l -"}},
           .works_anywhere = true,
           .run = Help};
 }
