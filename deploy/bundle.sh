@@ -99,7 +99,10 @@ install -D -m 644 -t "$tree/share/hotplate/modulefiles" deploy/modulefiles/hotpl
 "$build/bin/hotplate" completion bash >"$tree/share/bash-completion/completions/hotplate"
 "$build/bin/hotplate" completion zsh >"$tree/share/zsh/site-functions/_hotplate"
 "$build/bin/hotplate" completion fish >"$tree/share/fish/vendor_completions.d/hotplate.fish"
-install -m 644 README.md CHANGELOG.md CITATION.cff LICENSE "$doc/"
+install -m 644 README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff LICENSE "$doc/"
+for pages in client/docs deploy/docs client/python/docs client/python/examples; do
+  find $pages -type f ! -path '*/__pycache__/*' -exec install -D -m 644 {} "$doc/{}" \;
+done
 install -m 755 tests/gpu/run "$tree/tests/gpu/"
 install -D -m 644 -t "$tree/tests/gpu/kit" tests/gpu/kit/*.py
 install -m 644 tests/bench/kernels/pairs.py "$tree/tests/gpu/bench/"

@@ -14,7 +14,7 @@
 namespace hotplate::cli {
 
 // What a shell may offer for a word.
-enum class Offer { kNothing, kFile, kCommand, kKernel, kJob, kArray, kServer, kSite, kChoices };
+enum class Offer { kNothing, kFile, kCommand, kHelp, kKernel, kJob, kArray, kServer, kSite, kChoices };
 
 struct OptionSpec {
   std::string names;  // "-o,--output": it is asked for by its first long one

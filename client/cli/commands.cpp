@@ -51,10 +51,9 @@ constexpr Brought kBrought[] = {
 };
 
 // What to say of a word that is no command.
-std::string HintFor(const std::string& word) {
+std::string HintFor(const std::string& word, std::vector<std::string> names) {
   for (const Brought& brought : kBrought)
     if (word == brought.word) return ". Here: " + std::string(brought.here);
-  std::vector<std::string> names;
   for (const Command& command : Commands()) names.push_back(command.name);
   const std::vector<std::string> nearest = Nearest(word, names);
   return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
@@ -62,10 +61,11 @@ std::string HintFor(const std::string& word) {
 
 }  // namespace
 
-absl::Status UnknownCommand(const std::string& word) {
-  const std::string hint = HintFor(word);
-  return WithNextStep(WithExitCode(absl::InvalidArgumentError("no command " + Quoted(word) + hint), kExitUsage),
-                      "all commands: hotplate help");
+absl::Status UnknownCommand(const std::string& word, const std::vector<std::string>& topics) {
+  const std::string what = topics.empty() ? "command " : "command or topic ";
+  return WithNextStep(
+      WithExitCode(absl::InvalidArgumentError("no " + what + Quoted(word) + HintFor(word, topics)), kExitUsage),
+      topics.empty() ? "all commands: hotplate help" : "all commands and topics: hotplate help");
 }
 
 const std::vector<OptionSpec>& CommonOptions() {

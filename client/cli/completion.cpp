@@ -3,6 +3,7 @@
 #include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_arguments.h"
+#include "client/cli/topics.h"
 
 namespace hotplate::cli {
 namespace {
@@ -41,6 +42,12 @@ std::string OfferedWords(Offer offer, const std::vector<std::string>& choices,
       std::vector<std::string> names;
       for (const Command& command : Commands()) names.push_back(command.name);
       return Join(names, " ");
+    }
+    case Offer::kHelp: {
+      std::vector<std::string> names;
+      for (const Topic& topic : Topics())
+        if (!FindCommand(topic.name)) names.push_back(topic.name);
+      return OfferedWords(Offer::kCommand, choices, kernels) + " " + Join(names, " ");
     }
     case Offer::kKernel:
       return Join(KernelNames(kernels), " ");

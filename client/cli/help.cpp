@@ -5,6 +5,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/job_arguments.h"
 #include "client/cli/table.h"
+#include "client/cli/topics.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
@@ -64,7 +65,12 @@ std::string HelpOverview() {
       if (command.group == group.group) table.Row({command.name, command.summary});
     text += "\n" + std::string(group.name) + "\n" + table.Text();
   }
-  return text + "\nOne command: hotplate COMMAND --help.  One kernel: hotplate describe KERNEL.\n";
+  Table topics;
+  topics.Indent(2);
+  for (const Topic& topic : Topics()) topics.Row({topic.name, topic.summary});
+  return text + "\nTopics\n" + topics.Text() +
+         "\nOne command: hotplate COMMAND --help.  One kernel: hotplate describe KERNEL.  One topic: hotplate help "
+         "TOPIC.\n";
 }
 
 std::string UsageLine(const Command& command) {
@@ -120,6 +126,8 @@ std::string ManualPage() {
       page += ".PP\nExample:\n.PP\n.nf\n" + Roff("  " + command.example) + "\n.fi\n";
     }
   }
+  page += ".SH TOPICS\n.B hotplate help\n.I TOPIC\nshows a page:\n";
+  for (const Topic& topic : Topics()) page += ".TP\n.B " + Roff(topic.name) + "\n" + Roff(topic.summary) + "\n";
   page += ".SH OPTIONS OF EVERY COMMAND\n";
   options(CommonOptions());
   page += ".SH EXIT STATUS\n";

@@ -23,7 +23,13 @@ install(DIRECTORY deploy/sites DESTINATION ${HOTPLATE_INSTALL_DATADIR} FILES_MAT
 install(FILES deploy/slurm/hotplated.sbatch deploy/slurm/hotplated-multinode.sbatch
   DESTINATION ${HOTPLATE_INSTALL_DATADIR}/slurm)
 install(FILES deploy/modulefiles/hotplate DESTINATION ${HOTPLATE_INSTALL_DATADIR}/modulefiles)
-install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The pages in the folders of the source tree, so that their links lead somewhere; deploy/bundle.sh does the same.
+set(docs ${CMAKE_INSTALL_DATADIR}/doc/hotplate)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE CITATION.cff DESTINATION ${docs})
+install(DIRECTORY client/docs DESTINATION ${docs}/client)
+install(DIRECTORY deploy/docs DESTINATION ${docs}/deploy)
+install(DIRECTORY client/python/docs client/python/examples DESTINATION ${docs}/client/python
+  PATTERN __pycache__ EXCLUDE)
 
 # Their headers need it, and whoever links one of them links this.
 target_compile_features(hotplate_array INTERFACE cxx_std_20)

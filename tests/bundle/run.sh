@@ -67,6 +67,7 @@ for path, digest in manifest["sha256"].items():
 assert manifest["version"] == open("VERSION").read().strip()
 print(len(listed), "files as the manifest says, revision", manifest["git_revision"])
 ')
+tests/pages/check_links.py "$tree/share/doc/hotplate"
 for file in "$tree"/libexec/hotplate/programs/* "$tree"/libexec/hotplate/*.so; do
   if readelf -d "$file" | grep -E 'R(UN)?PATH'; then
     echo "bundle_test: $file says where libraries are, which is the launcher's business" >&2

@@ -1,8 +1,15 @@
 """What works without a daemon: help, the catalogue, completion, the version."""
 
 import json
+import pathlib
+import re
+import shutil
+import subprocess
 
 import harness
+
+DOCS = [path for folder in ("client/docs", "deploy/docs")
+        for path in sorted((pathlib.Path(__file__).parents[2] / folder).glob("*.md"))]
 
 # Of those in the catalogue.
 KERNELS = ("arange", "full", "histogram", "integrate2d", "linspace", "mandelbrot", "matmul", "random", "selu",
@@ -24,6 +31,33 @@ class Offline(harness.Case):
                 own = self.hotplate(command, "--help")
                 self.assertIn(f"hotplate {command}", own)
                 self.assertIn("xample", own)
+
+    def test_a_copied_program_shows_every_page(self):
+        self.assertGreater(len(DOCS), 10)
+        copied = self.folder / "elsewhere"
+        shutil.copy(harness.BIN / "hotplate", copied)
+        overview, completion = self.hotplate("help"), self.hotplate("completion", "bash")
+        manual = self.hotplate("help", "--man").replace("\\", "")
+        for page in DOCS:
+            with self.subTest(page.stem):
+                done = subprocess.run([copied, "help", page.stem], cwd="/", env=self.environment, text=True, check=True,
+                                      stdout=subprocess.PIPE)
+                title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+                self.assertIn(title + "\n", done.stdout)
+                self.assertNotIn("](", done.stdout)  # links are for those who read the file
+                self.assertRegex(overview, rf"(?m)^  {page.stem} +{title.split(': ')[1]}$")
+                self.assertTrue(re.search(rf"offered_words=.* {page.stem}[ \"]", completion), "completion does not offer it")
+                self.assertTrue(f"\n.B {page.stem}\n" in manual, "the manual page does not list it")
+
+    def test_a_command_and_a_topic_of_one_name_are_both_shown(self):
+        text = self.hotplate("help", "sites")
+        self.assertIn("hotplate sites [NAME]", text)
+        self.assertIn("Write a profile", text)
+        self.assertNotIn("Write a profile", self.hotplate("sites", "--help"))
+
+    def test_an_unknown_topic_names_the_nearest(self):
+        self.hotplate("help", "securty", code=harness.USAGE, says=['no command or topic "securty"', "Nearest: security",
+                                                                   "hotplate help"])
 
     def test_kernels(self):
         text = self.hotplate("kernels")

@@ -26,10 +26,11 @@ prefix=$work/moved
 for file in bin/hotplate bin/hotplated include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
     include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/slurm/hotplated.sbatch share/hotplate/sites/hpc2n.toml \
     share/hotplate/proto/hotplate/v1/jobs.proto \
-    share/man/man1/hotplate.1 share/man/man1/hotplated.1 share/bash-completion/completions/hotplate share/zsh/site-functions/_hotplate \
+    share/man/man1/hotplate.1 share/man/man1/hotplated.1 share/doc/hotplate/deploy/docs/sites.md share/bash-completion/completions/hotplate share/zsh/site-functions/_hotplate \
     share/fish/vendor_completions.d/hotplate.fish; do
   [ -s "$prefix/$file" ] || { echo "install_test: $file was not installed" >&2; exit 1; }
 done
+"$here/../pages/check_links.py" "$prefix/share/doc/hotplate"
 for plugin in "$build"/bin/libhotplate_cuda*.so; do
   [ ! -e "$plugin" ] || [ -s "$prefix/bin/$(basename "$plugin")" ] ||
     { echo "install_test: $(basename "$plugin") was not installed beside hotplated" >&2; exit 1; }

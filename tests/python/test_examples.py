@@ -9,7 +9,9 @@ import pytest
 
 PAGES = pathlib.Path(__file__).parents[2] / "client/python"
 EXAMPLES = PAGES / "examples"
+# Pages with cells.
 TUTORIAL = PAGES / "docs/tutorial.md"
+OTHERS = [PAGES.parents[1] / "README.md", PAGES.parent / "docs/python.md"]
 CELLS = PAGES / "docs/cells.py"
 # On a slow machine, beside other work.
 PATIENCE = 120
@@ -65,8 +67,9 @@ def test_examples_import_nothing_else():
         assert imported <= {"hotplate", "numpy", "pathlib", "statistics", "sys", "time"}, path.name
 
 
-def test_the_tutorial_shows_what_its_cells_give(environment):
-    run(environment, CELLS, "--check", TUTORIAL)
+@pytest.mark.parametrize("page", [TUTORIAL, *OTHERS], ids=lambda page: page.stem)
+def test_a_page_shows_what_its_cells_give(environment, page):
+    run(environment, CELLS, "--check", page)
 
 
 def test_cells_notice_another_output(environment, tmp_path):

@@ -1,10 +1,19 @@
-// hotplate help: the overview, or one command.
+// hotplate help: the overview, one command, or a page.
 #include "client/cli/help.h"
 
 #include "client/cli/commands.h"
+#include "client/cli/page_text.h"
+#include "client/cli/topics.h"
 
 namespace hotplate::cli {
 namespace {
+
+std::vector<std::string> TopicNames() {
+  std::vector<std::string> names;
+  for (const Topic& topic : Topics())
+    if (!FindCommand(topic.name)) names.push_back(topic.name);
+  return names;
+}
 
 absl::Status Help(const Invocation& call) {
   if (call.arguments.Flag("man")) {
@@ -17,9 +26,13 @@ absl::Status Help(const Invocation& call) {
   }
   const std::string& name = call.arguments.words()[0];
   const Command* command = FindCommand(name);
-  if (!command) return UnknownCommand(name);
-  const std::vector<std::string> rest(call.arguments.words().begin() + 1, call.arguments.words().end());
-  AnswerPage(call.console, call.output, HelpFor(*command, rest));
+  const Topic* topic = FindTopic(name);
+  if (!command && !topic) return UnknownCommand(name, TopicNames());
+  std::string text;
+  if (command) text = HelpFor(*command, {call.arguments.words().begin() + 1, call.arguments.words().end()});
+  if (command && topic) text += "\n";
+  if (topic) text += PageText(topic->page, call.console.width, call.console.out_colour);
+  AnswerPage(call.console, call.output, text);
   return absl::OkStatus();
 }
 
@@ -28,11 +41,12 @@ absl::Status Help(const Invocation& call) {
 Command HelpCommand() {
   return {.name = "help",
           .group = Group::kShell,
-          .summary = "help with all commands, with one, or with one for a kernel",
-          .example = "hotplate help run matmul",
-          .positionals = {{.name = "COMMAND", .help = "which command", .minimum = 0, .offer = Offer::kCommand},
+          .summary = "show help: an overview, one command, or a page about a topic",
+          .details = "Where a command and a topic have the same name, both are shown.",
+          .example = "hotplate help quickstart",
+          .positionals = {{.name = "NAME", .help = "a command or a topic", .minimum = 0, .offer = Offer::kHelp},
                           {.name = "KERNEL", .help = "for run and submit", .minimum = 0, .offer = Offer::kKernel}},
-          .options = {{.names = "--man", .value = "", .help = "the manual page, for man -l -"}},
+          .options = {{.names = "--man", .value = "", .help = "print the manual page, for man -l -"}},
           .works_anywhere = true,
           .run = Help};
 }

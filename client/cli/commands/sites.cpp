@@ -241,8 +241,8 @@ Command SitesCommand() {
           .details =
               "Works without a daemon. A profile of your own, or another version of one of these, is a file\n"
               "~/.config/hotplate/sites/NAME.toml; $HOTPLATE_SITES is a folder of profiles for all users of a\n"
-              "site. It decides what runs in your name: one that others could write is refused. deploy/README.md\n"
-              "says what is in one.",
+              "site. It decides what runs in your name: one that others could write is refused. The page\n"
+              "hotplate help sites lists the keys of a profile.",
           .example = "hotplate sites hpc2n",
           .positionals =
               {{.name = "NAME", .help = "a site, for all that is known of it", .minimum = 0, .offer = Offer::kSite}},

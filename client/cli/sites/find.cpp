@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "client/cli/arguments.h"
+#include "client/cli/embedded_texts.h"
 #include "client/cli/ending.h"
-#include "client/cli/sites/builtin.h"
 #include "client/cli/sites/profile.h"
 #include "client/cli/sites/site.h"
 #include "client/cli/sites/words.h"
@@ -74,7 +74,7 @@ absl::Status CheckTrusted(const std::string& path, uid_t chosen) {
 // A user's profile does not extend another user's: there is no chain to follow.
 absl::StatusOr<Site> BuiltIn(const std::string& name) {
   std::vector<std::string> names;
-  for (const BuiltInProfile& profile : BuiltInProfiles()) {
+  for (const EmbeddedText& profile : BuiltInProfiles()) {
     if (profile.name == name)
       return ParseProfile(std::string(profile.text), name, "built in", [](const std::string&) -> absl::StatusOr<Site> {
         return UsageError("a profile that is built in extends none");
@@ -90,7 +90,7 @@ bool IsSiteName(const std::string& name) { return client::IsServerName(name) && 
 
 std::vector<std::string> SiteNames(const Environment& environment) {
   std::vector<std::string> names;
-  for (const BuiltInProfile& profile : BuiltInProfiles()) names.emplace_back(profile.name);
+  for (const EmbeddedText& profile : BuiltInProfiles()) names.emplace_back(profile.name);
   for (const std::string& folder : Folders(environment)) {
     std::error_code error;
     std::size_t seen = 0;
@@ -126,7 +126,7 @@ absl::StatusOr<Site> FindSite(const std::string& name, const Environment& enviro
   return WithNextStep(absl::NotFoundError("no site " + Quoted(name) +
                                           (nearest.empty() ? "; there are: " + Join(names, ", ")
                                                            : ". Nearest: " + Join(nearest, ", "))),
-                      "all sites: hotplate sites · how to describe another: deploy/README.md");
+                      "all sites: hotplate sites · how to describe another: hotplate help sites");
 }
 
 }  // namespace hotplate::cli

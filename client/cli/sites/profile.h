@@ -1,4 +1,4 @@
-// A site's profile as text: TOML, every key known, every size bounded. deploy/README.md has the list of keys.
+// A site's profile as text: TOML, every key known, every size bounded. deploy/docs/sites.md has the list of keys.
 #pragma once
 
 #include <functional>

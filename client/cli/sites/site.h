@@ -6,7 +6,7 @@
 //      what fits becomes an AllocationPlan, with what the user should know besides (warnings).
 //   3. RenderScript writes the batch script from plan and launch: what `up` submits, and what --dry-run prints.
 //   4. The scheduler (client/cli/scheduler) takes the script; site.scheduler says which, site.cluster where.
-// deploy/README.md tells how a profile is written, deploy/sites holds those built in.
+// deploy/docs/sites.md tells how a profile is written, deploy/sites holds those built in.
 #pragma once
 
 #include <chrono>

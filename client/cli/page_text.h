@@ -1,0 +1,14 @@
+// A page of Markdown as text for a terminal: paragraphs and tables are fitted to its width, code stays as it is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hotplate::cli {
+
+// Knows what our pages use: headings, paragraphs, lists, tables, fenced code, bold, links and images. A link to another
+// page becomes "(hotplate help NAME)"; images and remarks are left out. `bold`: whether escape sequences may be
+// written.
+std::string PageText(std::string_view markdown, int width, bool bold);
+
+}  // namespace hotplate::cli
