@@ -78,7 +78,10 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   const std::string accepted = never ? "" : Done(call.console, kernel + " would be accepted; nothing was run") + "\n";
   call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
   // With the exit code that a run of it would have.
-  if (never) return absl::ResourceExhaustedError(kernel + " can never run here; nothing was run");
+  if (never) {
+    const std::string why = check->refusal().empty() ? kernel + " can never run here" : check->refusal();
+    return absl::ResourceExhaustedError(why + "; nothing was run");
+  }
   return absl::OkStatus();
 }
 
