@@ -37,11 +37,12 @@ std::string DriverLibrary(const CudaOptions& options) {
   return named.empty() ? "libcuda.so.1" : named;
 }
 
+// Empty where it cannot be found out.
 std::string PluginFolder(const CudaOptions& options) {
   if (!options.plugin_folder.empty()) return options.plugin_folder;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return error ? "." : program.parent_path().string();
+  return error ? "" : program.parent_path().string();
 }
 
 struct PluginFile {
@@ -217,6 +218,12 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
     return set;
   }
   const std::string folder = PluginFolder(options);
+  if (folder.empty()) {
+    set.notes.push_back(
+        "no CUDA devices: plug-ins lie beside hotplated, and /proc/self/exe, which tells where that is, "
+        "cannot be read here; mount /proc");
+    return set;
+  }
   const std::vector<PluginFile> plugins = PluginsIn(folder);
   if (plugins.empty()) {
     set.notes.push_back(absl::StrCat("no CUDA devices: there is no plug-in (libhotplate_cuda<major>.so) in ", folder));
