@@ -165,6 +165,15 @@ class Cuda(harness.Case):
         self.assertEqual(self.answer("run", "vector_add", "ones.npy", "ones.npy", "-o", "sum.npy", "--device", "any")
                          ["receipt"]["device"], "gpu0")
 
+    def test_the_plug_in_whose_libraries_are_loaded_is_taken(self):
+        self.plug_in("calls_absent")
+        self.plug_in("host_kernels", "libhotplate_cuda12.so")
+        self.serve(fake="devices=1")
+        self.assertIn("libhotplate_cuda12.so with a driver for CUDA 13.0", self.log("cuda"))
+        self.assertIn("libhotplate_cuda13.so is not used: CUDA's libraries", self.notes())
+        self.assertNotIn("matmul", self.hotplate("status"))
+        self.add("--device", "gpu0")
+
     def test_up_and_status_say_at_once_which_kernels_the_gpu_has_not(self):
         self.plug_in("calls_absent")
         self.serve(fake="devices=2")
