@@ -128,7 +128,7 @@ std::string UnavailableText(const v1::GetServerInfoResponse& info) {
   const auto cpu = std::find_if(info.devices().begin(), info.devices().end(),
                                 [](const v1::Device& device) { return device.backend() == "cpu"; });
   if (cpu != info.devices().end())
-    lines.push_back("on the CPU such a job runs with --device " + cpu->id() + " or --device any; else it is refused");
+    lines.push_back("such jobs are refused; to run them on the CPU: --device " + cpu->id() + " or --device any");
   return Join(lines, "\n  ");
 }
 
