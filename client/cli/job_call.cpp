@@ -104,9 +104,10 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   const std::string accepted = never ? "" : Done(call.console, kernel + " would be accepted; nothing was run") + "\n";
   call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
   // With the exit code that a run of it would have.
-  if (never)
-    return Answered(
-        WithExitCode(absl::ResourceExhaustedError(kernel + " can never run here; nothing was run"), kExitInvalid));
+  if (never) {
+    const std::string why = check->refusal().empty() ? kernel + " can never run here" : check->refusal();
+    return Answered(WithExitCode(absl::ResourceExhaustedError(why + "; nothing was run"), kExitInvalid));
+  }
   return absl::OkStatus();
 }
 

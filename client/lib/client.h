@@ -115,6 +115,7 @@ struct KeepOutput {
 struct JobOptions {
   std::map<std::string, ParamValue> params = {};
   std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
+  // A device's id. Empty: the daemon's GPUs, and where it has none its CPU; "any": a GPU that can run it, else the CPU.
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec

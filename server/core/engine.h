@@ -104,6 +104,7 @@ struct CheckReport {
     std::uint64_t bytes_held = 0, bytes_of_arrays = 0;
   };
   std::vector<Fit> devices;
+  std::string refusal;  // why none of them will ever do; empty otherwise
   // The host's memory for arrays and results, of which a job does not wait for its part: it fails if that is not free
   // when it begins. A limit of 0 is none.
   std::uint64_t array_bytes_needed = 0, array_bytes_free = 0, array_bytes_limit = 0;

@@ -91,12 +91,15 @@ inline constexpr int kMaxPriority = 100;  // and its negative
 inline constexpr std::size_t kMaxRequestIdBytes = 64;
 inline constexpr std::size_t kMaxLabelBytes = 64;
 
+inline constexpr char kAnyDevice[] = "any";
+
 struct JobRequest {
   std::string kernel;
   std::map<std::string, ParamValue> params;
   std::vector<JobInput> inputs;
   std::vector<JobOutput> outputs;
-  std::string device;  // empty: any
+  // A device's id; empty: the daemon's GPUs, and where it has none the CPU; kAnyDevice: any that can run it.
+  std::string device;
   int precision = HOTPLATE_PRECISION_DEFAULT;
   bool deterministic = false;
   int priority = 0;

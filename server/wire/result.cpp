@@ -147,6 +147,7 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
     }
     ToProto(report.call.outputs[i], *output.mutable_signature());
   }
+  out.set_refusal(report.refusal);
   for (const core::CheckReport::Fit& fit : report.devices) {
     v1::DeviceFit& one = *out.add_devices();
     one.set_device(fit.device);

@@ -45,6 +45,18 @@ TEST_F(MachineTest, WithoutCgroupTheMachineCounts) {
   EXPECT_FALSE(cpu::ProcessorQuota(root_).has_value());
 }
 
+// In a chroot, or a container that has none.
+TEST_F(MachineTest, WithoutProcTheSystemIsAsked) {
+  std::filesystem::remove_all(root_ + "/proc");
+  const cpu::Memory memory = cpu::ReadMemory(root_);
+  EXPECT_TRUE(memory.without_proc);
+  EXPECT_FALSE(cpu::ReadMemory().without_proc);
+  EXPECT_EQ(memory.total, cpu::ReadMemory("/none").total);
+  EXPECT_GT(memory.total, std::uint64_t{64} << 20);
+  EXPECT_GT(memory.available, 0u);
+  EXPECT_LE(memory.available, memory.total);
+}
+
 TEST_F(MachineTest, Version2TakesTheTightestOfItsParents) {
   Write("/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
   Write("/sys/fs/cgroup/slurm/job_7/memory.max", "204800\n");

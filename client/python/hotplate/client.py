@@ -98,7 +98,8 @@ class Client(NumPyFunctions):
                 out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
                 keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
                 lease: seconds for which what is kept outlives this client;
-                device: a device's id ("gpu0"); precision: "tf32", "bf16" or "f16";
+                device: a device's id ("gpu0", "cpu0"), or "any": the CPU where no GPU can run it (default: a GPU where
+                the daemon has one, and nowhere else); precision: "tf32", "bf16" or "f16";
                 deterministic: True: the same bits every time on one device; priority: -100 to 100;
                 time_limit: seconds on the device; deadline: seconds for the whole call;
                 progress: True, or a function of a fraction and a text.
