@@ -65,7 +65,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
       static_cast<double>(info.idle_timeout().seconds()) + static_cast<double>(info.idle_timeout().nanos()) * 1e-9;
   idle += timeout > 0 ? "; ends itself after " + SecondsText(timeout) : "; never ends itself";
   table.Row({"idle", idle});
-  return Wrapped(page + table.Text(), WidthOf(call.console));
+  return Fitted(page + table.Text(), WidthOf(call.console));
 }
 
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
