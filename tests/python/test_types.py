@@ -55,13 +55,13 @@ def test_a_program_of_a_user_is_checked(check, tmp_path):
     done = check(str(program))
     assert done.returncode == 0, done.stdout
     program.write_text("import hotplate as hp\n"
-                       "gpu = hp.connect(deadline='3')\n"
+                       "gpu = hp.connect(deadline=[3])\n"
                        "gpu.array([1.0]).shape.append(3)\n"
                        "gpu.submit('matmul', 1, 2).receipts\n"
                        "gpu.devices.id\n"
                        "next(gpu.telemetry()) + 1\n"
                        "with hp.up(gpus='one') as client:\n"
-                       "    client.job(7)\n"
+                       "    client.job(7.5)\n"
                        "    client.array([1.0]) + 1\n"
                        "    for row in client.array([1.0]): pass\n")
     told = check(str(program)).stdout

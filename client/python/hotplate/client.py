@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Op
 import numpy as np
 
 from . import _core
-from .arguments import count, is_no_array, path, seconds, shown, text, without_mask
+from .arguments import count, is_no_array, number_of_job, path, seconds, shown, text, without_mask
 from .arrays import Array
 from .calls import Kernel, Plan
 from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
+from .jobs import Job, Jobs
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
 if TYPE_CHECKING:
     from .aio import Aio
-    from .arguments import Seconds, StrPath
+    from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
     from .telemetry import Devices, Sample
 
@@ -41,7 +42,8 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
         directory: in place of HOTPLATE_DIR (else what the config file names, else ~/.hotplate).
         session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
         contact: False: do not ask the daemon now; the first call meets what is wrong with it.
-        deadline: seconds (here and below a number or a timedelta) for a request, and for a transfer without progress.
+        deadline: seconds for a request, and for a transfer without progress. Here and in all that takes a duration: a
+            number of seconds, a text with units ("90s", "5m", "2h", "1h30m") or a timedelta.
         connect_timeout: seconds for the first answer.
         retries: how often a safe request is repeated at once when the daemon cannot be reached.
         reconnect: seconds for which jobs and transfers wait for a connection that was lost.
@@ -97,10 +99,10 @@ class Client(NumPyFunctions):
             keywords: the kernel's parameters (None: the default), and
                 out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
                 keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
-                lease: seconds for which what is kept outlives this client;
+                lease: for how long what is kept outlives this client, in seconds or as "2h";
                 device: a device's id ("gpu0"); precision: "tf32", "bf16" or "f16";
                 deterministic: True: the same bits every time on one device; priority: -100 to 100;
-                time_limit: seconds on the device; deadline: seconds for the whole call;
+                time_limit: seconds (or "5m") on the device; deadline: seconds (or "5m") for the whole call;
                 progress: True, or a function of a fraction and a text.
 
         Returns:
@@ -246,7 +248,7 @@ class Client(NumPyFunctions):
         Args:
             data: an ndarray of any strides, or what numpy.asarray takes.
             name: under which it stays when the last reference to it is gone.
-            lease: seconds (or a timedelta) for which it stays when this client and its session are gone.
+            lease: for how long it stays when this client and its session are gone: seconds, "2h" or a timedelta.
             replace: one of the same name, instead of refusing.
             dtype: as of numpy.asarray.
             progress: True, or a function of a fraction and a text.
@@ -352,7 +354,7 @@ class Client(NumPyFunctions):
             if call.end_progress is not None:
                 call.end_progress()
 
-    def wait(self, job_id: str) -> Any:
+    def wait(self, job_id: JobId) -> Any:
         """Waits for a detached job's end and fetches its result, as `run` would return it.
 
         Raises:
@@ -362,9 +364,9 @@ class Client(NumPyFunctions):
         Example:
             >>> u, s, vt = gpu.wait(job_id)
         """
-        return self._fetched(self._core.wait(text("job_id", job_id)))
+        return self._fetched(self._core.wait(number_of_job(job_id)))
 
-    def fetch(self, job_id: str) -> Any:
+    def fetch(self, job_id: JobId) -> Any:
         """The result of a job that has ended; does not wait.
 
         Raises:
@@ -376,13 +378,16 @@ class Client(NumPyFunctions):
             >>> if gpu.job(job_id)["state"] == "COMPLETED":
             ...     result = gpu.fetch(job_id)
         """
-        return self._fetched(self._core.fetch(text("job_id", job_id)))
+        return self._fetched(self._core.fetch(number_of_job(job_id)))
 
     def _fetched(self, result: _core.Result) -> Any:
         return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
 
-    def job(self, job_id: str) -> dict[str, Any]:
-        """A job's state, progress, error and receipt.
+    def job(self, job_id: JobId) -> Job:
+        """A job's state, progress, error and receipt: a dict, see hotplate.jobs.Job.
+
+        Args:
+            job_id: an int or a str, here and in all that takes one.
 
         Raises:
             KeyError: there is no such job.
@@ -391,10 +396,10 @@ class Client(NumPyFunctions):
             >>> gpu.job(job_id)["state"]
             'RUNNING'
         """
-        return self._core.job(text("job_id", job_id))
+        return Job(self._core.job(number_of_job(job_id)))
 
-    def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]:
-        """Jobs of this user, newest first.
+    def jobs(self, own_session: bool = False, active_only: bool = False) -> Jobs:
+        """Jobs of this user, newest first: a list of hotplate.jobs.Job.
 
         Args:
             own_session: only those of this client's session.
@@ -403,9 +408,9 @@ class Client(NumPyFunctions):
         Example:
             >>> [job["id"] for job in gpu.jobs(active_only=True)]
         """
-        return self._core.jobs(bool(own_session), bool(active_only))
+        return Jobs(map(Job, self._core.jobs(bool(own_session), bool(active_only))))
 
-    def cancel(self, job_id: str) -> dict[str, Any]:
+    def cancel(self, job_id: JobId) -> Job:
         """Asks for a job's end; returns it as it is now.
 
         Raises:
@@ -415,7 +420,7 @@ class Client(NumPyFunctions):
             >>> gpu.cancel(job_id)["cancel_requested"]
             True
         """
-        return self._core.cancel(text("job_id", job_id))
+        return Job(self._core.cancel(number_of_job(job_id)))
 
     # The daemon.
 
@@ -511,6 +516,11 @@ class Client(NumPyFunctions):
 
     def __repr__(self) -> str:
         return "<hotplate.Client, closed>" if self.closed else f"<hotplate.Client of {self.server}>"
+
+    def _repr_html_(self) -> str:
+        from .html import client_table
+
+        return client_table(self)
 
 
 # At exit their threads must not come back to an interpreter that is gone.

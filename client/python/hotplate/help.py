@@ -54,7 +54,7 @@ def _keyword(match: Match[str], params: Mapping[str, Param]) -> str:
     rest = match[0][len(f"--{match[1]}"):]
     if value in choices:
         # "--precision tf32, bf16 or f16": each of them is a choice.
-        return f"{name}=" + re.sub(r"[\w-]+", lambda word: _literal(word[0]) if word[0] in choices else word[0], rest[1:])
+        return f"{name}=" + "".join(_literal(word) if word in choices else word for word in re.split(r"([\w-]+)", rest[1:]))
     if param is not None and param.type != "BOOL":
         if value is not None and re.fullmatch(r"-?\d[\d.e+-]*", value):
             return f"{name}={rest[1:]}"

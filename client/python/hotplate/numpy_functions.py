@@ -64,7 +64,7 @@ class NumPyFunctions:
         """
         return self.full(shape, 1.0, dtype or "float64", **options)
 
-    def eye(self, N: SupportsIndex, M: Optional[SupportsIndex] = None, k: int = 0,
+    def eye(self, N: int, M: Optional[int] = None, k: int = 0,
             dtype: npt.DTypeLike = "float64") -> np.ndarray[Any, Any]:
         """numpy.eye: ones on a diagonal. Made here, by NumPy: no kernel makes it, and nothing is sent.
 
@@ -84,7 +84,7 @@ class NumPyFunctions:
             array([[1., 0.],
                    [0., 1.]])
         """
-        return np.eye(N, M, k, dtype)  # type: ignore[arg-type]
+        return np.eye(N, M, k, dtype)
 
     def dot(self, a: Any, b: Any, **options: Any) -> Any:
         """numpy.dot of vectors and matrices: the kernel `matmul`.
