@@ -18,11 +18,13 @@ from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
 if TYPE_CHECKING:
+    from ._kernels import ClientKernels
     from .aio import Aio
     from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
     from .telemetry import Devices, Sample
-
+else:
+    ClientKernels = object  # whose methods the daemon names
 
 # Of .futures, imported when it is first used: concurrent.futures takes a while, and an import statement in each call
 # would be a tenth of what Python does for it.
@@ -70,7 +72,7 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
                                 seconds("reconnect", reconnect), on_connection))
 
 
-class Client(NumPyFunctions):
+class Client(NumPyFunctions, ClientKernels):
     """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
 
     Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
@@ -218,16 +220,18 @@ class Client(NumPyFunctions):
             self._plans[name] = plan
         return plan
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"a client has no {name}")
-        try:
-            kernel = Kernel(self, self._plan(name))
-        except UnknownKernel as error:
-            raise AttributeError(str(error)) from None
-        # Found at once from now on; by reference of a cycle that the collector knows.
-        self.__dict__[name] = kernel
-        return kernel
+    if not TYPE_CHECKING:  # to which _kernels.pyi tells the names, so that it finds `gpu.matmull`
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(f"a client has no {name}")
+            try:
+                kernel = Kernel(self, self._plan(name))
+            except UnknownKernel as error:
+                raise AttributeError(str(error)) from None
+            # Found at once from now on; by reference of a cycle that the collector knows.
+            self.__dict__[name] = kernel
+            return kernel
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._names()})
