@@ -88,6 +88,7 @@ class Client(NumPyFunctions, ClientKernels):
         self._server = core.server_name  # also of one that is closed
         self._plans: dict[str, Plan] = {}
         self._all_known = False
+        self._daemon = ""  # see same_daemon
         _open.add(self)
 
     # Calls.
@@ -199,6 +200,9 @@ class Client(NumPyFunctions, ClientKernels):
     def kernels(self) -> Mapping[str, Kernel]:
         """All kernels of the daemon, by name.
 
+        Raises:
+            ConnectionError: the daemon does not answer.
+
         Example:
             >>> for name, kernel in gpu.kernels.items(): print(name, kernel.spec["summary"])
         """
@@ -309,13 +313,31 @@ class Client(NumPyFunctions, ClientKernels):
                 end_progress()
         return self._described(described, owned=not name and lease is None)
 
+    def same_daemon(self, other: Client) -> bool:
+        """Whether both are clients of one daemon. Asks each the first time: by its name one cannot tell.
+
+        Raises:
+            ConnectionError: a daemon does not answer.
+            RuntimeError: a client is closed.
+
+        Example:
+            >>> gpu.same_daemon(hp.connect())
+            True
+        """
+        for client in (self, other):
+            client._daemon = client._daemon or str(client.info()["generation"])
+        return self._daemon == other._daemon
+
     def _described(self, described: Mapping[str, Any], owned: bool) -> Array:
         signature = described["signature"]
         return Array(self, described["id"], signature["dtype"], tuple(signature["shape"]), described["name"], owned)
 
     @property
     def arrays(self) -> list[Array]:
-        """The arrays of this user that the daemon holds; to hold one of these keeps nothing.
+        """The arrays of this user that the daemon holds. To keep one of these objects does not keep its array.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
 
         Example:
             >>> sum(array.nbytes for array in gpu.arrays)
@@ -409,6 +431,9 @@ class Client(NumPyFunctions, ClientKernels):
             own_session: only those of this client's session.
             active_only: only those that have not ended.
 
+        Raises:
+            ConnectionError: the daemon does not answer.
+
         Example:
             >>> [job["id"] for job in gpu.jobs(active_only=True)]
         """
@@ -431,6 +456,9 @@ class Client(NumPyFunctions, ClientKernels):
     @property
     def devices(self) -> Devices:
         """The devices that kernels run on: a list of hotplate.telemetry.Device, a table in a notebook.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
 
         Example:
             >>> [device.id for device in gpu.devices]
@@ -457,7 +485,11 @@ class Client(NumPyFunctions, ClientKernels):
         return watch(self, interval)
 
     def info(self) -> dict[str, Any]:
-        """Versions, devices, limits and allocation of the daemon.
+        """Versions, devices, limits and allocation of the daemon, as a dict. Sizes are in bytes, durations in seconds, times
+        in seconds of the Unix clock.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
 
         Example:
             >>> gpu.info()["versions"]["hotplate"]
