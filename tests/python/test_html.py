@@ -1,4 +1,4 @@
-"""What a notebook shows: tables, whose texts are escaped, of what is there."""
+"""Tables that a notebook shows: well-formed, of what is there, with texts escaped."""
 
 import xml.etree.ElementTree as xml
 

@@ -99,7 +99,7 @@ def generator():
 
 
 def test_the_typed_kernels_are_those_of_the_catalogue():
-    """What typed_kernels.py writes of the catalogue as built is what is there."""
+    """The file is what typed_kernels.py writes of the catalogue as built."""
     catalogue = BIN.parent / "share/hotplate/catalogue.json"
     made = generator().stub(json.loads(catalogue.read_text(encoding="utf-8")))
     assert (PACKAGE / "_kernels.pyi").read_text(encoding="utf-8") == made, \

@@ -1,4 +1,4 @@
-"""What help() shows of a kernel: its spec in Python's words, with an example that shows a result."""
+"""The text that help() shows for a kernel: its spec in Python's words, and an example with its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = 100
 # `hotplate run random --n 2 -o array:x`, as the specs have it in their texts.
 _COMMAND = re.compile(r"hotplate run (\w+)((?: --[a-z][\w-]*(?: (?!-)[^\s,]+)?)*)(?: -o array:(\w+))?")
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: (-?\d[\w.]*|[a-z]\w*))?((?:,? or|,) \w+)*")
-# What every call can be told, with what may follow it.
+# Options of every call, with the choices that may follow them.
 _SPOKEN: Mapping[str, Sequence[str]] = {"precision": ("tf32", "bf16", "f16"), "device": (), "deterministic": ()}
 
 

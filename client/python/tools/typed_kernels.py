@@ -47,12 +47,12 @@ Kept = Union[Literal[True], str, Mapping[str, Union[Literal[True], str]]]
 Progress = Union[bool, Callable[[float, str], Any]]
 '''
 
-# What every call can be told, behind out and keep, which go by the kernel's outputs.
+# Options of every call; out and keep, which go by the kernel's outputs, stand before them.
 OPTIONS = [f"{name}: Optional[{kind}] = ..." for name, kind in (
     ("lease", "Seconds"), ("device", "str"), ("precision", "str"), ("deterministic", "bool"), ("priority", "int"),
     ("time_limit", "Seconds"), ("deadline", "Seconds"), ("progress", "Progress"))]
 
-# Of two vectors the product has no axis, of which its spec's shape says nothing.
+# The spec's shape has axes, and yet the result may have none: the product of two vectors.
 MAY_HAVE_NO_AXIS = {"matmul"}
 
 
@@ -77,7 +77,7 @@ def spec_of(exported):
 
 
 def hint(plan, name):
-    """What an argument may be."""
+    """The type of an argument."""
     if name in plan.inputs:
         return "Input"
     own = plan.form.own.get(name) if plan.form is not None else None
@@ -96,13 +96,13 @@ def hint(plan, name):
 
 
 def arguments(plan):
-    """Of a call, without what every call can be told; and whether some are by keyword alone."""
+    """The arguments of a call, without the options of every call."""
     told, keywords = [], False
     for parameter in plan.signature(options=False).parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not keywords:
             told.append("*")
             keywords = True
-        # What is required may still come under the command's names for it, and of arange's start and stop one is enough.
+        # A required argument may come by another name: of arange's start and stop one is enough.
         required = parameter.name in plan.inputs or parameter.name in {param.keyword for param in plan.required}
         own = plan.form is not None and plan.form.own.get(parameter.name)
         positional = plan.form is not None and parameter.name in plan.form.positions and not (own and own.required)
