@@ -97,18 +97,19 @@ def hint(plan, name):
 
 def arguments(plan):
     """The arguments of a call, without the options of every call."""
-    told, keywords = [], False
+    told, form = [], plan.form
     for parameter in plan.signature(options=False).parameters.values():
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not keywords:
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in told:
             told.append("*")
-            keywords = True
-        # A required argument may come by another name: of arange's start and stop one is enough.
-        required = parameter.name in plan.inputs or parameter.name in {param.keyword for param in plan.required}
-        own = plan.form is not None and plan.form.own.get(parameter.name)
-        positional = plan.form is not None and parameter.name in plan.form.positions and not (own and own.required)
-        default = "" if (required and not positional) or (own and own.required) else " = ..."
-        told.append(f"{parameter.name}: {hint(plan, parameter.name)}{default}")
-    return told if keywords else [*told, "*"]
+        name = parameter.name
+        own = form.own.get(name) if form is not None else None
+        by_position = form is not None and name in form.positions
+        if own is not None:
+            required = own.required
+        else:  # of arange's start and stop one is enough, whichever
+            required = name in plan.inputs or plan.keywords[name].required and not by_position
+        told.append(f"{name}: {hint(plan, name)}{'' if required else ' = ...'}")
+    return told if "*" in told else [*told, "*"]
 
 
 def method(words, result):
