@@ -297,10 +297,10 @@ def test_spmv(gpu, dtype, index):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_svd(gpu, dtype):
     a = numbers(dtype, 2, 9, 5)
-    u, s, vt = gpu.svd(a)
+    u, s, vt = gpu.svd(a, full_matrices=False)
     same(s, np.linalg.svd(a, compute_uv=False), within=60)
     same((u * s[:, np.newaxis]) @ vt, a, within=100)
-    assert [part.shape for part in gpu.svd(a, compute="full")] == [(2, 9, 9), (2, 5), (2, 5, 5)]
+    assert [part.shape for part in gpu.svd(a)] == [(2, 9, 9), (2, 5), (2, 5, 5)]
     assert gpu.svd(a, compute="values").u.shape == (2, 9, 0)
 
 
@@ -406,7 +406,8 @@ def test_parameters_as_numpy_spells_them(gpu):
     same(gpu.reduce(x, axis=-2, keepdims=np.bool_(True)), x.sum(axis=-2, keepdims=True), within=20)
     same(gpu.reduce(x, axis=None), x.sum(), within=40)
     same(gpu.norm(x, ord=np.inf, axis=0), np.abs(x).max(axis=0))
-    same(gpu.norm(x, ord=-np.inf), np.abs(x).min())
+    same(gpu.norm(x, ord=-np.inf), np.abs(x).sum(axis=1).min(), within=20)
+    same(gpu.norm(x, ord=-np.inf, axis=0), np.abs(x).min(axis=0))
     same(gpu.norm(x, ord=1, axis=np.int64(1)), np.abs(x).sum(axis=1), within=20)
     same(gpu.arange(stop=5, dtype=np.float32), np.arange(5, dtype="float32"))
     same(gpu.full(n=np.int32(3), value=np.float32(2), dtype=np.dtype("int64")), np.full(3, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import reprlib
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,19 @@ def real(name: str, value: Any) -> float:
         return float(value)
     except OverflowError:
         raise InvalidCall(f"{name} is {shown(value)}, which is no float: it is too large") from None
+
+
+def real_or_whole(name: str, value: Any) -> float:
+    """The same; an integer stays one, since NumPy's dtypes go by that.
+
+    Raises:
+        ValueError, TypeError: as `real` does.
+    """
+    try:
+        whole = operator.index(bool(value) if isinstance(value, np.bool_) else value)
+    except TypeError:
+        return real(name, value)
+    return whole if -2**63 <= whole < 2**63 else real(name, whole)
 
 
 def seconds(name: str, value: Any) -> float:

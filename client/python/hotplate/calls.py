@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 
 import numpy as np
 
-from . import _core
-from .arguments import is_no_array, path, real, seconds, shown, text, without_mask
+from . import _core, numpy_names
+from .arguments import is_no_array, path, real_or_whole, seconds, shown, text, without_mask
 from .arrays import Array, check_destination
 from .errors import InvalidCall, InvalidType
 from .receipt import Receipt
@@ -68,7 +68,7 @@ class Param:
         """An int, float, bool or str; TypeError where `value` is nothing of the kind. Its range is for the daemon to judge."""
         try:
             if self.type == "FLOAT":
-                return real(self.name, value)
+                return real_or_whole(self.name, value)
             if self.type == "INT":
                 number = value.__index__()
                 if not -2**63 <= number < 2**63:
@@ -113,7 +113,7 @@ class Call:
         inputs, options: what `_core.Client.run` takes. The inputs' memory must live until the call is over.
     """
 
-    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values")
+    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values", "only")
 
     def __init__(self, client: Client, plan: Plan, inputs: dict[str, Any], options: _core.Options,
                  values: Mapping[str, Any]) -> None:
@@ -126,6 +126,8 @@ class Call:
         self.values = values
         self.out: Optional[dict[str, np.ndarray[Any, Any]]] = None
         self.end_progress: Optional[Callable[[], None]] = None
+        # The one output that was asked for, if not all were.
+        self.only: Optional[str] = None
 
     def run(self) -> Any:
         """Runs it and waits; what it returns is what the kernel's method returns."""
@@ -138,7 +140,8 @@ class Call:
 
     def finish(self, result: _core.Result) -> Any:
         """The value of what came back."""
-        return self.plan.value(self.client, result, self.out, self.options.keep or None)
+        value = self.plan.value(self.client, result, self.out, self.options.keep or None)
+        return value if self.only is None else getattr(value, self.only)
 
 
 class Plan:
@@ -182,6 +185,7 @@ class Plan:
             takes = f"{len(self.inputs)} {arrays} ({', '.join(self.inputs)})" if self.inputs else "no arrays"
             raise InvalidType(f"{self.name} takes {takes}; {len(inputs)} were given. Parameters are keywords: "
                               f"{', '.join(param.keyword for param in self.params.values()) or 'it has none'}")
+        keywords, only = numpy_names.translate(self.name, values, keywords)
         options = _core.Options()
         special: dict[str, Any] = {}
         if keywords:
@@ -198,7 +202,7 @@ class Plan:
                 elif name in OPTIONS:
                     special[name] = value
                 else:
-                    known = [*self.inputs, *self.params, *OPTIONS]
+                    known = [*self.inputs, *self.params, *numpy_names.KEYWORDS.get(self.name, ()), *OPTIONS]
                     raise InvalidType(f"{self.name} has no argument {name!r}{_near(name, known)}")
             if params:
                 options.params = params
@@ -210,6 +214,7 @@ class Plan:
             if keywords.get(param.keyword, keywords.get(param.name)) is None:
                 raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
         call = Call(client, self, self._arrays(values), options, values)
+        call.only = only
         if special:
             self._options(call, special)
         return call
@@ -318,6 +323,7 @@ class Plan:
 
     def _options(self, call: Call, given: Mapping[str, Any]) -> None:
         options = call.options
+        outputs = self.outputs if call.only is None else (call.only,)
         for name in ("device", "precision", "deterministic", "priority"):
             if given.get(name) is not None:
                 self._set(options, name, given[name])
@@ -326,13 +332,13 @@ class Plan:
                 setattr(options, name, seconds(f"{self.name}: {name}", given[name]))
         keep = given.get("keep")
         if keep is not None and keep is not False:
-            options.keep = self._keep(keep, given.get("lease"))
+            options.keep = self._keep(outputs, keep, given.get("lease"))
         elif given.get("lease") is not None:
             raise InvalidType(f"{self.name}: lease= is for results that stay on the daemon; say keep=True or keep='name' too")
         if given.get("out") is not None:
             if options.keep:
                 raise InvalidType(f"{self.name}: out= and keep= exclude each other: a result comes back or stays")
-            call.out = self._destinations(call, given["out"])
+            call.out = self._destinations(outputs, call, given["out"])
             options.out = call.out
         if given.get("progress"):
             from .progress import attach
@@ -346,35 +352,35 @@ class Plan:
             wanted = {"priority": "an integer from -100 to 100", "deterministic": "True or False"}.get(name, "a str")
             raise InvalidType(f"{self.name}: {name} is {value!r}; it must be {wanted}") from None
 
-    def _keep(self, keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
+    def _keep(self, outputs: Sequence[str], keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
         duration = None if lease is None else seconds(f"{self.name}: lease", lease)
         if keep is True:
-            return {output: ("", duration) for output in self.outputs}
+            return {output: ("", duration) for output in outputs}
         if isinstance(keep, str):
-            if len(self.outputs) != 1:
-                raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: name them, "
-                                  f"keep={{{self.outputs[0]!r}: {keep!r}}}")
-            return {self.outputs[0]: (text(f"{self.name}: keep", keep), duration)}
+            if len(outputs) != 1:
+                raise InvalidType(f"{self.name} has the outputs {_words(outputs)}: name them, "
+                                  f"keep={{{outputs[0]!r}: {keep!r}}}")
+            return {outputs[0]: (text(f"{self.name}: keep", keep), duration)}
         if not isinstance(keep, Mapping):
             raise InvalidType(f"keep is {keep!r}; it must be True, a name, or a dict of outputs and names")
         for output in keep:
-            if output not in self.outputs:
-                raise InvalidType(f"{self.name} has no output {output!r}{_near(output, self.outputs)}")
+            if output not in outputs:
+                raise InvalidType(f"{self.name} has no output {output!r}{_near(output, outputs)}")
         wanted = "True, or a name as a str"
         return {output: ("" if name is True else text(f"{self.name}: keep of {output}", name, wanted), duration)
                 for output, name in keep.items()}
 
-    def _destinations(self, call: Call, out: Any) -> dict[str, np.ndarray[Any, Any]]:
+    def _destinations(self, outputs: Sequence[str], call: Call, out: Any) -> dict[str, np.ndarray[Any, Any]]:
         if isinstance(out, Mapping):
             given = dict(out)
         elif isinstance(out, tuple):
-            given = {name: array for name, array in zip(self.outputs, out) if array is not None}
-            if len(out) != len(self.outputs):
-                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {_words(self.outputs)}")
-        elif len(self.outputs) == 1:
-            given = {self.outputs[0]: out}
+            given = {name: array for name, array in zip(outputs, out) if array is not None}
+            if len(out) != len(outputs):
+                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {_words(outputs)}")
+        elif len(outputs) == 1:
+            given = {outputs[0]: out}
         else:
-            raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: out must be a tuple or a dict of arrays")
+            raise InvalidType(f"{self.name} has the outputs {_words(outputs)}: out must be a tuple or a dict of arrays")
         signatures = {output["name"]: output for output in self._infer(call)}
         for name, array in given.items():
             output = signatures.get(name)
@@ -382,7 +388,7 @@ class Plan:
                 raise InvalidType(f"{self.name} has no output {name!r} here{_near(name, list(signatures))}")
             if output["at_most"]:
                 raise ValueError(f"out={name}: how large it is, the data decide; take the result as it comes")
-            check_destination(name if len(self.outputs) > 1 else "out", array, output["signature"]["dtype"],
+            check_destination(name if len(outputs) > 1 else "out", array, output["signature"]["dtype"],
                               tuple(output["signature"]["shape"]))
         for one, other in itertools.combinations(given, 2):
             if np.may_share_memory(given[one], given[other]):
@@ -401,7 +407,8 @@ class Plan:
             if not isinstance(value, _NDARRAY):
                 return ask()
             shapes.append((value.dtype, value.shape))
-        key = (tuple(shapes), tuple(sorted(call.options.params.items())))
+        # 1 and 1.0 are the same key, and not the same dtype.
+        key = (tuple(shapes), tuple(sorted((name, type(value), value) for name, value in call.options.params.items())))
         found = self._signatures.get(key)
         if found is None:
             found = ask()
@@ -432,6 +439,8 @@ class Plan:
         for param in sorted(self.params.values(), key=lambda param: not param.required):
             default = kinds.empty if param.required else param.default
             parameters.append(kinds(param.keyword, kinds.KEYWORD_ONLY, default=default))
+        for name, (default, _) in numpy_names.KEYWORDS.get(self.name, {}).items():
+            parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=default))
         for name in OPTIONS if options else ():
             parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=False if name == "keep" else None))
         return inspect.Signature(parameters)
@@ -455,6 +464,8 @@ class Plan:
         if spec["inputs"] or self.params:
             lines += ["Args:", *map(argument, spec["inputs"])]
             lines += [f"    {param.describe()}" for param in self.params.values()]
+            lines += [f"    {name} (bool, default {default}): {docs}"
+                      for name, (default, docs) in numpy_names.KEYWORDS.get(self.name, {}).items()]
             lines += [f"    {', '.join(OPTIONS)}: see hotplate.Client.run", ""]
         lines += ["Returns:" if len(self.outputs) == 1 else "Returns a named tuple:", *map(argument, spec["outputs"]), ""]
         lines += ["Raises:", "    TypeError: a dtype that the kernel does not take, an unknown argument.",
