@@ -3,7 +3,7 @@
 # The command is fully static; the daemon and the test programs bring their libraries and their own loader along, so that
 # they run on another glibc than the one they were built with. CUDA's libraries stay the site's.
 #   usage: deploy/bundle.sh [OUTDIR]        OUTDIR: build/bundle by default
-# Needs a release build with the tests, which quickstart.sh leaves out and CMake then keeps out:
+# Needs a release build with the tests, which quickstart.sh leaves out:
 #   cmake --preset release -DHOTPLATE_TESTS=ON && cmake --build --preset release
 # HOTPLATE_BUILD names another build folder. Refuses to write more than 60 MiB.
 set -euo pipefail
@@ -20,7 +20,7 @@ for needed in bin/hotplate bin/hotplated bin/conformance_test bin/bench_kernels 
   [ -s "$build/$needed" ] ||
     fail "there is no $build/$needed; cmake --preset release -DHOTPLATE_TESTS=ON && cmake --build --preset release"
 done
-! ldd "$build/bin/hotplate" >/dev/null 2>&1 ||
+! readelf -lW "$build/bin/hotplate" | grep -q INTERP ||
   fail "$build/bin/hotplate is not fully static: bundles are made from the release preset"
 
 version=$("$build/bin/hotplate" --version | awk '{ print $NF }')

@@ -1,38 +1,46 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that Hotplate is built, tested and measured with (Debian 12 or 13). Asks apt only for
-# what is missing, so a second run costs nothing and needs neither root nor network.
-#   usage: deploy/install-deps.sh [--slurm] [--long]
-#   --slurm  also what the tests on a real Slurm need, whose services are not started, and the other shells that complete
-#   --long   also what the long tests and the lint need: clang, clang-tidy, clang-format, shellcheck, debootstrap
+# Installs Debian packages (Debian 12 or 13). Asks apt only for what is missing: a second run needs neither root nor network.
+#   usage: deploy/install-deps.sh [--tests] [--slurm] [--long]
+#   (none)   to build the programs, and to run the quickstart
+#   --tests  to build and run the tests, with the Python package
+#   --slurm  for the tests on a real Slurm (its services are not started) and of other shells; includes --tests
+#   --long   for the long tests and the lint: clang, clang-tidy, clang-format, shellcheck, debootstrap; includes --tests
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config git ca-certificates                    # the tools; git only names a version
+  g++ cmake ninja-build pkg-config                                               # the tools
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler         # the wire
   libabsl-dev libssl-dev zlib1g-dev libzstd-dev                                  # named by CMake beside gRPC's own use
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
   libopenblas-openmp-dev libhwy-dev                                              # matmul and sort on a CPU
-  libgtest-dev libgmock-dev librandom123-dev                                      # tests; the last is `random`'s reference
+  python3 python3-numpy jq                                                       # the quickstart's check of the results
+)
+tests=(
+  ccache git ca-certificates                                                     # git only names a version
+  libgtest-dev libgmock-dev librandom123-dev                                      # the last is `random`'s reference
   libboost-context-dev                                                           # the stacks of emulated CUDA threads
-  python3 python3-numpy python3-scipy jq                                         # the independent side of the tests
+  python3-scipy                                                                  # the independent side of the tests
   python3-tqdm python3-grpcio python3-protobuf mypy                              # beside the Python package in its tests
   pybind11-dev python3-dev python3-venv python3-pytest python3-hypothesis dpkg-dev  # the Python package and its tests
 )
-start_services=yes
+with_tests=no start_services=yes
 for argument in "$@"; do
   case $argument in
+    --tests) with_tests=yes ;;
     --slurm)
       # The -core packages are MariaDB without a service of the machine's.
       packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux
         btrfs-progs python3-fusepy tcl  # a folder with a quota, one that is slow, and what reads module files
-        zsh fish)                       # for every run of the tests, which ask them what they complete
-      start_services=no ;;
+        zsh fish)                                  # for every run of the tests, which ask them what they complete
+      with_tests=yes start_services=no ;;
     --long)
       # What clang's fuzzers and sanitizers are linked with is only recommended by clang.
-      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap) ;;
-    *) echo "install-deps.sh: unknown argument '$argument' (there are --slurm and --long)" >&2; exit 2 ;;
+      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap)
+      with_tests=yes ;;
+    *) echo "install-deps.sh: unknown argument '$argument'; there are --tests, --slurm and --long" >&2; exit 2 ;;
   esac
 done
+[ $with_tests = no ] || packages+=("${tests[@]}")
 
 missing=()
 for package in "${packages[@]}"; do

@@ -25,8 +25,8 @@ if [ $built = no ]; then
   step "Packages"
   deploy/install-deps.sh
 
-  step "Build (release, without the tests)"
-  cmake --preset release -DHOTPLATE_TESTS=OFF
+  step "Build (release: the daemon and the command)"
+  cmake --preset release -DHOTPLATE_TESTS=OFF -DHOTPLATE_PYTHON_PACKAGE=OFF
   cmake --build --preset release
 fi
 PATH=$programs:$PATH

@@ -118,7 +118,8 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   // FAILED_PRECONDITION if this back-end has no such kernel (or another spec of it).
   virtual absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const = 0;
-  // OK, or FAILED_PRECONDITION: why Plan refuses every call of this kernel, as far as is known. Thread-safe.
+  // OK, or FAILED_PRECONDITION: why Plan refuses every call of this kernel, as far as is known; the reason alone, which
+  // devices and kernels may share. Thread-safe.
   virtual absl::Status Offers(const std::string& /*kernel*/) const { return absl::OkStatus(); }
   virtual absl::StatusOr<std::unique_ptr<Lane>> OpenLane() = 0;
   // Both are for a device with memory of its own, and thread-safe. A copy there is only ever a copy: the caller keeps

@@ -43,6 +43,8 @@ struct Config {
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
   std::uint32_t max_streams = 256;
   std::uint32_t max_sessions = 256;
+  std::uint32_t retained_jobs = 10'000;
+  std::uint64_t retained_bytes = std::uint64_t{256} << 20;
 
   std::chrono::nanoseconds result_retention = std::chrono::hours(1);
   std::chrono::nanoseconds longest_lease = std::chrono::hours(24);

@@ -198,6 +198,8 @@ absl::Status Daemon::OpenDevices() {
   options.queued_jobs = config_.queue;
   options.inline_bytes = config_.inline_bytes;
   options.result_retention = config_.result_retention;
+  options.retained_jobs = config_.retained_jobs;
+  options.retained_bytes = config_.retained_bytes;
   options.disconnect_grace = config_.disconnect_grace;
   options.max_sessions = config_.max_sessions;
   options.max_streams = config_.max_streams;

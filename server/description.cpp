@@ -3,6 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
+#include <memory>
+
 #include "server/addresses.h"
 #include "server/version.h"
 #include "server/wire/result.h"
@@ -38,7 +42,7 @@ void DescribeAllocation(const Allocation& allocation, v1::Allocation& out) {
 
 void DescribeLimits(const Config& config, const core::ArrayLimits& arrays, v1::Limits& out) {
   out.set_message_bytes(config.message_bytes);
-  out.set_inline_bytes(config.inline_bytes);
+  out.set_inline_bytes(std::min(config.inline_bytes, config.retained_bytes));
   out.set_array_bytes(arrays.total_bytes);
   out.set_max_array_bytes(arrays.array_bytes);
   out.set_queued_jobs(config.queue);
@@ -46,6 +50,8 @@ void DescribeLimits(const Config& config, const core::ArrayLimits& arrays, v1::L
   out.set_sessions(config.max_sessions);
   wire::ToProto(config.longest_lease, *out.mutable_longest_lease());
   wire::ToProto(config.result_retention, *out.mutable_result_retention());
+  out.set_retained_jobs(config.retained_jobs);
+  out.set_retained_bytes(config.retained_bytes);
   for (const std::string& root : config.path_roots) out.add_path_roots(root);
 }
 
@@ -75,6 +81,25 @@ v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& e
   wire::ToProto(config.drain_timeout, *info.mutable_drain_timeout());
   info.set_saved_arrays(SavedArraysFolder(config));
   return info;
+}
+
+void DescribeUnavailable(const core::Engine& engine, v1::GetServerInfoResponse& info) {
+  // One message for the kernels that one library takes with it on all devices.
+  std::map<std::string, v1::UnavailableKernels*> by_reason;
+  const auto add = [](const std::string& name, google::protobuf::RepeatedPtrField<std::string>& names) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) *names.Add() = name;
+  };
+  for (const KernelSpec& spec : engine.catalog().specs()) {
+    for (const std::unique_ptr<Device>& device : engine.devices()) {
+      const absl::Status offered = device->Offers(spec.name());
+      if (offered.ok()) continue;
+      v1::UnavailableKernels*& entry = by_reason[std::string(offered.message())];
+      if (entry == nullptr) entry = info.add_unavailable_kernels();
+      entry->set_reason(std::string(offered.message()));
+      add(spec.name(), *entry->mutable_kernels());
+      add(device->info().id, *entry->mutable_devices());
+    }
+  }
 }
 
 v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<std::string>& addresses,

@@ -19,13 +19,16 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 struct Share {
   int allowed_threads = 1, threads = 1;
   std::uint64_t allowed_bytes = 0, bytes = 0;
+  bool without_proc = false;
 };
 
 Share ShareOf(const Allocation& allocation) {
   Share share;
   share.allowed_threads = share.threads = cpu::UsableThreads();
   if (allocation.cpus > 0) share.threads = std::min(share.threads, static_cast<int>(allocation.cpus));
-  share.allowed_bytes = share.bytes = cpu::ReadMemory().total;
+  const cpu::Memory memory = cpu::ReadMemory();
+  share.allowed_bytes = share.bytes = memory.total;
+  share.without_proc = memory.without_proc;
   if (allocation.memory_bytes > 0) share.bytes = std::min(share.bytes, allocation.memory_bytes);
   return share;
 }
@@ -52,6 +55,12 @@ void AddCpuNotes(const Config& config, const Allocation& allocation, const Share
   } else if (config.threads == 0 && share.threads < share.allowed_threads) {
     notes.push_back("threads: " + std::to_string(share.threads) + " of the " + std::to_string(share.allowed_threads) +
                     " that could be used here: " + WhyFewerThreads(share));
+  }
+  if (share.without_proc) {
+    notes.push_back(
+        "memory: " + FormatBytes(share.allowed_bytes / kMiB * kMiB) +
+        ", by the system's own count: /proc/meminfo cannot be read here. What files are cached in counts as "
+        "taken, and the limits of control groups may not be known; mount /proc to have both");
   }
   if (share.bytes < share.allowed_bytes) {
     notes.push_back("memory: " + FormatBytes(share.bytes) + " of the " +

@@ -309,6 +309,14 @@ std::vector<Setting> MakeSettings() {
       Number<std::uint32_t>("max-sessions", "sessions that may be open at a time", &Config::max_sessions, 1, 100'000),
       Duration("result-retention", "how long the result of an ended job is kept", &Config::result_retention,
                hours(8784)),
+      Number<std::uint32_t>(
+          "retained-jobs",
+          "ended jobs that are kept that long. A job that somebody may come back for is refused where "
+          "there would be no room to keep it; those whose result was delivered give way to newer ones; "
+          "tiny jobs of run are counted apart",
+          &Config::retained_jobs, 1, 1'000'000),
+      Bytes("retained-bytes", "memory for their results, but for those that are arrays", &Config::retained_bytes, 0,
+            kAny),
       Duration("longest-lease", "the longest lease of an array", &Config::longest_lease, hours(8784)),
       Duration("session-timeout", "a session without streams and calls ends after this", &Config::session_timeout,
                hours(8784)),

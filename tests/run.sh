@@ -64,7 +64,7 @@ finish_on_slurm() {
 
 for preset in "${presets[@]}"; do
   step "Build $preset"
-  cmake --preset "$preset" -DHOTPLATE_TESTS=ON
+  cmake --preset "$preset" -DHOTPLATE_TESTS=ON -DHOTPLATE_PYTHON_PACKAGE=ON
   cmake --build --preset "$preset"
   finish_on_slurm
   step "Test $preset"

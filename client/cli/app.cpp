@@ -20,17 +20,29 @@ absl::Status Flushed(Console& console) {
   return WithExitCode(absl::DataLossError("standard output cannot be written to"), kExitFailed);
 }
 
-void AnswerVersion(Output& output) {
+void AnswerVersion(const Console&, Output& output) {
   const std::string line = "hotplate " + std::string(kVersion);
   output.Answer([&] { return line; }, [] { return JsonObject().Text("version", kVersion).Json(); }, line);
 }
 
-void AnswerOverview(Output& output) { AnswerText(output, HelpOverview()); }
+void AnswerOverview(const Console& console, Output& output) { AnswerPage(console, output, HelpOverview()); }
+
+// By the words, which need not make sense, else by HOTPLATE_OUTPUT.
+absl::StatusOr<OutputForm> FormOf(const std::vector<std::string>& words, const Environment& environment) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto has = [&](const char* word) { return std::find(words.begin(), end, word) != end; };
+  if (has("--json")) return OutputForm::kJson;
+  if (has("-q") || has("--quiet")) return OutputForm::kQuiet;
+  const std::string form = environment("HOTPLATE_OUTPUT").value_or("text");
+  if (form == "json") return OutputForm::kJson;
+  if (form == "quiet") return OutputForm::kQuiet;
+  if (form == "text") return OutputForm::kPeople;
+  return UsageError("HOTPLATE_OUTPUT=" + form + ": it can be json, quiet or text");
+}
 
 // What is asked for without a verb.
-int AnswerAlone(Console& console, const std::vector<std::string>& words, void (*answer)(Output&)) {
-  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
-  answer(*MakeOutput(json ? OutputForm::kJson : OutputForm::kPeople, console));
+int AnswerAlone(Console& console, OutputForm form, void (*answer)(const Console&, Output&)) {
+  answer(console, *MakeOutput(form, console));
   const absl::Status status = Flushed(console);
   Report(console, status);
   return ExitCodeOf(status);
@@ -53,24 +65,20 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
   return ParseArguments(CommonOptions(), common);
 }
 
-absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, Console& console,
-                            const Environment& environment) {
-  const auto arguments =
-      command.takes_kernel_parameters ? CommonArguments(words) : ParseArguments(AllOptions(command), words);
+absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, OutputForm form,
+                            Console& console, const Environment& environment) {
+  const auto arguments = command.takes_kernel_parameters
+                             ? CommonArguments(words)
+                             : ParseArguments(AllOptions(command), words, !command.rest.empty());
   if (!arguments.ok()) return arguments.status();
-  const OutputForm form = arguments->Flag("json")    ? OutputForm::kJson
-                          : arguments->Flag("quiet") ? OutputForm::kQuiet
-                                                     : OutputForm::kPeople;
   const auto output = MakeOutput(form, console);
   if (arguments->Flag("help")) {
-    AnswerText(*output, HelpFor(command, words));
+    AnswerPage(console, *output, HelpFor(command, words));
     return Flushed(console);
   }
-  if (!command.takes_kernel_parameters) {
-    std::vector<std::string> positionals = arguments->words();
-    if (command.rest.empty()) positionals.insert(positionals.end(), arguments->rest().begin(), arguments->rest().end());
-    if (const absl::Status status = CheckPositionals(command.positionals, positionals); !status.ok()) return status;
-  }
+  if (!command.takes_kernel_parameters)
+    if (const absl::Status status = CheckPositionals(command.positionals, arguments->words()); !status.ok())
+      return status;
   auto settings = ResolveSettings({.directory = arguments->Text("directory"),
                                    .server = arguments->Text("server"),
                                    .endpoint = arguments->Text("endpoint")},
@@ -119,12 +127,19 @@ void TellConnection(Console& console, const absl::Status& status) {
 }
 
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {
-  // Options that stand before the verb belong to it like those behind.
-  const std::size_t verb = FirstWord(CommonOptions(), words);
-  if (verb == words.size()) {
+  const auto form = FormOf(words, environment);
+  if (!form.ok()) {
+    Report(console, form.status());
+    return ExitCodeOf(form.status());
+  }
+  console.json = *form == OutputForm::kJson;
+  // Options that stand before the verb belong to it like those behind. Behind "--" stands no verb.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const std::size_t verb = FirstWord(CommonOptions(), {words.begin(), dashes});
+  if (verb == static_cast<std::size_t>(dashes - words.begin())) {
     for (const std::string& word : words) {
-      if (word == "--version" || word == "-V") return AnswerAlone(console, words, AnswerVersion);
-      if (word == "--help" || word == "-h") return AnswerAlone(console, words, AnswerOverview);
+      if (word == "--version" || word == "-V") return AnswerAlone(console, *form, AnswerVersion);
+      if (word == "--help" || word == "-h") return AnswerAlone(console, *form, AnswerOverview);
     }
     if (!words.empty()) {
       Report(console,
@@ -142,7 +157,7 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
     std::vector<std::string> rest(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(verb));
     rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(verb) + 1, words.end());
     try {  // the standard library's and third parties' exceptions: none of ours
-      status = RunCommandLine(*command, rest, console, environment);
+      status = RunCommandLine(*command, rest, *form, console, environment);
     } catch (const std::bad_alloc&) {
       status = absl::ResourceExhaustedError("this machine has no memory left for that");
     } catch (const std::exception& error) {

@@ -10,17 +10,6 @@
 namespace hotplate::cli {
 namespace {
 
-std::vector<std::string> Split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
-}
-
 // Insertions, deletions, replacements, and swaps of two neighbours (optimal string alignment).
 std::size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
@@ -55,7 +44,7 @@ std::string OptionSpec::LongName() const {
   return "";
 }
 
-std::vector<std::string> OptionSpec::AllNames() const { return Split(names, ','); }
+std::vector<std::string> OptionSpec::AllNames() const { return SplitAt(names, ','); }
 
 std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongestName = 128;  // the distance is quadratic, and the name comes from outside
@@ -109,11 +98,10 @@ absl::StatusOr<std::optional<std::int64_t>> Arguments::Integer(const std::string
   return value;
 }
 
-absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
-                                         const std::vector<std::string>& words) {
+absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options, const std::vector<std::string>& words,
+                                         bool keep_rest) {
   Arguments arguments;
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  if (dashes != words.end()) arguments.rest_.assign(dashes + 1, words.end());
 
   // The parser would take the word behind it, "-o" say.
   for (auto word = words.begin(); word != dashes; ++word) {
@@ -151,6 +139,10 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
     if (word.size() > 1 && word[0] == '-') return UnknownOption(word, options);
     arguments.words_.push_back(word);
   }
+  if (dashes != words.end()) {
+    std::vector<std::string>& behind = keep_rest ? arguments.rest_ : arguments.words_;
+    behind.insert(behind.end(), dashes + 1, words.end());
+  }
   for (const auto& [name, parser] : parsers)
     if (parser->count() > 0) arguments.values_[name] = parser->results();
   return arguments;
@@ -172,7 +164,7 @@ absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, co
 std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].size() < 2 || words[i][0] != '-') return i;
-    if (words[i] == "--") break;
+    if (words[i] == "--") return i + 1;
     for (const OptionSpec& option : options) {
       const std::vector<std::string> names = option.AllNames();
       if (!option.IsFlag() && std::find(names.begin(), names.end(), words[i]) != names.end()) {

@@ -48,7 +48,7 @@ class Arguments {
   std::optional<std::string> Text(const std::string& name) const;
   std::vector<std::string> All(const std::string& name) const;
   const std::vector<std::string>& words() const { return words_; }
-  // The words behind "--".
+  // The words behind "--", where the command takes them for itself.
   const std::vector<std::string>& rest() const { return rest_; }
 
   // Nothing where the option was not given; a usage error that names the value where it is no such thing.
@@ -58,20 +58,22 @@ class Arguments {
 
  private:
   friend absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
-                                                  const std::vector<std::string>& words);
+                                                  const std::vector<std::string>& words, bool keep_rest);
 
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> words_, rest_;
 };
 
-// An option that is not in the list is refused with the nearest one. Words that are no options are kept in order.
-absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
+// An option that is not in the list is refused with the nearest one. Words that are no options are kept in order, and
+// after them all words behind "--", whatever they look like; with `keep_rest` those are kept apart.
+absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options, const std::vector<std::string>& words,
+                                         bool keep_rest = false);
 
 // Too few or too many words for what the command takes.
 absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, const std::vector<std::string>& words);
 
 // The index of the first of `words` that is neither an option nor an option's value; words.size() if there is none.
-// An option that is not in the list counts as a flag.
+// An option that is not in the list counts as a flag; behind "--" stands no option.
 std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
 
 // Up to three of `candidates` that `name` may have been meant as, nearest first (edit distance).

@@ -1,5 +1,7 @@
 #include "client/cli/catalogue.h"
 
+#include <algorithm>
+
 #include "client/cli/arguments.h"
 #include "client/cli/catalogue_data.h"
 #include "client/cli/console.h"
@@ -21,7 +23,7 @@ std::string AlternativesOf(const v1::KernelSpec& kernel, const std::string& type
 }
 
 // Breaks `text` into lines of at most `width` columns, each after the first behind `indent` spaces.
-std::string Wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+std::string Filled(const std::string& text, std::size_t width, std::size_t indent) {
   std::string result, line, word;
   const auto flush = [&] {
     if (!line.empty() && line.size() + 1 + word.size() > width) {
@@ -41,11 +43,14 @@ std::string Wrapped(const std::string& text, std::size_t width, std::size_t inde
   return result + line;
 }
 
-void AddParagraph(std::string& page, const std::string& head, const std::string& text) {
+void AddParagraph(std::string& page, int columns, const std::string& head, const std::string& text) {
   if (text.empty()) return;
-  constexpr std::size_t kHead = 10, kWidth = 100;
+  constexpr int kMargin = 12, kLongest = 100, kShortest = 20;
+  constexpr std::size_t kHead = 10;
+  const auto width =
+      static_cast<std::size_t>(columns > 0 ? std::clamp(columns - kMargin, kShortest, kLongest) : kLongest);
   page += "  " + head + std::string(kHead > head.size() ? kHead - head.size() : 1, ' ') +
-          Wrapped(text, kWidth, kHead + 2) + "\n";
+          Filled(text, width, kHead + 2) + "\n";
 }
 
 // A table of several rows behind a head that stands in front of the first.
@@ -76,6 +81,48 @@ Table ArgumentRows(const v1::KernelSpec& kernel,
   return table;
 }
 
+// NumPy's names for what a kernel of another name computes. "": no kernel computes it
+// alone, and one of a similar name does not either.
+struct Equivalent {
+  const char* name;
+  const char* here;  // the kernel first
+};
+constexpr Equivalent kEquivalents[] = {
+    {"dot", "matmul A B"},
+    {"matvec", "batched_matvec A X"},
+    {"inner", "matmul A B --transpose-b"},
+    {"gemm", "matmul A B"},
+    {"add", "vector_add A B"},
+    {"sum", "reduce X --operation sum"},
+    {"prod", "reduce X --operation prod"},
+    {"mean", "reduce X --operation mean"},
+    {"average", "reduce X --operation mean"},
+    {"std", "reduce X --operation std"},
+    {"min", "reduce X --operation min"},
+    {"max", "reduce X --operation max"},
+    {"argmin", "reduce X --operation argmin"},
+    {"argmax", "reduce X --operation argmax"},
+    {"zeros", "full --n N --value 0"},
+    {"ones", "full --n N --value 1"},
+    {"rand", "random --n N"},
+    {"uniform", "random --n N"},
+    {"inv", "solve A I, with the identity as I"},
+    {"eig", "eigh A, if A is symmetric"},
+    {"argsort", "sort_by_key X I, with 0, 1, 2 … as I (arange)"},
+    {"exp", ""},
+    {"log", ""},
+    {"sqrt", ""},
+    {"sin", ""},
+    {"cos", ""},
+    {"tanh", ""},
+    {"mul", ""},
+    {"multiply", ""},
+    {"sub", ""},
+    {"subtract", ""},
+    {"eye", ""},
+    {"det", ""},
+};
+
 }  // namespace
 
 const v1::CatalogueFile& EmbeddedCatalogue() {
@@ -92,15 +139,25 @@ std::vector<v1::KernelSpec> EmbeddedKernels() {
   return {file.kernels().begin(), file.kernels().end()};
 }
 
-absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+  const std::string no = "no kernel \"" + name + "\". ", all = "All: hotplate kernels";
   std::vector<std::string> names;
-  for (const v1::KernelSpec& kernel : kernels) {
-    if (kernel.name() == name) return kernel;
-    names.push_back(kernel.name());
-  }
+  for (const v1::KernelSpec& kernel : kernels) names.push_back(kernel.name());
+  for (const Equivalent& equivalent : kEquivalents)
+    if (name == equivalent.name) {
+      const std::string kernel = std::string(equivalent.here).substr(0, std::string(equivalent.here).find(' '));
+      if (std::find(names.begin(), names.end(), kernel) != names.end())
+        return absl::NotFoundError(no + "Here: hotplate run " + equivalent.here + ". " + all);
+      return absl::NotFoundError(no + "None computes that alone. " + all);
+    }
   const std::vector<std::string> nearest = Nearest(name, names);
-  return absl::NotFoundError("no kernel \"" + name + "\"" +
-                             (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")) + ". All: hotplate kernels");
+  return absl::NotFoundError(no + (nearest.empty() ? "" : "Nearest: " + Join(nearest, ", ") + ". ") + all);
+}
+
+absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+  for (const v1::KernelSpec& kernel : kernels)
+    if (kernel.name() == name) return kernel;
+  return NoKernel(kernels, name);
 }
 
 std::string OptionName(const std::string& parameter) {
@@ -147,7 +204,7 @@ std::string DeterminismText(v1::Determinism determinism) {
   }
 }
 
-std::string DescribeKernel(const v1::KernelSpec& kernel) {
+std::string DescribeKernel(const v1::KernelSpec& kernel, int columns) {
   std::string page = kernel.name() + "   " + kernel.summary() + "\n";
   if (kernel.inputs_size() > 0) AddRows(page, "inputs", ArgumentRows(kernel, kernel.inputs()));
   AddRows(page, "outputs", ArgumentRows(kernel, kernel.outputs()));
@@ -157,16 +214,16 @@ std::string DescribeKernel(const v1::KernelSpec& kernel) {
                 param.has_default_value() ? Text(param.default_value()) : "must be given", RangeText(param),
                 param.docs()});
   AddRows(page, "params", params);
-  AddParagraph(page, "cost", kernel.cost());
-  AddParagraph(page, "numerics", kernel.numerics());
-  AddParagraph(page, "cancel",
+  AddParagraph(page, columns, "cost", kernel.cost());
+  AddParagraph(page, columns, "numerics", kernel.numerics());
+  AddParagraph(page, columns, "cancel",
                kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
                    ? "within " + std::to_string(kernel.cancel_bound_ms()) + " ms, and reports progress"
                    : "takes effect when the kernel ends");
-  AddParagraph(page, "same bits", DeterminismText(kernel.determinism()));
-  AddParagraph(page, "docs", kernel.docs());
-  for (const std::string& why : kernel.unavailable()) AddParagraph(page, "note", Printable(why));
-  AddParagraph(page, "example", kernel.example());
+  AddParagraph(page, columns, "same bits", DeterminismText(kernel.determinism()));
+  AddParagraph(page, columns, "docs", kernel.docs());
+  for (const std::string& why : kernel.unavailable()) AddParagraph(page, columns, "note", Printable(why));
+  AddParagraph(page, columns, "example", kernel.example());
   return page;
 }
 

@@ -12,7 +12,8 @@ namespace hotplate::cli {
 // Parsed at the first call.
 const v1::CatalogueFile& EmbeddedCatalogue();
 
-// NOT_FOUND with the nearest names.
+// NOT_FOUND with what computes the same, or else with the nearest names.
+absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
 absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
 
 std::vector<v1::KernelSpec> EmbeddedKernels();
@@ -20,8 +21,9 @@ std::vector<v1::KernelSpec> EmbeddedKernels();
 // "transpose_a" as an option: "--transpose-a".
 std::string OptionName(const std::string& parameter);
 
-// The whole of a kernel's spec for a reader: the page of `hotplate describe`.
-std::string DescribeKernel(const v1::KernelSpec& kernel);
+// The whole of a kernel's spec for a reader: the page of `hotplate describe`, its paragraphs for a terminal of so many
+// columns (0: none).
+std::string DescribeKernel(const v1::KernelSpec& kernel, int columns = 0);
 
 // One parameter's type, default and range: "float", "1.67", "0 to 10".
 std::string TypeText(const v1::ParamSpec& param);

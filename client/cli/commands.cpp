@@ -10,7 +10,7 @@ const std::vector<Command>& Commands() {
       PartitionsCommand(), KernelsCommand(), DescribeCommand(), RunCommand(),     SubmitCommand(), JobsCommand(),
       ShowCommand(),       WatchCommand(),   WaitCommand(),     CancelCommand(),  ResultCommand(), PutCommand(),
       GetCommand(),        ArraysCommand(),  FreeCommand(),     DevicesCommand(), TopCommand(),    MetricsCommand(),
-      CompletionCommand(), HelpCommand(),
+      CompletionCommand(), VersionCommand(), HelpCommand(),
   };
   return commands;
 }
@@ -21,13 +21,51 @@ const Command* FindCommand(const std::string& name) {
   return nullptr;
 }
 
-absl::Status UnknownCommand(const std::string& word) {
-  std::vector<std::string> names;
+namespace {
+
+// Words that people bring from other programs, and what says the same here. Nothing is guessed for them: "stop" is no
+// misspelt "top".
+struct Brought {
+  const char* word;
+  const char* here;
+};
+constexpr Brought kBrought[] = {
+    {"ls", "hotplate jobs · hotplate arrays · hotplate kernels"},
+    {"list", "hotplate jobs · hotplate arrays · hotplate kernels"},
+    {"ps", "hotplate jobs --active"},
+    {"queue", "hotplate jobs --active"},
+    {"squeue", "hotplate jobs --active"},
+    {"info", "hotplate status · hotplate devices"},
+    {"sinfo", "hotplate status · hotplate partitions"},
+    {"nvidia-smi", "hotplate devices · hotplate top"},
+    {"start", "hotplate up"},
+    {"stop", "a job: hotplate cancel JOB · the daemon: hotplate down"},
+    {"kill", "a job: hotplate cancel JOB · the daemon: hotplate down"},
+    {"scancel", "a job: hotplate cancel JOB · the daemon: hotplate down"},
+    {"exit", "hotplate down"},
+    {"rm", "an array: hotplate free NAME · a job: hotplate cancel JOB"},
+    {"delete", "an array: hotplate free NAME · a job: hotplate cancel JOB"},
+    {"upload", "hotplate put FILE"},
+    {"download", "hotplate get ARRAY -o FILE · hotplate result JOB -o FILE"},
+    {"config", "settings are variables and ~/.config/hotplate/config.toml: hotplate help --man | man -l -"},
+};
+
+// What to say of a word that is no command.
+std::string HintFor(const std::string& word, std::vector<std::string> names) {
+  for (const Brought& brought : kBrought)
+    if (word == brought.word) return ". Here: " + std::string(brought.here);
   for (const Command& command : Commands()) names.push_back(command.name);
   const std::vector<std::string> nearest = Nearest(word, names);
-  const std::string hint = nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
-  return WithNextStep(WithExitCode(absl::InvalidArgumentError("no command " + Quoted(word) + hint), kExitUsage),
-                      "all commands: hotplate help");
+  return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
+}
+
+}  // namespace
+
+absl::Status UnknownCommand(const std::string& word, const std::vector<std::string>& topics) {
+  const std::string what = topics.empty() ? "command " : "command or topic ";
+  return WithNextStep(
+      WithExitCode(absl::InvalidArgumentError("no " + what + Quoted(word) + HintFor(word, topics)), kExitUsage),
+      topics.empty() ? "all commands: hotplate help" : "all commands and topics: hotplate help");
 }
 
 const std::vector<OptionSpec>& CommonOptions() {
@@ -43,7 +81,7 @@ const std::vector<OptionSpec>& CommonOptions() {
        .value = "DIR",
        .help = "the folder of endpoint records (default: HOTPLATE_DIR, else ~/.hotplate)",
        .offer = Offer::kFile},
-      {.names = "--json", .value = "", .help = "answer in JSON"},
+      {.names = "--json", .value = "", .help = "answer in JSON (or HOTPLATE_OUTPUT=json)"},
       {.names = "-q,--quiet", .value = "", .help = "print only what a script needs"},
       {.names = "-h,--help", .value = "", .help = "print this help"},
   };

@@ -11,8 +11,8 @@ const std::vector<Command>& Commands();
 // Null if there is none.
 const Command* FindCommand(const std::string& name);
 
-// A usage error with the nearest names.
-absl::Status UnknownCommand(const std::string& word);
+// A usage error with the command that the word stands for elsewhere, or the nearest names. `topics` of help are names too.
+absl::Status UnknownCommand(const std::string& word, const std::vector<std::string>& topics = {});
 
 Command UpCommand();
 Command DownCommand();
@@ -40,5 +40,6 @@ Command TopCommand();
 Command MetricsCommand();
 Command CompletionCommand();
 Command HelpCommand();
+Command VersionCommand();
 
 }  // namespace hotplate::cli

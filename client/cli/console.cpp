@@ -89,6 +89,72 @@ int DisplayWidth(const std::string& text) {
   return width;
 }
 
+std::string Shortened(const std::string& text, int columns) {
+  if (DisplayWidth(text) <= columns) return text;
+  return Clipped(text, {std::max(columns - 1, 0), 1}) + "…";
+}
+
+namespace {
+
+// Where the text after the last gap of two spaces or more begins, if that leaves it half of the line.
+int ColumnOf(const std::string& line, int columns) {
+  int column = 0, spaces = 2, found = -1, indent = -1;
+  for (std::size_t i = 0; i < line.size() && column <= columns / 2;) {
+    if (line[i] == '\033') {
+      i = EndOfEscape(line, i);
+      continue;
+    }
+    if (line[i] == ' ') {
+      ++spaces;
+    } else {
+      if (indent < 0) indent = column;
+      if (spaces >= 2) found = column;
+      spaces = 0;
+    }
+    if (BeginsCharacter(line[i++])) ++column;
+  }
+  return found > indent ? found : std::max(indent, 0) + 2;
+}
+
+void AppendWrapped(const std::string& line, int columns, std::string& text) {
+  const std::string indent(static_cast<std::size_t>(ColumnOf(line, columns)), ' ');
+  int column = 0;
+  for (std::size_t begin = 0; begin < line.size();) {
+    // The spaces before a word belong to it, unless it begins a line.
+    std::size_t end = line.find_first_not_of(' ', begin);
+    end = line.find(' ', end == std::string::npos ? line.size() : end);
+    const std::string word = line.substr(begin, end == std::string::npos ? end : end - begin);
+    const int width = DisplayWidth(word);
+    if (column > 0 && column + width > columns) {
+      const std::string bare = word.substr(std::min(word.find_first_not_of(' '), word.size()));
+      text += "\n" + indent + bare;
+      column = static_cast<int>(indent.size()) + DisplayWidth(bare);
+    } else {
+      text += word;
+      column += width;
+    }
+    begin = end == std::string::npos ? line.size() : end;
+  }
+}
+
+}  // namespace
+
+std::string Wrapped(const std::string& text, int columns) {
+  if (columns <= 0) return text;
+  std::string wrapped;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (DisplayWidth(line) <= columns)
+      wrapped += line;
+    else
+      AppendWrapped(line, columns, wrapped);
+    if (end < text.size()) wrapped += "\n";
+    begin = end + 1;
+  }
+  return wrapped;
+}
+
 std::string Clipped(const std::string& text, TerminalSize size) {
   std::string clipped;
   int column = 0, line = 0;

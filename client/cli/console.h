@@ -15,7 +15,8 @@ struct Console {
   // Colours: only on a terminal, and never when NO_COLOR is set (to anything but the empty text).
   bool out_colour = false;
   bool err_colour = false;
-  int width = 80;  // columns of the terminal
+  int width = 80;     // columns of the terminal
+  bool json = false;  // answers are JSON, and so are errors
 };
 
 // The process's own streams.
@@ -34,8 +35,18 @@ TerminalSize SizeOfTerminal();
 enum class Tone { kGood, kBad, kBold, kDim };
 std::string Paint(bool colour, Tone tone, const std::string& text);
 
+// For tables on standard output: the terminal's columns, 0 where there is no terminal to fit.
+inline int WidthOf(const Console& console) { return console.out_terminal ? console.width : 0; }
+
 // Columns that `text` takes on a terminal: code points, without escape sequences.
 int DisplayWidth(const std::string& text);
+
+// `text`, or as much of it as fits before a "…". Escape sequences stay.
+std::string Shortened(const std::string& text, int columns);
+
+// `text` with its lines broken at spaces to at most `columns`; 0: as it is. What goes on stands below the last column
+// of its line, as two spaces or more tell it, or else two spaces further in. A word that is longer stays whole.
+std::string Wrapped(const std::string& text, int columns);
 
 // As much of `text` as fits: lines cut to `columns`, and no more than `lines` of them. Escape sequences stay.
 std::string Clipped(const std::string& text, TerminalSize size);

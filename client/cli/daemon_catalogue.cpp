@@ -4,7 +4,7 @@
 
 namespace hotplate::cli {
 
-std::vector<v1::KernelSpec> KernelsThatApply(const Invocation& call) {
+absl::StatusOr<client::Client> ConnectBriefly(const Invocation& call) {
   client::ConnectOptions options;
   options.server = call.settings.server;
   options.endpoint = call.settings.endpoint;
@@ -13,7 +13,11 @@ std::vector<v1::KernelSpec> KernelsThatApply(const Invocation& call) {
   options.connect_timeout = std::chrono::seconds(2);
   options.deadline = std::chrono::seconds(2);
   options.retries = 0;
-  auto client = client::Client::Connect(options);
+  return client::Client::Connect(options);
+}
+
+std::vector<v1::KernelSpec> KernelsThatApply(const Invocation& call) {
+  auto client = ConnectBriefly(call);
   if (client.ok())
     if (auto kernels = client->Kernels(); kernels.ok()) return *std::move(kernels);
   return EmbeddedKernels();

@@ -8,6 +8,9 @@
 
 namespace hotplate::cli {
 
+// For a command that has an answer without a daemon too: waits two seconds at most, and tries once.
+absl::StatusOr<client::Client> ConnectBriefly(const Invocation& call);
+
 std::vector<v1::KernelSpec> KernelsThatApply(const Invocation& call);
 
 }  // namespace hotplate::cli

@@ -1,9 +1,12 @@
 #include "client/cli/ending.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/cord.h"
+#include "client/cli/json.h"
 #include "client/lib/client.h"
 
 namespace hotplate::cli {
@@ -13,6 +16,7 @@ constexpr char kUsage[] = "hotplate/cli.usage";
 constexpr char kNextStep[] = "hotplate/cli.next-step";
 constexpr char kExitCode[] = "hotplate/cli.exit-code";
 constexpr char kSilent[] = "hotplate/cli.silent";
+constexpr char kAnswered[] = "hotplate/cli.answered";
 
 std::optional<std::string> Payload(const absl::Status& status, const char* key) {
   const auto payload = status.GetPayload(key);
@@ -104,28 +108,57 @@ absl::Status Silent(ExitCode code) {
   return With(WithExitCode(absl::UnknownError("reported already"), code), kSilent, "");
 }
 
+namespace {
+
+// A limit that the request itself is beyond: the daemon names the field. Want of memory comes and goes.
+bool IsBeyondALimit(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return false;
+  const std::vector<v1::FieldViolation> violations = client::Violations(status);
+  return std::any_of(violations.begin(), violations.end(),
+                     [](const v1::FieldViolation& violation) { return violation.field() != "memory"; });
+}
+
+}  // namespace
+
 ExitCode ExitCodeOf(const absl::Status& status) {
   if (const auto code = Payload(status, kExitCode)) return static_cast<ExitCode>(std::atoi(code->c_str()));
   if (IsUsageError(status)) return kExitUsage;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   if (!status.ok())
     if (const auto end = client::EndOf(status)) state = end->state();
+  if (state == v1::JOB_STATE_UNSPECIFIED && IsBeyondALimit(status)) return kExitInvalid;
   return ExitCodeOf(status.code(), state);
+}
+
+absl::Status Answered(const absl::Status& status) { return status.ok() ? status : With(status, kAnswered, ""); }
+
+std::string ErrorJson(const absl::Status& status) {
+  std::vector<std::string> violations;
+  for (const v1::FieldViolation& violation : client::Violations(status)) violations.push_back(ToJson(violation));
+  JsonObject error;
+  error.Text("code", absl::StatusCodeToString(status.code()))
+      .Count("exitCode", ExitCodeOf(status))
+      .Text("message", std::string(status.message()))
+      .Raw("violations", JsonArray(violations));
+  if (const auto next = Payload(status, kNextStep)) error.Text("nextStep", *next);
+  if (const std::string id = client::JobIdOf(status); !id.empty()) error.Text("jobId", id);
+  return JsonObject().Raw("error", error.Json()).Json();
 }
 
 void Report(const Console& console, const absl::Status& status) {
   if (status.ok() || Payload(status, kSilent)) return;
+  if (console.json && !Payload(status, kAnswered)) console.out << ErrorJson(status) << std::endl;
   const ExitCode code = ExitCodeOf(status);
   std::string message(status.message());
   if (message.empty()) message = absl::StatusCodeToString(status.code());
   const bool refused = code == kExitInvalid || code == kExitTryLater || code == kExitNotAllowed;
-  console.err << Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") << Indented(Printable(message))
-              << "\n";
+  std::string text =
+      Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") + Indented(Printable(message)) + "\n";
   for (const v1::FieldViolation& violation : client::Violations(status))
     if (message.find(violation.description()) == std::string::npos)
-      console.err << "  " << Printable(violation.field() + ": " + violation.description()) << "\n";
-  if (const auto next = Payload(status, kNextStep)) console.err << "  " << Indented(*next) << "\n";
-  console.err.flush();
+      text += "  " + Printable(violation.field() + ": " + violation.description()) + "\n";
+  if (const auto next = Payload(status, kNextStep)) text += "  " + Indented(*next) + "\n";
+  console.err << Wrapped(text, console.err_terminal ? console.width : 0) << std::flush;
 }
 
 }  // namespace hotplate::cli

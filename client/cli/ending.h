@@ -16,8 +16,8 @@ enum ExitCode : int {
   kExitFailed = 1,         // the job FAILED
   kExitUsage = 2,          // the command line makes no sense
   kExitNoDaemon = 3,       // no daemon, or the connection was lost
-  kExitInvalid = 4,        // refused as invalid
-  kExitTryLater = 5,       // refused for now: a limit, a full queue, a draining daemon
+  kExitInvalid = 4,        // refused as invalid, or as more than there can ever be room for
+  kExitTryLater = 5,       // refused for now: memory in use, a full queue, a draining daemon
   kExitNotAllowed = 6,     // token, permissions
   kExitTimeout = 7,        // the job's TIMEOUT
   kExitCancelled = 8,      // the job was CANCELLED by somebody else
@@ -44,9 +44,16 @@ absl::Status Interrupted(const absl::Status& status, const std::string& when_can
 // Everything has been said already: the program only ends with `code`.
 absl::Status Silent(ExitCode code);
 
+// What went wrong has been answered already: as JSON it is not told a second time.
+absl::Status Answered(const absl::Status& status);
+
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Writes "✗ refused: …" with the violations and the next step, unless the status is silent.
+// {"error": {"code", "exitCode", "message", "violations", "nextStep", "jobId"}}, the last two where there are any.
+std::string ErrorJson(const absl::Status& status);
+
+// Writes "✗ refused: …" with the violations and the next step, unless the status is silent; where answers are JSON the
+// error is one, too, on standard output.
 void Report(const Console& console, const absl::Status& status);
 
 }  // namespace hotplate::cli

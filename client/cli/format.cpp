@@ -131,6 +131,17 @@ std::string Text(const v1::ParamValue& value) {
   return "";
 }
 
+std::vector<std::string> SplitAt(const std::string& text, char at) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == at)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
 std::string Join(const std::vector<std::string>& parts, const std::string& between) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;

@@ -46,6 +46,7 @@ std::optional<hotplate::Signature> FromWire(const v1::Signature& signature);
 
 std::string Text(const v1::ParamValue& value);
 
+std::vector<std::string> SplitAt(const std::string& text, char at);  // "a,,b": "a", "" and "b"
 std::string Join(const std::vector<std::string>& parts, const std::string& between);
 
 // "30s", "500ms", "5m", "2h", "1h30m"; a bare number is seconds. Nothing for anything else, for a negative one, and for

@@ -29,8 +29,8 @@ constexpr ExitMeaning kExitMeanings[] = {
     {kExitFailed, "the job FAILED, or what it gave could not be written"},
     {kExitUsage, "the command line makes no sense"},
     {kExitNoDaemon, "no daemon, or the connection was lost"},
-    {kExitInvalid, "refused: not valid, or a name that is not known or is taken"},
-    {kExitTryLater, "refused for now: a limit, a full queue, a draining daemon"},
+    {kExitInvalid, "refused: not valid, larger than a limit ever allows, or a name that is not known or is taken"},
+    {kExitTryLater, "refused for now, so try later: memory in use, a full queue, a draining daemon"},
     {kExitNotAllowed, "not allowed: token or permissions"},
     {kExitTimeout, "the job ended in TIMEOUT, or the time of run --timeout was over"},
     {kExitCancelled, "the job was CANCELLED"},
@@ -143,6 +143,7 @@ std::string ManualPage() {
          ".TP\n.B HOTPLATE_ENDPOINT\nWhere to reach the daemon to talk to, as by --endpoint.\n"
          ".TP\n.B HOTPLATE_SITES\nA folder of site profiles (NAME.toml), before those built in and after one's own in "
          "~/.config/hotplate/sites.\n"
+         ".TP\n.B HOTPLATE_OUTPUT\njson: answer in JSON, as with --json; quiet: as with --quiet; text.\n"
          ".TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
          ".SH FILES\n.TP\n.I ~/.config/hotplate/config.toml\n"
          "The settings directory, server, site and account, below flags and environment; in $XDG_CONFIG_HOME where "

@@ -36,6 +36,15 @@ std::optional<std::pair<std::string, std::string>> Named(const std::string& word
   return std::make_pair(name, word.substr(equals + 1));
 }
 
+// What stands before a '=' if it could be the name of an output; a path holds a slash, a dot or a dash there.
+std::string NameBeforeEquals(const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  const bool is_name = name.size() < word.size() && !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+                         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+                       });
+  return is_name ? name : "";
+}
+
 class Planner {
  public:
   Planner(const v1::KernelSpec& kernel, const Arguments& arguments) : arguments_(arguments) { plan_.kernel = kernel; }
@@ -134,9 +143,9 @@ class Planner {
     options.deadline = *timeout;
     const auto lease = arguments_.Duration("lease");
     if (!lease.ok()) return lease.status();
-    for (const OutputArgument& output : plan_.outputs)
-      if (output.kind == OutputArgument::Kind::kArray)
-        options.keep[output.name] = {output.text, lease->value_or(kDefaultLease)};
+    plan_.lease = lease->value_or(kDefaultLease);
+    if (!LackNames(plan_.outputs)) KeepArrays(plan_);
+    options.label = arguments_.Text("label").value_or("");
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
     plan_.dry_run = arguments_.Flag("dry-run");
@@ -155,7 +164,9 @@ std::vector<OptionSpec> SharedJobOptions() {
        .help = "where an output goes: a .npy file, a .png picture, or array:NAME on the daemon",
        .repeatable = true,
        .offer = Offer::kFile},
-      {.names = "--device", .value = "ID", .help = "run on this device (hotplate devices)"},
+      {.names = "--device",
+       .value = "ID",
+       .help = "run on this device (hotplate devices); any: on the CPU where no GPU can"},
       {.names = "--precision",
        .value = "MODE",
        .help = "arithmetic inside the kernel: tf32, bf16 or f16",
@@ -164,12 +175,15 @@ std::vector<OptionSpec> SharedJobOptions() {
       {.names = "--deterministic",
        .value = "",
        .help = "the same bits every time on one device, at any number of threads; may take longer"},
+      {.names = "--label", .value = "TEXT", .help = "a word to find the job by: hotplate jobs --label TEXT"},
       {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first"},
       {.names = "--time-limit", .value = "TIME", .help = "end the job in TIMEOUT after this long on its device"},
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},
       {.names = "--request-id",
        .value = "ID",
-       .help = "makes a repeated call run the job once; large outputs stay on the daemon for it, some minutes"},
+       .help =
+           "makes a repeated call run the job once, for as long as the daemon keeps results (1 hour by default); large "
+           "outputs stay on the daemon for it, some minutes"},
       {.names = "--dry-run",
        .value = "",
        .help = "check the job, say what it needs and where it fits, and run nothing"},
@@ -226,7 +240,7 @@ absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, c
   const std::size_t first = FirstWord(options, words);
   if (first == words.size()) return UsageError("KERNEL is missing: the name of a kernel (hotplate kernels)");
   for (std::size_t i = 0; i < first; ++i) {
-    if (words[i].size() < 2 || words[i][0] != '-') continue;
+    if (words[i].size() < 2 || words[i][0] != '-' || words[i] == "--") continue;
     const std::string name = words[i].substr(0, words[i].find('='));
     const bool known = std::any_of(options.begin(), options.end(), [&name](const OptionSpec& option) {
       const std::vector<std::string> names = option.AllNames();
@@ -242,32 +256,39 @@ absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, c
 std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std::vector<std::string>& words,
                                         std::vector<std::string>& violations) {
   const std::vector<std::string> names = NamesOf(kernel.outputs());
+  const std::string all = "its outputs: " + Join(names, ", ");
   std::vector<OutputArgument> outputs;
-  std::size_t next = 0;
   for (const std::string& word : words) {
     OutputArgument output;
     std::string target = word;
     if (const auto named = Named(word, names)) {
       output.name = named->first;
       target = named->second;
-    } else if (next < names.size()) {
-      output.name = names[next++];
-    } else {
-      violations.push_back("-o " + word + " is one output too many: it has " + Join(names, ", "));
+    } else if (const std::string wrong = NameBeforeEquals(word); !wrong.empty()) {
+      violations.push_back("-o " + word + ": no output \"" + wrong + "\"; " + all + ". For a file of that name: -o ./" +
+                           word);
+      continue;
+    } else if (names.size() == 1) {
+      output.name = names[0];
+    }
+    if (outputs.size() == names.size()) {
+      violations.push_back("-o " + word + " is one output too many; " + all);
       continue;
     }
-    const bool twice = std::any_of(outputs.begin(), outputs.end(),
-                                   [&output](const OutputArgument& other) { return other.name == output.name; });
-    if (twice)
-      violations.push_back("-o " + word + ": output " + output.name +
-                           " has a place already; its outputs: " + Join(names, ", "));
+    const bool twice = !output.name.empty() && std::any_of(outputs.begin(), outputs.end(), [&](const auto& other) {
+      return other.name == output.name;
+    });
+    if (twice) violations.push_back("-o " + word + ": output " + output.name + " has a place already; " + all);
     output.text = target;
     if (const auto array = After(target, "array:")) {
       for (const OutputArgument& other : outputs)
         if (other.kind == OutputArgument::Kind::kArray && other.text == *array)
-          violations.push_back("-o " + word + ": output " + other.name + " is to be array:" + *array + " already");
+          violations.push_back("-o " + word + ": another output is to be array:" + *array + " already");
       output.kind = OutputArgument::Kind::kArray;
       output.text = *array;
+    } else if (After(target, "path:")) {
+      violations.push_back("-o " + word + ": path: is for inputs; an output goes to a file (-o FILE.npy) or stays on " +
+                           "the daemon (-o array:NAME)");
     } else if (EndsWith(target, ".png")) {
       output.kind = OutputArgument::Kind::kPicture;
     } else if (!EndsWith(target, ".npy")) {
@@ -276,6 +297,33 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
     outputs.push_back(output);
   }
   return outputs;
+}
+
+bool LackNames(const std::vector<OutputArgument>& outputs) {
+  return std::any_of(outputs.begin(), outputs.end(), [](const OutputArgument& one) { return one.name.empty(); });
+}
+
+absl::Status NameOutputs(const std::vector<std::string>& filled, std::vector<OutputArgument>& outputs) {
+  std::vector<std::string> left, places;
+  for (const std::string& name : filled)
+    if (std::none_of(outputs.begin(), outputs.end(), [&name](const OutputArgument& one) { return one.name == name; }))
+      left.push_back(name);
+  for (const OutputArgument& output : outputs)
+    if (output.name.empty())
+      places.push_back((output.kind == OutputArgument::Kind::kArray ? "array:" : "") + output.text);
+  if (places.size() != left.size())
+    return absl::InvalidArgumentError("-o " + Join(places, " -o ") + ": which output? This call gives " +
+                                      Join(filled, ", ") + ". Name what you want, as in -o " + filled[0] + "=" +
+                                      places[0]);
+  auto name = left.begin();
+  for (OutputArgument& output : outputs)
+    if (output.name.empty()) output.name = *name++;
+  return absl::OkStatus();
+}
+
+void KeepArrays(JobPlan& plan) {
+  for (const OutputArgument& output : plan.outputs)
+    if (output.kind == OutputArgument::Kind::kArray) plan.options.keep[output.name] = {output.text, plan.lease};
 }
 
 absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, const std::string& text) {
@@ -334,7 +382,6 @@ absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<
     return arguments.status();
   }
   std::vector<std::string> inputs = arguments->words();
-  inputs.insert(inputs.end(), arguments->rest().begin(), arguments->rest().end());
   if (!inputs.empty()) inputs.erase(inputs.begin());  // the kernel
   return Planner(kernel, *arguments).Plan(inputs);
 }

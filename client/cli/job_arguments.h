@@ -26,7 +26,7 @@ struct InputArgument {
 
 struct OutputArgument {
   enum class Kind { kNpy, kPicture, kArray };
-  std::string name;
+  std::string name;  // the spec's; empty until NameOutputs, where the words leave it open
   Kind kind = Kind::kNpy;
   std::string text;  // a file, or an array's name
 };
@@ -36,6 +36,7 @@ struct JobPlan {
   std::vector<InputArgument> inputs;    // in the spec's order
   std::vector<OutputArgument> outputs;  // as given
   client::JobOptions options;
+  nanoseconds lease = kDefaultLease;  // of outputs that stay as arrays
   bool dry_run = false;
 };
 
@@ -56,9 +57,18 @@ absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, c
 absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
                                 const std::vector<std::string>& words);
 
-// The places of -o, in the order given; adds a sentence to `violations` for each that will not do.
+// The places of -o, in the order given; adds a sentence to `violations` for each that will not do. Which output one
+// without a name is for is known at once only where the kernel has a single one.
 std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std::vector<std::string>& words,
                                         std::vector<std::string>& violations);
+
+// Whether an output has no name yet.
+bool LackNames(const std::vector<OutputArgument>& outputs);
+// Gives `filled`, the outputs that this call fills, in order to those without a name. INVALID_ARGUMENT where they are
+// not as many as the outputs that are left.
+absl::Status NameOutputs(const std::vector<std::string>& filled, std::vector<OutputArgument>& outputs);
+// Tells the daemon which outputs stay there as arrays; once all have names.
+void KeepArrays(JobPlan& plan);
 
 // A value for this parameter, or a sentence with the value and what is wrong with it.
 absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, const std::string& text);

@@ -17,12 +17,36 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
     const auto described = client->Describe(kernel);
     // A daemon that cannot be asked does not keep us from telling what is wrong with the words.
     if (described.ok()) return described;
-    if (ExitCodeOf(described.status()) == kExitInvalid)
-      return absl::Status(described.status().code(),
-                          std::string(described.status().message()) + " All: hotplate kernels");
+    if (absl::IsNotFound(described.status()))
+      if (const auto kernels = client->Kernels(); kernels.ok()) return NoKernel(*kernels, kernel);
+    if (ExitCodeOf(described.status()) == kExitInvalid) return described.status();
     client = described.status();
   }
   return FindKernel(EmbeddedKernels(), kernel);
+}
+
+// Those of the outputs that hold elements; where none does, all are as good as filled.
+std::vector<std::string> FilledBy(const v1::CheckJobResponse& check) {
+  std::vector<std::string> filled, all;
+  for (const v1::NamedSignature& output : check.outputs()) {
+    const auto& shape = output.signature().shape();
+    all.push_back(output.name());
+    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) filled.push_back(output.name());
+  }
+  return filled.empty() ? all : filled;
+}
+
+// Only the daemon knows which outputs a call fills.
+absl::Status NameOutputsOf(PreparedJob& job) {
+  JobPlan& plan = job.plan;
+  if (!LackNames(plan.outputs)) return absl::OkStatus();
+  const auto check = job.client.Check(plan.kernel.name(), job.inputs.Inputs(), plan.options);
+  if (!check.ok()) return NamingFiles(Settled(check.status()), plan.inputs);
+  if (const absl::Status named = NameOutputs(FilledBy(*check), plan.outputs); !named.ok())
+    return WithNextStep(Worded(named, plan.kernel.name() + ": " + std::string(named.message())),
+                        "nothing was run · hotplate describe " + plan.kernel.name());
+  KeepArrays(plan);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -40,7 +64,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   auto inputs = JobInputs::Open(plan->inputs);
   if (!inputs.ok()) return Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message()));
   if (!client.ok()) return client.status();
-  return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
+  PreparedJob job{*client, *std::move(plan), *std::move(inputs)};
+  if (const absl::Status named = NameOutputsOf(job); !named.ok()) return named;
+  return job;
 }
 
 absl::Status Settled(const absl::Status& status) {
@@ -78,7 +104,10 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   const std::string accepted = never ? "" : Done(call.console, kernel + " would be accepted; nothing was run") + "\n";
   call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
   // With the exit code that a run of it would have.
-  if (never) return absl::ResourceExhaustedError(kernel + " can never run here; nothing was run");
+  if (never) {
+    const std::string why = check->refusal().empty() ? kernel + " can never run here" : check->refusal();
+    return Answered(WithExitCode(absl::ResourceExhaustedError(why + "; nothing was run"), kExitInvalid));
+  }
   return absl::OkStatus();
 }
 

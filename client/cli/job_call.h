@@ -24,7 +24,7 @@ absl::Status Settled(const absl::Status& status);
 // A refusal that speaks of inputs by the spec's names, with the files that were given for them: "b (v.npy) is …".
 absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs);
 
-// Prints what Check says. RESOURCE_EXHAUSTED, as for a run of it, if it can never run here.
+// Prints what Check says. An error, with the exit code that a run of it would have, if it can never run here.
 absl::Status DryRun(const Invocation& call, PreparedJob& job);
 
 // Writes the outputs' files and prints the answer: files, kept arrays, scalars, summaries; in JSON all of the result.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "client/cli/elements.h"
 #include "client/cli/format.h"
@@ -12,10 +13,19 @@
 namespace hotplate::cli {
 namespace {
 
-std::string QueuedFor(const v1::Job& job) {
-  if (job.has_start_time()) return Span(Between(job.submit_time(), job.start_time()));
-  if (job.has_end_time()) return Span(Between(job.submit_time(), job.end_time()));
-  return Span(Between(job.submit_time(), NowOf(job)));
+nanoseconds QueuedTime(const v1::Job& job) {
+  if (job.has_start_time()) return Between(job.submit_time(), job.start_time());
+  if (job.has_end_time()) return Between(job.submit_time(), job.end_time());
+  return Between(job.submit_time(), NowOf(job));
+}
+
+std::string QueuedFor(const v1::Job& job) { return Span(QueuedTime(job)); }
+
+std::string ParamsText(const v1::Job& job) {
+  std::vector<std::string> params;
+  for (const auto& [name, value] : job.params()) params.push_back(name + " = " + Text(value));
+  std::sort(params.begin(), params.end());  // the map has no order of its own
+  return Join(params, ", ");
 }
 
 std::string KernelTime(const v1::Job& job) {
@@ -31,15 +41,11 @@ v1::Signature ToWire(const hotplate::Signature& signature) {
   return wire;
 }
 
-// JSON has no NaN and no infinity: those are texts, as protobuf writes them.
+// A number with all its digits; a text where JSON has none for it.
 std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
-  if (dtype == DType::kBool) return ElementText(dtype, elements, 0);
-  if (!IsReal(dtype) || dtype == DType::kInt64 || dtype == DType::kUInt64)
-    return JsonText(ElementText(dtype, elements, 0));
-  const double value = ElementAsDouble(dtype, elements, 0);
-  if (std::isnan(value)) return "\"NaN\"";
-  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  return ElementText(dtype, elements, 0);
+  if (!IsReal(dtype) && dtype != DType::kBool) return JsonText(ElementText(dtype, elements, 0));
+  const double value = dtype == DType::kBool ? 0 : ElementAsDouble(dtype, elements, 0);
+  return std::isfinite(value) ? ElementText(dtype, elements, 0) : JsonNumber(value);
 }
 
 std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
@@ -82,24 +88,82 @@ std::string StateName(int state) {
   return name.empty() ? "state " + std::to_string(state) : name;
 }
 
-std::string JobTable(const std::vector<v1::Job>& jobs) {
-  Table table({"JOB", "KERNEL", "STATE", "DEVICE", "QUEUED", "KERNEL TIME", "SUBMITTED", "BY"});
-  for (const v1::Job& job : jobs)
-    table.Row({job.id(), job.kernel(), StateName(job.state()), job.device().empty() ? "-" : job.device(),
-               QueuedFor(job), KernelTime(job), Clock(job.submit_time()), job.session().substr(0, 8)});
-  return table.Text();
+const std::vector<std::string>& JobStateNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (int state = v1::PENDING; v1::JobState_IsValid(state); ++state) all.push_back(StateName(state));
+    return all;
+  }();
+  return names;
 }
 
-std::string JobPage(const v1::Job& job) {
-  std::string page = "job " + job.id() + "  " + job.kernel() + "  " + StateName(job.state());
+std::string PaintedState(bool colour, int state) {
+  const std::string name = StateName(state);
+  switch (state) {
+    case v1::RUNNING:
+      return Paint(colour, Tone::kBold, name);
+    case v1::COMPLETED:
+      return Paint(colour, Tone::kGood, name);
+    case v1::FAILED:
+    case v1::TIMEOUT:
+      return Paint(colour, Tone::kBad, name);
+    case v1::CANCELLED:
+      return Paint(colour, Tone::kDim, name);
+    default:
+      return name;
+  }
+}
+
+const std::vector<std::string>& JobOrders() {
+  static const std::vector<std::string> orders = {"id", "kernel", "state", "label", "queued", "time"};
+  return orders;
+}
+
+void SortJobs(const std::string& order, std::vector<v1::Job>& jobs) {
+  const auto by = [&](auto key, auto before) {
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [&](const v1::Job& a, const v1::Job& b) { return before(key(a), key(b)); });
+  };
+  if (order == "kernel") by([](const v1::Job& job) { return job.kernel(); }, std::less<>());
+  if (order == "label") by([](const v1::Job& job) { return job.label(); }, std::less<>());
+  if (order == "state") by([](const v1::Job& job) { return static_cast<int>(job.state()); }, std::less<>());
+  if (order == "queued") by(QueuedTime, std::greater<>());
+  if (order == "time") by([](const v1::Job& job) { return job.receipt().kernel_ns(); }, std::greater<>());
+}
+
+std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& style) {
+  const bool labels =
+      style.wide || std::any_of(jobs.begin(), jobs.end(), [](const v1::Job& job) { return !job.label().empty(); });
+  std::vector<std::string> heads = {"JOB", "KERNEL", "STATE", "DEVICE", "QUEUED", "KERNEL TIME", "SUBMITTED"};
+  if (labels) heads.emplace_back("LABEL");
+  heads.emplace_back("BY");
+  if (style.wide) heads.insert(heads.end(), {"PRIORITY", "DETACHED", "PARAMETERS"});
+  Table table(heads);
+  for (const v1::Job& job : jobs) {
+    std::vector<std::string> row = {job.id(),
+                                    job.kernel(),
+                                    PaintedState(style.colour, job.state()),
+                                    job.device().empty() ? "-" : job.device(),
+                                    QueuedFor(job),
+                                    KernelTime(job),
+                                    Clock(job.submit_time())};
+    if (labels) row.push_back(job.label().empty() ? "-" : Printable(job.label()));
+    row.push_back(style.wide ? job.session() : job.session().substr(0, 8));
+    if (style.wide)
+      row.insert(row.end(), {std::to_string(job.priority()), job.detached() ? "yes" : "no", ParamsText(job)});
+    table.Row(std::move(row));
+  }
+  return table.Text(style.wide ? 0 : style.width);
+}
+
+std::string JobPage(const v1::Job& job, bool colour) {
+  std::string page = "job " + job.id() + "  " + job.kernel() + "  " + PaintedState(colour, job.state());
   if (job.cancel_requested() && job.state() <= v1::RUNNING) page += " (cancel requested)";
   page += "\n";
   Table table;
   table.Indent(2);
-  std::vector<std::string> params;
-  for (const auto& [name, value] : job.params()) params.push_back(name + " = " + Text(value));
-  std::sort(params.begin(), params.end());  // the map has no order of its own
-  if (!params.empty()) table.Row({"params", Join(params, ", ")});
+  if (!job.label().empty()) table.Row({"label", Printable(job.label())});
+  if (job.params_size() > 0) table.Row({"params", ParamsText(job)});
   if (!job.device().empty()) table.Row({"device", job.device()});
   table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
                               (job.detached() ? ", detached" : ", attached")});
@@ -151,13 +215,13 @@ std::string ResultJson(const client::JobResult& result, const std::vector<std::s
     const auto path = paths.find(name);
     outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second));
   }
-  const auto text = [](auto number) { return std::to_string(static_cast<std::int64_t>(number)); };
+  const client::ClientTimings& timings = result.timings;
   const std::string client = JsonObject()
-                                 .Text("uploadNs", text(result.timings.upload.count()))
-                                 .Text("downloadNs", text(result.timings.download.count()))
-                                 .Text("totalNs", text(result.timings.total.count()))
-                                 .Text("bytesUp", text(result.timings.bytes_up))
-                                 .Text("bytesDown", text(result.timings.bytes_down))
+                                 .Count("uploadNs", timings.upload.count())
+                                 .Count("downloadNs", timings.download.count())
+                                 .Count("totalNs", timings.total.count())
+                                 .Count("bytesUp", static_cast<std::int64_t>(timings.bytes_up))
+                                 .Count("bytesDown", static_cast<std::int64_t>(timings.bytes_down))
                                  .Json();
   return JsonObject()
       .Text("jobId", result.job_id)

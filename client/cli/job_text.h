@@ -12,10 +12,24 @@ namespace hotplate::cli {
 
 std::string StateName(int state);  // "COMPLETED"; "state 9" for one that this program does not know
 
-// JOB KERNEL STATE DEVICE QUEUED KERNEL TIME BY, newest first.
-std::string JobTable(const std::vector<v1::Job>& jobs);
+// "PENDING" to "TIMEOUT".
+const std::vector<std::string>& JobStateNames();
+// The name, in the colour of a state that is good or bad news.
+std::string PaintedState(bool colour, int state);
+
+struct JobTableStyle {
+  bool wide = false;  // more columns, none of them cut
+  bool colour = false;
+  int width = 0;  // columns of the terminal; 0: as wide as it gets
+};
+// JOB KERNEL STATE DEVICE QUEUED KERNEL TIME SUBMITTED LABEL BY, in the order given; LABEL where a job has one.
+std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& style = {});
+// "id", "kernel", "state", "label", "queued", "time" (of the kernel).
+const std::vector<std::string>& JobOrders();
+// By one of them: words in the alphabet's order, numbers with the largest first, else the newest first.
+void SortJobs(const std::string& order, std::vector<v1::Job>& jobs);
 // One job, all that is known.
-std::string JobPage(const v1::Job& job);
+std::string JobPage(const v1::Job& job, bool colour = false);
 
 // What the daemon says of a job that was not run: outputs, when it fits on which device and what keeps it from doing
 // so, cost, and what it lacks.

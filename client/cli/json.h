@@ -1,6 +1,8 @@
-// JSON: messages by protobuf's own printer, and objects that put several of them together.
+// JSON, by the rules of client/docs/json.md: times, counts and bytes are numbers, ids and seeds texts. Protobuf's own
+// printer makes texts of all 64-bit numbers, of durations and of points in time.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,8 +10,10 @@
 
 namespace hotplate::cli {
 
-// camelCase names, default-valued fields too, 64-bit integers as strings, in one line.
+// camelCase names, default-valued fields too, in one line. Durations are seconds, points in time seconds since 1970.
 std::string ToJson(const google::protobuf::Message& message);
+
+std::string JsonNumber(double value);  // JSON has no NaN and no infinity: those are texts
 
 std::string JsonText(const std::string& text);  // quoted and escaped
 
@@ -17,6 +21,7 @@ std::string JsonText(const std::string& text);  // quoted and escaped
 class JsonObject {
  public:
   JsonObject& Raw(const std::string& key, const std::string& json);
+  JsonObject& Count(const std::string& key, std::int64_t number) { return Raw(key, std::to_string(number)); }
   JsonObject& Text(const std::string& key, const std::string& text) { return Raw(key, JsonText(text)); }
   std::string Json() const { return "{" + members_ + "}"; }
 

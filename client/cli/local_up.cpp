@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "client/cli/allocation/text.h"
 #include "client/cli/daemon_start.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
@@ -93,6 +94,8 @@ class LocalStart {
   absl::Status Answer(const v1::GetServerInfoResponse& info, bool started) {
     // The one that was asked for is the one that the next commands mean.
     if (const absl::Status status = SetCurrent(call_.settings, name_); !status.ok()) return status;
+    if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
+      call_.console.err << "! " << Printable(unavailable) << std::endl;
     std::vector<std::string> devices;
     for (const v1::Device& device : info.devices()) devices.push_back(device.id() + " " + device.name());
     const std::string who = info.name() + "   pid " + std::to_string(info.pid());
@@ -111,6 +114,7 @@ class LocalStart {
               .Raw("pid", std::to_string(info.pid()))
               .Raw("started", started ? "true" : "false")
               .Text("log", log_)
+              .Raw("unavailableKernels", UnavailableJson(info))
               .Json();
         },
         info.name());

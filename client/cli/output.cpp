@@ -1,6 +1,7 @@
 #include "client/cli/output.h"
 
 #include "client/cli/json.h"
+#include "client/cli/pager.h"
 
 namespace hotplate::cli {
 namespace {
@@ -60,6 +61,10 @@ std::unique_ptr<Output> MakeOutput(OutputForm form, Console& console) {
 
 void AnswerText(Output& output, const std::string& text) {
   output.Answer([&] { return text; }, [&] { return JsonObject().Text("text", text).Json(); }, text);
+}
+
+void AnswerPage(const Console& console, Output& output, const std::string& text) {
+  output.Answer([&] { return Paged(console, text); }, [&] { return JsonObject().Text("text", text).Json(); }, text);
 }
 
 std::string Done(const Console& console, const std::string& text) {

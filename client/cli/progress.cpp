@@ -16,6 +16,7 @@ constexpr std::chrono::milliseconds kRedraw(50);
 constexpr std::uint64_t kWorthALine = 4'000'000;
 // A rate measured over less says little.
 constexpr std::chrono::milliseconds kWorthARate(500);
+constexpr std::chrono::milliseconds kWorthAByteRate(20);
 // Nobody plans with a longer one.
 constexpr double kLongestEta = 365.0 * 24 * 3600;
 
@@ -61,12 +62,13 @@ void Progress::Transfer(const char* what, std::uint64_t done, std::uint64_t tota
   if (!shown_) return;
   const std::lock_guard lock(mutex_);
   const Time now = clock_();
-  if (phase_ != what) {
+  if (phase_ != what || done < first_bytes_) {
     phase_ = what;
-    phase_start_ = now;
+    first_bytes_ = done;
+    first_time_ = now;
   }
-  const double seconds = std::chrono::duration<double>(now - phase_start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const double seconds = std::chrono::duration<double>(now - first_time_).count();
+  const double rate = now - first_time_ >= kWorthAByteRate ? static_cast<double>(done - first_bytes_) / seconds : 0;
   std::string line = phase_ + " " +
                      Bar(total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1, kBarWidth) + " " +
                      Bytes(static_cast<double>(done));

@@ -45,7 +45,9 @@ class Progress {
 
   mutable std::mutex mutex_;  // guards what follows
   std::string phase_;
-  Time phase_start_;
+  // A transfer's first report in this phase: bytes that were there by then took a time that nobody has measured.
+  std::uint64_t first_bytes_ = 0;
+  Time first_time_;
   Time drawn_at_;
   bool drawn_ = false;
   // A report of the job that runs: how far it was, and when that came.

@@ -16,7 +16,27 @@ Table& Table::Indent(int columns) {
   return *this;
 }
 
-std::string Table::Text() const {
+namespace {
+
+constexpr int kGap = 2;
+// A column that is cut to less tells nothing.
+constexpr int kNarrowest = 6;
+
+// The widest first, down to one another's width.
+void Narrow(std::vector<int>& widths, int room) {
+  int sum = 0;
+  for (const int width : widths) sum += width;
+  while (sum > room) {
+    const auto widest = std::max_element(widths.begin(), widths.end());
+    if (widest == widths.end() || *widest <= kNarrowest) return;
+    --*widest;
+    --sum;
+  }
+}
+
+}  // namespace
+
+std::string Table::Text(int width) const {
   std::vector<std::vector<std::string>> lines;
   if (!heads_.empty()) lines.push_back(heads_);
   lines.insert(lines.end(), rows_.begin(), rows_.end());
@@ -26,14 +46,16 @@ std::string Table::Text() const {
     widths.resize(std::max(widths.size(), line.size()));
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(line[i]));
   }
+  if (width > 0) Narrow(widths, width - indent_ - kGap * (static_cast<int>(widths.size()) - 1));
   std::string text;
   for (const auto& line : lines) {
     std::string row(static_cast<std::size_t>(indent_), ' ');
     for (std::size_t i = 0; i < line.size(); ++i) {
-      const std::string gap(static_cast<std::size_t>(widths[i] - DisplayWidth(line[i])), ' ');
+      const std::string cell = Shortened(line[i], widths[i]);
+      const std::string gap(static_cast<std::size_t>(widths[i] - DisplayWidth(cell)), ' ');
       const bool right = std::find(right_.begin(), right_.end(), i) != right_.end();
-      if (i > 0) row += "  ";
-      row += right ? gap + line[i] : line[i] + gap;
+      if (i > 0) row += std::string(kGap, ' ');
+      row += right ? gap + cell : cell + gap;
     }
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";

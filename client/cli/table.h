@@ -1,4 +1,5 @@
-// A table of text: columns as wide as their widest cell, two spaces between, no lines.
+// A table of text: columns as wide as their widest cell, two spaces between, no lines. Where that is more than the
+// terminal has, the widest columns give way, and what is cut ends in "…".
 #pragma once
 
 #include <string>
@@ -19,8 +20,8 @@ class Table {
   void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  // Lines that each end in a newline, without trailing spaces.
-  std::string Text() const;
+  // Lines that each end in a newline, without trailing spaces, of at most `width` columns; 0: as wide as it gets.
+  std::string Text(int width = 0) const;
   // A table of GitHub's Markdown.
   std::string Markdown() const;
 

@@ -115,12 +115,14 @@ struct KeepOutput {
 struct JobOptions {
   std::map<std::string, ParamValue> params = {};
   std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
+  // A device's id. Empty: the daemon's GPUs, and where it has none its CPU; "any": a GPU that can run it, else the CPU.
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec
   // says).
   bool deterministic = false;
   int priority = 0;
+  std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
   std::optional<nanoseconds> time_limit = {};
   // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call
   // returns DEADLINE_EXCEEDED.

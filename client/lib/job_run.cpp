@@ -227,6 +227,8 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   const absl::Status status = connection_.Call(connection_.jobs(), &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
                                                {.until = deadline_, .stop = stop_});
   if (!status.ok()) return status;
+  // What will not be accepted is not worth its upload.
+  if (!answer.refusal().empty()) return absl::ResourceExhaustedError(answer.refusal());
   // Of a call that was made before, nothing is said here but at its end.
   if (answer.outputs_size() > 0) {
     if (absl::Status known = CheckDestinations(options_.destinations, answer.outputs()); !known.ok()) return known;

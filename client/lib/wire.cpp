@@ -158,8 +158,10 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
   spec.set_precision(options.precision);
   spec.set_deterministic(options.deterministic);
   spec.set_priority(options.priority);
+  spec.set_label(options.label);
   if (options.time_limit) ToWire(*options.time_limit, *spec.mutable_time_limit());
   spec.set_request_id(options.request_id.empty() ? request_ids.Next() : options.request_id);
+  spec.set_forget_when_delivered(options.request_id.empty());  // nobody but this call knows it
   // Without a word the daemon cancels it after its grace, in which a client whose connection broke comes back.
   if (options.detach_on_disconnect) spec.set_disconnect_policy(v1::DISCONNECT_POLICY_DETACH);
   return spec;

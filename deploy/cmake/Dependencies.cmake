@@ -48,7 +48,7 @@ if(HOTPLATE_STATIC)
     "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>:${archives}>" Threads::Threads dl rt)
   # In somebody else's process threads may end by the process's own libgcc, which must then be the module's too.
   target_link_options(hotplate_grpc INTERFACE
-    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>:-static-libstdc++>"
+    "$<$<AND:${no_static_pie},$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>>:-static-libstdc++>"
     "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>>:-static-libgcc>")
   # absl's own targets name its shared libraries. A program that has gRPC's archives must not have absl a second time.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)

@@ -14,6 +14,28 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# What a mistake in memory is kept from: every program and library of ours, plug-ins and the Python module among them,
+# lies at an address that nobody knows before (PIE, the static one too), has no table of addresses that can be written
+# once it runs, and notices when a buffer of known size on the stack or in a call of libc's is overrun. The latter needs
+# optimised code; an instrumented build has checks of its own. tests/hardening reads it back from what was built.
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>"
+                    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fstack-protector-strong>")
+if(NOT HOTPLATE_SANITIZER)
+  set(optimised "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+  add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,${optimised}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,${optimised}>:-Xcompiler=-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2>")
+endif()
+add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+# A target with the property HOTPLATE_STATIC_PIE is linked by -static-pie, which none of -pie and -static-libstdc++ may
+# stand beside.
+set(no_static_pie "$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_STATIC_PIE>>>")
+add_link_options("$<$<AND:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,${no_static_pie}>:-pie>"
+                 "$<$<NOT:${no_static_pie}>:-static-pie>")
+# Programs look for OpenBLAS in the folder that it was found in, where it is not one of the system's, and nowhere else. A
+# path that is to change at installation would get an empty place at its end, which stands for the current folder.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
 # What every target of ours is compiled with. One binary runs on every node of a site: the baseline is x86-64-v2, and
 # hot loops are dispatched at run time (kernels/cpu/multiversion.h).
 add_library(hotplate_settings INTERFACE)

@@ -1,6 +1,7 @@
 #include "kernels/cpu/machine.h"
 
 #include <sched.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -151,6 +152,11 @@ Memory ReadMemory(const std::string& root) {
   const std::string meminfo = root + "/proc/meminfo";
   Memory memory{.total = ReadKey(meminfo, "MemTotal").value_or(0) * 1024,
                 .available = ReadKey(meminfo, "MemAvailable").value_or(0) * 1024};
+  if (struct sysinfo system{}; memory.total == 0 && sysinfo(&system) == 0) {
+    const std::uint64_t unit = system.mem_unit;
+    memory = {
+        .total = system.totalram * unit, .available = (system.freeram + system.bufferram) * unit, .without_proc = true};
+  }
   for (const std::string& folder : CgroupFolders(root, "")) {
     for (const char* limit : {"/memory.max", "/memory.high"}) {  // the latter slows down where the former kills
       Tighten(memory, ReadNumber(folder + limit), ReadNumber(folder + "/memory.current"),

@@ -27,9 +27,12 @@ int UsableThreads(const std::string& root = "");
 struct Memory {
   std::uint64_t total = 0;      // the limit
   std::uint64_t available = 0;  // what can be had without swapping; page cache counts as available
+  // /proc/meminfo cannot be read (a chroot, some containers): these are sysinfo's figures, by which page cache is
+  // taken.
+  bool without_proc = false;
 };
 
-// The tightest of the machine's and the cgroups' figures. Zeros if nothing could be read.
+// The tightest of the machine's and the cgroups' figures.
 Memory ReadMemory(const std::string& root = "");
 
 // Of this process, the memory that is really there. Zero if it could not be read.

@@ -2,8 +2,9 @@
 //   1. The driver's libcuda.so.1 is opened, initialised and asked for its devices. Without one nothing else is opened.
 //   2. The plug-ins in the folder are tried, the newest CUDA first. One that the driver is too old for, that cannot be
 //      opened or speaks another version of the table leaves a note, and the next is tried.
-//   3. The first plug-in with a device that works is the one; the devices that do not work leave notes, and so do
-//      CUDA's libraries that its kernels call and that are not there.
+//   3. The first plug-in with a device that works is the one. Those whose kernels lack a library of CUDA's come last,
+//      the fewest lacking first: a site that has loaded CUDA 12 gets the plug-in of CUDA 12, though its driver could do
+//      more. The devices that do not work leave notes, and so do the libraries that are not there.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -37,11 +38,12 @@ std::string DriverLibrary(const CudaOptions& options) {
   return named.empty() ? "libcuda.so.1" : named;
 }
 
+// Empty where it cannot be found out.
 std::string PluginFolder(const CudaOptions& options) {
   if (!options.plugin_folder.empty()) return options.plugin_folder;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return error ? "." : program.parent_path().string();
+  return error ? "" : program.parent_path().string();
 }
 
 struct PluginFile {
@@ -148,11 +150,39 @@ class Loader {
 
   const std::vector<OpenGpu>& open() const { return open_; }
 
-  // True if the plug-in gave at least one device.
-  bool TakeDevicesOf(const PluginFile& file, const std::string& folder, const std::vector<int>& wanted) {
+  // Those of the first plug-in that gives any, in the order that the head of this file tells.
+  void TakeDevices(const std::vector<PluginFile>& plugins, const std::string& folder, const std::vector<int>& wanted) {
+    std::vector<std::shared_ptr<PluginLibrary>> incomplete;
+    for (const PluginFile& plugin : plugins) {
+      std::shared_ptr<PluginLibrary> library = OpenPlugin(plugin, folder);
+      if (library == nullptr) continue;
+      if (!library->libraries().missing().empty()) {
+        incomplete.push_back(std::move(library));
+        continue;
+      }
+      if (!TakeDevicesOf(library, folder, wanted)) continue;
+      for (const std::shared_ptr<PluginLibrary>& newer : incomplete) {
+        set_.notes.push_back(absl::StrCat(newer->file_name(),
+                                          " is not used: CUDA's libraries that its kernels call are not ",
+                                          "all to be found, and those of ", library->file_name(), " are"));
+      }
+      incomplete.clear();
+      break;
+    }
+    std::stable_sort(incomplete.begin(), incomplete.end(), [](const auto& a, const auto& b) {
+      return a->libraries().missing().size() < b->libraries().missing().size();
+    });
+    for (const std::shared_ptr<PluginLibrary>& library : incomplete) {
+      if (TakeDevicesOf(library, folder, wanted)) break;
+    }
+  }
+
+ private:
+  // Null, and a note, if it cannot be used with this driver.
+  std::shared_ptr<PluginLibrary> OpenPlugin(const PluginFile& file, const std::string& folder) {
     const auto refuse = [&](const std::string& why) {
       set_.notes.push_back(absl::StrCat(file.name, " is not used: ", why));
-      return false;
+      return nullptr;
     };
     if (installed_.version > 0 && installed_.version / 1000 < file.cuda_major) {
       return refuse(absl::StrCat("the driver supports CUDA ", CudaVersionText(installed_.version),
@@ -160,12 +190,15 @@ class Loader {
     }
     const absl::StatusOr<ElfFile> elf = ReadElfFile(file.path);
     if (!elf.ok()) return refuse(std::string(elf.status().message()));
-    const auto opened = PluginLibrary::Open(file.path, catalog_, LibrarySearch(Variable, "", folder), options_.log);
-    if (!opened.ok()) {
-      set_.notes.emplace_back(opened.status().message());
-      return false;
-    }
-    const std::shared_ptr<PluginLibrary>& library = *opened;
+    auto opened = PluginLibrary::Open(file.path, catalog_, LibrarySearch(Variable, "", folder), options_.log);
+    if (opened.ok()) return *std::move(opened);
+    set_.notes.emplace_back(opened.status().message());
+    return nullptr;
+  }
+
+  // True if the plug-in gave at least one device.
+  bool TakeDevicesOf(const std::shared_ptr<PluginLibrary>& library, const std::string& folder,
+                     const std::vector<int>& wanted) {
     library->Pin();
     std::vector<std::unique_ptr<Device>> devices;
     for (const int index : wanted) {
@@ -174,19 +207,18 @@ class Loader {
         open_.push_back({index, (*device)->info().uuid});
         devices.push_back(*std::move(device));
       } else {
-        set_.notes.emplace_back(absl::StrCat(std::string(device.status().message()), " (", file.name, ")"));
+        set_.notes.emplace_back(absl::StrCat(std::string(device.status().message()), " (", library->file_name(), ")"));
       }
     }
     if (devices.empty()) return false;
-    set_.sources.push_back(
-        absl::StrCat("CUDA: ", file.path, " with a driver for CUDA ", CudaVersionText(installed_.version)));
+    set_.sources.push_back(absl::StrCat("CUDA: ", folder, "/", library->file_name(), " with a driver for CUDA ",
+                                        CudaVersionText(installed_.version)));
     for (const std::string& found : library->libraries().found()) set_.sources.push_back("CUDA: " + found);
     set_.notes.insert(set_.notes.end(), library->notes().begin(), library->notes().end());
     set_.devices = std::move(devices);
     return true;
   }
 
- private:
   const CudaOptions& options_;
   const Catalog& catalog_;
   const InstalledDriver& installed_;
@@ -217,15 +249,19 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
     return set;
   }
   const std::string folder = PluginFolder(options);
+  if (folder.empty()) {
+    set.notes.push_back(
+        "no CUDA devices: plug-ins lie beside hotplated, and /proc/self/exe, which tells where that is, "
+        "cannot be read here; mount /proc");
+    return set;
+  }
   const std::vector<PluginFile> plugins = PluginsIn(folder);
   if (plugins.empty()) {
     set.notes.push_back(absl::StrCat("no CUDA devices: there is no plug-in (libhotplate_cuda<major>.so) in ", folder));
     return set;
   }
   Loader loader(options, catalog, *installed, manager, set);
-  for (const PluginFile& plugin : plugins) {
-    if (loader.TakeDevicesOf(plugin, folder, wanted)) break;
-  }
+  loader.TakeDevices(plugins, folder, wanted);
   KeepGivenDevices(node, options, loader.open(), set);
   return set;
 }

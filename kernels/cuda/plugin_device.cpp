@@ -189,18 +189,18 @@ class PluginDevice : public Device {
 
   absl::Status Offers(const std::string& kernel) const override {
     if (!device_->library().Has(kernel)) {
-      return absl::FailedPreconditionError(absl::StrCat(info_.id, " has no kernel ", kernel, ": ",
-                                                        device_->library().file_name(),
-                                                        " has none, or was built with another spec of it"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          device_->library().file_name(),
+          " has no such kernel, or one with another spec; install plug-in and hotplated from one release"));
     }
-    const absl::Status needed = device_->library().libraries().Check(kernel);
-    if (needed.ok()) return needed;
-    return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", needed.message()));
+    return device_->library().libraries().Check(kernel);
   }
 
   absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override {
     const std::string& kernel = call.spec->name();
-    if (absl::Status offered = Offers(kernel); !offered.ok()) return offered;
+    if (const absl::Status offered = Offers(kernel); !offered.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", offered.message()));
+    }
     const PlainCall plain(call);
     MemoryPlan plan;
     hotplate_outcome outcome{};

@@ -1,5 +1,6 @@
 #include "kernels/matmul/matmul.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -11,18 +12,8 @@
 namespace hotplate::matmul {
 namespace {
 
-struct Sides {
-  std::int64_t rows, columns;
-};
-
-// Of the matrices of a [..., rows, columns].
-Sides After(const Shape& shape, bool transposed) {
-  const std::int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  return transposed ? Sides{columns, rows} : Sides{rows, columns};
-}
-
-Sides Left(const BoundCall& call) { return After(call.Input("a").shape, call.Bool("transpose_a")); }
-Sides Right(const BoundCall& call) { return After(call.Input("b").shape, call.Bool("transpose_b")); }
+Sides Left(const BoundCall& call) { return LeftSides(call.Input("a").shape, call.Bool("transpose_a")); }
+Sides Right(const BoundCall& call) { return RightSides(call.Input("b").shape, call.Bool("transpose_b")); }
 
 std::string Expected(const BoundCall& call) {
   return std::string("expected a [..., ") + (call.Bool("transpose_a") ? "k, m" : "m, k") + "] and b [..., " +
@@ -33,12 +24,11 @@ absl::Status Shapes(BoundCall& call) {
   const Signature &a = call.Input("a"), &b = call.Input("b");
   std::vector<FieldViolation> violations;
   for (const auto& [name, array] : {std::pair<std::string, const Signature&>("a", a), {"b", b}}) {
-    if (array.shape.size() < 2) {
-      violations.push_back({"inputs." + name, "matmul: " + name + " is " + ToString(array.shape) +
-                                                  ", which is not a matrix; " + Expected(call)});
-      continue;
+    if (array.shape.empty()) {
+      violations.push_back({"inputs." + name, "matmul: " + name + " is a number, [], neither matrix nor vector; " +
+                                                  Expected(call)});
     }
-    for (const std::int64_t side : std::span(array.shape).last(2)) {
+    for (const std::int64_t side : std::span(array.shape).last(std::min<std::size_t>(array.shape.size(), 2))) {
       if (side > kLongestLibrarySide) {
         violations.push_back({"inputs." + name, "matmul: " + name + " is " + ToString(array.shape) +
                                                     "; a side may have at most " + std::to_string(kLongestLibrarySide) +
@@ -56,13 +46,13 @@ absl::Status Shapes(BoundCall& call) {
   if (Left(call).columns != Right(call).rows) {
     return InvalidField("inputs.b", "matmul: inner sizes differ: " + both + Expected(call));
   }
-  std::optional<Shape> shape = BroadcastShape(BatchOf(a.shape), BatchOf(b.shape));
+  std::optional<Shape> shape = BroadcastShape(FactorBatch(a.shape), FactorBatch(b.shape));
   if (!shape) {
     return InvalidField("inputs.b", "matmul: batches do not broadcast: " + both +
                                         "sizes before the last two, counted from the last, must be the same or 1");
   }
-  shape->push_back(Left(call).rows);
-  shape->push_back(Right(call).columns);
+  if (a.shape.size() > 1) shape->push_back(Left(call).rows);
+  if (b.shape.size() > 1) shape->push_back(Right(call).columns);
   const Signature c{.dtype = a.dtype, .shape = *std::move(shape)};
   const std::optional<std::size_t> bytes = ByteSize(c);
   if (!bytes || *bytes > kMaxArrayBytes) {
@@ -73,22 +63,18 @@ absl::Status Shapes(BoundCall& call) {
   return absl::OkStatus();
 }
 
-// Matrices in the batch.
-double CountOf(const BoundCall& call) {
-  return static_cast<double>(ElementCount(BatchOf(call.outputs.front().shape)).value_or(0));
-}
-
 Cost CostOf(const BoundCall& call) {
-  const double m = static_cast<double>(Left(call).rows), k = static_cast<double>(Left(call).columns);
-  const double n = static_cast<double>(Right(call).columns);
-  return {.flop = 2 * m * n * k * CountOf(call),
+  const double elements = static_cast<double>(ElementCount(call.outputs.front().shape).value_or(0));
+  return {.flop = 2 * elements * static_cast<double>(Left(call).columns),
           .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
 // The products, each array packed, cleared or mirrored once, and what a library does for each product beside that.
 double WorkBound(const BoundCall& call) {
   const Cost cost = CostOf(call);
-  return cost.flop + cost.bytes + 500 * CountOf(call);
+  const double of_one = static_cast<double>(Left(call).rows) * static_cast<double>(Right(call).columns);
+  const double elements = static_cast<double>(ElementCount(call.outputs.front().shape).value_or(0));
+  return cost.flop + cost.bytes + 500 * elements / std::max(of_one, 1.0);
 }
 
 ParamSpec Transpose(const char* name, const char* docs) {
@@ -101,9 +87,10 @@ KernelSpec Spec() {
   return KernelSpecBuilder("matmul", "c = a b, the matrix product")
       .Docs(
           "Matrices and batches of them as numpy.matmul takes them: sizes before the last two follow NumPy "
-          "broadcasting, so that one b may serve a whole batch of a. A vector is given as [n, 1] or [1, n]. "
-          "transpose_a and transpose_b take each matrix of an input by its transpose without copying it; a times its "
-          "own transpose is recognised when both are the same array. NaN and infinities go where NumPy has them go: an "
+          "broadcasting, so that one b may serve a whole batch of a. A vector [k] is a row as a and a column as b, and c "
+          "has no such axis. "
+          "transpose_a and transpose_b take each matrix of an input by its transpose without copying it, and leave a "
+          "vector as it is; a times its own transpose is recognised when both are the same array. NaN and infinities go where NumPy has them go: an "
           "infinity times 0 is NaN. --precision tf32, bf16 or f16 lets a GPU multiply "
           "float32 inputs in that precision (sums stay float32); the CPU has full precision only and refuses it. In "
           "f16 an element of 65520 or more in magnitude is infinite, and one below 6e-5 keeps fewer digits. Can be "

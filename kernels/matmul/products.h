@@ -22,20 +22,38 @@ struct Products {
   double multiplications() const { return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
+// A factor's matrices, once they are transposed where that is asked for. NumPy's vectors: the left factor is one row,
+// the right one a column, and the product has no such axis. A vector's transpose is itself.
+struct Sides {
+  std::int64_t rows = 0, columns = 0;
+};
+inline Sides LeftSides(std::span<const std::int64_t> a, bool transposed) {
+  if (a.size() == 1) return {1, a[0]};
+  const std::int64_t rows = a[a.size() - 2], columns = a[a.size() - 1];
+  return transposed ? Sides{columns, rows} : Sides{rows, columns};
+}
+inline Sides RightSides(std::span<const std::int64_t> b, bool transposed) {
+  if (b.size() == 1) return {b[0], 1};
+  return LeftSides(b, transposed);
+}
+// What is before a factor's last two sizes.
+inline std::span<const std::int64_t> FactorBatch(std::span<const std::int64_t> factor) {
+  return factor.first(factor.size() < 2 ? 0 : factor.size() - 2);
+}
+
 // Of shapes that the spec has accepted. Where the product has no element, its batch is not to be looked at.
 inline Products ProductsOf(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
                            std::span<const std::int64_t> c, bool transpose_a, bool transpose_b) {
-  const auto side = [](std::span<const std::int64_t> shape, std::size_t from_last) {
-    return static_cast<std::uint64_t>(shape[shape.size() - 1 - from_last]);
-  };
+  const Sides left = LeftSides(a, transpose_a), right = RightSides(b, transpose_b);
+  const auto batch = c.first(c.size() - (a.size() == 1 ? 0 : 1) - (b.size() == 1 ? 0 : 1));
   Products products;  // not from an initializer that leaves a member out: nvcc 12.0 loses what comes after that
-  products.m = side(c, 1);
-  products.n = side(c, 0);
-  products.k = side(a, transpose_a ? 1 : 0);
+  products.m = static_cast<std::uint64_t>(left.rows);
+  products.n = static_cast<std::uint64_t>(right.columns);
+  products.k = static_cast<std::uint64_t>(left.columns);
   products.transpose_a = transpose_a;
   products.transpose_b = transpose_b;
-  products.matrices = BroadcastOf(BatchOf(a), BatchOf(b), BatchOf(c));
-  for (const std::int64_t axis : BatchOf(c)) products.count *= static_cast<std::uint64_t>(axis);
+  products.matrices = BroadcastOf(FactorBatch(a), FactorBatch(b), batch);
+  for (const std::int64_t axis : batch) products.count *= static_cast<std::uint64_t>(axis);
   // Where one b serves all, the matrices of a, one below the other, are one.
   const bool one_b = products.matrices.rank == 1 && products.matrices.axes[0].b_step == 0;
   if (one_b && !products.transpose_a && products.m * products.count <= std::numeric_limits<std::int32_t>::max()) {

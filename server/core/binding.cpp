@@ -16,6 +16,8 @@ absl::Status About(const std::string& field, const absl::Status& status) {
   return Refused(status.code(), {{field, absl::StrCat(field, ": ", status.message())}});
 }
 
+bool IsCpu(const Device& device) { return device.info().backend == "cpu"; }
+
 std::string Names(const std::vector<ArgumentSpec>& arguments) {
   std::string text;
   for (const ArgumentSpec& argument : arguments) absl::StrAppend(&text, text.empty() ? "" : ", ", argument.name);
@@ -183,13 +185,20 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     if (job.inputs[i].buffer == nullptr) to_load += ByteSize(job.call.inputs[i]).value_or(0);
   }
 
-  bool known = request.device.empty();
+  const bool any = request.device == kAnyDevice;
+  // Where there is a GPU, a job is meant for it, and does not become one for the CPU by itself: not where a library is
+  // missing, and not where the GPU is lost.
+  const auto is_gpu = [](const std::unique_ptr<Device>& device) { return !IsCpu(*device); };
+  const bool gpus_alone = request.device.empty() && std::any_of(devices_.begin(), devices_.end(), is_gpu);
+  bool known = request.device.empty() || any;
+  bool fits = false;
   std::string reasons;
   std::string too_small;
   for (unsigned i = 0; i < devices_.size(); ++i) {
     const Device& device = *devices_[i];
     const DeviceInfo& info = device.info();
-    if (!request.device.empty() && info.id != request.device) continue;
+    if (gpus_alone && IsCpu(device)) continue;
+    if (!request.device.empty() && !any && info.id != request.device) continue;
     known = true;
     if (!lost.empty() && !lost[i].empty()) {
       absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", info.id, " is lost: ", lost[i]);
@@ -207,25 +216,30 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
       absl::StrAppend(&too_small, too_small.empty() ? "" : "; ", need.peak_bytes, " bytes are needed on ", info.id,
                       ", which has ", info.memory_bytes);
       if (data == Data::kRequired) continue;
+    } else {
+      fits = true;
     }
     job.needs.push_back(need);
   }
   if (!known) {
     return InvalidField("device", absl::StrCat("no device \"", request.device, "\"; there are ", DeviceList()));
   }
-  if (job.needs.empty()) {
-    const std::string& name = job.call.spec->name();
-    if (!too_small.empty()) {
-      return Refused(absl::StatusCode::kResourceExhausted,
-                     {{"device", absl::StrCat(name, " fits no device: ", too_small)}});
-    }
-    return Refused(
-        absl::StatusCode::kFailedPrecondition,
-        {{"device", absl::StrCat(name, " can run on no device: ", reasons.empty() ? "there is none" : reasons,
-                                 request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList()))}});
+  const std::string& name = job.call.spec->name();
+  const char* const kind = gpus_alone ? "GPU" : "device";
+  const std::string how_on_the_cpu = gpus_alone ? HowOnTheCpu() : "";
+  if (!fits && !too_small.empty()) {
+    job.refusal = absl::StrCat(name, " fits no ", kind, ": ", too_small, how_on_the_cpu);
+    if (data == Data::kSignaturesSuffice) return absl::OkStatus();
+    return Refused(absl::StatusCode::kResourceExhausted, {{"device", job.refusal}});
   }
-  // Whoever does not choose a device means the fastest kind that there is.
-  const auto is_cpu = [&](const DeviceNeed& need) { return devices_[need.device]->info().backend == "cpu"; };
+  if (job.needs.empty()) {
+    const std::string list = gpus_alone || request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList());
+    return Refused(absl::StatusCode::kFailedPrecondition,
+                   {{"device", absl::StrCat(name, " can run on no ", kind, ": ",
+                                            reasons.empty() ? "there is none" : reasons, list, how_on_the_cpu)}});
+  }
+  // Of all, the fastest kind that can run it.
+  const auto is_cpu = [&](const DeviceNeed& need) { return IsCpu(*devices_[need.device]); };
   if (data == Data::kRequired && !std::all_of(job.needs.begin(), job.needs.end(), is_cpu)) {
     std::erase_if(job.needs, is_cpu);
   }
@@ -254,6 +268,16 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
                                          end_margin > nanoseconds::zero()
                                              ? absl::StrCat("; the daemon needs the last ", DurationText(end_margin))
                                              : "")}});
+}
+
+// What to ask for where the GPUs cannot run a job; empty where there is no CPU to run it.
+std::string Binder::HowOnTheCpu() const {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (!IsCpu(*device)) continue;
+    return absl::StrCat("; to run it on the CPU, ask for device \"", device->info().id, "\", or \"", kAnyDevice,
+                        "\" (a GPU if one can run it, else the CPU)");
+  }
+  return "";
 }
 
 std::string Binder::DeviceList() const {

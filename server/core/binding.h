@@ -44,6 +44,8 @@ struct BoundJob {
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
   std::vector<DeviceNeed> needs;
+  // Why it can never run, where that is known: no device that it may run on is large enough.
+  std::string refusal;
 
   const DeviceNeed* NeedOf(unsigned device) const;
 };
@@ -57,7 +59,7 @@ class Binder {
   // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
   // considered.
   // What the request's inputs hold goes to the job. Refusals carry the fields; those of INVALID_ARGUMENT all that were
-  // found. With kSignaturesSuffice a job that fits no device is bound all the same: its needs tell.
+  // found. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
 
@@ -72,6 +74,7 @@ class Binder {
                            std::vector<FieldViolation>& violations) const;
   absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
                            BoundJob& job) const;
+  std::string HowOnTheCpu() const;
   std::string DeviceList() const;
 
   const Catalog& catalog_;

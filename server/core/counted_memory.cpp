@@ -41,6 +41,12 @@ bool CountedMemory::Fits(std::uint64_t bytes, std::uint64_t soon_free, std::uint
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_t bytes, std::uint64_t soon_free,
                                                                     const std::shared_ptr<DeviceCopies>& copies) {
+  if (limit_ != 0 && bytes > limit_) {
+    return Refused(
+        absl::StatusCode::kResourceExhausted,
+        {{"bytes",
+          absl::StrCat(bytes, " bytes of array memory are needed; the daemon's limit array-bytes is ", limit_)}});
+  }
   std::uint64_t held = held_.load(std::memory_order_relaxed);
   do {
     if (!Fits(bytes, soon_free, held)) {

@@ -1,14 +1,24 @@
 #include "server/core/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {
+namespace {
+
+// A result that could never be kept becomes an array.
+EngineOptions Consistent(EngineOptions options) {
+  options.inline_bytes = std::min(options.inline_bytes, options.retained_bytes);
+  return options;
+}
+
+}  // namespace
 
 Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays,
                    const Clock& clock)
-    : options_(std::move(options)),
+    : options_(Consistent(std::move(options))),
       catalog_(catalog),
       device_set_(std::move(devices)),
       arrays_(arrays),
@@ -91,6 +101,7 @@ void Engine::Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconn
 }
 absl::StatusOr<JobSnapshot> Engine::Cancel(const Principal& who, const JobId& id) { return impl_->Cancel(who, id); }
 absl::StatusOr<JobSnapshot> Engine::Get(const Principal& who, const JobId& id) const { return impl_->Get(who, id); }
+absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id) { return impl_->Fetch(who, id); }
 std::vector<JobSnapshot> Engine::List(const Principal& who, const JobFilter& filter) const {
   return impl_->List(who, filter);
 }

@@ -34,11 +34,13 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 struct EngineOptions {
   std::uint32_t queued_jobs = 10'000;
-  // Outputs of a job that are together not larger come back inline.
+  // Outputs of a job that are together not larger, nor than retained_bytes, come back inline.
   std::uint64_t inline_bytes = 1 << 20;
   nanoseconds result_retention = std::chrono::hours(1);
-  std::uint32_t retained_jobs = 10'000;  // ended ones; the oldest go first
-  // Inline results of ended jobs, together; the oldest go first, with their jobs.
+  // Ended jobs, and inline results of them together, that are kept for that time. Nobody has fetched some of them: a
+  // job that there would be no room to keep is refused. Those whose result was delivered give way, the oldest first;
+  // tiny attached ones are counted apart (job_table.h).
+  std::uint32_t retained_jobs = 10'000;
   std::uint64_t retained_bytes = std::uint64_t{256} << 20;
   std::uint32_t max_sessions = 1000;
   std::uint32_t max_streams = 1000;  // open ones, of all sessions together
@@ -102,6 +104,7 @@ struct CheckReport {
     std::uint64_t bytes_held = 0, bytes_of_arrays = 0;
   };
   std::vector<Fit> devices;
+  std::string refusal;  // why none of them will ever do; empty otherwise
   // The host's memory for arrays and results, of which a job does not wait for its part: it fails if that is not free
   // when it begins. A limit of 0 is none.
   std::uint64_t array_bytes_needed = 0, array_bytes_free = 0, array_bytes_limit = 0;
@@ -128,7 +131,10 @@ struct JobFilter {
   std::optional<SessionId> session = std::nullopt;
   bool active_only = false;
   std::size_t limit = 100;
-  std::string before_id = {};  // for the next page: only jobs older than this one
+  std::string before_id = {};           // for the next page: only jobs older than this one
+  std::vector<JobState> states = {};    // none: any
+  std::string kernel = {}, label = {};  // empty: any
+  std::optional<WallTime> submitted_since = std::nullopt;
 };
 
 class Engine {
@@ -147,7 +153,8 @@ class Engine {
 
   // Queues a job, and subscribes `observer` (may be null) before its first event; a tiny job may have ended, and its
   // observer been told so on this thread, when this returns. A request_id seen before returns the first job's id (the
-  // observer is told its whole story); with another payload_hash: ALREADY_EXISTS.
+  // observer is told its whole story); with another payload_hash: ALREADY_EXISTS. RESOURCE_EXHAUSTED if the queue is
+  // full, or there is no room to keep a result that somebody may come back for.
   absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
 
@@ -166,6 +173,8 @@ class Engine {
   // Acknowledges at once. NOT_FOUND for a job that is not there; ended jobs are left as they are.
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
+  // The same, for its result: that of a job that has ended counts as fetched, and need not be kept for anybody else.
+  absl::StatusOr<JobSnapshot> Fetch(const Principal& who, const JobId& id);
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;  // newest first
 
   // Marks the session as alive now; `streams` +1 / -1 while it holds a stream. Too many: RESOURCE_EXHAUSTED.

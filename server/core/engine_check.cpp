@@ -31,6 +31,7 @@ absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest
   CheckReport report;
   report.cost = job->call.spec->CostOf(job->call);
   report.devices = FitsOf(job->needs, who, request.priority);
+  report.refusal = std::move(job->refusal);
   for (std::size_t i = 0; i < job->inputs.size(); ++i) {
     if (job->inputs[i].buffer == nullptr) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
   }

@@ -43,6 +43,7 @@ class Engine::Impl {
                                std::uint64_t tag);
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
+  absl::StatusOr<JobSnapshot> Fetch(const Principal& who, const JobId& id);
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;
 
   // Observers and sessions: engine_clients.cpp.
@@ -158,6 +159,7 @@ class Engine::Impl {
   void CallLane(DeviceState& device, Aftermath& after);
   absl::Status Enqueue(Job& job);
   absl::Status DrainingError() const;
+  absl::Status NoJob(const JobId& id) const;
 
   // engine_check.cpp. Without the mutex but for FitNow: the queue may be long, so it is copied once for all devices.
   std::vector<CheckReport::Fit> FitsOf(const std::vector<DeviceNeed>& needs, const Principal& who, int priority) const;
@@ -196,10 +198,11 @@ class Engine::Impl {
   std::shared_ptr<Job> FindRequest(const std::string& request_key);
   absl::StatusOr<JobId> KnownRequest(const std::shared_ptr<Job>& job, const JobRequest& request,
                                      std::shared_ptr<JobObserver> observer, std::uint64_t tag);
-  static absl::Status NoJob(const JobId& id);
   // Tells observers what they do not know yet; what only the job's own stream wanted is not kept after that.
   void Tell(Job& job);
   void ReleaseInlineData(Job& job);
+  // The most that its results may have inline.
+  std::uint64_t MostInlineBytes(const BoundJob& job) const;
 
   // Lanes: engine_lanes.cpp. On the lane's thread, without the mutex unless it says so.
   void OpenLanes();

@@ -77,6 +77,7 @@ JobSnapshot Engine::Impl::SnapshotOf(const Job& job) const {
   snapshot.kernel = spec.name();
   snapshot.params = job.bound.call.params;
   for (const ParamSpec& param : spec.params()) snapshot.param_names.push_back(param.name);
+  snapshot.label = job.label;
   snapshot.state = job.state;
   snapshot.owner = job.owner;
   snapshot.events.assign(job.events.begin(), job.events.begin() + job.event_count);

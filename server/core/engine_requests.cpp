@@ -7,6 +7,18 @@
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {
+namespace {
+
+bool Passes(const Job& job, const JobFilter& filter) {
+  const std::vector<JobState>& states = filter.states;
+  if (!states.empty() && std::find(states.begin(), states.end(), job.state) == states.end()) return false;
+  if (!filter.kernel.empty() && job.bound.call.spec->name() != filter.kernel) return false;
+  if (!filter.label.empty() && job.label != filter.label) return false;
+  return !filter.submitted_since || job.events[0].time >= *filter.submitted_since;
+}
+
+}  // namespace
+
 bool Engine::Impl::Fits(const DeviceState& device, const Job& job) {
   const DeviceNeed* need = job.bound.NeedOf(device.index);
   return need != nullptr && device.room.Fits(need->extra_bytes);
@@ -77,14 +89,19 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   job->bound = *std::move(bound);
   job->request_key = std::move(request_key);
   job->payload_hash = request.payload_hash;
+  job->label = std::move(request.label);
   job->time_limit = request.time_limit;
   job->attached = request.attached;
   job->on_disconnect = request.on_disconnect;
   job->priority = request.priority;
   job->divisible = job->bound.call.spec->divisible() && request.device.empty() && !request.deterministic;
   for (const DeviceNeed& need : job->bound.needs) job->devices |= std::uint64_t{1} << need.device;
+  job->tiny = IsTiny(*job);
+  job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
+  job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
+  if (job->promised) job->promised_bytes = MostInlineBytes(job->bound);
 
-  const bool may_run_here = request.may_run_here && !IsRunningHere() && IsTiny(*job);
+  const bool may_run_here = request.may_run_here && !IsRunningHere() && job->tiny;
   std::shared_ptr<Job> known;
   LaneState* borrowed = nullptr;
   Aftermath after;
@@ -118,6 +135,7 @@ absl::Status Engine::Impl::Enqueue(Job& job) {
                                                      "queue is ",
                                                      queue_.capacity(), "; try again later"));
   }
+  if (absl::Status status = table_.CheckRoom(job); !status.ok()) return status;
   std::string lost;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if (device->lost.empty() || (job.devices >> device->index & 1) == 0) continue;
@@ -144,9 +162,21 @@ absl::Status Engine::Impl::DrainingError() const {
   return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason_));
 }
 
-absl::Status Engine::Impl::NoJob(const JobId& id) {
-  return absl::NotFoundError(
-      absl::StrCat("no job ", id.value(), "; jobs that ended are forgotten after the daemon's retention time"));
+absl::Status Engine::Impl::NoJob(const JobId& id) const {
+  const std::string gone = table_.WhyGone(id.value());
+  return absl::NotFoundError(absl::StrCat("no job ", id.value(), gone.empty() ? "" : ": ", gone));
+}
+
+std::uint64_t Engine::Impl::MostInlineBytes(const BoundJob& job) const {
+  std::uint64_t bytes = 0;
+  bool at_most = false;
+  for (std::size_t i = 0; i < job.outputs.size(); ++i) {
+    if (job.outputs[i].keep) continue;
+    bytes += job.outputs[i].bytes;
+    at_most |= job.call.spec->output_rules()[i].shape.at_most;
+  }
+  if (bytes <= options_.inline_bytes) return bytes;
+  return at_most ? options_.inline_bytes : 0;  // else they become arrays
 }
 
 absl::StatusOr<JobSnapshot> Engine::Impl::Cancel(const Principal& who, const JobId& id) {
@@ -172,6 +202,14 @@ absl::StatusOr<JobSnapshot> Engine::Impl::Get(const Principal& who, const JobId&
   return snapshot;
 }
 
+absl::StatusOr<JobSnapshot> Engine::Impl::Fetch(const Principal& who, const JobId& id) {
+  std::scoped_lock lock(mutex_);
+  const std::shared_ptr<Job> job = table_.Find(who, id.value());
+  if (job == nullptr) return NoJob(id);
+  if (job->end != nullptr) table_.Fetched(*job);
+  return SnapshotOf(*job);
+}
+
 std::vector<JobSnapshot> Engine::Impl::List(const Principal& who, const JobFilter& filter) const {
   std::vector<JobSnapshot> found;
   std::vector<JobQueue::Position> positions;
@@ -188,6 +226,7 @@ std::vector<JobSnapshot> Engine::Impl::List(const Principal& who, const JobFilte
       if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
       if (filter.session && job.owner.session != *filter.session) return true;
       if (filter.active_only && IsEnd(job.state)) return true;
+      if (!Passes(job, filter)) return true;
       any_queued |= job.queued;
       found.push_back(SnapshotOf(job));
       return true;

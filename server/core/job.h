@@ -17,6 +17,9 @@ namespace hotplate::core {
 struct Session;
 struct Subscription;
 
+// Where an ended job is kept: JobTable.
+enum class JobShelf : std::uint8_t { kNone, kPromised, kDelivered, kTiny };
+
 struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   // PENDING, RUNNING, the end: no job has more events.
   static constexpr unsigned kMaxEvents = 3;
@@ -28,9 +31,15 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   BoundJob bound;           // when the job ends, all but its kernel and parameters goes, under the mutex
   std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
+  std::string label;
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   bool divisible = false;  // by its kernel and its request
+  bool tiny = false;
+  // Somebody may come back for it, so there has to be room to keep it, and its inline results of at most so many bytes.
+  bool promised = false;
+  std::uint64_t promised_bytes = 0;
+  bool keeps_request = false;  // its request id is to be known for the whole retention time
   SteadyTime submit_time;
 
   // Guarded by the engine's mutex.
@@ -51,6 +60,8 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   double told_progress = 0;
   SteadyTime told_progress_time;
   std::uint64_t retained_bytes = 0;   // of inline results
+  JobShelf shelf = JobShelf::kNone;   // the table's own
+  std::uint64_t end_order = 0;        // of all jobs that ended
   std::vector<ArrayId> owned_arrays;  // outputs that go with the job
 
   TaskControl control;  // thread-safe

@@ -89,18 +89,25 @@ enum class DisconnectPolicy {
 
 inline constexpr int kMaxPriority = 100;  // and its negative
 inline constexpr std::size_t kMaxRequestIdBytes = 64;
+inline constexpr std::size_t kMaxLabelBytes = 64;
+
+inline constexpr char kAnyDevice[] = "any";
 
 struct JobRequest {
   std::string kernel;
   std::map<std::string, ParamValue> params;
   std::vector<JobInput> inputs;
   std::vector<JobOutput> outputs;
-  std::string device;  // empty: any
+  // A device's id; empty: the daemon's GPUs, and where it has none the CPU; kAnyDevice: any that can run it.
+  std::string device;
   int precision = HOTPLATE_PRECISION_DEFAULT;
   bool deterministic = false;
   int priority = 0;
   std::optional<nanoseconds> time_limit;
   std::string request_id;
+  std::string label;  // the caller's, to find its jobs by
+  // The request_id guards the retries of one call: when its result was delivered, both may go for newer ones.
+  bool forget_when_delivered = false;
   // Tells whether a request_id came back with the same payload; made by the wire layer.
   std::uint64_t payload_hash = 0;
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
@@ -172,6 +179,7 @@ struct JobEnd {
 struct JobSnapshot {
   JobId id;
   std::string kernel;
+  std::string label;
   std::vector<ParamValue> params;  // in the spec's order
   std::vector<std::string> param_names;
   JobState state = JobState::kPending;

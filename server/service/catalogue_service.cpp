@@ -12,7 +12,9 @@ v1::KernelSpec Described(const KernelSpec& spec, const core::Engine& engine) {
   v1::KernelSpec described = wire::ToProto(spec);
   for (const std::unique_ptr<Device>& device : engine.devices()) {
     const absl::Status offered = device->Offers(spec.name());
-    if (!offered.ok()) described.add_unavailable(std::string(ToStd(offered.message())));
+    if (offered.ok()) continue;
+    described.add_unavailable(device->info().id + " cannot run " + spec.name() + ": " +
+                              std::string(ToStd(offered.message())));
   }
   return described;
 }

@@ -10,6 +10,7 @@
 #include "server/service/run_stream.h"
 #include "server/service/unary.h"
 #include "server/service/watch_stream.h"
+#include "server/wire/types.h"
 
 namespace hotplate::server {
 namespace {
@@ -23,6 +24,24 @@ absl::Status Show(const absl::StatusOr<core::JobSnapshot>& job, const ServiceCon
   if (!job.ok()) return job.status();
   wire::ToProto(*job, context.facts(), *response.mutable_job());
   response.set_generation(context.generation());
+  return absl::OkStatus();
+}
+
+absl::Status Narrow(const v1::ListJobsRequest& request, core::JobFilter& filter) {
+  for (const int state : request.states()) {
+    if (!v1::JobState_IsValid(state) || state == v1::JOB_STATE_UNSPECIFIED) {
+      return InvalidField("states", "states holds the unknown number " + std::to_string(state));
+    }
+    filter.states.push_back(static_cast<core::JobState>(state));
+  }
+  filter.kernel = request.kernel();
+  filter.label = request.label();
+  if (!request.has_submitted_within()) return absl::OkStatus();
+  const absl::StatusOr<core::nanoseconds> within =
+      wire::PositiveDuration(request.submitted_within(), "submitted_within");
+  if (!within.ok()) return within.status();
+  const auto back = std::chrono::duration_cast<core::WallTime::duration>(*within);
+  filter.submitted_since = std::chrono::system_clock::now() - back;
   return absl::OkStatus();
 }
 
@@ -111,6 +130,7 @@ grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, c
     core::JobFilter filter;
     if (request->own_session()) filter.session = who.session;
     filter.active_only = request->active_only();
+    if (absl::Status status = Narrow(*request, filter); !status.ok()) return status;
     const std::size_t page =
         request->page_size() == 0 ? kDefaultPage : std::min<std::size_t>(request->page_size(), kLargestPage);
     filter.limit = page + 1;  // one more, to know whether there is a next page
@@ -141,7 +161,7 @@ grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* 
                                                    const v1::FetchResultRequest* request,
                                                    v1::FetchResultResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) -> absl::Status {
-    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
+    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Fetch(who, IdOf(request->job_id()));
     if (!job.ok()) return job.status();
     if (!job->end) {
       return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "server/description.h"
 #include "server/service/unary.h"
 #include "server/wire/types.h"
 
@@ -54,6 +55,7 @@ grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* ca
     response->set_idle_seconds(static_cast<double>(status.idle.count()) * 1e-9);
     wire::ToProto(std::chrono::system_clock::now(), *response->mutable_now());
     Refresh(context_, status, *response);
+    DescribeUnavailable(context_.engine(), *response);
     return absl::OkStatus();
   });
 }

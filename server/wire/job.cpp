@@ -235,7 +235,9 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   }
   if (CheckLength(spec.request_id(), core::kMaxRequestIdBytes, "request_id", complaints)) {
     request.request_id = spec.request_id();
+    request.forget_when_delivered = spec.forget_when_delivered();
   }
+  if (CheckLength(spec.label(), core::kMaxLabelBytes, "label", complaints)) request.label = spec.label();
 }
 
 // The same for the same content whatever the order of its maps. Only ever compared within one process.

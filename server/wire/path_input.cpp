@@ -99,6 +99,11 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   const std::string link = "/proc/self/fd/" + std::to_string(there.number());
   std::error_code error;
   const std::string real = std::filesystem::read_symlink(link, error).string();
+  if (error && access("/proc/self/fd", F_OK) != 0) {
+    return absl::FailedPreconditionError(ToAbsl(field + ": " + Quoted(path) +
+                                                ": inputs by path need /proc, which is not mounted where hotplated "
+                                                "runs; give the array itself (hotplate put)"));
+  }
   if (error) return CannotOpen(path, field, error.value());
   if (std::none_of(roots.begin(), roots.end(), [&](const std::string& root) { return IsBelow(real, root); })) {
     std::string all;

@@ -116,6 +116,7 @@ void ToProto(const core::JobEvent& event, v1::StateChange& out) {
 void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& out) {
   out.set_id(job.id.value());
   out.set_kernel(job.kernel);
+  out.set_label(job.label);
   out.set_state(ToProto(job.state));
   out.set_device(job.device);
   out.set_session(job.owner.session.value());
@@ -146,6 +147,7 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
     }
     ToProto(report.call.outputs[i], *output.mutable_signature());
   }
+  out.set_refusal(report.refusal);
   for (const core::CheckReport::Fit& fit : report.devices) {
     v1::DeviceFit& one = *out.add_devices();
     one.set_device(fit.device);

@@ -35,9 +35,22 @@ if [ $roots = yes ]; then
 fi
 
 step "Pack"
-HOTPLATE_BUILD=$build deploy/bundle.sh "$work/packed"
+# Of any tree: changes need not be committed here.
+deploy/release.sh --snapshot --built "$build" "$work/packed"
+(cd "$work/packed" && sha256sum -c SHA256SUMS)
+for packed in "$work"/packed/*; do
+  name=${packed##*/}
+  [ "$name" = SHA256SUMS ] || grep -qF "  $name" "$work/packed/SHA256SUMS" ||
+    { echo "bundle_test: SHA256SUMS does not name $name" >&2; exit 1; }
+done
+grep -qxF "$(awk '/^## Unreleased/ { inside = 1; next } inside && /^- / { print; exit }' CHANGELOG.md)" "$work/packed/NOTES.md" ||
+  { echo "bundle_test: NOTES.md does not begin as the CHANGELOG's Unreleased" >&2; exit 1; }
+for plugin in "$build"/bin/libhotplate_cuda*.so; do
+  [ ! -e "$plugin" ] || grep -q "^CUDA plug-ins in the bundle:.* $(basename "$plugin")" "$work/packed/NOTES.md" ||
+    { echo "bundle_test: NOTES.md does not name $(basename "$plugin")" >&2; exit 1; }
+done
 mkdir "$work/elsewhere"
-tar -C "$work/elsewhere" -xzf "$work"/packed/*.tar.gz
+tar -C "$work/elsewhere" -xzf "$work"/packed/*-linux-x86_64.tar.gz
 tree=$(echo "$work"/elsewhere/hotplate-*)
 rm -rf "$work/packed"
 

@@ -45,6 +45,18 @@ TEST_F(MachineTest, WithoutCgroupTheMachineCounts) {
   EXPECT_FALSE(cpu::ProcessorQuota(root_).has_value());
 }
 
+// In a chroot, or a container that has none.
+TEST_F(MachineTest, WithoutProcTheSystemIsAsked) {
+  std::filesystem::remove_all(root_ + "/proc");
+  const cpu::Memory memory = cpu::ReadMemory(root_);
+  EXPECT_TRUE(memory.without_proc);
+  EXPECT_FALSE(cpu::ReadMemory().without_proc);
+  EXPECT_EQ(memory.total, cpu::ReadMemory("/none").total);
+  EXPECT_GT(memory.total, std::uint64_t{64} << 20);
+  EXPECT_GT(memory.available, 0u);
+  EXPECT_LE(memory.available, memory.total);
+}
+
 TEST_F(MachineTest, Version2TakesTheTightestOfItsParents) {
   Write("/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
   Write("/sys/fs/cgroup/slurm/job_7/memory.max", "204800\n");
@@ -261,7 +273,8 @@ TEST(MatmulSpecTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(
       message({3000, 3000}, {1000, 2}),
       HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000, 2]; expected a [..., m, k] and b [..., k, n]"));
-  EXPECT_THAT(message({3000, 3000}, {1000}), HasSubstr("b is [1000], which is not a matrix"));
+  EXPECT_THAT(message({3000, 3000}, {1000}), HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000];"));
+  EXPECT_THAT(message({}, {1000}), HasSubstr("a is a number, [], neither matrix nor vector; expected a [..., m, k]"));
   EXPECT_THAT(message({2, 3, 4}, {3, 4, 5}),
               HasSubstr("batches do not broadcast: a is [2, 3, 4], b is [3, 4, 5]; sizes before the last two"));
   EXPECT_THAT(message({3, 4}, {3, 4}, {{"transpose_a", true}, {"transpose_b", true}}),

@@ -91,9 +91,9 @@ class Limits(harness.Case):
     def test_more_than_the_daemon_may_hold(self):
         self.start_daemon("--array-bytes", "1MiB", "--max-array-bytes", "512KiB")
         np.save(self.folder / "large.npy", np.zeros(100_000))  # 800 kB
-        self.hotplate("put", "large.npy", "--name", "large", code=harness.TRY_LATER,
+        self.hotplate("put", "large.npy", "--name", "large", code=harness.INVALID,
                       says="float64 [100000] has 800000 bytes; the limit max-array-bytes is 524288")
-        self.hotplate("run", "full", "--n", "400", "--rows", "250", "-o", "o.npy", code=harness.TRY_LATER,
+        self.hotplate("run", "full", "--n", "400", "--rows", "250", "-o", "o.npy", code=harness.INVALID,
                       says="out: an output of float64 [250, 400] has 800000 bytes; the daemon's limit max-array-bytes is 524288")
         np.save(self.folder / "small.npy", np.zeros(50_000))  # 400 kB
         self.hotplate("put", "small.npy", "--name", "one", "--lease", "1h")

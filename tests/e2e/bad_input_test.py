@@ -81,7 +81,7 @@ class BadInput(harness.Case):
     def test_wrong_dtype_rank_and_shape(self):
         np.save(self.folder / "c.npy", np.ones(4, dtype=np.complex128))
         self.refused("run", "vector_add", "c.npy", "c.npy", "-o", "o.npy", says=["complex128", "float32"])
-        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["[4], which is not a matrix; expected a [..., m, k] and b [..., k, n]"])
+        self.refused("run", "matmul", "x.npy", "m.npy", "-o", "o.npy", says=["b (m.npy)", "[4]", "[3, 4]", "inner sizes differ", "expected a [..., m, k] and b [..., k, n]"])
         self.refused("run", "matmul", "m.npy", "m.npy", "-o", "o.npy", says=["a (m.npy)", "b (m.npy)", "[3, 4]", "inner sizes differ"])
         np.save(self.folder / "y.npy", np.ones(5, dtype=np.float32))
         self.refused("run", "vector_add", "x.npy", "y.npy", "-o", "o.npy", says=["[4]", "[5]"])
@@ -195,7 +195,25 @@ class BadInput(harness.Case):
 
     def test_an_output_that_the_kernel_does_not_have(self):
         self.refused("run", "integrate2d", "-o", "value=v.npy", "-o", "height=o.npy",
-                     says="-o height=o.npy: output value has a place already; its outputs: value, error")
+                     says='-o height=o.npy: no output "height"; its outputs: value, error')
+        self.refused("run", "selu", "x.npy", "-o", "path:c.npy", says="path: is for inputs")
+        self.assertEqual(list(self.folder.glob("*=*")) + list(self.folder.glob("path:*")), [])
+
+    def test_outputs_without_a_name(self):
+        np.save(self.folder / "square.npy", np.diag([3.0, 2.0]))
+        self.refused("run", "svd", "square.npy", "-o", "o.npy", says=["-o o.npy: which output?", "u, s, vt"])
+        self.refused("run", "svd", "square.npy", "-o", "o.npy", "-o", "p.npy", "-o", "q.npy", "--compute", "values",
+                     says=["which output?", "This call gives s"])
+        self.refused("submit", "svd", "square.npy", "-o", "array:O", says="which output?")
+        self.hotplate("run", "svd", "square.npy", "--compute", "values", "-o", "s.npy")
+        np.testing.assert_allclose(np.load(self.folder / "s.npy"), [3, 2])
+        job_id = self.answer("submit", "svd", "square.npy")["jobId"]
+        self.hotplate("wait", job_id)
+        self.hotplate("result", job_id, "-o", "o.npy", code=harness.INVALID, says=["which output?", "u, s, vt"])
+        self.hotplate("result", job_id, "-o", "s=t.npy")
+        self.hotplate("run", "svd", "square.npy", "--compute", "values", "-o", "array:S")
+        self.hotplate("get", "S", "-o", "t.npy")
+        np.testing.assert_allclose(np.load(self.folder / "t.npy"), [3, 2])
 
     def test_a_picture_of_what_is_none(self):
         self.refused("run", "selu", "x.npy", "-o", "o.png", says=["output y: o.png: ", "float32 [4]", "the job was not run"])

@@ -153,7 +153,58 @@ class Cuda(harness.Case):
                       says=("gpu0 cannot run matmul", why, "HOTPLATE_CUDA_LIBRARY_PATH"))
         self.hotplate("describe", "matmul", says=("gpu0 cannot run matmul", "libcuabsent.so.13"))
         self.assertNotIn("gpu0", self.hotplate("describe", "vector_add"))
-        self.hotplate(*words)  # the daemon has a device that can
+        # The CPU could, and nobody asked for it.
+        on_cpu = 'to run it on the CPU, ask for device "cpu0", or "any"'
+        for asked in (words, ("submit", "matmul", "square.npy", "square.npy")):
+            self.hotplate(*asked, code=TRY_LATER, says=("matmul can run on no GPU", why, on_cpu))
+        self.assertFalse((self.folder / "product.npy").exists())
+        for device in ("cpu0", "any"):
+            receipt = self.answer(*words, "--device", device)["receipt"]
+            self.assertEqual(receipt["device"], "cpu0")
+            self.assertEqual((self.folder / "product.npy").read_bytes()[128:], b"\x00\x00\x20\x41" * 100)
+        self.assertEqual(self.answer("run", "vector_add", "ones.npy", "ones.npy", "-o", "sum.npy", "--device", "any")
+                         ["receipt"]["device"], "gpu0")
+
+    def test_the_plug_in_whose_libraries_are_loaded_is_taken(self):
+        self.plug_in("calls_absent")
+        self.plug_in("host_kernels", "libhotplate_cuda12.so")
+        self.serve(fake="devices=1")
+        self.assertIn("libhotplate_cuda12.so with a driver for CUDA 13.0", self.log("cuda"))
+        self.assertIn("libhotplate_cuda13.so is not used: CUDA's libraries", self.notes())
+        self.assertNotIn("matmul", self.hotplate("status"))
+        self.add("--device", "gpu0")
+
+    def test_up_and_status_say_at_once_which_kernels_the_gpu_has_not(self):
+        self.plug_in("calls_absent")
+        self.serve(fake="devices=2")
+        says = ("gpu0, gpu1 cannot run matmul: CUDA's libcuabsent.so.13 is not found", "HOTPLATE_CUDA_LIBRARY_PATH",
+                "--device cpu0 or --device any")
+        self.hotplate("up", "--local", "--name", "cuda", says=("already running", *says))
+        self.hotplate("status", says=says)
+        for words in (("up", "--local", "--name", "cuda"), ("status",)):
+            told = {tuple(one["kernels"]): one for one in self.answer(*words)["unavailableKernels"]}
+            self.assertEqual(told[("matmul",)]["devices"], ["gpu0", "gpu1"])
+            self.assertIn("libcuabsent.so.13", told[("matmul",)]["reason"])
+        self.assertIn("no CUDA device runs matmul", self.log("cuda"))
+
+    def test_an_array_that_is_too_large_for_the_gpu_is_refused_before_it_is_sent(self):
+        self.serve(fake=f"devices=1 memory_bytes={320 << 20}")
+        count = 60_000_000
+        header = NPY_HEADER.replace(b"1000", str(count).encode()).ljust(117) + b"\n"
+        with open(self.folder / "large.npy", "wb") as large:  # zeros, of which the disk knows
+            large.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+            large.truncate(128 + 4 * count)
+        words = ("run", "selu", "large.npy", "-o", "y.npy")
+        why = ("selu fits no GPU", "needed on gpu0", 'ask for device "cpu0", or "any"')
+        for place in ("large.npy", "path:large.npy"):
+            self.hotplate("run", "selu", place, "-o", "y.npy", code=TRY_LATER, says=why)
+        self.hotplate(*words, "--dry-run", code=TRY_LATER, says=(*why, "gpu0", "never fits"))
+        self.assertEqual(self.answer("arrays").get("arrays", []), [])
+        self.hotplate(*words, "--dry-run", "--device", "any", says="cpu0")
+        self.assertEqual(self.answer("run", "selu", "path:large.npy", "-o", "y.npy", "--device", "any")["receipt"]["device"],
+                         "cpu0")
+        (self.folder / "y.npy").unlink()
+        (self.folder / "large.npy").unlink()
 
     def test_a_device_that_is_not_there(self):
         self.refuses("--device", "gpu7", fake="devices=2", says=["there is no gpu7: the driver gives gpu0 to gpu1"])
@@ -166,8 +217,10 @@ class Cuda(harness.Case):
         self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED,
                       says=[why, "illegal memory access"])
         self.add("--device", "gpu0", code=TRY_LATER, says=[why, since])
+        self.add(code=TRY_LATER, says=["vector_add can run on no GPU: gpu0 is lost", why, '"any"'])
         self.hotplate("devices", says=[why, since])
         self.add("--device", "cpu0")
+        self.add("--device", "any")
 
     def nvml(self, text):
         """The environment of a daemon whose NVML says this."""

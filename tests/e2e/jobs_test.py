@@ -166,6 +166,21 @@ class Jobs(harness.Case):
             self.hotplate(*fetch[1].split())
             self.assertEqual(np.load(self.folder / "elsewhere.npy").shape, whole)
 
+    def test_a_watch_tells_when_the_job_ended(self):
+        """Also of one that ended before somebody watched, and of one that never began."""
+        long = [self.submit_long_job(), *(self.answer("submit", *harness.LONG_JOB)["jobId"] for _ in range(4))]
+        over = self.answer("submit", "vector_add", "x.npy", "x.npy", "--priority", "100")["jobId"]
+        for job_id in long:
+            self.hotplate("cancel", job_id)
+        for job_id in (*long, over):
+            self.wait_for_state(job_id, *harness.ENDED)
+        self.assertTrue([job for job in map(self.job, long) if "startTime" not in job], "one waited when it was cancelled")
+        ended = {job_id: re.search(r"ended +(\S+)", self.hotplate("show", job_id))[1] for job_id in (*long, over)}
+        harness.wait_until(lambda: time.strftime("%H:%M:%S") > max(ended.values()), "the clock goes on")
+        for job_id, when in ended.items():
+            out = self.run_command("watch", job_id)[1]
+            self.assertEqual(out.splitlines()[-1].split()[0], when, out)
+
     def test_unknown_job(self):
         for verb in ("show", "watch", "wait", "cancel", "result"):
             self.hotplate(verb, "no-such-job", code=harness.INVALID, says="no-such-job")
@@ -306,7 +321,7 @@ class Memory(harness.Case):
         self.hotplate(*other, says=[f"fits after job {job_id} (mandelbrot)", "676.0 MB needed, "])
         fit = self.answer(*other)["devices"][0]
         self.assertEqual((fit["fit"], fit["afterJob"]), ("LATER", {"jobId": job_id, "kernel": "mandelbrot"}))
-        self.hotplate("run", *counts, "--resolution", "30000", "--dry-run", code=harness.TRY_LATER, says="array-bytes")
+        self.hotplate("run", *counts, "--resolution", "30000", "--dry-run", code=harness.INVALID, says="array-bytes")
         # The memory for arrays is three quarters of all, and not waited for.
         lacks = "; free arrays or wait for jobs: hotplate arrays, hotplate jobs"
         harness.wait_until(lambda: "it would fail now" in (out := self.hotplate(*other)) and lacks in out,
@@ -319,12 +334,12 @@ class Memory(harness.Case):
         self.start_daemon("--array-bytes", "1MB", name="small")
         np.save(self.folder / "half.npy", np.zeros(150_000, np.float32))  # and as much comes out
         small = ("--server", "small", "run", "selu", "half.npy", "--dry-run")
-        out = self.hotplate(*small, code=harness.TRY_LATER, says=[
+        out = self.hotplate(*small, code=harness.INVALID, says=[
             "it can never run here: of the memory for arrays (limit array-bytes) 1.2 MB needed, ",
             "✗ refused: selu can never run here; nothing was run"])
         self.assertNotIn("would be accepted", out)
         self.assertNotIn("would fail now", out)
-        self.assertEqual(self.answer(*small, code=harness.TRY_LATER)["arrayMemory"]["bytesNeeded"], "1200000")
+        self.assertEqual(self.answer(*small, code=harness.INVALID)["arrayMemory"]["bytesNeeded"], 1200000)
 
 
 class Drain(harness.Case):

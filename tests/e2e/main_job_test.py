@@ -179,13 +179,13 @@ class MainJob(harness.Case):
         self.save("a.npy", np.ones(1_000_000))  # beyond what is inline
         self.save("b.npy", np.ones(1))
         client = self.answer("run", "vector_add", "a.npy", "b.npy", "-o", "c.npy")["client"]
-        self.assertEqual((client["bytesUp"], client["bytesDown"]), ("8000000", "8000000"))
+        self.assertEqual((client["bytesUp"], client["bytesDown"]), (8000000, 8000000))
         up, down, total = (int(client[key]) for key in ("uploadNs", "downloadNs", "totalNs"))
         self.assertGreater(min(up, down), 0)
         self.assertGreaterEqual(total, up + down)
         # Made where it is used: there is nothing to send.
         client = self.answer("run", "full", "--n", "1000000", "--value", "1", "-o", "f.npy")["client"]
-        self.assertEqual((client["uploadNs"], client["bytesUp"], client["bytesDown"]), ("0", "0", "8000000"))
+        self.assertEqual((client["uploadNs"], client["bytesUp"], client["bytesDown"]), (0, 0, 8000000))
         self.assertGreater(int(client["downloadNs"]), 0)
 
     def test_top_on_a_terminal_redraws_and_leaves_it_as_it_was(self):

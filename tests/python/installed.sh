@@ -19,7 +19,7 @@ skip() { echo "installed.sh: SKIPPED: $*" >&2; exit 77; }
 [ -x "$HOTPLATE_BIN_DIR/hotplated" ] || { echo "installed.sh: no hotplated in $build: build first" >&2; exit 1; }
 python=${2:-/usr/bin/python3}
 numpy=numpy${3:+==$3}
-$python -c 'import ensurepip' 2>/dev/null || skip "$python has no venv (deploy/install-deps.sh installs it)"
+$python -c 'import ensurepip' 2>/dev/null || skip "$python has no venv (deploy/install-deps.sh --tests installs it)"
 $python -m venv "$work/venv"
 pip=("$work/venv/bin/pip" --disable-pip-version-check)
 "${pip[@]}" download -q --no-deps -d "$work/probe" 'scikit-build-core>=0.10' >"$work/log" 2>&1 ||

@@ -21,7 +21,7 @@ STUB = ast.parse((PACKAGE / "_core.pyi").read_text(encoding="utf-8"))
 @pytest.fixture(scope="module")
 def check(tmp_path_factory):
     """mypy over what is named, and over the package as it is imported here."""
-    pytest.importorskip("mypy", reason="no mypy (deploy/install-deps.sh installs it)")
+    pytest.importorskip("mypy", reason="no mypy (deploy/install-deps.sh --tests installs it)")
     environment = os.environ | {"MYPY_CACHE_DIR": str(tmp_path_factory.mktemp("mypy"))}
     if "site-packages" not in PACKAGE.parts:  # what is installed mypy finds by itself
         environment["MYPYPATH"] = str(PACKAGE.parent)
@@ -61,9 +61,11 @@ def test_a_program_of_a_user_is_checked(check, tmp_path):
                        "gpu.devices.id\n"
                        "next(gpu.telemetry()) + 1\n"
                        "with hp.up(gpus='one') as client:\n"
-                       "    client.job(7)\n")
+                       "    client.job(7)\n"
+                       "    client.array([1.0]) + 1\n"
+                       "    for row in client.array([1.0]): pass\n")
     told = check(str(program)).stdout
-    assert re.findall(r"program\.py:(\d+): error", told) == [str(line) for line in range(2, 9)], told
+    assert re.findall(r"program\.py:(\d+): error", told) == [str(line) for line in range(2, 11)], told
 
 
 def public(names):

@@ -203,6 +203,22 @@ def test_nothing_is_left_where_the_callable_raises(directory, tmp_path, monkeypa
     assert [words.split()[0] for words in asked.read_text().splitlines()] == ["up", "down"]
 
 
+def test_others_are_left_alone_where_it_fails_or_is_interrupted(directory, monkeypatch):
+    """They were ended in its place: the word behind `--` that named its own was thrown away."""
+    with local(name="works") as gpu:
+        with pytest.raises(TimeoutError, match="not ready yet"):
+            local(timeout=datetime.timedelta(0))
+
+        def interrupted(**options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(allocation, "connect", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            local()
+        assert [record.stem for record in records(directory)] == ["works"]
+        np.testing.assert_allclose(gpu.vector_add([1.0], [2.0]), [3.0])
+
+
 def test_names_and_folders_that_look_like_options(directory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with local(name="-mine", directory=pathlib.Path("-records")) as gpu:

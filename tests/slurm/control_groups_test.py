@@ -7,7 +7,7 @@ import signal
 
 import control_groups
 import harness
-from harness import TRY_LATER, wait_until
+from harness import INVALID, wait_until
 
 MIB = 1 << 20
 # Out of the session, with nothing of the job's open, and deaf to all that can be refused.
@@ -83,7 +83,7 @@ class Version1(Groups, harness.SlurmCase):
         name, status = self.status_without("SLURM_MEM_PER_NODE")
         self.assertEqual(int(status["devices"][0]["memoryBytes"]), 300 * MIB)
         # 400 MB: refused, and not tried until the kernel ends the daemon.
-        self.hotplate("run", "arange", "--stop", "50000000", "-o", "array:big", "--server", name, code=TRY_LATER, says="limit")
+        self.hotplate("run", "arange", "--stop", "50000000", "-o", "array:big", "--server", name, code=INVALID, says="limit")
         self.hotplate("run", "integrate2d", "--n", "1000", "--server", name)
 
     def test_the_processors_are_the_groups(self):

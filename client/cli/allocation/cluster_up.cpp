@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/cuda_libraries.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/daemon_start.h"
@@ -224,6 +225,10 @@ class ClusterStart {
     if (!timeout.ok()) return timeout.status();
 
     for (const std::string& warning : plan->warnings) call_.console.err << "! " << Printable(warning) << "\n";
+    if (plan->request.gpus > 0 && !ChoseCpu(launch->options)) {
+      if (const std::string lack = CudaLibrariesText(site_, launch->program, call_.environment); !lack.empty())
+        call_.console.err << "! " << Printable(lack) << "\n";
+    }
     TellOfVariables(call_, site_, plan->request.account, *script);
     call_.console.err.flush();
     if (call_.arguments.Flag("dry-run")) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/cli/format.h"
+#include "client/cli/json.h"
 
 namespace hotplate::cli {
 namespace {
@@ -115,6 +116,26 @@ std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info) {
     if (!IsOfTheCpu(note)) reasons.push_back(note);
   if (reasons.empty()) return text + "; why: hotplate logs";
   return text + ":\n  " + Join(reasons, "\n  ");
+}
+
+std::string UnavailableText(const v1::GetServerInfoResponse& info) {
+  std::vector<std::string> lines;
+  for (const v1::UnavailableKernels& one : info.unavailable_kernels()) {
+    lines.push_back(Join({one.devices().begin(), one.devices().end()}, ", ") + " cannot run " +
+                    Join({one.kernels().begin(), one.kernels().end()}, ", ") + ": " + one.reason());
+  }
+  if (lines.empty()) return "";
+  const auto cpu = std::find_if(info.devices().begin(), info.devices().end(),
+                                [](const v1::Device& device) { return device.backend() == "cpu"; });
+  if (cpu != info.devices().end())
+    lines.push_back("such jobs are refused; to run them on the CPU: --device " + cpu->id() + " or --device any");
+  return Join(lines, "\n  ");
+}
+
+std::string UnavailableJson(const v1::GetServerInfoResponse& info) {
+  std::vector<std::string> json;
+  for (const v1::UnavailableKernels& one : info.unavailable_kernels()) json.push_back(ToJson(one));
+  return JsonArray(json);
 }
 
 std::string EndsText(const v1::GetServerInfoResponse& info) {

@@ -30,6 +30,11 @@ bool ChoseCpu(const std::vector<std::string>& words);
 // What is wrong with a daemon that was to have `asked` GPUs: "2 GPUs were asked for, and 1 can be used:" and why, a
 // line each, as the daemon says it. Empty where it has them all.
 std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info);
+// "gpu0 cannot run matmul, svd: …", a line each, and how such jobs run all the same; empty where all kernels run
+// everywhere. As a warning: `up` says it before the first job is refused.
+std::string UnavailableText(const v1::GetServerInfoResponse& info);
+// The same for scripts.
+std::string UnavailableJson(const v1::GetServerInfoResponse& info);
 // GPUs that take jobs.
 int UsableGpus(const v1::GetServerInfoResponse& info);
 

@@ -134,6 +134,8 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
   const bool cpu = ChoseCpu(note.request) || ChoseCpu(call.arguments.rest());
   if (const std::string missing = cpu ? "" : MissingGpusText(asked, info); !missing.empty())
     call.console.err << "! " << Printable(missing) << std::endl;
+  if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
+    call.console.err << "! " << Printable(unavailable) << std::endl;
   const std::string usable = note.name + "   " + DevicesText(info);
   call.output.Answer(
       [&] {
@@ -152,6 +154,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
             .Raw("gpusAsked", std::to_string(asked))
             .Raw("gpusUsable", std::to_string(UsableGpus(info)))
             .Raw("notes", JsonTexts({info.device_notes().begin(), info.device_notes().end()}))
+            .Raw("unavailableKernels", UnavailableJson(info))
             .Raw("started", submitted ? "true" : "false")
             .Json();
       },

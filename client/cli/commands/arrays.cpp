@@ -31,8 +31,9 @@ absl::Status Arrays(const Invocation& call) {
   }
   call.output.Answer(
       [&] {
-        return (table.empty() ? std::string() : table.Text()) + Bytes(static_cast<double>(list->bytes_held())) +
-               " of " + Bytes(static_cast<double>(list->bytes_limit())) + " held";
+        return (table.empty() ? std::string() : table.Text(WidthOf(call.console))) +
+               Bytes(static_cast<double>(list->bytes_held())) + " of " +
+               Bytes(static_cast<double>(list->bytes_limit())) + " held";
       },
       [&] { return ToJson(*list); }, names);
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 // hotplate cancel: end jobs before their time.
 #include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_selection.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 
@@ -18,7 +19,10 @@ std::string UntilWhen(const std::string& kernel) {
 absl::Status Cancel(const Invocation& call) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
-  for (const std::string& id : call.arguments.words()) {
+  const auto ids = SelectJobs(*client, call.arguments.words(), AllJobs::kThatGoOn);
+  if (!ids.ok()) return ids.status();
+  if (ids->empty()) call.output.Answer([] { return "no job waits or runs"; }, [] { return ""; }, "");
+  for (const std::string& id : *ids) {
     const auto job = client->Cancel(id);
     if (!job.ok()) return job.status();
     call.output.Answer(
@@ -41,9 +45,9 @@ Command CancelCommand() {
           .summary = "cancel jobs",
           .details =
               "A pending job ends at once, a running one within its kernel's bound, or where that has none when\n"
-              "its kernel ends (hotplate describe KERNEL).",
-          .example = "hotplate cancel 22",
-          .positionals = {{.name = "JOB", .help = "ids of jobs", .maximum = kAnyNumber, .offer = Offer::kJob}},
+              "its kernel ends (hotplate describe KERNEL). all: those that have not ended.",
+          .example = "hotplate cancel last",
+          .positionals = {{.name = "JOB", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},
           .run = Cancel};
 }

@@ -3,6 +3,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/daemon_catalogue.h"
 #include "client/cli/json.h"
+#include "client/cli/pager.h"
 
 namespace hotplate::cli {
 namespace {
@@ -10,7 +11,8 @@ namespace {
 absl::Status DescribeOne(const Invocation& call) {
   const auto kernel = FindKernel(KernelsThatApply(call), call.arguments.words()[0]);
   if (!kernel.ok()) return kernel.status();
-  call.output.Answer([&] { return DescribeKernel(*kernel); }, [&] { return ToJson(*kernel); }, kernel->summary());
+  call.output.Answer([&] { return Paged(call.console, DescribeKernel(*kernel, WidthOf(call.console))); },
+                     [&] { return ToJson(*kernel); }, kernel->summary());
   return absl::OkStatus();
 }
 

@@ -41,8 +41,9 @@ absl::Status Devices(const Invocation& call) {
                device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-",
                Details(device, newest)});
   }
-  std::string text = table.Text();
-  for (const std::string& note : info->device_notes()) text += "  " + Printable(note) + "\n";
+  std::string text = table.Text(WidthOf(call.console));
+  for (const std::string& note : info->device_notes())
+    text += Wrapped("  " + Printable(note) + "\n", WidthOf(call.console));
   call.output.Answer([&] { return text; },
                      [&] {
                        return JsonObject()

@@ -62,7 +62,7 @@ absl::Status Get(const Invocation& call) {
         return JsonObject()
             .Text("name", name)
             .Text("signature", ToString(array->signature))
-            .Text("bytes", std::to_string(array->buffer->size()))
+            .Count("bytes", static_cast<std::int64_t>(array->buffer->size()))
             .Text("path", path.value_or(""))
             .Json();
       },

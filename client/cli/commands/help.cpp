@@ -1,26 +1,18 @@
 // hotplate help: the overview, one command, or a page.
 #include "client/cli/help.h"
 
-#include "client/cli/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/page_text.h"
 #include "client/cli/topics.h"
-#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
 
-absl::Status UnknownName(const std::string& name) {
+std::vector<std::string> TopicNames() {
   std::vector<std::string> names;
-  for (const Command& command : Commands()) names.push_back(command.name);
   for (const Topic& topic : Topics())
     if (!FindCommand(topic.name)) names.push_back(topic.name);
-  const std::vector<std::string> nearest = Nearest(name, names);
-  return WithNextStep(
-      WithExitCode(absl::InvalidArgumentError("no command or topic " + Quoted(name) +
-                                              (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", "))),
-                   kExitUsage),
-      "all commands and topics: hotplate help");
+  return names;
 }
 
 absl::Status Help(const Invocation& call) {
@@ -29,18 +21,18 @@ absl::Status Help(const Invocation& call) {
     return absl::OkStatus();
   }
   if (call.arguments.words().empty()) {
-    AnswerText(call.output, HelpOverview());
+    AnswerPage(call.console, call.output, HelpOverview());
     return absl::OkStatus();
   }
   const std::string& name = call.arguments.words()[0];
   const Command* command = FindCommand(name);
   const Topic* topic = FindTopic(name);
-  if (!command && !topic) return UnknownName(name);
+  if (!command && !topic) return UnknownCommand(name, TopicNames());
   std::string text;
   if (command) text = HelpFor(*command, {call.arguments.words().begin() + 1, call.arguments.words().end()});
   if (command && topic) text += "\n";
   if (topic) text += PageText(topic->page, call.console.width, call.console.out_colour);
-  AnswerText(call.output, text);
+  AnswerPage(call.console, call.output, text);
   return absl::OkStatus();
 }
 

@@ -1,45 +1,104 @@
 // hotplate jobs: what is queued, runs, and has ended.
+#include <algorithm>
+#include <cctype>
+
 #include "client/cli/commands.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
 
-absl::Status Jobs(const Invocation& call) {
-  const auto limit = call.arguments.Integer("limit", 1, 1000);
+constexpr std::int64_t kMostListed = 1000;
+
+// "failed,TIMEOUT" and the like.
+absl::Status AddStates(const std::vector<std::string>& words, v1::ListJobsRequest& request) {
+  for (const std::string& word : words)
+    for (const std::string& one : SplitAt(word, ',')) {
+      std::string name = one;
+      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+      v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+      if (!v1::JobState_Parse(name, &state) || state == v1::JOB_STATE_UNSPECIFIED)
+        return UsageError("--state: " + Quoted(one) + " is none of " + Join(JobStateNames(), ", "));
+      request.add_states(state);
+    }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ListJobsRequest> RequestOf(const Arguments& arguments) {
+  v1::ListJobsRequest request;
+  request.set_active_only(arguments.Flag("active"));
+  if (const absl::Status status = AddStates(arguments.All("state"), request); !status.ok()) return status;
+  request.set_kernel(arguments.Text("kernel").value_or(""));
+  request.set_label(arguments.Text("label").value_or(""));
+  const auto since = arguments.Duration("since");
+  if (!since.ok()) return since.status();
+  if (*since) {
+    request.mutable_submitted_within()->set_seconds((*since)->count() / 1'000'000'000);
+    request.mutable_submitted_within()->set_nanos(static_cast<std::int32_t>((*since)->count() % 1'000'000'000));
+  }
+  const auto limit = arguments.Integer("limit", 1, kMostListed);
   if (!limit.ok()) return limit.status();
+  request.set_page_size(static_cast<std::uint32_t>(limit->value_or(100)));
+  return request;
+}
+
+absl::Status Jobs(const Invocation& call) {
+  const auto request = RequestOf(call.arguments);
+  if (!request.ok()) return request.status();
+  const std::string order = call.arguments.Text("sort").value_or("id");
+  const std::vector<std::string>& orders = JobOrders();
+  if (std::find(orders.begin(), orders.end(), order) == orders.end())
+    return UsageError("--sort: " + Quoted(order) + " is none of " + Join(orders, ", "));
   auto client = call.Connect();
   if (!client.ok()) return client.status();
-  v1::ListJobsRequest request;
-  request.set_active_only(call.arguments.Flag("active"));
-  request.set_page_size(static_cast<std::uint32_t>(limit->value_or(100)));
-  const auto jobs = client->Jobs(request);
+  auto jobs = client->Jobs(*request);
   if (!jobs.ok()) return jobs.status();
+  SortJobs(order, *jobs);
   std::string ids;
   for (const v1::Job& job : *jobs) ids += job.id() + "\n";
-  call.output.Answer([&] { return JobTable(*jobs); },
-                     [&] {
-                       v1::ListJobsResponse list;
-                       for (const v1::Job& job : *jobs) *list.add_jobs() = job;
-                       return ToJson(list);
-                     },
-                     ids);
+  call.output.Answer(
+      [&] {
+        return JobTable(*jobs, {call.arguments.Flag("wide"), call.console.out_colour, WidthOf(call.console)});
+      },
+      [&] {
+        v1::ListJobsResponse list;
+        for (const v1::Job& job : *jobs) *list.add_jobs() = job;
+        return ToJson(list);
+      },
+      ids);
   return absl::OkStatus();
 }
 
 }  // namespace
 
 Command JobsCommand() {
-  return {.name = "jobs",
-          .group = Group::kJobs,
-          .summary = "list jobs, newest first",
-          .details = "",
-          .example = "hotplate jobs --active",
-          .positionals = {},
-          .options = {{.names = "--active", .value = "", .help = "only jobs that have not ended"},
-                      {.names = "--limit", .value = "N", .help = "at most so many (default 100)"}},
-          .run = Jobs};
+  return {
+      .name = "jobs",
+      .group = Group::kJobs,
+      .summary = "list jobs, newest first",
+      .details = "Several conditions hold together.",
+      .example = "hotplate jobs --state failed,timeout --since 1h",
+      .positionals = {},
+      .options = {{.names = "--active", .value = "", .help = "only jobs that have not ended"},
+                  {.names = "--state",
+                   .value = "STATE",
+                   .help = "only jobs in this state; repeated, or several with commas: in one of them",
+                   .repeatable = true,
+                   .offer = Offer::kChoices,
+                   .choices = JobStateNames()},
+                  {.names = "--kernel", .value = "NAME", .help = "only jobs of this kernel", .offer = Offer::kKernel},
+                  {.names = "--label", .value = "TEXT", .help = "only jobs with this label (run --label)"},
+                  {.names = "--since", .value = "TIME", .help = "only jobs submitted so long ago at most: 10m, 2h"},
+                  {.names = "--sort",
+                   .value = "ORDER",
+                   .help = Join(JobOrders(), ", ") + "; by times and ids the largest first (default id)",
+                   .offer = Offer::kChoices,
+                   .choices = JobOrders()},
+                  {.names = "--wide", .value = "", .help = "more columns, and none is cut to the terminal's width"},
+                  {.names = "--limit", .value = "N", .help = "at most so many (default 100)"}},
+      .run = Jobs};
 }
 
 }  // namespace hotplate::cli

@@ -65,13 +65,14 @@ absl::Status Kernels(const Invocation& call) {
                DTypes(kernel), Cancel(kernel), VerifiedOn(EmbeddedVerification(), kernel.name())});
     brief.Row({kernel.name(), Names(kernel.inputs()), Names(kernel.outputs()), kernel.summary()});
   }
-  call.output.Answer([&] { return call.arguments.Flag("markdown") ? table.Markdown() : brief.Text(); },
-                     [&] {
-                       v1::ListKernelsResponse list;
-                       for (const v1::KernelSpec& kernel : kernels) *list.add_kernels() = kernel;
-                       return ToJson(list);
-                     },
-                     names);
+  call.output.Answer(
+      [&] { return call.arguments.Flag("markdown") ? table.Markdown() : brief.Text(WidthOf(call.console)); },
+      [&] {
+        v1::ListKernelsResponse list;
+        for (const v1::KernelSpec& kernel : kernels) *list.add_kernels() = kernel;
+        return ToJson(list);
+      },
+      names);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_call.h"
+#include "client/cli/job_selection.h"
 #include "client/cli/progress.h"
 
 namespace hotplate::cli {
@@ -23,9 +24,11 @@ absl::Status FetchKept(client::Client& client, const JobOutputs& files, client::
 absl::Status Result(const Invocation& call) {
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
-  const std::string& id = call.arguments.words()[0];
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  const auto selected = SelectJob(*client, call.arguments.words()[0]);
+  if (!selected.ok()) return selected.status();
+  const std::string& id = *selected;
   const auto job = client->Job(id);
   if (!job.ok()) return job.status();
   auto kernel = client->Describe(job->kernel());
@@ -33,11 +36,17 @@ absl::Status Result(const Invocation& call) {
   interrupt.Begin();
 
   std::vector<std::string> violations;
-  const std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
+  std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
   for (const OutputArgument& place : places)
     if (place.kind == OutputArgument::Kind::kArray)
       violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
+  if (LackNames(places)) {
+    std::vector<std::string> all;
+    for (const v1::ArgumentSpec& output : kernel->outputs()) all.push_back(output.name());
+    if (const absl::Status named = NameOutputs(all, places); !named.ok())
+      return Worded(named, kernel->name() + ": " + std::string(named.message()));
+  }
   auto files = JobOutputs::Open(places);
   if (!files.ok()) return files.status();
 
@@ -71,7 +80,7 @@ Command ResultCommand() {
           .summary = "fetch the outputs and the receipt of a finished job",
           .details = "Also fetches outputs that the job kept as array:NAME.",
           .example = "hotplate result 22 -o y.npy",
-          .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+          .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
           .options = {{.names = "-o,--output",
                        .value = "[NAME=]FILE",
                        .help = "write an output to a .npy file or a .png picture",

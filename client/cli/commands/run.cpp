@@ -54,7 +54,7 @@ void ReportEnd(const Invocation& call, const std::string& job_id, const v1::JobE
     call.console.err << ReceiptText(end.result().receipt(), end.state());
 }
 
-absl::Status Run(const Invocation& call) {
+absl::Status RunJob(const Invocation& call, bool& answered) {
   client::Cancellation cancellation;
   std::atomic<Steady::rep> interrupted_at{0};
   InterruptWatch interrupt([&] {
@@ -93,6 +93,7 @@ absl::Status Run(const Invocation& call) {
   const absl::Status& status = result.status();
   const std::string job_id = client::JobIdOf(status);
   const auto end = client::EndOf(status);
+  answered = end.has_value();
   if (end) ReportEnd(call, job_id, *end);
   if (interrupt.interrupted()) {
     const auto after = Steady::now().time_since_epoch() - Steady::duration(interrupted_at.load());
@@ -121,6 +122,12 @@ absl::Status Run(const Invocation& call) {
     return WithNextStep(NamingFiles(status, job->plan.inputs),
                         "nothing was run · hotplate describe " + job->plan.kernel.name());
   return Appended(Settled(status), files->NotWritten());
+}
+
+absl::Status Run(const Invocation& call) {
+  bool answered = false;  // the job's end says what went wrong
+  const absl::Status status = RunJob(call, answered);
+  return answered ? Answered(status) : status;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // hotplate show: all about one job.
 #include "client/cli/commands.h"
+#include "client/cli/job_selection.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 
@@ -9,9 +10,14 @@ namespace {
 absl::Status Show(const Invocation& call) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
-  const auto job = client->Job(call.arguments.words()[0]);
-  if (!job.ok()) return job.status();
-  call.output.Answer([&] { return JobPage(*job); }, [&] { return ToJson(*job); }, StateName(job->state()));
+  const auto ids = SelectJobs(*client, call.arguments.words(), AllJobs::kEveryOne);
+  if (!ids.ok()) return ids.status();
+  for (const std::string& id : *ids) {
+    const auto job = client->Job(id);
+    if (!job.ok()) return job.status();
+    call.output.Answer([&] { return Wrapped(JobPage(*job, call.console.out_colour), WidthOf(call.console)); },
+                       [&] { return ToJson(*job); }, StateName(job->state()));
+  }
   return absl::OkStatus();
 }
 
@@ -20,10 +26,10 @@ absl::Status Show(const Invocation& call) {
 Command ShowCommand() {
   return {.name = "show",
           .group = Group::kJobs,
-          .summary = "show one job: state, parameters, error, receipt",
-          .details = "With --quiet only its state.",
-          .example = "hotplate show 22",
-          .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+          .summary = "show jobs: state, parameters, error, receipt",
+          .details = "With --quiet only the state of each.",
+          .example = "hotplate show last",
+          .positionals = {{.name = "JOB", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},
           .run = Show};
 }

@@ -219,7 +219,7 @@ absl::Status ListSites(const Invocation& call) {
     for (std::vector<std::string>& row : rows) row.pop_back();
   Table table(rows.front());
   for (std::size_t i = 1; i < rows.size(); ++i) table.Row(rows[i]);
-  call.output.Answer([&] { return table.Text() + "\none in detail: hotplate sites NAME\n"; },
+  call.output.Answer([&] { return table.Text(WidthOf(call.console)) + "\none in detail: hotplate sites NAME\n"; },
                      [&] { return JsonObject().Raw("sites", JsonArray(json)).Json(); }, Join(names, "\n"));
   return broken;
 }

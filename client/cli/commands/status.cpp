@@ -41,9 +41,11 @@ std::string VersionsText(const v1::Versions& versions) {
 
 std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, const v1::ListArraysResponse& arrays,
                  std::size_t active_jobs) {
-  std::string page = Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " + StateWord(info.state()) +
-                     "  pid " + std::to_string(info.pid()) + " on " + info.node() + "  up " +
-                     Span(Between(info.start_time(), NowOf(info))) + "\n";
+  std::string page =
+      Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " +
+      Paint(call.console.out_colour, info.state() == v1::SERVING ? Tone::kGood : Tone::kBold, StateWord(info.state())) +
+      "  pid " + std::to_string(info.pid()) + " on " + info.node() + "  up " +
+      Span(Between(info.start_time(), NowOf(info))) + "\n";
   Table table;
   table.Indent(2);
   table.Row({"version", VersionsText(info.versions())});
@@ -63,7 +65,10 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
       static_cast<double>(info.idle_timeout().seconds()) + static_cast<double>(info.idle_timeout().nanos()) * 1e-9;
   idle += timeout > 0 ? "; ends itself after " + SecondsText(timeout) : "; never ends itself";
   table.Row({"idle", idle});
-  return page + table.Text();
+  page += table.Text();
+  const std::string unavailable = UnavailableText(info);
+  if (!unavailable.empty()) page += "! " + Printable(unavailable) + "\n";
+  return Wrapped(page, WidthOf(call.console));
 }
 
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.

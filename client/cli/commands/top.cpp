@@ -80,7 +80,7 @@ std::vector<std::string> DeviceRow(const Picture& picture, const v1::Device& dev
   return row;
 }
 
-std::string JobRows(const std::vector<v1::Job>& jobs) {
+std::string JobRows(const std::vector<v1::Job>& jobs, bool colour) {
   Table table({"JOB", "KERNEL", "STATE", "PROGRESS", "RUNS FOR", "H→D", "KERNEL", "D→H"});
   const auto ns = [](bool has, std::uint64_t value) {
     return has ? Span(nanoseconds(static_cast<std::int64_t>(value))) : "-";
@@ -89,7 +89,7 @@ std::string JobRows(const std::vector<v1::Job>& jobs) {
     const v1::Receipt& receipt = job.receipt();
     std::string runs = "-";
     if (job.has_start_time()) runs = Span(Between(job.start_time(), job.has_end_time() ? job.end_time() : NowOf(job)));
-    table.Row({job.id(), job.kernel(), StateName(job.state()),
+    table.Row({job.id(), job.kernel(), PaintedState(colour, job.state()),
                job.state() == v1::RUNNING ? Bar(job.progress(), 10) + " " + Percent(job.progress()) : "-", runs,
                ns(receipt.has_host_to_device_ns(), receipt.host_to_device_ns()),
                ns(receipt.has_kernel_ns(), receipt.kernel_ns()),
@@ -121,7 +121,7 @@ std::string Draw(const Picture& picture, bool colour) {
     if (newest) sample = SampleOf(*newest, device.id());
     devices.Row(DeviceRow(picture, device, sample));
   }
-  return text + devices.Text() + "\n" + JobRows(picture.jobs);
+  return text + devices.Text() + "\n" + JobRows(picture.jobs, colour);
 }
 
 std::string Json(const Picture& picture) {

@@ -1,5 +1,6 @@
 // hotplate watch: follow a job to its end.
 #include "client/cli/commands.h"
+#include "client/cli/job_selection.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 #include "client/cli/progress.h"
@@ -9,7 +10,14 @@
 namespace hotplate::cli {
 namespace {
 
-std::string Line(const v1::JobUpdate& update) {
+// When the job ended: it may be long ago. The receipt knows; one that never began has none, and is asked for.
+google::protobuf::Timestamp EndTime(client::Client& client, const v1::JobUpdate& update) {
+  if (update.end().result().has_receipt()) return update.end().result().receipt().seal_time();
+  const auto job = client.Job(update.job_id());
+  return job.ok() && job->has_end_time() ? job->end_time() : Now();
+}
+
+std::string Line(client::Client& client, const v1::JobUpdate& update) {
   switch (update.kind_case()) {
     case v1::JobUpdate::kStateChange: {
       const v1::StateChange& change = update.state_change();
@@ -17,7 +25,7 @@ std::string Line(const v1::JobUpdate& update) {
              (change.device().empty() ? "" : "  on " + change.device());
     }
     case v1::JobUpdate::kEnd:
-      return Clock(Now()) + "  job " + update.job_id() + "  " + StateName(update.end().state());
+      return Clock(EndTime(client, update)) + "  job " + update.job_id() + "  " + StateName(update.end().state());
     case v1::JobUpdate::kNotice:
       return Clock(Now()) + "  " + Printable(update.notice().text());
     default:
@@ -26,9 +34,11 @@ std::string Line(const v1::JobUpdate& update) {
 }
 
 absl::Status Watch(const Invocation& call) {
-  const std::string& id = call.arguments.words()[0];
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  const auto selected = SelectJob(*client, call.arguments.words()[0]);
+  if (!selected.ok()) return selected.status();
+  const std::string& id = *selected;
   Progress progress(call.console, call.output.talkative());
   int last_state = v1::JOB_STATE_UNSPECIFIED;
   const auto end = client->Watch(id, [&](const v1::JobUpdate& update) {
@@ -38,7 +48,7 @@ absl::Status Watch(const Invocation& call) {
                                                   : 0;
     const bool news = state == 0 || state != last_state;
     if (state != 0) last_state = state;
-    const std::string line = news ? Line(update) : "";
+    const std::string line = news ? Line(*client, update) : "";
     if (!line.empty()) progress.Clear();
     call.output.Answer([&] { return line; }, [&] { return ToJson(update); }, "");
     progress.Update(update);
@@ -47,7 +57,7 @@ absl::Status Watch(const Invocation& call) {
   if (!end.ok()) return end.status();
   if (call.output.talkative() && end->result().has_receipt())
     call.console.err << ReceiptText(end->result().receipt(), end->state());
-  return client::FromJobEnd(*end, id);
+  return Answered(client::FromJobEnd(*end, id));
 }
 
 }  // namespace
@@ -62,7 +72,7 @@ Command WatchCommand() {
           "stops watching; the job continues. The exit code tells how the job ended. If the connection breaks, watch\n"
           "tries to reach the daemon for 2 minutes.",
       .example = "hotplate watch 22",
-      .positionals = {{.name = "JOB", .help = "the id of a job", .offer = Offer::kJob}},
+      .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
       .options = {},
       .run = Watch};
 }

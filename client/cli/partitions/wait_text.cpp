@@ -82,8 +82,8 @@ std::string WaitJson(const WaitQuestion& question, const WaitTable& table, const
   }
   return JsonObject()
       .Text("cluster", question.cluster)
-      .Text("since", UtcText(question.since) + "Z")
-      .Text("until", UtcText(question.until) + "Z")
+      .Count("since", question.since)
+      .Count("until", question.until)
       .Text("by", Name(bins.measure()))
       .Raw("edges", JsonArray(edges))
       .Raw("privateJobs", question.private_jobs ? "true" : "false")

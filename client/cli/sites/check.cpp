@@ -138,9 +138,6 @@ absl::Status CheckAccount(const Site& site, AllocationRequest& request) {
   if (!IsWord(request.account))
     return Refused(site, "--account: " + Quoted(request.account) +
                              " cannot be a project's name: letters, digits and . _ : + -" + like);
-  if (!Matches(request.account, site.account.pattern))
-    return Refused(site,
-                   "--account: " + Quoted(request.account) + " is not how " + site.name + " writes a project" + like);
   return absl::OkStatus();
 }
 
@@ -324,6 +321,10 @@ absl::StatusOr<AllocationPlan> CheckRequest(const Site& site, const AllocationRe
   if (const absl::Status status = CheckDirectives(site, request.directives); !status.ok()) return status;
   if (const absl::Status status = CheckPlaces(site, plan); !status.ok()) return status;
 
+  // Centres give out names that no profile foresaw; the scheduler knows which ones there are.
+  if (const std::string& account = plan.request.account; !account.empty() && !Matches(account, site.account.pattern))
+    plan.warnings.push_back("--account " + Quoted(account) + " does not look like a project of " + site.name +
+                            (site.account.example.empty() ? "" : " (" + site.account.example + ")"));
   if (site.status != SiteStatus::kActive)
     plan.warnings.push_back(site.name + " is " + Word(site.status) +
                             (site.status_note.empty() ? "" : ": " + site.status_note));

@@ -146,11 +146,11 @@ class Allocation:
         """
         if self._ended:
             return {}
-        words = ["down", "--cancel", "--json"]
+        words = ["down", "--cancel", "--json", f"--server={self.name}"]
         if drain_timeout is not None:
             words.append(f"--drain-timeout={_duration('drain_timeout', drain_timeout)}")
         self.client.close()
-        said = self._command.run(words, [self.name])
+        said = self._command.run(words)
         self._ended = True  # not where it failed: then it can be tried again
         answer: dict[str, Any] = json.loads(said)
         return answer
@@ -303,7 +303,8 @@ class _Command:
         line = [*self._prefix, *words, *self._directory, *(["--", *rest] if rest else [])]
         # In a session of its own it hears of Ctrl-C from here, and once; and it cannot ask questions.
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, encoding="utf-8", errors="replace", start_new_session=True)
+                                   text=True, encoding="utf-8", errors="replace", start_new_session=True,
+                                   env={**os.environ, "HOTPLATE_OUTPUT": "text"})  # its words are read here
         self.has_run = True
         try:
             code, answer, said = self._follow(process)
@@ -344,7 +345,7 @@ class _Command:
     def undo(self, name: str, attempts: int) -> None:
         """After a failure: nothing of that name goes on. There may be nothing; or a daemon that is only just starting,
         which has no scheduler that knows of it, so that it is looked for once a second."""
-        line = [*self._prefix, "down", "--cancel", "--json", *self._directory, "--", name]
+        line = [*self._prefix, "down", "--cancel", "--json", *self._directory, f"--server={name}"]
         for attempt in range(attempts):
             if attempt:
                 time_module.sleep(1)

@@ -9,6 +9,7 @@ import numpy as np
 from . import _core
 from .arguments import seconds
 from .errors import InvalidType
+from .refusing import Refusing
 
 if TYPE_CHECKING:
     from .arguments import Seconds
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
 _GAP = 1 << 18
 
 
-class Array:
+class Array(Refusing):
     """An array that the daemon holds. Kernels take it as they take an ndarray, and nothing is sent.
 
     One without a name and without a lease is freed when the last reference to it goes; one with a name or a lease stays:
     with a name until the session ends or `free`, with a lease until that is over.
+
+    It does not compute yet: operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) are
+    TypeErrors that say what to write, a kernel (gpu.matmul(A, B)) or the elements. These come where they are asked for:
+    A.numpy(), A[0, :5], numpy.asarray(A), so also where another package calls numpy.asarray. In sets and dicts an array
+    is itself; whether two are one, `is` tells.
 
     Attributes:
         shape, dtype, ndim, size, nbytes: as of an ndarray, but read-only.
@@ -190,11 +196,6 @@ class Array:
         fetched = self.numpy()
         return fetched if dtype is None else fetched.astype(dtype, copy=False)
 
-    # `ndarray + A` and numpy.sqrt(A) are not to fetch it silently. None would say so too, but NumPy then of concatenation.
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        raise TypeError(f"numpy.{ufunc.__name__} does not take {self!r}: take a kernel (gpu.vector_add(a, b)), or its "
-                        "elements, numpy()")
-
     def __dlpack__(self, **options: Any) -> Any:
         if options.pop("copy", None) is False:
             raise BufferError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
@@ -245,9 +246,6 @@ class Array:
         if not self.shape:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
-
-    def __iter__(self) -> Any:
-        return iter(self.numpy())
 
     def renew(self, lease: Seconds) -> None:
         """Gives it a new lease, in seconds (or a timedelta) from now; it then outlives this client and its session.

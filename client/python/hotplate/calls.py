@@ -15,6 +15,7 @@ from . import _core
 from .arguments import is_no_array, path, real, seconds, shown, text, without_mask
 from .arrays import Array, check_destination
 from .errors import InvalidCall, InvalidType
+from .forms import FORMS, arranged
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -96,9 +97,16 @@ class Param:
             return str(np.dtype(value).name)
         return text(self.name, value)
 
+    def _choices(self) -> str:
+        numbers = sorted(int(choice) for choice in self.choices if choice.lstrip("-").isdigit())
+        if len(numbers) < 4 or numbers[-1] - numbers[0] != len(numbers) - 1:
+            return " | ".join(map(repr, self.choices))
+        named = [repr(choice) for choice in self.choices if not choice.lstrip("-").isdigit()]
+        return " | ".join([*named, f"int from {numbers[0]} to {numbers[-1]}"])
+
     def describe(self) -> str:
         """A line for a docstring."""
-        kind = {"FLOAT": "float", "INT": "int", "BOOL": "bool"}.get(self.type) or " | ".join(map(repr, self.choices))
+        kind = {"FLOAT": "float", "INT": "int", "BOOL": "bool"}.get(self.type) or self._choices()
         bounds = [f"at least {self.minimum:g}"] if self.minimum is not None else []
         bounds += [f"at most {self.maximum:g}"] if self.maximum is not None else []
         told = [kind, *([] if self.required else [f"default {self.default!r}"]), *([_words(bounds)] if bounds else [])]
@@ -151,6 +159,7 @@ class Plan:
         self.outputs: tuple[str, ...] = tuple(argument["name"] for argument in spec["outputs"])
         self.params = {param.name: param for param in map(Param, spec["params"])}
         self.keywords = {param.keyword: param for param in self.params.values()} | self.params
+        self.form = FORMS.get(self.name)
         self.required = [param for param in self.params.values() if param.required]
         variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
         # Of each input: its type variable, and the dtypes that may be had.
@@ -176,6 +185,8 @@ class Plan:
             TypeError: an argument that there is none of, that is missing or of a dtype that the kernel does not take.
             ValueError: an `out` that does not fit.
         """
+        if self.form is not None:
+            inputs, keywords = arranged(self.name, self.form, inputs, len(self.inputs), keywords)
         values = dict(zip(self.inputs, inputs))
         if len(inputs) > len(self.inputs):
             arrays = "array" if len(self.inputs) == 1 else "arrays"
@@ -198,7 +209,7 @@ class Plan:
                 elif name in OPTIONS:
                     special[name] = value
                 else:
-                    known = [*self.inputs, *self.params, *OPTIONS]
+                    known = [*self.inputs, *self.params, *(self.form.own if self.form else ()), *OPTIONS]
                     raise InvalidType(f"{self.name} has no argument {name!r}{_near(name, known)}")
             if params:
                 options.params = params
@@ -427,48 +438,37 @@ class Plan:
         """For inspect, help and completion; without what every call can be told if not `options`."""
         import inspect
 
-        kinds = inspect.Parameter
+        kinds, own = inspect.Parameter, self.form.own if self.form is not None else {}
         parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs]
-        for param in sorted(self.params.values(), key=lambda param: not param.required):
-            default = kinds.empty if param.required else param.default
-            parameters.append(kinds(param.keyword, kinds.KEYWORD_ONLY, default=default))
+
+        def add(name: str, kind: Any, first: bool = False) -> None:
+            if name in own:
+                default = kinds.empty if own[name].required else own[name].default
+            elif name in self.keywords:
+                # Behind an array that must be there; `arange(10)` has its end first.
+                default = kinds.empty if self.keywords[name].required and not first else self.keywords[name].default
+            else:
+                return  # of another version of the daemon
+            parameters.append(kinds(name, kind, default=default))
+
+        positions = self.form.positions if self.form is not None else ()
+        optional = any(name in self.keywords and not self.keywords[name].required for name in positions[:1])
+        for name in positions:
+            add(name, kinds.POSITIONAL_OR_KEYWORD, optional)
+        hidden = {*positions, *(self.form.hidden if self.form is not None else ())}
+        params = sorted(self.params.values(), key=lambda param: not param.required)
+        for name in (*own, *(param.keyword for param in params)):
+            if name not in hidden:
+                add(name, kinds.KEYWORD_ONLY)
         for name in OPTIONS if options else ():
             parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=False if name == "keep" else None))
         return inspect.Signature(parameters)
 
     def docs(self) -> str:
         """A docstring, from the spec, in lines for a terminal."""
-        import textwrap
+        from .help import docs
 
-        spec = self.spec
-        variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
-
-        def argument(one: Mapping[str, Any]) -> str:
-            dtypes = _words(variables.get(one["type"], [one["type"]]), "or")
-            letter = f"{one['type']}: " if one["type"] in variables else ""
-            docs = f": {one['docs']}" if one["docs"] else ""
-            return f"    {one['name']} ({letter}{dtypes}; [{one['shape']}]){docs}"
-
-        own = self.signature(options=False)
-        call = f"{self.name}{str(own)[:-1]}{', ' if own.parameters else ''}{'…' if self.params else '*, …'})"
-        lines: list[str] = [call, "", spec["summary"], "", spec["docs"], ""]
-        if spec["inputs"] or self.params:
-            lines += ["Args:", *map(argument, spec["inputs"])]
-            lines += [f"    {param.describe()}" for param in self.params.values()]
-            lines += [f"    {', '.join(OPTIONS)}: see hotplate.Client.run", ""]
-        lines += ["Returns:" if len(self.outputs) == 1 else "Returns a named tuple:", *map(argument, spec["outputs"]), ""]
-        lines += ["Raises:", "    TypeError: a dtype that the kernel does not take, an unknown argument.",
-                  "    ValueError: a shape or a value that it does not take.",
-                  "    hotplate.JobFailed: it began, and failed by what is in the data; it has the receipt.",
-                  "    MemoryError, TimeoutError, ConnectionError: see hotplate.Client.run", "",
-                  f"Numerics: {spec['numerics']}", "",
-                  "Example:", f"    >>> gpu.{self.name}({', '.join([*self.inputs, *(f'{one.keyword}=10' for one in self.required)])})"]
-
-        def fold(line: str) -> str:
-            indent = " " * (len(line) - len(line.lstrip()))
-            return textwrap.fill(line, 100, subsequent_indent=indent and indent + "    ")
-
-        return "\n".join(map(fold, lines))
+        return docs(self)
 
 
 class OwnDocs:

@@ -13,6 +13,7 @@ from .arguments import count, is_no_array, path, seconds, shown, text, without_m
 from .arrays import Array
 from .calls import Kernel, Plan
 from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
+from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
                                 seconds("reconnect", reconnect), on_connection))
 
 
-class Client:
+class Client(NumPyFunctions):
     """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
 
     Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
-    numerics; `gpu.kernels` lists all.
+    numerics; `gpu.kernels` lists all. `zeros`, `ones`, `eye` and `dot` are NumPy's.
 
     Example:
         >>> with hp.connect() as gpu:
@@ -97,7 +98,8 @@ class Client:
                 out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
                 keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
                 lease: seconds for which what is kept outlives this client;
-                device: a device's id ("gpu0"); precision: "tf32", "bf16" or "f16";
+                device: a device's id ("gpu0", "cpu0"), or "any": the CPU where no GPU can run it (default: a GPU where
+                the daemon has one, and nowhere else); precision: "tf32", "bf16" or "f16";
                 deterministic: True: the same bits every time on one device; priority: -100 to 100;
                 time_limit: seconds on the device; deadline: seconds for the whole call;
                 progress: True, or a function of a fraction and a text.
@@ -252,7 +254,8 @@ class Client:
 
         Raises:
             ValueError: an array of that name is there already; more than 8 axes.
-            TypeError: elements that are no numbers; a masked array; without data a lease, dtype or replace.
+            TypeError: elements that are no numbers; a masked array; an array that is on a daemon already; without data
+                a lease, dtype or replace.
             KeyError: without data: there is none of that name.
             MemoryError: the daemon has no room for it.
             KeyboardInterrupt: the upload was given up, and its array freed; the daemon had 2 seconds for it. One that
@@ -272,6 +275,8 @@ class Client:
                                       f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
             described = self._core.describe_array(name)
             return self._described(described, owned=False)
+        if isinstance(data, Array):
+            raise InvalidType(f"data is {data!r}, which is on a daemon already: another copy is gpu.array(A.numpy())")
         plain = without_mask("data", data)
         # A Decimal, or an integer of more than 64 bits, is a number of the dtype that is asked for.
         if is_no_array(data, plain) and (dtype is None or not hasattr(data, "__float__")):

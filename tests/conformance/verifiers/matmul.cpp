@@ -63,6 +63,20 @@ Case Batch(const std::string& name, DType dtype, const Shape& a_batch, const Sha
           }};
 }
 
+// At least one of them a vector.
+Case WithVectors(const std::string& name, DType dtype, const Shape& a, const Shape& b, bool transpose_a = false,
+                 bool transpose_b = false) {
+  return {.name = std::string(Name(dtype)) + "_vectors_" + name,
+          .params = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+          .inputs = [=](std::mt19937_64& random) {
+            std::map<std::string, TestArray> inputs;
+            inputs.emplace("a", TestArray({.dtype = dtype, .shape = a}));
+            inputs.emplace("b", TestArray({.dtype = dtype, .shape = b}));
+            for (auto& [input, array] : inputs) FillUniform(array, -1, 1, random);
+            return inputs;
+          }};
+}
+
 Case Special(const std::string& name, DType dtype, Sides sides, bool transpose_a, bool transpose_b) {
   Case special = Product("nan_and_infinities" + name, dtype, sides, transpose_a, transpose_b);
   special.inputs = [=, random_inputs = special.inputs](std::mt19937_64& random) {
@@ -164,8 +178,17 @@ void VerifyOne(const T* x, const T* y, const T* z, Sides sides, bool transpose_a
 template <typename T>
 Verdict Verify(const Executed& executed) {
   const TestArray &a = executed.Input("a"), &b = executed.Input("b"), &c = executed.Output("c");
-  const Shape &a_shape = a.signature().shape, &b_shape = b.signature().shape, &c_shape = c.signature().shape;
+  Shape a_shape = a.signature().shape, b_shape = b.signature().shape, c_shape = c.signature().shape;
   const bool transpose_a = executed.call.Bool("transpose_a"), transpose_b = executed.call.Bool("transpose_b");
+  // Vectors as the matrices of one row or one column that NumPy makes of them.
+  if (b_shape.size() == 1) {
+    b_shape.insert(transpose_b ? b_shape.begin() : b_shape.end(), 1);
+    c_shape.push_back(1);
+  }
+  if (a_shape.size() == 1) {
+    a_shape.insert(transpose_a ? a_shape.end() : a_shape.begin(), 1);
+    c_shape.insert(c_shape.end() - 1, 1);
+  }
   const Sides sides{c_shape[c_shape.size() - 2], a_shape[a_shape.size() - (transpose_a ? 2 : 1)], c_shape.back()};
   const auto one = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
   Verdict verdict;
@@ -219,6 +242,16 @@ std::vector<Case> MatmulCases() {
     cases.push_back(Batch("many_large", dtype, {9}, {9}, false, true, {70, 80, 60}));
     cases.push_back(Batch("vectors", dtype, {4}, {4}, false, false, {6, 5, 1}));
     cases.push_back(Batch("rows", dtype, {4}, {4}, false, true, {1, 5, 6}));
+    cases.push_back(WithVectors("both", dtype, {1000}, {1000}));
+    cases.push_back(WithVectors("both_transposed", dtype, {33}, {33}, true, true));
+    cases.push_back(WithVectors("of_nothing", dtype, {0}, {0}));
+    cases.push_back(WithVectors("by_matrix", dtype, {1000}, {1000, 200}));
+    cases.push_back(WithVectors("by_transpose", dtype, {30}, {20, 30}, true, true));
+    cases.push_back(WithVectors("by_batch", dtype, {30}, {3, 2, 30, 20}));
+    cases.push_back(WithVectors("of_matrix", dtype, {200, 1000}, {1000}));
+    cases.push_back(WithVectors("of_transpose", dtype, {30, 20}, {30}, true, true));
+    cases.push_back(WithVectors("of_batch", dtype, {3, 2, 20, 30}, {30}));
+    cases.push_back(WithVectors("of_many", dtype, {1500, 9, 5}, {5}));
     cases.push_back(Batch("none", dtype, {0}, {1}, false, false));
     cases.push_back(Batch("nothing_to_add", dtype, {3}, {3}, false, false, {4, 0, 2}));
     cases.push_back(WithItself("batch_by_own_transposes", dtype, {4, 30, 12}, false, true));

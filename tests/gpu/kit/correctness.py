@@ -126,7 +126,8 @@ def unavailable_kernels(kit, daemon, device):
     that the plug-in has not is a defect, and fails where it is used.)"""
     found = {}
     for name in kit.place.kernel_names():
-        reasons = [why for why in daemon.answer("describe", name).get("unavailable", []) if why.startswith(f"{device} cannot run ")]
+        reasons = [why for why in daemon.answer("describe", name).get("unavailable", [])
+                   if why.startswith(f"{device} cannot run ") and "has no such kernel" not in why]
         if reasons:
             found[name] = reasons[0]
     return found

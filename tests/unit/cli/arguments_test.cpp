@@ -49,10 +49,17 @@ TEST(Arguments, BoolsThreeWays) {
   EXPECT_EQ(Parsed({"--transpose-a=true"}).Text("transpose-a"), "true");
 }
 
-TEST(Arguments, WhatStandsBehindTwoDashesIsKeptApart) {
+TEST(Arguments, WordsBehindTwoDashesAreWords) {
   const Arguments arguments = Parsed({"-q", "a", "--", "--threads", "8"});
-  EXPECT_THAT(arguments.words(), ElementsAre("a"));
-  EXPECT_THAT(arguments.rest(), ElementsAre("--threads", "8"));
+  EXPECT_THAT(arguments.words(), ElementsAre("a", "--threads", "8"));
+  EXPECT_THAT(arguments.rest(), ElementsAre());
+}
+
+TEST(Arguments, ACommandThatTakesWhatStandsBehindTwoDashesHasItApart) {
+  const auto arguments = ParseArguments(SomeOptions(), {"-q", "a", "--", "--threads", "8"}, true);
+  ASSERT_TRUE(arguments.ok()) << arguments.status();
+  EXPECT_THAT(arguments->words(), ElementsAre("a"));
+  EXPECT_THAT(arguments->rest(), ElementsAre("--threads", "8"));
 }
 
 TEST(Arguments, UnknownOptionsNameTheNearest) {
@@ -70,7 +77,7 @@ TEST(Arguments, AMissingValueIsAUsageError) {
     EXPECT_THAT(std::string(status.message()), testing::EndsWith(": its value is missing"));
     EXPECT_EQ(status.message().find('='), std::string::npos) << status;
   }
-  EXPECT_EQ(Parsed({"--", "--output="}).rest().at(0), "--output=") << "no option there";
+  EXPECT_EQ(Parsed({"--", "--output="}).words().at(0), "--output=") << "no option there";
 }
 
 TEST(Arguments, TypedValuesNameWhatIsWrong) {
@@ -86,6 +93,8 @@ TEST(Arguments, FirstWordSkipsOptionsAndTheirValues) {
   EXPECT_EQ(FirstWord(SomeOptions(), {"-q", "-o", "x", "matmul"}), 3u);
   EXPECT_EQ(FirstWord(SomeOptions(), {"--output=x", "matmul"}), 1u);
   EXPECT_EQ(FirstWord(SomeOptions(), {"-q"}), 1u);
+  EXPECT_EQ(FirstWord(SomeOptions(), {"-q", "--", "-matmul"}), 2u);
+  EXPECT_EQ(FirstWord(SomeOptions(), {"-q", "--"}), 2u);
 }
 
 TEST(Arguments, Positionals) {

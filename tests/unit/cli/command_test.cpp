@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class CommandTest : public testing::Test {
@@ -74,6 +75,7 @@ TEST_F(CommandTest, WhatNeedsNoDaemonAnswersInJson) {
       {"completion", {{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}}},
       {"kernels", {{"kernels"}, {"kernels", "--markdown"}}},
       {"describe", {{"describe", "selu"}}},
+      {"version", {{"version"}}},
       {"sites", {{"sites"}, {"sites", "hpc2n"}}}};
   Rows rows = {{"--version"}, {"-V"}, {"--help"}, {"use"}};
   for (const Command& command : Commands()) {
@@ -104,6 +106,7 @@ TEST_F(CommandTest, HelpOfRunShowsTheKernelsParameters) {
 
 TEST_F(CommandTest, VersionAndOverview) {
   EXPECT_EQ(Hotplate({"--version"}).out, std::string("hotplate ") + kVersion + "\n");
+  EXPECT_EQ(Hotplate({"version"}).out, std::string("hotplate ") + kVersion + "\nno daemon answers\n");
   EXPECT_THAT(Hotplate({"--help"}).out, HasSubstr("mandelbrot"));
   const Ran nothing = Hotplate({});
   EXPECT_EQ(nothing.exit, kExitUsage);
@@ -162,7 +165,7 @@ TEST_F(CommandTest, UsageErrors) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"stauts"},
                                              {"show"},
-                                             {"show", "1", "2"},
+                                             {"watch", "1", "2"},
                                              {"jobs", "--limit", "0"},
                                              {"up"},
                                              {"up", "--local", "--name", "../x"},
@@ -193,6 +196,23 @@ TEST_F(CommandTest, AWordTooManyIsRefusedByName) {
     const Ran ran = Hotplate(words);
     EXPECT_EQ(ran.exit, kExitUsage) << command.name << ": " << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("\"stray\" is one word too many")) << command.name;
+  }
+}
+
+// From the table, so that a new command is held to it as well.
+TEST_F(CommandTest, WordsBehindDashesCountLikeOthers) {
+  for (const Command& command : Commands()) {
+    if (!command.rest.empty()) continue;  // it hands them on
+    for (std::size_t count = 0; count < 4; ++count) {
+      std::vector<std::string> plain(count + 1, "word");
+      plain.front() = command.name;
+      std::vector<std::string> behind = plain;
+      behind.insert(behind.begin() + 1, "--");
+      const Ran expected = Hotplate(plain), ran = Hotplate(behind);
+      EXPECT_EQ(ran.exit, expected.exit) << Join(behind, " ");
+      EXPECT_EQ(ran.out, expected.out) << Join(behind, " ");
+      EXPECT_EQ(ran.err, expected.err) << Join(behind, " ");
+    }
   }
 }
 
@@ -240,6 +260,44 @@ TEST_F(CommandTest, ANearMissIsOneSwapOfNeighbours) {
   EXPECT_LT(Hotplate({std::string(3000, 'n')}).err.size(), 500u);
   EXPECT_THAT(Hotplate({"jobs", "--jsno"}).err, HasSubstr("Nearest: --json"));
   EXPECT_THAT(Hotplate({"run", "integrate2d", "--variatn", "fast"}).err, HasSubstr("Nearest: --variant"));
+}
+
+TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
+  for (const auto& [word, here] : std::map<std::string, std::string>{{"ls", "hotplate arrays"},
+                                                                     {"ps", "hotplate jobs --active"},
+                                                                     {"list", "hotplate kernels"},
+                                                                     {"stop", "hotplate down"},
+                                                                     {"kill", "hotplate cancel JOB"},
+                                                                     {"start", "hotplate up"},
+                                                                     {"config", "config.toml"}}) {
+    const Ran ran = Hotplate({word});
+    EXPECT_EQ(ran.exit, kExitUsage);
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("no command \"" + word + "\". Here: "), HasSubstr(here)));
+    EXPECT_THAT(ran.err, Not(HasSubstr("Nearest"))) << "it is no misspelling";
+  }
+  for (const auto& [word, here] : std::map<std::string, std::string>{{"dot", "hotplate run matmul"},
+                                                                     {"sum", "hotplate run reduce X --operation sum"},
+                                                                     {"mean", "hotplate run reduce X --operation mean"},
+                                                                     {"zeros", "hotplate run full --n N --value 0"},
+                                                                     {"ones", "hotplate run full --n N --value 1"},
+                                                                     {"exp", "None computes that alone"}}) {
+    const Ran ran = Hotplate({"run", word});
+    EXPECT_EQ(ran.exit, kExitInvalid);
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("no kernel \"" + word + "\". "), HasSubstr(here), Not(HasSubstr("Nearest"))));
+    EXPECT_EQ(Hotplate({"describe", word}).err, ran.err);
+  }
+  EXPECT_EQ(Hotplate({"describe", "norm"}).exit, 0);
+}
+
+// What a hint says works.
+TEST_F(CommandTest, HintsNameCommandsAndKernelsThatAreThere) {
+  for (const char* word : {"ls", "ps", "list", "stop", "kill", "start", "queue", "info", "rm", "upload", "download"}) {
+    const std::string said = Hotplate({word}).err;
+    for (std::size_t at = said.find("hotplate "); at != std::string::npos; at = said.find("hotplate ", at + 1)) {
+      const std::size_t begin = at + 9;
+      EXPECT_NE(FindCommand(said.substr(begin, said.find_first_of(" \n", begin) - begin)), nullptr) << said;
+    }
+  }
 }
 
 TEST_F(CommandTest, OptionsMayStandBeforeTheVerb) {

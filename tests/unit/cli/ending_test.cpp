@@ -70,6 +70,21 @@ TEST(ExitCode, ALostConnectionIsNoRefusal) {
   EXPECT_NE(err.str().find("refused: the daemon is draining"), std::string::npos) << err.str();
 }
 
+// 5 says "try later": a script that does so for what can never fit would do so for ever.
+TEST(ExitCode, WhatCanNeverFitIsInvalid) {
+  const auto refused = [](const char* field) {
+    v1::JobError error;
+    error.set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+    error.set_message("800000 bytes; the limit max-array-bytes is 524288");
+    if (*field) error.add_violations()->set_field(field);
+    return client::FromJobError(error);
+  };
+  EXPECT_EQ(ExitCodeOf(refused("outputs.out")), kExitInvalid);
+  EXPECT_EQ(ExitCodeOf(refused("device")), kExitInvalid);
+  EXPECT_EQ(ExitCodeOf(refused("memory")), kExitTryLater);
+  EXPECT_EQ(ExitCodeOf(refused("")), kExitTryLater) << "a full queue";
+}
+
 TEST(ExitCode, WhatACommandKnowsBetterWins) {
   EXPECT_EQ(ExitCodeOf(UsageError("no")), 2);
   EXPECT_EQ(ExitCodeOf(WithExitCode(absl::UnavailableError("draining"), kExitTryLater)), 5);

@@ -157,11 +157,47 @@ TEST(PlanJob, OptionsOfTheJob) {
 }
 
 TEST(PlanJob, OutputsByNameAndInOrder) {
-  const auto plan = Plan({"integrate2d", "-o", "error=e.npy", "-o", "v.npy"});
+  auto plan = Plan({"integrate2d", "-o", "error=e.npy", "-o", "array:V", "--lease", "1h"});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->outputs[0].name, "error");
+  EXPECT_EQ(plan->outputs[1].name, "") << "which outputs a call fills is the daemon's to say";
+  EXPECT_TRUE(plan->options.keep.empty());
+  ASSERT_TRUE(NameOutputs({"value", "error"}, plan->outputs).ok());
   EXPECT_EQ(plan->outputs[1].name, "value");
+  KeepArrays(*plan);
+  EXPECT_EQ(plan->options.keep.at("value").array_name, "V");
+  EXPECT_EQ(plan->options.keep.at("value").lease, std::chrono::hours(1));
+  EXPECT_EQ(Plan({"mandelbrot", "-o", "m.png"})->outputs[0].name, "counts");
   EXPECT_EQ(Plan({"mandelbrot", "-o", "counts=m.png"})->outputs[0].kind, OutputArgument::Kind::kPicture);
+}
+
+TEST(PlanJob, OutputsWithoutANameAreAsManyAsTheCallFills) {
+  const auto named = [](std::vector<std::string> words, const std::vector<std::string>& filled) {
+    words.insert(words.begin(), {"svd", "a.npy"});
+    auto plan = Plan(words);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    const absl::Status status = NameOutputs(filled, plan->outputs);
+    if (!status.ok()) return std::string(status.message());
+    std::string text;
+    for (const OutputArgument& output : plan->outputs) text += output.name + "=" + output.text + " ";
+    return text;
+  };
+  const std::vector<std::string> all = {"u", "s", "vt"};
+  EXPECT_EQ(named({"-o", "a.npy"}, {"s"}), "s=a.npy ");
+  EXPECT_EQ(named({"-o", "a.npy", "-o", "b.npy", "-o", "c.npy"}, all), "u=a.npy s=b.npy vt=c.npy ");
+  EXPECT_EQ(named({"-o", "a.npy", "-o", "s=b.npy", "-o", "c.npy"}, all), "u=a.npy s=b.npy vt=c.npy ");
+  EXPECT_EQ(named({"-o", "a.npy"}, all),
+            "-o a.npy: which output? This call gives u, s, vt. Name what you want, as in -o u=a.npy");
+  EXPECT_THAT(named({"-o", "a.npy", "-o", "array:B"}, {"s"}), HasSubstr("-o a.npy -o array:B: which output?"));
+}
+
+TEST(PlanJob, OutputsThatThereAreNot) {
+  EXPECT_THAT(Refusal({"svd", "a.npy", "-o", "z=y.npy"}),
+              HasSubstr("-o z=y.npy: no output \"z\"; its outputs: u, s, vt. For a file of that name: -o ./z=y.npy"));
+  EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./z=y.npy"})->outputs[0].text, "./z=y.npy");
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}), HasSubstr("-o z.npy is one output too many"));
+  for (const char* place : {"path:c.npy", "y=path:/scratch/c.npy"})
+    EXPECT_THAT(Refusal({"selu", "x.npy", "-o", place}), HasSubstr("path: is for inputs"));
 }
 
 TEST(PlanJob, RefusalsNameTheThingAndItsValue) {

@@ -31,6 +31,13 @@ class ProgressTest : public testing::Test {
     return Told(update);
   }
 
+  std::string Download(std::uint64_t done, milliseconds later) {
+    now_ += later;
+    err_.str("");
+    progress_.Download(done, 100'000'000);
+    return err_.str();
+  }
+
  private:
   std::string Told(const v1::JobUpdate& update) {
     err_.str("");
@@ -60,6 +67,15 @@ TEST_F(ProgressTest, AJobThatRanLongBefore) {
   EXPECT_THAT(Report(done - 10 * kPerSecond, milliseconds(1)), Not(HasSubstr("ETA"))) << "it may be old";
   EXPECT_THAT(Report(done, milliseconds(100)), Not(HasSubstr("ETA")));
   EXPECT_THAT(Report(done += 6 * kPerSecond, seconds(6)), AllOf(HasSubstr("4.2 %/h"), HasSubstr("ETA 22 h 59 m")));
+}
+
+// The first report comes when bytes are there already, after a time that nobody has measured.
+TEST_F(ProgressTest, ARateIsOfTheBytesThatCameMeanwhile) {
+  EXPECT_THAT(Download(50'000'000, milliseconds(0)), Not(HasSubstr("/s")));
+  EXPECT_THAT(Download(60'000'000, milliseconds(100)), HasSubstr("60.0 MB   100.0 MB/s"));
+  EXPECT_THAT(Download(80'000'000, milliseconds(900)), AllOf(HasSubstr("30.0 MB/s"), HasSubstr("ETA 0.7 s")));
+  EXPECT_THAT(Download(10'000'000, milliseconds(100)), Not(HasSubstr("/s"))) << "another transfer";
+  EXPECT_THAT(Download(20'000'000, milliseconds(100)), HasSubstr("100.0 MB/s"));
 }
 
 TEST_F(ProgressTest, RatesOfEverySize) {

@@ -80,6 +80,7 @@ TEST(ReceiptTest, EveryFigureStandsInItsRow) {
             "  kernel    500 ms  8.0 TFLOP/s · 400.0 GB/s · cold\n"
             "  d→h       6.0 ms\n"
             "  download   20 ms  100.0 MB · 5.0 GB/s\n"
+            "  other     229 ms  149 ms between steps on the daemon · 80 ms in calls to it and back\n"
             "  total     700 ms  on the daemon, 900 ms seen from here\n"
             "  energy not measurable here\n");
   // What did not happen has no row, and a job that did not end well no rates.
@@ -91,6 +92,7 @@ TEST(ReceiptTest, EveryFigureStandsInItsRow) {
             "job 7  matmul on gpu0 (H200)\n"
             "  queue     1 µs\n"
             "  kernel  500 ms  cold\n"
+            "  other   200 ms  200 ms between steps on the daemon\n"
             "  total   700 ms  on the daemon\n"
             "  energy not measurable here\n");
 }

@@ -54,5 +54,14 @@ TEST(Bar, IsAlwaysAsWide) {
     EXPECT_EQ(DisplayWidth(Bar(fraction, 20)), 20) << fraction;
 }
 
+TEST(Table, FitsIntoTheTerminal) {
+  Table table({"ID", "WHAT IT COMPUTES"});
+  table.Row({"a1", "element by element, of whatever shape"});
+  EXPECT_EQ(table.Text(), "ID  WHAT IT COMPUTES\na1  element by element, of whatever shape\n");
+  EXPECT_EQ(table.Text(20), "ID  WHAT IT COMPUTES\na1  element by elem…\n");
+  EXPECT_EQ(table.Text(80), table.Text());
+  EXPECT_EQ(table.Text(3), "ID  WHAT …\na1  eleme…\n") << "no column is cut to nothing";
+}
+
 }  // namespace
 }  // namespace hotplate::cli

@@ -9,6 +9,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class EngineRefusalsTest : public EngineTest {
  protected:
@@ -107,6 +108,75 @@ TEST_F(EngineRefusalsTest, AJobThatFitsNoDeviceSaysWhatItNeeds) {
   EXPECT_EQ(engine_->Check(kAlice, Request("copy", std::vector<float>(20)))->devices[0].when,
             CheckReport::Fit::When::kNever);
   EXPECT_TRUE(Refusal(Request("copy", std::vector<float>(10))).ok());
+}
+
+// A job for a GPU that became one for the CPU by itself would be a hundred times slower, and nobody told.
+class EngineGpuTest : public EngineRefusalsTest {
+ protected:
+  static JobRequest On(const std::string& device, const std::string& kernel = "copy", std::size_t floats = 3) {
+    JobRequest request = Request(kernel, std::vector<float>(floats));
+    request.device = device;
+    return request;
+  }
+  std::string DeviceOf(JobRequest request) {
+    const std::uint64_t tag = ++tag_;
+    Submit(std::move(request), tag);
+    const auto end = recorder_->AwaitEnd(tag);
+    return end != nullptr && end->receipt ? end->receipt->device : "none";
+  }
+
+ private:
+  std::uint64_t tag_ = 0;
+};
+
+TEST_F(EngineGpuTest, AKernelThatNoGpuHasRunsOnTheCpuOnlyWhereThatIsAskedFor) {
+  auto of_cpu = bodies_;
+  bodies_.erase("other");
+  AddDevice({.id = "gpu0", .backend = "cuda", .host_memory = false});
+  bodies_ = of_cpu;
+  AddDevice({.id = "cpu0"});
+  Start();
+  const absl::Status refused = Refusal(On("", "other"));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Fields(refused), ElementsAre("device"));
+  EXPECT_THAT(Text(refused), AllOf(HasSubstr("other can run on no GPU: gpu0 has no kernel other"),
+                                   HasSubstr("ask for device \"cpu0\", or \"any\"")));
+  EXPECT_EQ(engine_->Check(kAlice, On("", "other")).status(), refused);
+  EXPECT_EQ(DeviceOf(On("any", "other")), "cpu0");
+  EXPECT_EQ(DeviceOf(On("cpu0", "other")), "cpu0");
+  EXPECT_EQ(DeviceOf(On("any")), "gpu0");
+  EXPECT_EQ(DeviceOf(On("")), "gpu0");
+}
+
+TEST_F(EngineGpuTest, AnArrayThatNoGpuHoldsGoesToTheCpuOnlyWhereThatIsAskedFor) {
+  AddDevice({.id = "gpu0", .backend = "cuda", .memory_bytes = 1000, .host_memory = false});
+  AddDevice({.id = "cpu0"});
+  Start();
+  const absl::Status refused = Refusal(On("", "copy", 200));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  const auto why = AllOf(HasSubstr("copy fits no GPU: 1600 bytes are needed on gpu0, which has 1000"),
+                         HasSubstr("ask for device \"cpu0\", or \"any\""));
+  EXPECT_THAT(Text(refused), why);
+  // Before anything is uploaded.
+  const auto report = engine_->Check(kAlice, On("", "copy", 200));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->refusal, why);
+  ASSERT_EQ(report->devices.size(), 1u);
+  EXPECT_EQ(report->devices[0].when, CheckReport::Fit::When::kNever);
+  EXPECT_EQ(engine_->Check(kAlice, On("any", "copy", 200))->refusal, "");
+  EXPECT_EQ(DeviceOf(On("any", "copy", 200)), "cpu0");
+  EXPECT_EQ(DeviceOf(On("cpu0", "copy", 200)), "cpu0");
+}
+
+TEST_F(EngineGpuTest, WithoutACpuNoneIsOffered) {
+  AddDevice({.id = "gpu0", .backend = "cuda", .memory_bytes = 10, .host_memory = false});
+  Start();
+  for (const char* device : {"", "any"}) EXPECT_THAT(Text(Refusal(On(device))), Not(HasSubstr("CPU"))) << device;
+}
+
+TEST_F(EngineGpuTest, WithoutAGpuTheCpuIsMeant) {
+  Start();
+  for (const char* device : {"", "any"}) EXPECT_EQ(DeviceOf(On(device)), "cpu0") << device;
 }
 
 TEST_F(EngineRefusalsTest, OutputsBeyondTheArrayLimits) {

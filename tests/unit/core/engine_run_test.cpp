@@ -269,7 +269,11 @@ TEST_F(EngineRunTest, ALostDeviceFailsItsJobsAndTakesNoMore) {
   EXPECT_THAT(Text(refused), AllOf(HasSubstr("gpu0 is lost"), HasSubstr("other"), HasSubstr("cpu0")));
   EXPECT_THAT(engine_->Status().devices[0].lost, AllOf(HasSubstr("error 700"), HasSubstr("since 2023-11-14 22:13:2")));
   EXPECT_EQ(engine_->Status().devices[1].lost, "");
-  Submit(Request("copy"), 3);  // any device: the other one
+  const absl::Status unchosen = Refusal(Request("copy"));
+  EXPECT_THAT(Text(unchosen), AllOf(HasSubstr("copy can run on no GPU: gpu0 is lost"), HasSubstr("\"any\"")));
+  JobRequest any = Request("copy");
+  any.device = "any";
+  Submit(any, 3);
   EXPECT_EQ(recorder_->AwaitEnd(3)->receipt->device, "cpu0");
 }
 
@@ -279,7 +283,9 @@ TEST_F(EngineRunTest, ADeviceWhoseLanesDoNotOpenIsLostFromTheStart) {
   Start();
   EXPECT_THAT(engine_->Status().devices[0].lost,
               AllOf(HasSubstr("the driver is not well"), HasSubstr("(since 2023-11-14 22:13:2")));
-  Submit(Request("copy"), 1);
+  JobRequest any = Request("copy");
+  any.device = "any";
+  Submit(any, 1);
   EXPECT_EQ(recorder_->AwaitEnd(1)->receipt->device, "cpu0");
 }
 

@@ -142,6 +142,21 @@ TEST_F(NeededLibrariesTest, WithoutTheLibraryOnlyItsKernelIsRefused) {
   EXPECT_THAT(lines_, IsEmpty()) << "the note has said so already";
 }
 
+// As where the site's profile loads CUDA 12, and the driver is for CUDA 13.
+TEST_F(NeededLibrariesTest, ThePlugInWhoseLibrariesAreThereIsTaken) {
+  fs::copy_file(HOTPLATE_FAKES "/calls_needed.so", folder_.File("libhotplate_cuda12.so"));
+  Open("calls_absent", "needed");
+  EXPECT_THAT(set_.sources, Contains(HasSubstr("libhotplate_cuda12.so with a driver for CUDA 13")));
+  EXPECT_THAT(set_.notes, Contains(AllOf(HasSubstr("libhotplate_cuda13.so is not used: CUDA's libraries that its"),
+                                         HasSubstr("and those of libhotplate_cuda12.so are"))));
+  EXPECT_TRUE(Plan("matmul").ok()) << Plan("matmul");
+  // Where neither has its own, the newest.
+  fs::remove(LibraryPath());
+  set_ = OpenCudaDevices(options_, BuiltinCatalog());
+  EXPECT_THAT(set_.sources, Contains(HasSubstr("libhotplate_cuda13.so with a driver for CUDA 13")));
+  EXPECT_THAT(set_.notes, Not(Contains(HasSubstr("is not used"))));
+}
+
 TEST_F(NeededLibrariesTest, SaysThatAFileIsNotTheLibrary) {
   std::ofstream(folder_.File("libraries/libcuabsent.so.13")) << std::string(5000, 'x');
   Open("calls_absent");

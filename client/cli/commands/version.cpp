@@ -1,0 +1,46 @@
+// hotplate version: this program's, and that of the daemon it talks to.
+#include "client/cli/app.h"
+#include "client/cli/commands.h"
+#include "client/cli/daemon_catalogue.h"
+#include "client/cli/json.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Version(const Invocation& call) {
+  std::string daemon, name;
+  if (auto client = ConnectBriefly(call); client.ok())
+    if (const auto info = client->Info(); info.ok()) {
+      daemon = info->versions().hotplate();
+      name = info->name();
+    }
+  if (!daemon.empty() && daemon != kVersion)
+    Remark(call.console, name + " is hotplated " + daemon + ", and this is hotplate " + kVersion +
+                             ": start a daemon of this version (hotplate down, then hotplate up), or use that one's "
+                             "hotplate");
+  const std::string own = "hotplate " + std::string(kVersion);
+  call.output.Answer(
+      [&] { return own + (daemon.empty() ? "\nno daemon answers" : "\nhotplated " + daemon + "   " + name); },
+      [&] {
+        JsonObject json;
+        json.Text("version", kVersion);
+        if (!daemon.empty()) json.Text("server", name).Text("serverVersion", daemon);
+        return json.Json();
+      },
+      own);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command VersionCommand() {
+  return {.name = "version",
+          .group = Group::kShell,
+          .summary = "print this program's version and the daemon's",
+          .details = "Says so where they differ. hotplate --version asks no daemon.",
+          .example = "hotplate version",
+          .works_anywhere = true,
+          .run = Version};
+}
+
+}  // namespace hotplate::cli

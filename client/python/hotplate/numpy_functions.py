@@ -1,0 +1,123 @@
+"""Functions of NumPy's that are a kernel in another's words, or none: methods of a Client beside its kernels."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Optional, Sequence, SupportsIndex, Union
+
+import numpy as np
+
+from .errors import InvalidCall
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Shape = Union[SupportsIndex, Sequence[SupportsIndex]]
+
+
+class NumPyFunctions:
+    """`zeros`, `ones`, `eye` and `dot` of a client."""
+
+    if TYPE_CHECKING:
+        full: Any
+        matmul: Any
+
+    def zeros(self, shape: Shape, dtype: npt.DTypeLike = "float64", **options: Any) -> Any:
+        """An array of zeros, made on the daemon: the kernel `full`.
+
+        Args:
+            shape: elements along each axis, 1 to 3 of them.
+            dtype: float32, float64, int32 or int64.
+            options: as every call takes them: keep=True leaves the array on the daemon, and nothing crosses the network.
+
+        Returns:
+            An ndarray; with `keep` a hotplate.Array.
+
+        Raises:
+            ValueError: a shape of other axes, another dtype.
+            TypeError: a shape that is none.
+
+        Example:
+            >>> gpu.zeros((2, 3))
+            array([[0., 0., 0.],
+                   [0., 0., 0.]])
+        """
+        return self.full(shape, 0.0, dtype or "float64", **options)
+
+    def ones(self, shape: Shape, dtype: npt.DTypeLike = "float64", **options: Any) -> Any:
+        """An array of ones, made on the daemon: the kernel `full`.
+
+        Args:
+            shape: elements along each axis, 1 to 3 of them.
+            dtype: float32, float64, int32 or int64.
+            options: as of `zeros`.
+
+        Returns:
+            An ndarray; with `keep` a hotplate.Array.
+
+        Raises:
+            ValueError: a shape of other axes, another dtype.
+            TypeError: a shape that is none.
+
+        Example:
+            >>> A = gpu.ones((3000, 3000), "float32", keep=True)
+        """
+        return self.full(shape, 1.0, dtype or "float64", **options)
+
+    def eye(self, N: SupportsIndex, M: Optional[SupportsIndex] = None, k: int = 0,
+            dtype: npt.DTypeLike = "float64") -> np.ndarray[Any, Any]:
+        """numpy.eye: ones on a diagonal. Made here, by NumPy: no kernel makes it, and nothing is sent.
+
+        For one on the daemon send it, all of its N * M elements: gpu.array(gpu.eye(3000)). To scale or to shift by an
+        identity mostly needs none: gpu.vector_add, gpu.solve.
+
+        Args:
+            N, M: rows, and columns (as many).
+            k: which diagonal: 0 the main one, above 0 to its right.
+            dtype: the elements' dtype.
+
+        Raises:
+            TypeError, ValueError: what numpy.eye raises.
+
+        Example:
+            >>> gpu.eye(2)
+            array([[1., 0.],
+                   [0., 1.]])
+        """
+        return np.eye(N, M, k, dtype)  # type: ignore[arg-type]
+
+    def dot(self, a: Any, b: Any, **options: Any) -> Any:
+        """numpy.dot of vectors and matrices: the kernel `matmul`.
+
+        Args:
+            a, b: arrays of a dtype that matmul takes, of one axis or more; `b` of one or two where `a` has more than one.
+            options: as every call takes them, and matmul's own.
+
+        Returns:
+            Of two vectors a number, else an ndarray; with `keep` a hotplate.Array.
+
+        Raises:
+            ValueError: numbers, which have no axis; stacks, of which numpy.dot pairs every matrix with every other; inner
+                sizes that differ.
+            TypeError: a dtype that matmul does not take.
+
+        Example:
+            >>> float(gpu.dot([1.0, 2.0], [3.0, 4.0]))
+            11.0
+        """
+        axes = [_axes(a), _axes(b)]
+        for name, count in zip("ab", axes):
+            if count == 0:
+                raise InvalidCall(f"dot: {name} is a number; a dot product is of arrays with axes")
+        if (axes[0] or 2) > 1 and (axes[1] or 2) > 2:
+            raise InvalidCall(f"dot: b has {axes[1]} axes, and numpy.dot would pair each matrix of a with each of b: write "
+                              "gpu.matmul(a, b) for the products of one with one")
+        return self.matmul(a, b, **options)
+
+
+def _axes(value: Any) -> Optional[int]:
+    """None: a file's, which the daemon reads."""
+    if isinstance(value, os.PathLike):
+        return None
+    axes: int = value.ndim if hasattr(value, "ndim") else np.ndim(value)
+    return axes

@@ -1,0 +1,112 @@
+"""The rules of client/docs/json.md, held against what every command prints: with --json, and by HOTPLATE_OUTPUT."""
+
+import json
+import pathlib
+import re
+
+import numpy as np
+
+import harness
+from words_test import OPTIONS, ROWS
+
+PAGE = pathlib.Path(__file__).parents[2] / "client/docs/json.md"
+# A member's name tells what it holds.
+TEXTS = re.compile(r"^(id|.*[a-z]Id|session|seed|tag|generation)$")
+NUMBERS = re.compile(r"(Ns|Bytes|bytes.*|.*Seconds|.*Time|.*Timeout|now|since|until|jobs[A-Z].*|lanes|.*Lease|.*Retention|sequence|"
+                     r"progress|fraction|priority|queuePosition|rank|exitCode|pid)$")
+
+
+def judge(value, path, wrong, seeds=False):
+    """Adds what breaks a rule to `wrong`."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            here = f"{path}.{name}"
+            if TEXTS.match(name) and not isinstance(member, (str, dict)):
+                wrong.append(f"{here} = {member!r} is no text")
+            if NUMBERS.search(name) and not isinstance(member, (int, float, dict, list)) or isinstance(member, bool) and NUMBERS.search(name):
+                wrong.append(f"{here} = {member!r} is no number")
+            judge(member, here, wrong)
+    elif isinstance(value, list):
+        for member in value:
+            judge(member, f"{path}[]", wrong)
+
+
+class Json(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        np.save(cls.folder / "x.npy", np.ones(4, np.float32))
+
+    def documents(self, *words, **options):
+        """Every answer of `hotplate WORDS`, which are JSON, one a line."""
+        code, out, err = self.run_command(*words, **options)
+        self.assertTrue(out, f"{words} answered nothing: {code} {err}")
+        return code, [json.loads(line) for line in out.splitlines()]
+
+    def test_every_command_keeps_the_rules(self):
+        wrong = []
+        job_id = self.answer("submit", "random", "--rows", "2", "--n", "3", "--seed", "5")["jobId"]
+        self.hotplate("wait", job_id)
+        rows = ROWS | {"run": ["random", "--n", "3", "--seed", "9"], "down": ["nobody"], "up": ["--local", "--timeout", "60s"]}
+        for command in ("show", "watch", "wait", "cancel", "result"):
+            rows[command] = [job_id]
+        for name, words in rows.items():
+            if name in ("get", "free"):
+                self.hotplate("put", "x.npy", "--name", "A", "--replace")
+            for document in self.documents(name, *OPTIONS.get(name, []), *words, "--json")[1]:
+                judge(document, name, wrong)
+        self.assertEqual(wrong, [])
+
+    def test_two_times_can_be_added(self):
+        receipt = self.answer("run", "integrate2d", "--n", "64")["receipt"]
+        self.assertGreater(receipt["queueNs"] + receipt["kernelNs"], 0)
+        self.assertLessEqual(receipt["queueNs"] + receipt["kernelNs"], receipt["totalNs"])
+        job = self.job(receipt["jobId"])
+        self.assertLessEqual(job["submitTime"], job["endTime"])
+        self.assertEqual(self.answer("status")["idleTimeout"], 900)
+        self.assertEqual(self.answer("run", "random", "--n", "2", "--seed", "7")["receipt"]["seed"], "7")
+
+    def test_the_environment_asks_for_it_too(self):
+        env = {"HOTPLATE_OUTPUT": "json"}
+        self.assertEqual(self.documents("jobs", env=env)[0], harness.OK)
+        self.assertEqual(self.documents("--version", env=env)[0], harness.OK)
+        self.assertEqual(self.run_command("use", "-q", env=env)[1], "local\n", "a flag wins")
+        self.assertEqual(self.run_command("use", env={"HOTPLATE_OUTPUT": "quiet"})[1], "local\n")
+        self.hotplate("use", env={"HOTPLATE_OUTPUT": "yaml"}, code=harness.USAGE, says="HOTPLATE_OUTPUT=yaml")
+
+    def test_errors_are_json_on_standard_output(self):
+        for words, code, name in ((("show", "999"), harness.INVALID, "NOT_FOUND"),
+                                  (("jobs", "--limit", "0"), harness.USAGE, "INVALID_ARGUMENT"),
+                                  (("no-such-command",), harness.USAGE, "INVALID_ARGUMENT"),
+                                  (("run", "selu", "no.npy"), harness.INVALID, "INVALID_ARGUMENT"),
+                                  (("status", "--server", "nobody"), harness.NO_DAEMON, "UNAVAILABLE")):
+            got, [document] = self.documents(*words, "--json")
+            self.assertEqual(got, code, words)
+            error = document["error"]
+            self.assertEqual((error["code"], error["exitCode"]), (name, code), words)
+            self.assertTrue(error["message"], words)
+            got, out, err = self.run_command(*words)
+            self.assertEqual((got, out), (code, ""), words)
+            self.assertIn(error["message"].splitlines()[0], err, "the same words as for people")
+        error = self.documents("run", "selu", "x.npy", "--device", "gpu7", "--json")[1][0]["error"]
+        self.assertEqual(error["violations"][0]["field"], "device")
+        self.assertIn("hotplate describe selu", error["nextStep"])
+
+    def test_a_job_that_did_not_complete_is_told_once(self):
+        np.save(self.folder / "singular.npy", np.zeros((2, 2)))
+        code, [end] = self.documents("run", "solve", "singular.npy", "singular.npy", "--json")
+        self.assertEqual((code, end["state"]), (harness.FAILED, "FAILED"))
+        self.assertTrue(end["error"]["message"])
+        self.assertEqual(len(self.documents("wait", end["jobId"], "--json")[1]), 1)
+        [document] = self.documents("result", end["jobId"], "--json")[1]
+        self.assertEqual((document["error"]["exitCode"], document["error"]["jobId"]), (harness.FAILED, end["jobId"]))
+
+    def test_the_page_names_every_command(self):
+        page = PAGE.read_text()
+        for name in (*ROWS, "up"):
+            self.assertIn(f"`{name}`", page)
+
+
+if __name__ == "__main__":
+    harness.main()

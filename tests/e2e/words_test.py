@@ -1,0 +1,87 @@
+"""Words behind `--` are words like others, whatever they look like: every command, from the list that the program prints."""
+
+import re
+import shutil
+
+import numpy as np
+
+import harness
+
+# What each command is run with, and what has to be there before. `up` passes the words on to hotplated: its own test.
+ROWS = {
+    "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
+    "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
+    "show": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
+    "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "completion": ["bash"], "version": [], "help": ["run", "selu"],
+}
+OPTIONS = {"put": ["--name", "A", "--replace"], "top": ["--once"], "logs": ["-n", "1"]}
+
+
+class Words(harness.Case):
+    def setUp(self):
+        self.start_daemon()
+
+    def tearDown(self):
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+        self.processes.clear()
+        shutil.rmtree(self.directory)
+
+    def commands(self):
+        """The table of commands, as `hotplate help` shows it."""
+        return [line.split()[0] for line in self.hotplate("help").splitlines() if re.match(r"  [a-z]+  ", line)]
+
+    def prepare(self):
+        np.save(self.folder / "x.npy", np.ones(4, np.float32))
+        if not self.record_path("aa").exists():
+            self.start_daemon(name="aa")
+            self.hotplate("use", "local")
+        self.hotplate("put", "x.npy", "--name", "A", "--replace")
+
+    def test_every_command_takes_its_words_behind_dashes(self):
+        self.prepare()
+        self.hotplate("wait", self.answer("submit", "vector_add", "x.npy", "x.npy")["jobId"])
+        self.assertEqual(sorted([*ROWS, "up"]), sorted(self.commands()), "a command without a row here, or a row without one")
+        for name, words in ROWS.items():
+            told = []
+            for line in ([name, *OPTIONS.get(name, []), *words], [name, *OPTIONS.get(name, []), "--", *words]):
+                self.prepare()
+                code, out, err = self.run_command(*line)
+                told.append((code, re.sub(r"\d+(\.\d+)?( [µm]?s)?", "#", out), bool(err)))
+            self.assertEqual(told[1], told[0], name)
+            self.assertGreaterEqual(told[1][0], 0, f"{name} crashed")
+
+    def test_down_ends_the_one_that_is_named(self):
+        self.prepare()
+        self.hotplate("down", "--", "aa", says="aa (pid")
+        self.assertFalse(self.record_path("aa").exists())
+        self.hotplate("status", says="local  READY")
+        self.hotplate("down", "--", "nobody", code=harness.NO_DAEMON, says="nobody")
+        self.hotplate("status", says="local  READY")
+
+    def test_free_and_cancel_do_what_they_say(self):
+        self.prepare()
+        self.hotplate("free", "--", "A", says="array:A freed")
+        self.assertEqual(self.hotplate("arrays", "--quiet"), "")
+        job_id = self.submit_long_job()
+        self.hotplate("cancel", "--", job_id)
+        self.hotplate("wait", "--", job_id, code=harness.CANCELLED)
+
+    def test_words_that_look_like_options(self):
+        np.save(self.folder / "-x.npy", np.ones(4, np.float32))
+        self.hotplate("put", "--name", "X", "--", "-x.npy", says="array:X")
+        self.hotplate("run", "-o", "y.npy", "--", "vector_add", "-x.npy", "-x.npy")
+        self.hotplate("run", "vector_add", "-o", "z.npy", "--", "-x.npy", "-x.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), np.load(self.folder / "z.npy"))
+        self.hotplate("describe", "--", "--selu", code=harness.INVALID, says='no kernel "--selu"')
+        self.hotplate("jobs", "--", "--active", code=harness.USAGE, says='"--active" is one word too many')
+        self.hotplate("--", "jobs", code=harness.USAGE, says="no command in")
+
+    def test_up_passes_them_on(self):
+        self.hotplate("up", "--local", "--name", "bb", "--", "--device", "cpu", "--no-such-option", code=harness.USAGE,
+                      says="no-such-option")
+
+
+if __name__ == "__main__":
+    harness.main()
