@@ -170,7 +170,8 @@ std::string RemarksOn(const Config& config) {
   wire::CanonicalRoots(config.path_roots, &missing);
   std::string remarks;
   for (const std::string& root : missing) {
-    remarks += "# path-root " + Quoted(root) + " is no folder that can be reached: no input by path comes from there\n";
+    remarks +=
+        "# path-root " + Quoted(root) + " is not a folder that can be reached, so no input by path can come from it\n";
   }
   return remarks;
 }
@@ -186,9 +187,8 @@ class CommandLine {
   CommandLine() : app_("hotplated: keeps devices, arrays and kernels ready for jobs.", "hotplated") {
     app_.footer(kFooter);
     app_.set_version_flag("--version", std::string("hotplated ") + kVersion);
-    app_.add_option(
-            "--config", config_file_,
-            "the configuration file (default: hotplate/hotplated.toml in $XDG_CONFIG_HOME, else in ~/.config)")
+    app_.add_option("--config", config_file_,
+                    "the configuration file (default: hotplate/hotplated.toml in $XDG_CONFIG_HOME, else in ~/.config)")
         ->type_name("FILE");
     app_.add_flag("--check-config", check_, "print the effective configuration and exit");
     app_.add_flag("--man", manual_, "print the manual page (man -l -) and exit");

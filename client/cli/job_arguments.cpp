@@ -103,7 +103,7 @@ class Planner {
                             std::to_string(names.size()) + " (" + Join(names, ", ") + "), " +
                             std::to_string(words.size()) + (words.size() == 1 ? " was" : " were") + " given");
     if (next < in_order.size())
-      violations_.push_back("\"" + in_order[next] + "\" is one input too many: it takes " +
+      violations_.push_back("\"" + in_order[next] + "\" is one input too many; it takes " +
                             (names.empty() ? "none" : std::to_string(names.size()) + " (" + Join(names, ", ") + ")"));
   }
 
@@ -337,7 +337,7 @@ absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, co
   switch (param.type()) {
     case v1::PARAM_TYPE_INT: {
       const auto value = ParseInteger(text);
-      if (!value) return refuse("is no whole number");
+      if (!value) return refuse("is not a whole number");
       if (!in_range(static_cast<double>(*value))) return refuse("is out of range: " + RangeText(param));
       return client::ParamValue(*value);
     }

@@ -74,7 +74,7 @@ absl::StatusOr<Wanted> Read(const Arguments& arguments) {
   if (!measure) return UsageError("--by: " + Quoted(by) + " is none of cpu-hours, memory, gpus");
   std::optional<std::vector<double>> edges = DefaultEdges(*measure);
   if (const auto text = arguments.Text("edges"); text && !(edges = ParseEdges(*text)))
-    return UsageError("--edges: " + Quoted(*text) + " is no list of ascending numbers above 0 like 4,16,64 (" +
+    return UsageError("--edges: " + Quoted(*text) + " is not a list of ascending numbers above 0 such as 4,16,64 (" +
                       std::to_string(kMostEdges) + " at most)");
   Wanted wanted{.bins = Bins(*measure, *std::move(edges)), .now = std::time(nullptr)};
   wanted.since = wanted.now - kDefaultSince;
@@ -90,7 +90,7 @@ absl::StatusOr<Wanted> Read(const Arguments& arguments) {
       begin = end + 1;
     }
   if (const auto cluster = arguments.Text("cluster")) {
-    if (!client::IsServerName(*cluster)) return UsageError("--cluster: " + Quoted(*cluster) + " is no cluster's name");
+    if (!client::IsServerName(*cluster)) return UsageError("--cluster: " + Quoted(*cluster) + " is not a cluster name");
     wanted.accounting.cluster = *cluster;
   }
   const auto timeout = arguments.Duration("timeout");

@@ -38,7 +38,7 @@ absl::Status Put(const Invocation& call) {
   const auto bytes = ByteSize(npy.signature());
   const auto buffer = bytes ? HostBuffer::Allocate(*bytes) : nullptr;
   if (!buffer)
-    return absl::ResourceExhaustedError(path + ": this machine has no memory for " + ToString(npy.signature()));
+    return absl::ResourceExhaustedError(path + ": this machine does not have memory for " + ToString(npy.signature()));
   if (const auto error = npy.Read(buffer->bytes())) return FileError(path, *error);
 
   interrupt.Begin();

@@ -71,7 +71,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
     return NamingFiles(Settled(status), job->plan.inputs);
   if (job->plan.dry_run) return DryRun(call, *job);
   if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
-  if (interrupt.interrupted()) return Interrupted("no job was asked for" + files->NotWritten());
+  if (interrupt.interrupted()) return Interrupted("no job was submitted" + files->NotWritten());
 
   Progress progress(call.console, call.output.talkative());
   client::JobOptions& options = job->plan.options;

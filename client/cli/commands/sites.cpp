@@ -99,7 +99,7 @@ std::string SiteJson(const Site& site) {
 }
 
 std::string AccountText(const AccountRule& account) {
-  std::string text = account.required ? "required" : "if you have several projects, or the site wants one";
+  std::string text = account.required ? "required" : "if you have several projects, or the site requires one";
   if (!account.fallback.empty()) text = account.fallback + " unless you say another";
   if (!account.example.empty()) text += ", as in --account " + account.example;
   return text;

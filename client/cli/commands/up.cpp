@@ -22,7 +22,7 @@ absl::Status CheckWay(const Arguments& arguments) {
     for (const char* option : {"site", "on-interrupt", "idle-timeout"})
       if (arguments.Text(option))
         return UsageError("--" + std::string(option) + " and --local do not go together" +
-                          (std::string(option) == "idle-timeout" ? ": say it behind a --" : ""));
+                          (std::string(option) == "idle-timeout" ? ": write it after a --" : ""));
   return absl::OkStatus();
 }
 
