@@ -136,7 +136,7 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options,
     return UsageError(error.what());
   }
   for (const std::string& word : app.remaining()) {
-    if (word.size() > 1 && word[0] == '-') return UnknownOption(word, options);
+    if (word.size() > 1 && word[0] == '-' && !ParseNumber(word)) return UnknownOption(word, options);
     arguments.words_.push_back(word);
   }
   if (dashes != words.end()) {

@@ -116,7 +116,7 @@ int ColumnOf(const std::string& line, int columns) {
   return found > indent ? found : std::max(indent, 0) + 2;
 }
 
-void AppendWrapped(const std::string& line, int columns, std::string& text) {
+void AppendFitted(const std::string& line, int columns, std::string& text) {
   const std::string indent(static_cast<std::size_t>(ColumnOf(line, columns)), ' ');
   int column = 0;
   for (std::size_t begin = 0; begin < line.size();) {
@@ -139,7 +139,7 @@ void AppendWrapped(const std::string& line, int columns, std::string& text) {
 
 }  // namespace
 
-std::string Wrapped(const std::string& text, int columns) {
+std::string Fitted(const std::string& text, int columns) {
   if (columns <= 0) return text;
   std::string wrapped;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -148,7 +148,7 @@ std::string Wrapped(const std::string& text, int columns) {
     if (DisplayWidth(line) <= columns)
       wrapped += line;
     else
-      AppendWrapped(line, columns, wrapped);
+      AppendFitted(line, columns, wrapped);
     if (end < text.size()) wrapped += "\n";
     begin = end + 1;
   }

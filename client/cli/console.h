@@ -46,7 +46,7 @@ std::string Shortened(const std::string& text, int columns);
 
 // `text` with its lines broken at spaces to at most `columns`; 0: as it is. What goes on stands below the last column
 // of its line, as two spaces or more tell it, or else two spaces further in. A word that is longer stays whole.
-std::string Wrapped(const std::string& text, int columns);
+std::string Fitted(const std::string& text, int columns);
 
 // As much of `text` as fits: lines cut to `columns`, and no more than `lines` of them. Escape sequences stay.
 std::string Clipped(const std::string& text, TerminalSize size);

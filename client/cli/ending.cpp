@@ -158,7 +158,7 @@ void Report(const Console& console, const absl::Status& status) {
     if (message.find(violation.description()) == std::string::npos)
       text += "  " + Printable(violation.field() + ": " + violation.description()) + "\n";
   if (const auto next = Payload(status, kNextStep)) text += "  " + Indented(*next) + "\n";
-  console.err << Wrapped(text, console.err_terminal ? console.width : 0) << std::flush;
+  console.err << Fitted(text, console.err_terminal ? console.width : 0) << std::flush;
 }
 
 }  // namespace hotplate::cli

@@ -6,6 +6,7 @@
 
 #include "client/cli/catalogue.h"
 #include "client/cli/ending.h"
+#include "client/cli/scalar_input.h"
 
 namespace hotplate::cli {
 namespace {
@@ -115,6 +116,7 @@ class Planner {
       return {name, InputArgument::Kind::kPath, error ? *path : absolute.lexically_normal().string()};
     }
     if (word.empty()) violations_.push_back("input " + name + ": \"\" names no file");
+    if (IsScalarWord(word)) return {name, InputArgument::Kind::kScalar, word};
     return {name, InputArgument::Kind::kFile, word};
   }
 
@@ -196,7 +198,7 @@ const std::vector<PositionalSpec>& JobPositionals() {
   static const std::vector<PositionalSpec> positionals = {
       {.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel},
       {.name = "INPUT",
-       .help = "the kernel's inputs, in its order",
+       .help = "the kernel's inputs, in its order: files, array:NAME, path:FILE, numbers",
        .minimum = 0,
        .maximum = kAnyNumber,
        .offer = Offer::kFile},

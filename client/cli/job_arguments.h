@@ -18,10 +18,11 @@ namespace hotplate::cli {
 inline constexpr std::chrono::hours kDefaultLease(8);
 
 struct InputArgument {
-  enum class Kind { kFile, kArray, kPath };
+  enum class Kind { kFile, kArray, kPath, kScalar };
   std::string name;  // the spec's
   Kind kind = Kind::kFile;
-  std::string text;  // a file to send, an array's id or name, an absolute path for the daemon to read
+  std::string text;  // a file to send, an array's id or name, an absolute path for the daemon to read, a number
+  DType dtype = DType::kFloat64;  // of a scalar, once TypeScalars knows it
 };
 
 struct OutputArgument {

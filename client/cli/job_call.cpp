@@ -7,6 +7,7 @@
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 #include "client/cli/receipt.h"
+#include "client/cli/scalar_input.h"
 #include "client/cli/table.h"
 
 namespace hotplate::cli {
@@ -61,6 +62,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   if (!kernel.ok()) return kernel.status();
   auto plan = PlanJob(*kernel, options, call.words);
   if (!plan.ok()) return plan.status();
+  if (const absl::Status typed = TypeScalars(*kernel, client, plan->inputs); !typed.ok()) return typed;
   auto inputs = JobInputs::Open(plan->inputs);
   if (!inputs.ok()) return Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message()));
   if (!client.ok()) return client.status();
@@ -82,7 +84,7 @@ absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgu
   for (const v1::FieldViolation& violation : client::Violations(status))
     if (message.find(violation.description()) == std::string::npos) return status;
   for (const InputArgument& input : inputs) {
-    if (input.kind == InputArgument::Kind::kArray) continue;
+    if (input.kind == InputArgument::Kind::kArray || input.kind == InputArgument::Kind::kScalar) continue;
     // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
     const std::size_t rule = message.find("; expected ");
     for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {

@@ -9,6 +9,7 @@
 #include "client/cli/ending.h"
 #include "client/cli/format.h"
 #include "client/cli/picture.h"
+#include "client/cli/scalar_input.h"
 
 namespace hotplate::cli {
 
@@ -60,6 +61,12 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
       case InputArgument::Kind::kPath:
         inputs.remote_[argument.name] = client::PathRef{argument.text};
         break;
+      case InputArgument::Kind::kScalar:
+        if (auto buffer = ScalarBuffer(argument))
+          inputs.scalars_[argument.name] = {{argument.dtype, {}}, std::move(buffer)};
+        else
+          no_memory.Update(absl::ResourceExhaustedError("this machine has no memory left"));
+        break;
       case InputArgument::Kind::kFile: {
         auto opened = NpyFile::Open(argument.text);
         if (const NpyError* error = std::get_if<NpyError>(&opened)) {
@@ -95,6 +102,8 @@ absl::Status JobInputs::Load() {
 
 std::map<std::string, client::Input> JobInputs::Inputs() const {
   std::map<std::string, client::Input> inputs = remote_;
+  for (const auto& [name, scalar] : scalars_)
+    inputs[name] = client::ArrayView{scalar.signature, scalar.buffer->bytes()};
   for (const File& file : files_) inputs[file.name] = client::ArrayView{file.npy.signature(), file.buffer->bytes()};
   return inputs;
 }

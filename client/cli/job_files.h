@@ -39,7 +39,12 @@ class JobInputs {
     NpyFile npy;
     std::shared_ptr<HostBuffer> buffer;
   };
+  struct Scalar {
+    hotplate::Signature signature;
+    std::shared_ptr<HostBuffer> buffer;
+  };
   std::vector<File> files_;
+  std::map<std::string, Scalar> scalars_;
   std::map<std::string, client::Input> remote_;
 };
 

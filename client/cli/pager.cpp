@@ -25,7 +25,7 @@ bool Shown(const std::string& pager, const std::string& text) {
 
 std::string Paged(const Console& console, const std::string& text) {
   if (!console.out_terminal) return text;
-  const std::string wrapped = Wrapped(text, console.width);
+  const std::string wrapped = Fitted(text, console.width);
   if (std::count(wrapped.begin(), wrapped.end(), '\n') < SizeOfTerminal().lines || isatty(STDIN_FILENO) != 1)
     return wrapped;
   const char* const chosen = std::getenv("PAGER");

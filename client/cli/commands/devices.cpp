@@ -43,7 +43,7 @@ absl::Status Devices(const Invocation& call) {
   }
   std::string text = table.Text(WidthOf(call.console));
   for (const std::string& note : info->device_notes())
-    text += Wrapped("  " + Printable(note) + "\n", WidthOf(call.console));
+    text += Fitted("  " + Printable(note) + "\n", WidthOf(call.console));
   call.output.Answer([&] { return text; },
                      [&] {
                        return JsonObject()

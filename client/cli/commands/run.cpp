@@ -139,7 +139,7 @@ Command RunCommand() {
       .summary = "run a kernel and wait for what it gives",
       .details =
           "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
-          "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
+          "itself so that nothing crosses the network, or a number; NAME=INPUT gives one by its name. Without -o a scalar\n"
           "is printed and an array is summed up. Ctrl-C cancels the job. Where the connection breaks the daemon is\n"
           "tried again for 2 minutes, and inputs and outputs go on where they were; the job runs once. The\n"
           "daemon cancels it 10 s after it has missed this command (hotplated --disconnect-grace), unless\n"

@@ -15,7 +15,7 @@ absl::Status Show(const Invocation& call) {
   for (const std::string& id : *ids) {
     const auto job = client->Job(id);
     if (!job.ok()) return job.status();
-    call.output.Answer([&] { return Wrapped(JobPage(*job, call.console.out_colour), WidthOf(call.console)); },
+    call.output.Answer([&] { return Fitted(JobPage(*job, call.console.out_colour), WidthOf(call.console)); },
                        [&] { return ToJson(*job); }, StateName(job->state()));
   }
   return absl::OkStatus();

@@ -68,7 +68,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
   page += table.Text();
   const std::string unavailable = UnavailableText(info);
   if (!unavailable.empty()) page += "! " + Printable(unavailable) + "\n";
-  return Wrapped(page, WidthOf(call.console));
+  return Fitted(page, WidthOf(call.console));
 }
 
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.

@@ -47,14 +47,14 @@ TEST(ConsoleTest, ALogGivesATerminalNoOrdersAndAFileItsBytes) {
   EXPECT_EQ(Logs(folder, false), std::string("first\n") + kOrders + "\n");
 }
 
-TEST(Wrapped, BreaksAtSpacesBelowTheLastColumn) {
-  EXPECT_EQ(Wrapped("one two three", 0), "one two three");
-  EXPECT_EQ(Wrapped("one two three\n", 20), "one two three\n");
-  EXPECT_EQ(Wrapped("one two three\nfour", 8), "one two\n  three\nfour");
-  EXPECT_EQ(Wrapped("  --all  free all of them\n", 18), "  --all  free all\n         of them\n");
-  EXPECT_EQ(Wrapped("a-word-that-is-longer than that", 10), "a-word-that-is-longer\n  than\n  that");
-  EXPECT_EQ(Wrapped("\033[32mone\033[0m two three", 8), "\033[32mone\033[0m two\n  three");
-  EXPECT_EQ(Wrapped("ä ö ü", 5), "ä ö ü");
+TEST(Fitted, BreaksAtSpacesBelowTheLastColumn) {
+  EXPECT_EQ(Fitted("one two three", 0), "one two three");
+  EXPECT_EQ(Fitted("one two three\n", 20), "one two three\n");
+  EXPECT_EQ(Fitted("one two three\nfour", 8), "one two\n  three\nfour");
+  EXPECT_EQ(Fitted("  --all  free all of them\n", 18), "  --all  free all\n         of them\n");
+  EXPECT_EQ(Fitted("a-word-that-is-longer than that", 10), "a-word-that-is-longer\n  than\n  that");
+  EXPECT_EQ(Fitted("\033[32mone\033[0m two three", 8), "\033[32mone\033[0m two\n  three");
+  EXPECT_EQ(Fitted("ä ö ü", 5), "ä ö ü");
 }
 
 TEST(Shortened, EndsInAnEllipsis) {

@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "client/cli/catalogue.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/ending.h"
+#include "client/cli/scalar_input.h"
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
@@ -116,6 +119,46 @@ TEST(PlanJob, InputsByName) {
   EXPECT_EQ(plan->inputs[1].text, "y.npy");
   // Not every equals sign names an input.
   EXPECT_EQ(Plan({"selu", "alpha=1.npy"})->inputs[0].text, "alpha=1.npy");
+}
+
+TEST(PlanJob, ANumberIsAScalar) {
+  for (const char* number : {"5", "-2.5", "+1", "1e6", ".5"}) {
+    const auto plan = Plan({"vector_add", "x.npy", number});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->inputs[1].kind, InputArgument::Kind::kScalar) << number;
+    EXPECT_EQ(plan->inputs[1].text, number);
+  }
+  for (const char* file : {"./5", "5.npy", "nan", "inf", "5x", "1-2"})
+    EXPECT_EQ(Plan({"vector_add", "x.npy", file})->inputs[1].kind, InputArgument::Kind::kFile) << file;
+  EXPECT_EQ(Plan({"vector_add", "b=7", "x.npy"})->inputs[1].text, "7");
+}
+
+TEST(TypeScalars, TheTypeIsThatOfTheOtherInput) {
+  const TemporaryFolder folder;
+  const auto npy = [&folder](const char* descr, std::size_t bytes) {
+    std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (1,), }";
+    header.resize(117, ' ');
+    header += '\n';
+    return folder.Write(std::string(descr + 1) + ".npy",
+                        std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + std::string(bytes, '\0'));
+  };
+  absl::StatusOr<client::Client> nobody = absl::UnavailableError("no daemon");
+  const auto typed = [&](const std::string& file, const std::string& number) {
+    auto plan = Plan({"vector_add", file, number});
+    const absl::Status status = TypeScalars(plan->kernel, nobody, plan->inputs);
+    return status.ok() ? std::string(Name(plan->inputs[1].dtype)) : std::string(status.message());
+  };
+  EXPECT_EQ(typed(npy("<i4", 4), "5"), "int32");
+  EXPECT_EQ(typed(npy("<f4", 4), "5"), "float32");
+  EXPECT_EQ(typed(npy("<f8", 8), "-0.5"), "float64");
+  EXPECT_EQ(typed("1", "5"), "int64") << "nothing else decides";
+  EXPECT_EQ(typed("1", "5.5"), "float64");
+  EXPECT_THAT(typed(npy("<i4", 4), "5.5"), HasSubstr("input b: 5.5 is no int32, the type of "));
+  EXPECT_THAT(typed(npy("<i4", 4), "3000000000"), HasSubstr("is no int32"));
+  InputArgument scalar{"b", InputArgument::Kind::kScalar, "-7", DType::kInt32};
+  std::int32_t value = 0;
+  std::memcpy(&value, ScalarBuffer(scalar)->data(), sizeof value);
+  EXPECT_EQ(value, -7);
 }
 
 TEST(PlanJob, PathsAreMadeAbsolute) {
