@@ -314,11 +314,10 @@ std::vector<Setting> MakeSettings() {
                hours(8784)),
       Number<std::uint32_t>(
           "retained-jobs",
-          "ended jobs that are kept that long. A job that somebody may come back for is refused where "
-          "there would be no room to keep it; those whose result was delivered give way to newer ones; "
-          "tiny jobs of run are counted apart",
+          "keep at most so many ended jobs for that long. Jobs whose result was delivered make room for newer ones. If "
+          "there is still no room, a job that somebody may come back for is refused. Tiny jobs of run are counted apart",
           &Config::retained_jobs, 1, 1'000'000),
-      Bytes("retained-bytes", "memory for their results, but for those that are arrays", &Config::retained_bytes, 0,
+      Bytes("retained-bytes", "memory for their results, except results that are arrays", &Config::retained_bytes, 0,
             kAny),
       Duration("longest-lease", "the longest lease of an array", &Config::longest_lease, hours(8784)),
       Duration("session-timeout", "end a session after this long without streams and calls", &Config::session_timeout,
