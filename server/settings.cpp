@@ -315,7 +315,8 @@ std::vector<Setting> MakeSettings() {
       Number<std::uint32_t>(
           "retained-jobs",
           "keep at most so many ended jobs for that long. Jobs whose result was delivered make room for newer ones. If "
-          "there is still no room, a job that somebody may come back for is refused. Tiny jobs of run are counted apart",
+          "there is still no room, a job that somebody may come back for is refused. Tiny jobs of run are counted "
+          "apart",
           &Config::retained_jobs, 1, 1'000'000),
       Bytes("retained-bytes", "memory for their results, except results that are arrays", &Config::retained_bytes, 0,
             kAny),
