@@ -116,6 +116,12 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   return client;
 }
 
+std::string SkewText(const std::string& daemon, const std::string& version) {
+  if (version == kVersion) return "";
+  return "the daemon " + daemon + " is hotplated " + version + ", and this is hotplate " + kVersion +
+         ": use its own hotplate, or start a daemon of this version (hotplate down, then hotplate up)";
+}
+
 void Remark(Console& console, const std::string& text) {
   console.err << (console.err_terminal ? "\r\033[K! " : "! ") << Printable(text) << std::endl;
 }

@@ -11,6 +11,9 @@ namespace hotplate::cli {
 
 inline constexpr char kVersion[] = HOTPLATE_VERSION;
 
+// What to say of a daemon of another version; empty where it is this program's.
+std::string SkewText(const std::string& daemon, const std::string& version);
+
 // `words` without the program's own name. Returns the exit code.
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment);
 

@@ -58,7 +58,7 @@ std::string Table::Text(int width) const {
       row += right ? gap + cell : cell + gap;
     }
     row.erase(row.find_last_not_of(' ') + 1);
-    text += row + "\n";
+    text += (width > 0 ? Shortened(row, width) : row) + "\n";
   }
   return text;
 }

@@ -36,7 +36,7 @@ inline Sides RightSides(std::span<const std::int64_t> b, bool transposed) {
   if (b.size() == 1) return {b[0], 1};
   return LeftSides(b, transposed);
 }
-// What is before a factor's last two sizes.
+// A factor's sizes before the last two.
 inline std::span<const std::int64_t> FactorBatch(std::span<const std::int64_t> factor) {
   return factor.first(factor.size() < 2 ? 0 : factor.size() - 2);
 }

@@ -48,7 +48,7 @@ class Words(harness.Case):
             for line in ([name, *OPTIONS.get(name, []), *words], [name, *OPTIONS.get(name, []), "--", *words]):
                 self.prepare()
                 code, out, err = self.run_command(*line)
-                told.append((code, re.sub(r"\d+(\.\d+)?( [µm]?s)?", "#", out), bool(err)))
+                told.append((code, sorted(set(re.findall(r"[A-Za-z_]{3,}", out))), bool(err)))  # figures are of the moment
             self.assertEqual(told[1], told[0], name)
             self.assertGreaterEqual(told[1][0], 0, f"{name} crashed")
 

@@ -254,6 +254,22 @@ def test_a_client_that_closes_leaves_nothing(daemon, gpu):
     del arrays
 
 
+def test_an_array_of_another_daemon_is_refused(gpu, daemon, start_daemon):
+    """Ids are a daemon's own: the other one's array of the same id would be taken in its place."""
+    other = start_daemon().connect()
+    ours, theirs = gpu.array(X), other.array(2 * X)
+    for call in (lambda: other.vector_add(ours, theirs), lambda: other.submit("vector_add", theirs, ours).result(),
+                 lambda: other.submit_detached("selu", ours), lambda: other.check("selu", ours)):
+        with pytest.raises(TypeError, match=r"is <hotplate.Array .* another daemon than this call's: its elements are A.numpy"):
+            call()
+    with daemon.connect() as second:  # of the same daemon
+        np.testing.assert_array_equal(second.vector_add(ours, X), 2 * X)
+        theirs = second.array(X)
+        assert gpu.same_daemon(second) and not gpu.same_daemon(other)
+    with pytest.raises(TypeError, match="whose client is closed"):
+        gpu.selu(theirs)
+
+
 class Counted:
     """A client's core that counts the bytes it fetches."""
 

@@ -10,11 +10,12 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import PATIENCE
+from conftest import BIN, PATIENCE
 
 A = np.arange(6.0).reshape(2, 3)
 TWICE = np.empty(5)
@@ -126,7 +127,7 @@ def test_what_is_too_much_for_the_others_dtype_is_never_cut_off(gpu):
     (lambda gpu: gpu.selu(A, lease=3), "say keep=True"),
     (lambda gpu: gpu.selu(A, priority="high"), "priority is 'high'; it must be an integer from -100 to 100"),
     (lambda gpu: gpu.selu(A, device=0), "device is 0; it must be a str"),
-    (lambda gpu: gpu.selu(A, time_limit="1h"), "time_limit is '1h'; it must be seconds, as a number or a timedelta"),
+    (lambda gpu: gpu.selu(A, time_limit=b"1h"), "time_limit is b'1h'; it must be seconds, a text like '2h', or a timedelta"),
     (lambda gpu: gpu.selu(A, keep=True, out=A), "out= and keep= exclude each other"),
     (lambda gpu: gpu.svd(A, keep="A"), "name them"),
     (lambda gpu: gpu.svd(A, keep={"q": "A"}), "svd has no output 'q'"),
@@ -185,6 +186,36 @@ def test_priority_device_and_durations_reach_the_job(gpu):
     assert gpu.selu(A, priority=7, device="cpu0", time_limit=datetime.timedelta(minutes=1), deadline=60).shape == (2, 3)
     newest = gpu.jobs()[0]
     assert (newest["priority"], newest["device"], newest["state"]) == (7, "cpu0", "COMPLETED")
+
+
+@pytest.mark.parametrize("lease, length", [("2h", 7200), (7200, 7200), ("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("300", 300),
+                                           (np.int64(90), 90), ("90500ms", 90.5), (datetime.timedelta(minutes=2), 120)])
+def test_durations_are_numbers_texts_and_timedeltas(gpu, lease, length):
+    for array in (gpu.array(A, lease=lease), gpu.selu(A, keep=True, lease=lease)):
+        assert 0 <= length - (array.lease - time.time()) < PATIENCE
+        array.renew(lease)
+        array.free()
+
+
+def test_durations_are_the_commands(gpu, environment):
+    """One text means the same here and there; what is none is none in both."""
+    for text in ("30", "30s", "1.5h", "1h30m", "500ms", "2m.5s", "", "s", "-1", "1d", "1 h", "1h30", "h1", "1e3", "٣s"):
+        done = subprocess.run([BIN / "hotplate", "run", "integrate2d", "--n=4", "--dry-run", f"--time-limit={text}"],
+                              env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        try:
+            hp.arguments.seconds("lease", text)
+            accepted = True
+        except ValueError:
+            accepted = False
+        assert accepted == (done.returncode == 0), (text, done.stderr)
+
+
+def test_ids_of_jobs_are_numbers_or_texts(gpu):
+    job_id = gpu.submit_detached("vector_add", A, A)
+    for same in (job_id, int(job_id), np.int64(job_id)):
+        np.testing.assert_array_equal(gpu.wait(same), A + A)
+        np.testing.assert_array_equal(gpu.fetch(same), A + A)
+        assert gpu.job(same)["id"] == gpu.cancel(same)["id"] == job_id
 
 
 def test_a_dry_run_says_what_would_come(gpu):

@@ -15,7 +15,7 @@ MODULES = [importlib.import_module(f"hotplate.{module.name}")
            for module in pkgutil.iter_modules([str(pathlib.Path(hp.__file__).parent)]) if module.name != "_core"]
 
 # What calls and attributes give, besides what `hotplate` itself names.
-GIVEN = ["aio.Aio", "aio.AioKernel", "calls.Kernel", "futures.CallFuture", "telemetry.Device", "telemetry.Devices",
+GIVEN = ["aio.Aio", "aio.AioKernel", "calls.Kernel", "futures.CallFuture", "jobs.Job", "jobs.Jobs", "telemetry.Device", "telemetry.Devices",
          "telemetry.Record", "telemetry.Sample", "allocation.command_path"]
 
 

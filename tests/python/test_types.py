@@ -1,6 +1,8 @@
 """Type hints: the package under `mypy --strict`, and _core.pyi beside the module that it tells of."""
 
 import ast
+import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -10,7 +12,7 @@ import sys
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import PATIENCE
+from conftest import BIN, PATIENCE
 from hotplate import _core
 
 PACKAGE = pathlib.Path(hp.__file__).parent  # of the build: Python files are links there, beside the module
@@ -41,6 +43,77 @@ def test_the_package_is_strict(check, version):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# Calls as their users write them, each of which is right.
+CALLS = """
+import asyncio, pathlib
+import numpy as np
+gpu.matmul(np.ones((2, 2)), [[1.0, 2.0], [3.0, 4.0]], transpose_b=True, device="gpu0", lease="2h", keep="A").numpy()
+gpu.matmul(gpu.array(np.eye(2)), pathlib.Path("b.npy"), precision=None, out=np.empty((2, 2)))
+kept: hp.Array = gpu.arange(10, keep=True)
+here: "np.ndarray[typing.Any, typing.Any]" = gpu.linspace(0, 1, 5, endpoint=False) + gpu.arange(0, 5, dtype=np.float32)
+gpu.full((3, 3), 1.0), gpu.full(3, np.float32(2), "int32"), gpu.random((2, 3), seed=7), gpu.zeros(3), gpu.ones((2,)), gpu.eye(3)
+gpu.norm([1.0], np.inf, 0), gpu.norm([1.0], "fro"), gpu.norm([1.0], ord=1, axis=None), gpu.reduce([1.0], operation="mean", axis=-1)
+gpu.selu([1.0], lambda_=1.05, progress=lambda fraction, text: None, deadline=3)
+result = gpu.svd(np.eye(3), keep={"u": "U", "s": True}, time_limit="5m")
+print(result.s, result.receipt.kernel, result._fields, gpu.dot([1.0], [2.0]), gpu.matmul.spec["summary"], gpu.svd.docs())
+gpu.submit(gpu.matmul, 1, 2), gpu.cancel(7), gpu.wait("7"), gpu.job(np.int64(7))["state"]
+async def main() -> None:
+    print(await gpu.aio.matmul([1.0], [2.0], keep=True), await gpu.aio.run("matmul", 1, 2))
+asyncio.run(main())
+"""
+# Each of these is wrong.
+MISTAKES = """
+gpu.matmull(1, 2)
+gpu.matmul(1)
+gpu.matmul(1, 2, tranpose_b=True)
+gpu.matmul(1, 2, transpose_b="yes")
+gpu.arange(10).numpy()
+gpu.arange(10, keep=True).sum()
+gpu.svd([[1.0]]).S
+gpu.svd([[1.0]], compute="all")
+gpu.mandelbrot(resolution="large")
+gpu.aio.matmull(1, 2)
+gpu.aio.matmul(1, 2, deadline=[3])
+gpu.fft([1.0], transform="fft3")
+gpu.selu([1.0], gamma=2.0)
+gpu.full()
+"""
+
+
+def test_kernels_are_typed(check, tmp_path):
+    """Where a kernel's name, an argument's name or a choice is wrong, mypy finds it."""
+    head = "import hotplate as hp\ngpu = hp.connect()\n"
+    program = tmp_path / "program.py"
+    program.write_text(head + MISTAKES.lstrip())
+    told = check(str(program)).stdout
+    lines = [str(3 + number) for number in range(len(MISTAKES.strip().splitlines()))]
+    assert list(dict.fromkeys(re.findall(r"program\.py:(\d+): error", told))) == lines, told
+
+
+def generator():
+    """The program that writes _kernels.pyi, as a module."""
+    spec = importlib.util.spec_from_file_location("typed_kernels", PROJECT / "tools/typed_kernels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_typed_kernels_are_those_of_the_catalogue():
+    """The file is what typed_kernels.py writes of the catalogue as built."""
+    catalogue = BIN.parent / "share/hotplate/catalogue.json"
+    made = generator().stub(json.loads(catalogue.read_text(encoding="utf-8")))
+    assert (PACKAGE / "_kernels.pyi").read_text(encoding="utf-8") == made, \
+        f"PYTHONPATH={PACKAGE.parent} client/python/tools/typed_kernels.py {catalogue}   writes it again"
+
+
+def test_the_exported_catalogue_is_what_a_daemon_tells(gpu):
+    tool = generator()
+    for exported in json.loads((BIN.parent / "share/hotplate/catalogue.json").read_text(encoding="utf-8"))["kernels"]:
+        told = gpu.kernels[exported["name"]].spec
+        for name, value in tool.spec_of(exported).items():
+            assert value == told[name], f"{exported['name']}: {name}"
+
+
 def test_a_program_of_a_user_is_checked(check, tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import typing\n"
@@ -51,17 +124,18 @@ def test_a_program_of_a_user_is_checked(check, tmp_path):
                        "told: tuple[str, typing.Optional[hp.Receipt]] = future.job_id, future.receipt\n"
                        "names: list[str] = [device.id for device in gpu.devices] + list(next(gpu.telemetry()))\n"
                        "with hp.up(gpus=1, time='30m') as client:\n"
-                       "    client.matmul(1, 2)\n")
+                       "    client.matmul(1, 2)\n"
+                       + CALLS)
     done = check(str(program))
     assert done.returncode == 0, done.stdout
     program.write_text("import hotplate as hp\n"
-                       "gpu = hp.connect(deadline='3')\n"
+                       "gpu = hp.connect(deadline=[3])\n"
                        "gpu.array([1.0]).shape.append(3)\n"
                        "gpu.submit('matmul', 1, 2).receipts\n"
                        "gpu.devices.id\n"
                        "next(gpu.telemetry()) + 1\n"
                        "with hp.up(gpus='one') as client:\n"
-                       "    client.job(7)\n"
+                       "    client.job(7.5)\n"
                        "    client.array([1.0]) + 1\n"
                        "    for row in client.array([1.0]): pass\n")
     told = check(str(program)).stdout

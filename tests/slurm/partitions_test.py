@@ -1,5 +1,6 @@
 """Queue waits from the accounting of a real Slurm: what jobs have waited for, and what is said where there is no accounting."""
 
+import json
 import re
 import signal
 import time
@@ -210,7 +211,7 @@ class DatabaseGone(harness.SlurmCase):
 class NotAccounted(harness.SlurmCase):
     def test_without_accounting_it_says_so(self):
         code, out, err = self.run_command("partitions", "--json")
-        self.assertEqual((code, out), (harness.REFUSED_BY_SLURM, ""), err)
+        self.assertEqual((code, json.loads(out)["error"]["exitCode"]), (harness.REFUSED_BY_SLURM, harness.REFUSED_BY_SLURM), err)
         self.assertIn("keeps no accounting (sacct: Slurm accounting storage is disabled)", err)
         self.assertIn("sbatch --test-only", err)
 

@@ -14,10 +14,7 @@ absl::Status Version(const Invocation& call) {
       daemon = info->versions().hotplate();
       name = info->name();
     }
-  if (!daemon.empty() && daemon != kVersion)
-    Remark(call.console, name + " is hotplated " + daemon + ", and this is hotplate " + kVersion +
-                             ": start a daemon of this version (hotplate down, then hotplate up), or use that one's "
-                             "hotplate");
+  if (const std::string skew = daemon.empty() ? "" : SkewText(name, daemon); !skew.empty()) Remark(call.console, skew);
   const std::string own = "hotplate " + std::string(kVersion);
   call.output.Answer(
       [&] { return own + (daemon.empty() ? "\nno daemon answers" : "\nhotplated " + daemon + "   " + name); },

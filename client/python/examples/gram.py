@@ -16,7 +16,7 @@ N = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
 
 gpu = hp.connect()
 # Normal numbers, made where they are used; the same for the same seed on every device.
-x = gpu.random(n=N, rows=N, distribution="normal", dtype="float32", seed=7, keep=True)
+x = gpu.random((N, N), distribution="normal", dtype="float32", seed=7, keep=True)
 gram = gpu.matmul(x, x, transpose_b=True)
 print(f"{gram.shape} in {gpu.last_receipt.kernel_ns / 1e6:.1f} ms")
 

@@ -30,7 +30,7 @@ if not (c == 2).all():
     sys.exit("wrong: 1 + 1 was not 2 everywhere")
 
 # The same without copies. `keep` leaves a result where it was made; a slice brings back no more than its own elements.
-ones = gpu.full(n=N, value=1, dtype="float32", keep=True)
+ones = gpu.ones(N, "float32", keep=True)
 begin = time.perf_counter()
 twos = gpu.vector_add(ones, ones, keep=True)
 took = time.perf_counter() - begin

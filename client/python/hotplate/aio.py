@@ -16,11 +16,14 @@ from .telemetry import Sample, Watch
 if TYPE_CHECKING:
     import inspect
 
+    from ._kernels import AioKernels
     from .arguments import Seconds
     from .client import Client
+else:
+    AioKernels = object  # whose methods the daemon names
 
 
-class Aio:
+class Aio(AioKernels):
     """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight, none has its own thread.
 
     A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before
@@ -136,11 +139,13 @@ class Aio:
         finally:
             watch.cancel()
 
-    def __getattr__(self, name: str) -> AioKernel:
-        # Whether the daemon has it, the call asks: this is the loop's thread.
-        if name.startswith("_") or hasattr(type(self._client), name):
-            raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels, but no {name}")
-        return AioKernel(self, name)
+    if not TYPE_CHECKING:  # see Client
+
+        def __getattr__(self, name):
+            # Whether the daemon has it, the call asks: this is the loop's thread.
+            if name.startswith("_") or hasattr(type(self._client), name):
+                raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels, but no {name}")
+            return AioKernel(self, name)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._client._names()})

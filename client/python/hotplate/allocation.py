@@ -21,6 +21,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, Union
 
 from . import _core
+from .arguments import seconds
 from .client import Client, connect
 from .errors import Busy, ConnectionFailed, DeadlineExceeded, Error, InternalError, InvalidCall, InvalidType, NotAllowed
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _USAGE, _NO_DAEMON, _INVALID, _TRY_LATER, _NOT_ALLOWED, _SCHEDULER, _INTERRUPTED = 2, 3, 4, 5, 6, 9, 130
 
 Progress = Union[bool, Callable[[str], None]]
-Duration = Union[str, datetime.timedelta]
+Duration = Union[str, float, datetime.timedelta]
 
 
 class SchedulerRefused(Error, RuntimeError):
@@ -131,7 +132,7 @@ class Allocation:
         """Ends the daemon and releases its job, as `hotplate down` does; once it has, a second call does nothing.
 
         Args:
-            drain_timeout: how long jobs may still run, as "2m" or a timedelta (default: the daemon's).
+            drain_timeout: how long jobs may still run: seconds, "2m" or a timedelta (default: the daemon's).
 
         Returns:
             What `hotplate down --json` has said; for a job of a scheduler with the GPU-minutes used.
@@ -160,7 +161,7 @@ class Allocation:
         return f"<hotplate.Allocation {self.name}, {where}{', ended' if self._ended else ''}>"
 
 
-def up(site: str | None = None, *, gpus: int | None = None, time: Duration | None = None, account: str | None = None,
+def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime.timedelta | None = None, account: str | None = None,
        gpu_type: str | None = None, partition: str | None = None, cpus: int | None = None, memory: str | None = None,
        exclusive: bool = False, directives: Sequence[str] = (), attach: str | int | None = None, local: bool = False,
        name: str | None = None, idle_timeout: Duration | None = None, timeout: Duration | None = None,
@@ -174,7 +175,7 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
     Args:
         site: the site's profile (`hotplate sites` lists them); default: HOTPLATE_SITE, else Slurm as it commonly is.
         gpus: how many GPUs (the profile's default: 1).
-        time: how long, as "30m", "2h", "01:30:00", or a timedelta.
+        time: how long, as "30m", "2h", "01:30:00", or a timedelta; no bare number, which is minutes in Slurm.
         account: the project to charge (HOTPLATE_ACCOUNT).
         gpu_type: which GPUs, as the site calls them: "l40s", "a100".
         partition: the scheduler's partition or queue.
@@ -187,8 +188,9 @@ def up(site: str | None = None, *, gpus: int | None = None, time: Duration | Non
         name: the daemon's name. Where a daemon or a job of this name is there already, it is taken, and left at the
             end; where the wait fails, its job stays, for another try. Without a name everything is this call's own, and
             is undone when it fails.
-        idle_timeout: the daemon ends itself after so long without use ("15m"; "0": never).
-        timeout: how long to wait until the daemon is ready (default: 30 s with `local`, else as long as it takes).
+        idle_timeout: the daemon ends itself after so long without use: seconds, "15m" or a timedelta; 0: never.
+        timeout: how long to wait until the daemon is ready: as `idle_timeout` (default: 30 s with `local`, else as long as
+            it takes).
         daemon_options: options for hotplated, as ["--device", "cpu"].
         directory: where records are kept (default: HOTPLATE_DIR, else ~/.hotplate).
         progress: True: what the command says goes to sys.stderr; False: nowhere; a callable is given each line.
@@ -271,12 +273,13 @@ def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _duration(name: str, value: Duration) -> str:
-    """As the command takes it. A bare number is refused: seconds here, minutes in Slurm."""
-    if isinstance(value, datetime.timedelta):
-        return f"{round(value.total_seconds())}s"
+    """As the command takes it, which has its own words for what is none. For `time` a bare number is refused: it would be
+    seconds here, and is minutes in Slurm."""
     if isinstance(value, str):
         return value
-    raise TypeError(f'{name}={value!r} has no unit: say "30m", "2h", "01:30:00" or datetime.timedelta(minutes=30)')
+    if name == "time" and not isinstance(value, datetime.timedelta):
+        raise TypeError(f'{name}={value!r} has no unit: say "30m", "2h", "01:30:00" or datetime.timedelta(minutes=30)')
+    return f"{seconds(name, value):.3f}".rstrip("0").rstrip(".") + "s"
 
 
 class _Command:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import re
 import reprlib
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,10 @@ from .errors import InvalidCall, InvalidType
 
 if TYPE_CHECKING:
     import datetime
-    from typing import Union
+    from typing import SupportsIndex, Union
 
-    Seconds = Union[float, datetime.timedelta, np.timedelta64]
+    JobId = Union[str, SupportsIndex]
+    Seconds = Union[float, str, datetime.timedelta, np.timedelta64]
     StrPath = Union[str, os.PathLike[str]]
 
 
@@ -53,21 +56,34 @@ def real(name: str, value: Any) -> float:
         raise InvalidCall(f"{name} is {shown(value)}, which is no float: it is too large") from None
 
 
+# A duration as the command takes it: "500ms", "90s", "1h30m"; a number alone is seconds.
+_NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
+_SPAN = re.compile(f"{_NUMBER}(ms|s|m|h)")
+_UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
 def seconds(name: str, value: Any) -> float:
-    """A duration as a number of seconds, also from a datetime.timedelta or a numpy.timedelta64.
+    """A duration as a number of seconds, also from a text with units, a datetime.timedelta or a numpy.timedelta64.
 
     Raises:
-        TypeError: it is neither.
-        ValueError: it is negative.
+        TypeError: it is none of these.
+        ValueError: it is negative, or a text of another kind.
     """
     total = getattr(value, "total_seconds", None)
     try:
-        if isinstance(value, np.timedelta64):
+        if isinstance(value, str):
+            spans = _SPAN.findall(value)
+            if not spans or "".join(number + unit for number, unit in spans) != value:
+                if not re.fullmatch(_NUMBER, value):
+                    raise InvalidCall(f"{name} is {shown(value)}, which is no duration; say 30, '30s', '5m', '2h' or '1h30m'")
+                return float(value)
+            count = sum(float(number) * _UNITS[unit] for number, unit in spans)
+        elif isinstance(value, np.timedelta64):
             count = float(value / np.timedelta64(1, "s"))
         else:
             count = real(name, value if total is None else total())
     except TypeError:
-        raise InvalidType(f"{name} is {shown(value)}; it must be seconds, as a number or a timedelta") from None
+        raise InvalidType(f"{name} is {shown(value)}; it must be seconds, a text like '2h', or a timedelta") from None
     if not count >= 0:
         raise InvalidCall(f"{name} is {value}; it must not be negative")
     return count
@@ -88,6 +104,22 @@ def text(name: str, value: Any, wanted: str = "a str") -> str:
         except UnicodeEncodeError:
             raise InvalidCall(f"{name} is {shown(value)}, which is no text in UTF-8") from None
     return value
+
+
+def number_of_job(value: Any) -> str:
+    """A job's id, which the daemon has as a text.
+
+    Raises:
+        TypeError: it is neither an int nor a str.
+    """
+    if isinstance(value, str):
+        return text("job_id", value)
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        return str(operator.index(value))
+    except TypeError:
+        raise InvalidType(f"job_id is {shown(value)}; it must be the number of a job, an int or a str") from None
 
 
 def path(name: str, value: Any) -> str:

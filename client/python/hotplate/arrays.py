@@ -248,7 +248,7 @@ class Array(Refusing):
         return self.shape[0]
 
     def renew(self, lease: Seconds) -> None:
-        """Gives it a new lease, in seconds (or a timedelta) from now; it then outlives this client and its session.
+        """Gives it a new lease from now, in seconds, as "2h" or a timedelta; it then outlives this client and its session.
 
         Raises:
             KeyError: it was freed.

@@ -220,10 +220,21 @@ class Plan:
         for param in self.required:
             if keywords.get(param.keyword, keywords.get(param.name)) is None:
                 raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
+        for name, value in values.items():
+            if isinstance(value, Array) and value._client is not client:
+                self._check_is_there(client, name, value)
         call = Call(client, self, self._arrays(values), options, values)
         if special:
             self._options(call, special)
         return call
+
+    def _check_is_there(self, client: Client, name: str, array: Array) -> None:
+        """Ids of arrays are a daemon's own: another daemon may have another array of the same id."""
+        if array._client.closed:
+            raise InvalidType(f"{self.name}: {name} is {array!r}, whose client is closed: what stays is gpu.array(name=…)")
+        if not client.same_daemon(array._client):
+            raise InvalidType(f"{self.name}: {name} is {array!r}, and that is another daemon than this call's: its elements "
+                              "are A.numpy()")
 
     def short_way(self, client: Client) -> Optional[Callable[..., Any]]:
         """A function for calls with nothing to convert; None for kernels that are not called like that. It returns

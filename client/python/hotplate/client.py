@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Op
 import numpy as np
 
 from . import _core
-from .arguments import count, is_no_array, path, seconds, shown, text, without_mask
+from .arguments import count, is_no_array, number_of_job, path, seconds, shown, text, without_mask
 from .arrays import Array
 from .calls import Kernel, Plan
 from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
+from .jobs import Job, Jobs
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
 if TYPE_CHECKING:
+    from ._kernels import ClientKernels
     from .aio import Aio
-    from .arguments import Seconds, StrPath
+    from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
     from .telemetry import Devices, Sample
-
+else:
+    ClientKernels = object  # whose methods the daemon names
 
 # Of .futures, imported when it is first used: concurrent.futures takes a while, and an import statement in each call
 # would be a tenth of what Python does for it.
@@ -41,7 +44,8 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
         directory: in place of HOTPLATE_DIR (else what the config file names, else ~/.hotplate).
         session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
         contact: False: do not ask the daemon now; the first call meets what is wrong with it.
-        deadline: seconds (here and below a number or a timedelta) for a request, and for a transfer without progress.
+        deadline: seconds for a request, and for a transfer without progress. Here and in all that takes a duration: a
+            number of seconds, a text with units ("90s", "5m", "2h", "1h30m") or a timedelta.
         connect_timeout: seconds for the first answer.
         retries: how often a safe request is repeated at once when the daemon cannot be reached.
         reconnect: seconds for which jobs and transfers wait for a connection that was lost.
@@ -68,7 +72,7 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
                                 seconds("reconnect", reconnect), on_connection))
 
 
-class Client(NumPyFunctions):
+class Client(NumPyFunctions, ClientKernels):
     """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
 
     Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
@@ -84,6 +88,7 @@ class Client(NumPyFunctions):
         self._server = core.server_name  # also of one that is closed
         self._plans: dict[str, Plan] = {}
         self._all_known = False
+        self._daemon = ""  # see same_daemon
         _open.add(self)
 
     # Calls.
@@ -97,11 +102,11 @@ class Client(NumPyFunctions):
             keywords: the kernel's parameters (None: the default), and
                 out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
                 keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
-                lease: seconds for which what is kept outlives this client;
+                lease: for how long what is kept outlives this client, in seconds or as "2h";
                 device: a device's id ("gpu0", "cpu0"), or "any": the CPU where no GPU can run it (default: a GPU where
                 the daemon has one, and nowhere else); precision: "tf32", "bf16" or "f16";
                 deterministic: True: the same bits every time on one device; priority: -100 to 100;
-                time_limit: seconds on the device; deadline: seconds for the whole call;
+                time_limit: seconds (or "5m") on the device; deadline: seconds (or "5m") for the whole call;
                 progress: True, or a function of a fraction and a text.
 
         Returns:
@@ -196,6 +201,9 @@ class Client(NumPyFunctions):
     def kernels(self) -> Mapping[str, Kernel]:
         """All kernels of the daemon, by name.
 
+        Raises:
+            ConnectionError: the daemon does not answer.
+
         Example:
             >>> for name, kernel in gpu.kernels.items(): print(name, kernel.spec["summary"])
         """
@@ -217,16 +225,18 @@ class Client(NumPyFunctions):
             self._plans[name] = plan
         return plan
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"a client has no {name}")
-        try:
-            kernel = Kernel(self, self._plan(name))
-        except UnknownKernel as error:
-            raise AttributeError(str(error)) from None
-        # Found at once from now on; by reference of a cycle that the collector knows.
-        self.__dict__[name] = kernel
-        return kernel
+    if not TYPE_CHECKING:  # to which _kernels.pyi tells the names, so that it finds `gpu.matmull`
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(f"a client has no {name}")
+            try:
+                kernel = Kernel(self, self._plan(name))
+            except UnknownKernel as error:
+                raise AttributeError(str(error)) from None
+            # Found at once from now on; by reference of a cycle that the collector knows.
+            self.__dict__[name] = kernel
+            return kernel
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._names()})
@@ -247,7 +257,7 @@ class Client(NumPyFunctions):
         Args:
             data: an ndarray of any strides, or what numpy.asarray takes.
             name: under which it stays when the last reference to it is gone.
-            lease: seconds (or a timedelta) for which it stays when this client and its session are gone.
+            lease: for how long it stays when this client and its session are gone: seconds, "2h" or a timedelta.
             replace: one of the same name, instead of refusing.
             dtype: as of numpy.asarray.
             progress: True, or a function of a fraction and a text.
@@ -304,13 +314,31 @@ class Client(NumPyFunctions):
                 end_progress()
         return self._described(described, owned=not name and lease is None)
 
+    def same_daemon(self, other: Client) -> bool:
+        """Whether both are clients of one daemon. Asks each the first time: by its name one cannot tell.
+
+        Raises:
+            ConnectionError: a daemon does not answer.
+            RuntimeError: a client is closed.
+
+        Example:
+            >>> gpu.same_daemon(hp.connect())
+            True
+        """
+        for client in (self, other):
+            client._daemon = client._daemon or str(client.info()["generation"])
+        return self._daemon == other._daemon
+
     def _described(self, described: Mapping[str, Any], owned: bool) -> Array:
         signature = described["signature"]
         return Array(self, described["id"], signature["dtype"], tuple(signature["shape"]), described["name"], owned)
 
     @property
     def arrays(self) -> list[Array]:
-        """The arrays of this user that the daemon holds; to hold one of these keeps nothing.
+        """The arrays of this user that the daemon holds. To keep one of these objects does not keep its array.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
 
         Example:
             >>> sum(array.nbytes for array in gpu.arrays)
@@ -353,7 +381,7 @@ class Client(NumPyFunctions):
             if call.end_progress is not None:
                 call.end_progress()
 
-    def wait(self, job_id: str) -> Any:
+    def wait(self, job_id: JobId) -> Any:
         """Waits for a detached job's end and fetches its result, as `run` would return it.
 
         Raises:
@@ -363,9 +391,9 @@ class Client(NumPyFunctions):
         Example:
             >>> u, s, vt = gpu.wait(job_id)
         """
-        return self._fetched(self._core.wait(text("job_id", job_id)))
+        return self._fetched(self._core.wait(number_of_job(job_id)))
 
-    def fetch(self, job_id: str) -> Any:
+    def fetch(self, job_id: JobId) -> Any:
         """The result of a job that has ended; does not wait.
 
         Raises:
@@ -377,13 +405,16 @@ class Client(NumPyFunctions):
             >>> if gpu.job(job_id)["state"] == "COMPLETED":
             ...     result = gpu.fetch(job_id)
         """
-        return self._fetched(self._core.fetch(text("job_id", job_id)))
+        return self._fetched(self._core.fetch(number_of_job(job_id)))
 
     def _fetched(self, result: _core.Result) -> Any:
         return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
 
-    def job(self, job_id: str) -> dict[str, Any]:
-        """A job's state, progress, error and receipt.
+    def job(self, job_id: JobId) -> Job:
+        """A job's state, progress, error and receipt: a dict, see hotplate.jobs.Job.
+
+        Args:
+            job_id: an int or a str, here and in all that takes one.
 
         Raises:
             KeyError: there is no such job.
@@ -392,21 +423,24 @@ class Client(NumPyFunctions):
             >>> gpu.job(job_id)["state"]
             'RUNNING'
         """
-        return self._core.job(text("job_id", job_id))
+        return Job(self._core.job(number_of_job(job_id)))
 
-    def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]:
-        """Jobs of this user, newest first.
+    def jobs(self, own_session: bool = False, active_only: bool = False) -> Jobs:
+        """Jobs of this user, newest first: a list of hotplate.jobs.Job.
 
         Args:
             own_session: only those of this client's session.
             active_only: only those that have not ended.
 
+        Raises:
+            ConnectionError: the daemon does not answer.
+
         Example:
             >>> [job["id"] for job in gpu.jobs(active_only=True)]
         """
-        return self._core.jobs(bool(own_session), bool(active_only))
+        return Jobs(map(Job, self._core.jobs(bool(own_session), bool(active_only))))
 
-    def cancel(self, job_id: str) -> dict[str, Any]:
+    def cancel(self, job_id: JobId) -> Job:
         """Asks for a job's end; returns it as it is now.
 
         Raises:
@@ -416,13 +450,16 @@ class Client(NumPyFunctions):
             >>> gpu.cancel(job_id)["cancel_requested"]
             True
         """
-        return self._core.cancel(text("job_id", job_id))
+        return Job(self._core.cancel(number_of_job(job_id)))
 
     # The daemon.
 
     @property
     def devices(self) -> Devices:
         """The devices that kernels run on: a list of hotplate.telemetry.Device, a table in a notebook.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
 
         Example:
             >>> [device.id for device in gpu.devices]
@@ -449,7 +486,11 @@ class Client(NumPyFunctions):
         return watch(self, interval)
 
     def info(self) -> dict[str, Any]:
-        """Versions, devices, limits and allocation of the daemon.
+        """Versions, devices, limits and allocation of the daemon, as a dict. Sizes are in bytes, durations in seconds, times
+        in seconds of the Unix clock.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
 
         Example:
             >>> gpu.info()["versions"]["hotplate"]
@@ -512,6 +553,11 @@ class Client(NumPyFunctions):
 
     def __repr__(self) -> str:
         return "<hotplate.Client, closed>" if self.closed else f"<hotplate.Client of {self.server}>"
+
+    def _repr_html_(self) -> str:
+        from .html import client_table
+
+        return client_table(self)
 
 
 # At exit their threads must not come back to an interpreter that is gone.

@@ -104,6 +104,7 @@ def _sizes(kernel: str, name: str, keywords: dict[str, Any]) -> None:
         if keywords.get("n") is None:
             raise InvalidType(f"{kernel} needs {name}: an integer, or a tuple of them")
         return
+    shape: tuple[int, ...]
     try:
         shape = (operator.index(value),)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What help() shows of a kernel: its spec in Python's words, with an example that shows a result."""
+"""The text that help() shows for a kernel: its spec in Python's words, and an example with its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = 100
 # `hotplate run random --n 2 -o array:x`, as the specs have it in their texts.
 _COMMAND = re.compile(r"hotplate run (\w+)((?: --[a-z][\w-]*(?: (?!-)[^\s,]+)?)*)(?: -o array:(\w+))?")
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: (-?\d[\w.]*|[a-z]\w*))?((?:,? or|,) \w+)*")
-# What every call can be told, with what may follow it.
+# Options of every call, with the choices that may follow them.
 _SPOKEN: Mapping[str, Sequence[str]] = {"precision": ("tf32", "bf16", "f16"), "device": (), "deterministic": ()}
 
 
@@ -54,7 +54,7 @@ def _keyword(match: Match[str], params: Mapping[str, Param]) -> str:
     rest = match[0][len(f"--{match[1]}"):]
     if value in choices:
         # "--precision tf32, bf16 or f16": each of them is a choice.
-        return f"{name}=" + re.sub(r"[\w-]+", lambda word: _literal(word[0]) if word[0] in choices else word[0], rest[1:])
+        return f"{name}=" + "".join(_literal(word) if word in choices else word for word in re.split(r"([\w-]+)", rest[1:]))
     if param is not None and param.type != "BOOL":
         if value is not None and re.fullmatch(r"-?\d[\d.e+-]*", value):
             return f"{name}={rest[1:]}"

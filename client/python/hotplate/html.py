@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from html import escape
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 if TYPE_CHECKING:
     from .arrays import Array
-    from .telemetry import Device
+    from .client import Client
+    from .telemetry import Device, Sample
 
 # A receipt's durations, in the order in which they pass.
 _PHASES = (("queue_ns", "queue"), ("load_ns", "read files"), ("host_to_device_ns", "host to device"),
@@ -80,3 +82,76 @@ def array_table(array: Array) -> str:
     """An array that stays on a daemon."""
     rows = [("name", array.name or "–"), ("dtype", array._dtype), ("shape", list(array.shape)), ("id", array.id)]
     return table(rows, caption=f"hotplate.Array on {array._client.server}")
+
+
+def clock(seconds: Optional[float]) -> str:
+    """A time of the Unix clock, as this machine's clock shows it; a dash where there is none yet."""
+    return "–" if seconds is None else time.strftime("%H:%M:%S", time.localtime(seconds))
+
+
+def client_table(client: Client) -> str:
+    """A client and its daemon. Asks the daemon; of one that does not answer only what is known here."""
+    from .errors import Error
+
+    caption = repr(client).strip("<>")
+    try:
+        info, session = client.info(), client.session
+    except (Error, RuntimeError) as error:  # a daemon that is gone, a client that is closed
+        return table([("state", error)], caption=caption)
+    allocation = info.get("allocation") or {}
+    left = None if allocation.get("end_time") is None else allocation["end_time"] - info["now"]
+    told = [("node", info["node"]), ("state", info["state"].lower()),
+            ("devices", ", ".join(f"{device['id']}: {device['name']}, {size(device['memory_bytes'])}"
+                                  for device in info["devices"])),
+            ("job", allocation.get("job_id")), ("partition", allocation.get("partition")),
+            ("ends", None if left is None else f"{clock(allocation['end_time'])}, in {duration(1e9 * max(left, 0))}"),
+            ("ends without use", None if not info["idle_timeout"] else f"after {duration(1e9 * info['idle_timeout'])}"),
+            ("version", info["versions"]["hotplate"]), ("session", session)]
+    return table([row for row in told if row[1]], caption=caption)
+
+
+def jobs_table(jobs: Iterable[Mapping[str, Any]]) -> str:
+    """Jobs, a row each."""
+    rows = [(job["id"], job["kernel"], _state(job), job["device"] or "–", clock(job["submit_time"]), _took(job, "queue_ns"),
+             _took(job, "kernel_ns")) for job in jobs]
+    return table(rows, ("job", "kernel", "state", "device", "submitted", "queued", "kernel time"))
+
+
+def job_table(job: Mapping[str, Any]) -> str:
+    """One job: its state, its parameters and what went wrong."""
+    rows: list[tuple[str, object]] = [("state", _state(job)), ("device", job["device"] or "–"),
+                                      ("submitted", clock(job["submit_time"])), ("started", clock(job["start_time"])),
+                                      ("ended", clock(job["end_time"])), ("queued", _took(job, "queue_ns")),
+                                      ("kernel time", _took(job, "kernel_ns"))]
+    rows += [(name, value) for name, value in job["params"].items()]
+    if job["error"]:
+        rows.append(("error", job["error"]["message"] if isinstance(job["error"], Mapping) else job["error"]))
+    return table(rows, caption=f"job {job['id']}: {job['kernel']}")
+
+
+def _state(job: Mapping[str, Any]) -> str:
+    told = job["state"].lower()
+    return f"{told}, {job['progress']:.0%}" if job["state"] == "RUNNING" and job["progress"] else str(told)
+
+
+def _took(job: Mapping[str, Any], name: str) -> str:
+    took = (job["receipt"] or {}).get(name)
+    return "–" if took is None else duration(took)
+
+
+def sample_table(sample: Sample) -> str:
+    """A sample: a row for each device, and the daemon's jobs and arrays above."""
+    def share(value: Optional[float]) -> str:
+        return "–" if value is None else f"{value:.0%}"
+
+    def measured(value: Optional[float], unit: str) -> str:
+        return "–" if value is None else f"{value:.0f} {unit}"
+
+    rows = [(device["device"], share(device.get("utilisation")),
+             f"{size(device['memory_used_bytes'])} of {size(device['memory_total_bytes'])}",
+             measured(device.get("power_watts"), "W"), measured(device.get("temperature_celsius"), "°C"),
+             device["jobs_running"]) for device in sample["devices"]]
+    daemon = sample["daemon"]
+    return table(rows, ("device", "busy", "memory", "power", "temperature", "jobs"),
+                 caption=f"{clock(sample['time'])}: {daemon['jobs_running']} running, {daemon['jobs_pending']} queued, "
+                         f"{size(daemon['array_bytes'])} of arrays")

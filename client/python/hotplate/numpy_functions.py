@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 class NumPyFunctions:
     """`zeros`, `ones`, `eye` and `dot` of a client."""
 
-    if TYPE_CHECKING:
-        full: Any
-        matmul: Any
+    def _kernel(self, name: str) -> Any:
+        return getattr(self, name)
 
     def zeros(self, shape: Shape, dtype: npt.DTypeLike = "float64", **options: Any) -> Any:
         """An array of zeros, made on the daemon: the kernel `full`.
@@ -42,7 +41,7 @@ class NumPyFunctions:
             array([[0., 0., 0.],
                    [0., 0., 0.]])
         """
-        return self.full(shape, 0.0, dtype or "float64", **options)
+        return self._kernel("full")(shape, 0.0, dtype or "float64", **options)
 
     def ones(self, shape: Shape, dtype: npt.DTypeLike = "float64", **options: Any) -> Any:
         """An array of ones, made on the daemon: the kernel `full`.
@@ -62,9 +61,9 @@ class NumPyFunctions:
         Example:
             >>> A = gpu.ones((3000, 3000), "float32", keep=True)
         """
-        return self.full(shape, 1.0, dtype or "float64", **options)
+        return self._kernel("full")(shape, 1.0, dtype or "float64", **options)
 
-    def eye(self, N: SupportsIndex, M: Optional[SupportsIndex] = None, k: int = 0,
+    def eye(self, N: int, M: Optional[int] = None, k: int = 0,
             dtype: npt.DTypeLike = "float64") -> np.ndarray[Any, Any]:
         """numpy.eye: ones on a diagonal. Made here, by NumPy: no kernel makes it, and nothing is sent.
 
@@ -84,7 +83,7 @@ class NumPyFunctions:
             array([[1., 0.],
                    [0., 1.]])
         """
-        return np.eye(N, M, k, dtype)  # type: ignore[arg-type]
+        return np.eye(N, M, k, dtype)
 
     def dot(self, a: Any, b: Any, **options: Any) -> Any:
         """numpy.dot of vectors and matrices: the kernel `matmul`.
@@ -112,7 +111,7 @@ class NumPyFunctions:
         if (axes[0] or 2) > 1 and (axes[1] or 2) > 2:
             raise InvalidCall(f"dot: b has {axes[1]} axes, and numpy.dot would pair each matrix of a with each of b: write "
                               "gpu.matmul(a, b) for the products of one with one")
-        return self.matmul(a, b, **options)
+        return self._kernel("matmul")(a, b, **options)
 
 
 def _axes(value: Any) -> Optional[int]:

@@ -1,4 +1,4 @@
-"""What an array on the daemon refuses: until arrays compute, nothing that would compute happens here in silence."""
+"""Refusals of an array on the daemon: until arrays compute, nothing fetches one and computes here in silence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn
 
 from .errors import InvalidType
 
-# What there is to write for a function of NumPy's, of arrays A and B on the daemon. For all others: fetch.
+# The call to write instead of a function of NumPy's, for arrays A and B on the daemon. For all others: fetch.
 _KERNELS = {
     "add": "gpu.vector_add(A, B)", "matmul": "gpu.matmul(A, B)", "dot": "gpu.dot(A, B)",
     "argsort": "gpu.sort_by_key(A, places)", "cholesky": "gpu.cholesky(A)", "eigh": "gpu.eigh(A)",
@@ -21,7 +21,7 @@ _KERNELS = {
 }
 _FETCH = "fetch the elements first, A.numpy()"
 
-# Operators: the symbol, what there is to write, and Python's names for it.
+# Operators: the symbol, the call to write instead, and Python's names for it.
 _OPERATORS = (
     [(symbol, "", (f"__{name}__",)) for symbol, name in (
         ("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"), ("unary -", "neg"), ("unary +", "pos"), ("~", "invert"),
@@ -33,7 +33,7 @@ _OPERATORS = (
 
 
 def refuse(what: str, array: Any, write: str = "") -> NoReturn:
-    """Raises what is to be written instead.
+    """Raises the error that says what to write instead.
 
     Raises:
         TypeError: always.

@@ -87,6 +87,11 @@ class Sample(Record):
 
     __slots__ = ()
 
+    def _repr_html_(self) -> str:
+        from .html import sample_table
+
+        return sample_table(self)
+
 
 class Device(Record):
     """A device that kernels run on.

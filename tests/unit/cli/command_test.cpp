@@ -114,6 +114,12 @@ TEST_F(CommandTest, VersionAndOverview) {
   EXPECT_THAT(nothing.err, HasSubstr("run a kernel"));
 }
 
+TEST(SkewText, NamesBothVersionsAndWhatToDo) {
+  EXPECT_EQ(SkewText("local", kVersion), "");
+  EXPECT_THAT(SkewText("local", "0.0.9"), AllOf(HasSubstr("local is hotplated 0.0.9"), HasSubstr(kVersion),
+                                                HasSubstr("hotplate down, then hotplate up")));
+}
+
 TEST_F(CommandTest, KernelsAndDescribeNeedNoDaemon) {
   EXPECT_THAT(Hotplate({"kernels"}).out, HasSubstr("mandelbrot"));
   EXPECT_THAT(Hotplate({"kernels", "--quiet"}).out, HasSubstr("matmul\n"));

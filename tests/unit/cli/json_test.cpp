@@ -44,8 +44,8 @@ TEST(JsonTest, SeedsAreTexts) {
 
 TEST(JsonTest, DurationsAreSeconds) {
   v1::GetServerInfoResponse info;
-  const auto idle = [&](std::int64_t seconds, std::int32_t nanos) {
-    info.mutable_idle_timeout()->set_seconds(seconds);
+  const auto idle = [&](std::int64_t whole, std::int32_t nanos) {
+    info.mutable_idle_timeout()->set_seconds(whole);
     info.mutable_idle_timeout()->set_nanos(nanos);
     const std::string json = ToJson(info);
     const std::size_t begin = json.find("\"idleTimeout\":") + 14;

@@ -1,0 +1,881 @@
+"""The kernels as methods, for type checkers and editors: typed_kernels.py writes this from the catalogue, and a test
+compares. At run time a client asks its daemon what there is."""
+
+import os
+from typing import Any, Callable, Coroutine, Literal, Mapping, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from .aio import AioKernel
+from .arguments import Seconds
+from .arrays import Array
+from .calls import Kernel
+from .receipt import Receipt
+
+Input = Union[npt.ArrayLike, Array, os.PathLike[str]]
+Real = Union[float, np.floating[Any], np.integer[Any]]
+Bool = Union[bool, np.bool_]
+Shape = Union[SupportsIndex, Sequence[SupportsIndex]]
+Destination = np.ndarray[Any, Any]
+Destinations = Union[Tuple[Optional[Destination], ...], Mapping[str, Destination]]
+Kept = Union[Literal[True], str, Mapping[str, Union[Literal[True], str]]]
+Progress = Union[bool, Callable[[float, str], Any]]
+
+class Arange(Kernel):
+    """start, start + step, start + 2 * step, ... before stop"""
+
+    @overload
+    def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., step: Optional[Real] = ...,
+                 dtype: npt.DTypeLike = ..., *, keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., step: Optional[Real] = ...,
+                 dtype: npt.DTypeLike = ..., *, keep: Optional[Literal[False]] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioArange(AioKernel):
+    """start, start + step, start + 2 * step, ... before stop"""
+
+    def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., step: Optional[Real] = ...,
+                 dtype: npt.DTypeLike = ..., *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class BatchedMatvec(Kernel):
+    """y[i] = a x[i], a matrix times each vector of a batch"""
+
+    @overload
+    def __call__(self, a: Input, x: Input, *, keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, a: Input, x: Input, *, keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioBatchedMatvec(AioKernel):
+    """y[i] = a x[i], a matrix times each vector of a batch"""
+
+    def __call__(self, a: Input, x: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Cholesky(Kernel):
+    """a = l l^T, the Cholesky factor of a symmetric positive definite matrix"""
+
+    @overload
+    def __call__(self, a: Input, *, keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, a: Input, *, keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioCholesky(AioKernel):
+    """a = l l^T, the Cholesky factor of a symmetric positive definite matrix"""
+
+    def __call__(self, a: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _eigh_outputs(NamedTuple):
+    w: Any
+    v: Any
+
+class eigh_result(_eigh_outputs):
+    receipt: Receipt
+
+class Eigh(Kernel):
+    """w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix"""
+
+    def __call__(self, a: Input, *, compute: Optional[Literal["vectors", "values"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> eigh_result: ...
+
+class AioEigh(AioKernel):
+    """w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix"""
+
+    def __call__(self, a: Input, *, compute: Optional[Literal["vectors", "values"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Fft(Kernel):
+    """discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft"""
+
+    @overload
+    def __call__(self, x: Input, n: Optional[SupportsIndex] = ..., *,
+                 transform: Optional[Literal["fft", "ifft", "rfft", "irfft"]] = ...,
+                 axes: Optional[SupportsIndex] = ..., norm: Optional[Literal["backward", "ortho", "forward"]] = ...,
+                 keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, n: Optional[SupportsIndex] = ..., *,
+                 transform: Optional[Literal["fft", "ifft", "rfft", "irfft"]] = ...,
+                 axes: Optional[SupportsIndex] = ..., norm: Optional[Literal["backward", "ortho", "forward"]] = ...,
+                 keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioFft(AioKernel):
+    """discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft"""
+
+    def __call__(self, x: Input, n: Optional[SupportsIndex] = ..., *,
+                 transform: Optional[Literal["fft", "ifft", "rfft", "irfft"]] = ...,
+                 axes: Optional[SupportsIndex] = ..., norm: Optional[Literal["backward", "ortho", "forward"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Full(Kernel):
+    """an array whose every element is the same value"""
+
+    @overload
+    def __call__(self, shape: Shape, fill_value: Real, dtype: npt.DTypeLike = ..., *, keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, shape: Shape, fill_value: Real, dtype: npt.DTypeLike = ..., *,
+                 keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioFull(AioKernel):
+    """an array whose every element is the same value"""
+
+    def __call__(self, shape: Shape, fill_value: Real, dtype: npt.DTypeLike = ..., *,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _groupby_sum_outputs(NamedTuple):
+    unique_keys: Any
+    sums: Any
+    counts: Any
+
+class groupby_sum_result(_groupby_sum_outputs):
+    receipt: Receipt
+
+class GroupbySum(Kernel):
+    """the keys that there are, in order, with the sum and the count of their values"""
+
+    def __call__(self, keys: Input, values: Input, *, keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> groupby_sum_result: ...
+
+class AioGroupbySum(AioKernel):
+    """the keys that there are, in order, with the sum and the count of their values"""
+
+    def __call__(self, keys: Input, values: Input, *, keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _histogram_outputs(NamedTuple):
+    counts: Any
+    edges: Any
+
+class histogram_result(_histogram_outputs):
+    receipt: Receipt
+
+class Histogram(Kernel):
+    """how many elements fall into each of equally wide bins"""
+
+    def __call__(self, x: Input, bins: Optional[SupportsIndex] = ..., range: Optional[Literal["data", "given"]] = ...,
+                 *, low: Optional[Real] = ..., high: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> histogram_result: ...
+
+class AioHistogram(AioKernel):
+    """how many elements fall into each of equally wide bins"""
+
+    def __call__(self, x: Input, bins: Optional[SupportsIndex] = ..., range: Optional[Literal["data", "given"]] = ...,
+                 *, low: Optional[Real] = ..., high: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _integrate2d_outputs(NamedTuple):
+    value: Any
+    error: Any
+
+class integrate2d_result(_integrate2d_outputs):
+    receipt: Receipt
+
+class Integrate2d(Kernel):
+    """the integral of sin(x + y) over a rectangle, by the midpoint rule"""
+
+    def __call__(self, *, n: Optional[SupportsIndex] = ..., x_min: Optional[Real] = ..., x_max: Optional[Real] = ...,
+                 y_min: Optional[Real] = ..., y_max: Optional[Real] = ...,
+                 variant: Optional[Literal["naive", "shared", "fast"]] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> integrate2d_result: ...
+
+class AioIntegrate2d(AioKernel):
+    """the integral of sin(x + y) over a rectangle, by the midpoint rule"""
+
+    def __call__(self, *, n: Optional[SupportsIndex] = ..., x_min: Optional[Real] = ..., x_max: Optional[Real] = ...,
+                 y_min: Optional[Real] = ..., y_max: Optional[Real] = ...,
+                 variant: Optional[Literal["naive", "shared", "fast"]] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _kmeans_outputs(NamedTuple):
+    centroids: Any
+    labels: Any
+    inertia: Any
+    iterations: Any
+
+class kmeans_result(_kmeans_outputs):
+    receipt: Receipt
+
+class Kmeans(Kernel):
+    """k-means: the nearest centroid of each point, and centroids that are means"""
+
+    def __call__(self, points: Input, initial: Input, *, max_iterations: Optional[SupportsIndex] = ...,
+                 tolerance: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> kmeans_result: ...
+
+class AioKmeans(AioKernel):
+    """k-means: the nearest centroid of each point, and centroids that are means"""
+
+    def __call__(self, points: Input, initial: Input, *, max_iterations: Optional[SupportsIndex] = ...,
+                 tolerance: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Linspace(Kernel):
+    """num evenly spaced numbers from start to stop"""
+
+    @overload
+    def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., num: Optional[SupportsIndex] = ...,
+                 endpoint: Optional[bool] = ..., *, dtype: npt.DTypeLike = ..., keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., num: Optional[SupportsIndex] = ...,
+                 endpoint: Optional[bool] = ..., *, dtype: npt.DTypeLike = ..., keep: Optional[Literal[False]] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioLinspace(AioKernel):
+    """num evenly spaced numbers from start to stop"""
+
+    def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., num: Optional[SupportsIndex] = ...,
+                 endpoint: Optional[bool] = ..., *, dtype: npt.DTypeLike = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Mandelbrot(Kernel):
+    """iteration counts of the Mandelbrot set on a grid"""
+
+    @overload
+    def __call__(self, *, x_min: Optional[Real] = ..., x_max: Optional[Real] = ..., y_min: Optional[Real] = ...,
+                 y_max: Optional[Real] = ..., max_iterations: Optional[SupportsIndex] = ...,
+                 resolution: Optional[SupportsIndex] = ..., keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, *, x_min: Optional[Real] = ..., x_max: Optional[Real] = ..., y_min: Optional[Real] = ...,
+                 y_max: Optional[Real] = ..., max_iterations: Optional[SupportsIndex] = ...,
+                 resolution: Optional[SupportsIndex] = ..., keep: Optional[Literal[False]] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioMandelbrot(AioKernel):
+    """iteration counts of the Mandelbrot set on a grid"""
+
+    def __call__(self, *, x_min: Optional[Real] = ..., x_max: Optional[Real] = ..., y_min: Optional[Real] = ...,
+                 y_max: Optional[Real] = ..., max_iterations: Optional[SupportsIndex] = ...,
+                 resolution: Optional[SupportsIndex] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Matmul(Kernel):
+    """c = a b, the matrix product"""
+
+    @overload
+    def __call__(self, a: Input, b: Input, *, transpose_a: Optional[Bool] = ..., transpose_b: Optional[Bool] = ...,
+                 keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, a: Input, b: Input, *, transpose_a: Optional[Bool] = ..., transpose_b: Optional[Bool] = ...,
+                 keep: Optional[bool] = ..., out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Any: ...
+
+class AioMatmul(AioKernel):
+    """c = a b, the matrix product"""
+
+    def __call__(self, a: Input, b: Input, *, transpose_a: Optional[Bool] = ..., transpose_b: Optional[Bool] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Norm(Kernel):
+    """norms of vectors (1, 2, inf, -inf, p) along an axis, and of matrices (fro, 1, inf)"""
+
+    @overload
+    def __call__(self, x: Input, ord: Union[Literal["1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "matrices"], Real, None] = ...,
+                 keepdims: Optional[Bool] = ..., *, p: Optional[Real] = ..., keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, ord: Union[Literal["1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "matrices"], Real, None] = ...,
+                 keepdims: Optional[Bool] = ..., *, p: Optional[Real] = ..., keep: Optional[bool] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioNorm(AioKernel):
+    """norms of vectors (1, 2, inf, -inf, p) along an axis, and of matrices (fro, 1, inf)"""
+
+    def __call__(self, x: Input, ord: Union[Literal["1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "matrices"], Real, None] = ...,
+                 keepdims: Optional[Bool] = ..., *, p: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _pagerank_outputs(NamedTuple):
+    rank: Any
+    iterations: Any
+
+class pagerank_result(_pagerank_outputs):
+    receipt: Receipt
+
+class Pagerank(Kernel):
+    """PageRank of a graph's nodes, by power iteration"""
+
+    def __call__(self, indices: Input, indptr: Input, *, damping: Optional[Real] = ...,
+                 tolerance: Optional[Real] = ..., max_iterations: Optional[SupportsIndex] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> pagerank_result: ...
+
+class AioPagerank(AioKernel):
+    """PageRank of a graph's nodes, by power iteration"""
+
+    def __call__(self, indices: Input, indptr: Input, *, damping: Optional[Real] = ...,
+                 tolerance: Optional[Real] = ..., max_iterations: Optional[SupportsIndex] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class PowerSum(Kernel):
+    """y = x + x^2 + x^3, element by element"""
+
+    @overload
+    def __call__(self, x: Input, *, keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, keep: Optional[bool] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioPowerSum(AioKernel):
+    """y = x + x^2 + x^3, element by element"""
+
+    def __call__(self, x: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Random(Kernel):
+    """random numbers: uniform, normal, or integers of a range"""
+
+    @overload
+    def __call__(self, size: Shape, *, distribution: Optional[Literal["uniform", "normal", "integers"]] = ...,
+                 dtype: npt.DTypeLike = ..., seed: Optional[SupportsIndex] = ..., low: Optional[SupportsIndex] = ...,
+                 high: Optional[SupportsIndex] = ..., keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, size: Shape, *, distribution: Optional[Literal["uniform", "normal", "integers"]] = ...,
+                 dtype: npt.DTypeLike = ..., seed: Optional[SupportsIndex] = ..., low: Optional[SupportsIndex] = ...,
+                 high: Optional[SupportsIndex] = ..., keep: Optional[Literal[False]] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioRandom(AioKernel):
+    """random numbers: uniform, normal, or integers of a range"""
+
+    def __call__(self, size: Shape, *, distribution: Optional[Literal["uniform", "normal", "integers"]] = ...,
+                 dtype: npt.DTypeLike = ..., seed: Optional[SupportsIndex] = ..., low: Optional[SupportsIndex] = ...,
+                 high: Optional[SupportsIndex] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Reduce(Kernel):
+    """sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything"""
+
+    @overload
+    def __call__(self, x: Input, *,
+                 operation: Optional[Literal["sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"]] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 keepdims: Optional[Bool] = ..., ddof: Optional[SupportsIndex] = ..., keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *,
+                 operation: Optional[Literal["sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"]] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 keepdims: Optional[Bool] = ..., ddof: Optional[SupportsIndex] = ..., keep: Optional[bool] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioReduce(AioKernel):
+    """sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything"""
+
+    def __call__(self, x: Input, *,
+                 operation: Optional[Literal["sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"]] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 keepdims: Optional[Bool] = ..., ddof: Optional[SupportsIndex] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Selu(Kernel):
+    """y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element"""
+
+    @overload
+    def __call__(self, x: Input, *, alpha: Optional[Real] = ..., lambda_: Optional[Real] = ..., keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, alpha: Optional[Real] = ..., lambda_: Optional[Real] = ...,
+                 keep: Optional[bool] = ..., out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Any: ...
+
+class AioSelu(AioKernel):
+    """y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element"""
+
+    def __call__(self, x: Input, *, alpha: Optional[Real] = ..., lambda_: Optional[Real] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Solve(Kernel):
+    """x with a x = b, for one or many right-hand sides"""
+
+    @overload
+    def __call__(self, a: Input, b: Input, *, keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, a: Input, b: Input, *, keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioSolve(AioKernel):
+    """x with a x = b, for one or many right-hand sides"""
+
+    def __call__(self, a: Input, b: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Sort(Kernel):
+    """y = x in order, along the last axis"""
+
+    @overload
+    def __call__(self, x: Input, *, descending: Optional[Bool] = ..., keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, descending: Optional[Bool] = ..., keep: Optional[Literal[False]] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioSort(AioKernel):
+    """y = x in order, along the last axis"""
+
+    def __call__(self, x: Input, *, descending: Optional[Bool] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _sort_by_key_outputs(NamedTuple):
+    sorted_keys: Any
+    sorted_values: Any
+
+class sort_by_key_result(_sort_by_key_outputs):
+    receipt: Receipt
+
+class SortByKey(Kernel):
+    """keys in order along the last axis, and values that go where their keys go"""
+
+    def __call__(self, keys: Input, values: Input, *, descending: Optional[Bool] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> sort_by_key_result: ...
+
+class AioSortByKey(AioKernel):
+    """keys in order along the last axis, and values that go where their keys go"""
+
+    def __call__(self, keys: Input, values: Input, *, descending: Optional[Bool] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Spmv(Kernel):
+    """y = A x, for a sparse matrix A in compressed rows (CSR)"""
+
+    @overload
+    def __call__(self, data: Input, indices: Input, indptr: Input, x: Input, *, keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, data: Input, indices: Input, indptr: Input, x: Input, *, keep: Optional[Literal[False]] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioSpmv(AioKernel):
+    """y = A x, for a sparse matrix A in compressed rows (CSR)"""
+
+    def __call__(self, data: Input, indices: Input, indptr: Input, x: Input, *, keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _svd_outputs(NamedTuple):
+    u: Any
+    s: Any
+    vt: Any
+
+class svd_result(_svd_outputs):
+    receipt: Receipt
+
+class Svd(Kernel):
+    """a = u diag(s) vt, the singular value decomposition"""
+
+    def __call__(self, a: Input, *, compute: Optional[Literal["thin", "full", "values"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> svd_result: ...
+
+class AioSvd(AioKernel):
+    """a = u diag(s) vt, the singular value decomposition"""
+
+    def __call__(self, a: Input, *, compute: Optional[Literal["thin", "full", "values"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class TransferProbe(Kernel):
+    """how fast bytes are copied to, from and within the device, in GB/s"""
+
+    @overload
+    def __call__(self, *, bytes: Optional[SupportsIndex] = ...,
+                 direction: Optional[Literal["host_to_device", "device_to_host", "device_to_device", "all"]] = ...,
+                 keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, *, bytes: Optional[SupportsIndex] = ...,
+                 direction: Optional[Literal["host_to_device", "device_to_host", "device_to_device", "all"]] = ...,
+                 keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioTransferProbe(AioKernel):
+    """how fast bytes are copied to, from and within the device, in GB/s"""
+
+    def __call__(self, *, bytes: Optional[SupportsIndex] = ...,
+                 direction: Optional[Literal["host_to_device", "device_to_host", "device_to_device", "all"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class TrigIdentity(Kernel):
+    """y = cos(x)^2 + sin(x)^2, element by element"""
+
+    @overload
+    def __call__(self, x: Input, *, keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, keep: Optional[bool] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioTrigIdentity(AioKernel):
+    """y = cos(x)^2 + sin(x)^2, element by element"""
+
+    def __call__(self, x: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class VectorAdd(Kernel):
+    """c = a + b, element by element"""
+
+    @overload
+    def __call__(self, a: Input, b: Input, *, keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, a: Input, b: Input, *, keep: Optional[bool] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioVectorAdd(AioKernel):
+    """c = a + b, element by element"""
+
+    def __call__(self, a: Input, b: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class ClientKernels:
+    @property
+    def arange(self) -> Arange: ...
+    @property
+    def batched_matvec(self) -> BatchedMatvec: ...
+    @property
+    def cholesky(self) -> Cholesky: ...
+    @property
+    def eigh(self) -> Eigh: ...
+    @property
+    def fft(self) -> Fft: ...
+    @property
+    def full(self) -> Full: ...
+    @property
+    def groupby_sum(self) -> GroupbySum: ...
+    @property
+    def histogram(self) -> Histogram: ...
+    @property
+    def integrate2d(self) -> Integrate2d: ...
+    @property
+    def kmeans(self) -> Kmeans: ...
+    @property
+    def linspace(self) -> Linspace: ...
+    @property
+    def mandelbrot(self) -> Mandelbrot: ...
+    @property
+    def matmul(self) -> Matmul: ...
+    @property
+    def norm(self) -> Norm: ...
+    @property
+    def pagerank(self) -> Pagerank: ...
+    @property
+    def power_sum(self) -> PowerSum: ...
+    @property
+    def random(self) -> Random: ...
+    @property
+    def reduce(self) -> Reduce: ...
+    @property
+    def selu(self) -> Selu: ...
+    @property
+    def solve(self) -> Solve: ...
+    @property
+    def sort(self) -> Sort: ...
+    @property
+    def sort_by_key(self) -> SortByKey: ...
+    @property
+    def spmv(self) -> Spmv: ...
+    @property
+    def svd(self) -> Svd: ...
+    @property
+    def transfer_probe(self) -> TransferProbe: ...
+    @property
+    def trig_identity(self) -> TrigIdentity: ...
+    @property
+    def vector_add(self) -> VectorAdd: ...
+
+class AioKernels:
+    @property
+    def arange(self) -> AioArange: ...
+    @property
+    def batched_matvec(self) -> AioBatchedMatvec: ...
+    @property
+    def cholesky(self) -> AioCholesky: ...
+    @property
+    def eigh(self) -> AioEigh: ...
+    @property
+    def fft(self) -> AioFft: ...
+    @property
+    def full(self) -> AioFull: ...
+    @property
+    def groupby_sum(self) -> AioGroupbySum: ...
+    @property
+    def histogram(self) -> AioHistogram: ...
+    @property
+    def integrate2d(self) -> AioIntegrate2d: ...
+    @property
+    def kmeans(self) -> AioKmeans: ...
+    @property
+    def linspace(self) -> AioLinspace: ...
+    @property
+    def mandelbrot(self) -> AioMandelbrot: ...
+    @property
+    def matmul(self) -> AioMatmul: ...
+    @property
+    def norm(self) -> AioNorm: ...
+    @property
+    def pagerank(self) -> AioPagerank: ...
+    @property
+    def power_sum(self) -> AioPowerSum: ...
+    @property
+    def random(self) -> AioRandom: ...
+    @property
+    def reduce(self) -> AioReduce: ...
+    @property
+    def selu(self) -> AioSelu: ...
+    @property
+    def solve(self) -> AioSolve: ...
+    @property
+    def sort(self) -> AioSort: ...
+    @property
+    def sort_by_key(self) -> AioSortByKey: ...
+    @property
+    def spmv(self) -> AioSpmv: ...
+    @property
+    def svd(self) -> AioSvd: ...
+    @property
+    def transfer_probe(self) -> AioTransferProbe: ...
+    @property
+    def trig_identity(self) -> AioTrigIdentity: ...
+    @property
+    def vector_add(self) -> AioVectorAdd: ...
