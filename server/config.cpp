@@ -170,7 +170,8 @@ std::string RemarksOn(const Config& config) {
   wire::CanonicalRoots(config.path_roots, &missing);
   std::string remarks;
   for (const std::string& root : missing) {
-    remarks += "# path-root " + Quoted(root) + " is no folder that can be reached: no input by path comes from there\n";
+    remarks +=
+        "# path-root " + Quoted(root) + " is not a folder that can be reached, so no input by path can come from it\n";
   }
   return remarks;
 }
@@ -183,16 +184,14 @@ std::string HelpWithDefault(const Setting& setting) {
 // The flags of one command line, and the values they had.
 class CommandLine {
  public:
-  CommandLine() : app_("hotplated: holds an allocation's devices, arrays and kernels ready for jobs.", "hotplated") {
+  CommandLine() : app_("hotplated: keeps devices, arrays and kernels ready for jobs.", "hotplated") {
     app_.footer(kFooter);
     app_.set_version_flag("--version", std::string("hotplated ") + kVersion);
-    app_.add_option(
-            "--config", config_file_,
-            "configuration file (default: hotplate/hotplated.toml in $XDG_CONFIG_HOME, else in ~/.config, if it is "
-            "there)")
+    app_.add_option("--config", config_file_,
+                    "the configuration file (default: hotplate/hotplated.toml in $XDG_CONFIG_HOME, else in ~/.config)")
         ->type_name("FILE");
-    app_.add_flag("--check-config", check_, "print the effective configuration and end");
-    app_.add_flag("--man", manual_, "print the manual page (man -l -) and end");
+    app_.add_flag("--check-config", check_, "print the effective configuration and exit");
+    app_.add_flag("--man", manual_, "print the manual page (man -l -) and exit");
     for (const Setting& setting : Settings()) {
       CLI::Option* option = setting.value.empty()
                                 ? app_.add_flag("--" + setting.flag, setting.help)

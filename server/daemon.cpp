@@ -235,7 +235,7 @@ ServiceContext::Parts Daemon::Parts() const {
   std::vector<std::string> missing;
   parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
   for (const std::string& root : missing) {
-    log_->warn("path-root {} is no folder that can be reached: no input by path comes from there", Quoted(root));
+    log_->warn("path-root {} is not a folder that can be reached, so no input by path can come from it", Quoted(root));
   }
   for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
   parts.info = DescribeServer(Facts(), *engine_);

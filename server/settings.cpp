@@ -199,8 +199,7 @@ std::string ShowDevices(const Config& config) {
 
 Setting DeviceRow() {
   return Row(
-      "device", "auto|cpu|cuda|gpuN,…",
-      "which devices to use; auto: all there are; gpu0,gpu2: these, each of which must be there",
+      "device", "auto|cpu|cuda|gpuN,…", "the devices to use; auto: all that exist; gpu0,gpu2: exactly these",
       [](Config& config, const std::string& text) -> Complaint {
         if (text != "auto" && text != "cuda") return ReadDevices(config, text);
         config.device = text == "auto" ? DeviceChoice::kAuto : DeviceChoice::kCuda;
@@ -214,7 +213,8 @@ Setting DeviceRow() {
 Setting ListenRow() {
   return Row(
       "listen", "ADDRESS",
-      "numeric address to listen on (default: 127.0.0.1; in a Slurm allocation 0.0.0.0, all of the node's, IPv6 too)",
+      "the numeric address to listen on (default: 127.0.0.1; in a Slurm allocation 0.0.0.0, which is every address of "
+      "the node, IPv6 included)",
       [](Config& config, const std::string& text) -> Complaint {
         if (Complaint complaint = CheckAddress(text)) return complaint;
         config.listen = text;
@@ -226,7 +226,7 @@ Setting ListenRow() {
 
 Setting InterfaceRow() {
   return Row(
-      "interface", "NAME", "listen on this network interface's address, and publish that",
+      "interface", "NAME", "listen on this network interface's address and publish it",
       [](Config& config, const std::string& text) -> Complaint {
         if (Complaint complaint = CheckInterface(text)) return complaint;
         config.interface = text;
@@ -245,7 +245,7 @@ std::optional<std::uint16_t> Port(const std::string& text) {
 
 Setting PortRow() {
   return Row(
-      "port", "N|N-M", "port to listen on, or a range of which the first free one is taken; 0: any that is free",
+      "port", "N|N-M", "the port to listen on, or a range to take a free port from; 0: any free port",
       [](Config& config, const std::string& text) -> Complaint {
         const std::size_t dash = text.find('-');
         const std::optional<std::uint16_t> first = Port(text.substr(0, dash));
@@ -265,7 +265,7 @@ Setting PortRow() {
 
 Setting PathRoots() {
   Setting row = Row(
-      "path-root", "DIR", "inputs by path must lie below DIR; repeatable (default: home and the current folder)",
+      "path-root", "DIR", "allow inputs by path below DIR; repeatable (default: home and the current folder)",
       [](Config& config, const std::string& text) -> Complaint {
         if (Complaint complaint = CheckPath(text)) return complaint;
         config.path_roots.push_back(text);
@@ -282,59 +282,63 @@ std::vector<Setting> MakeSettings() {
   using std::chrono::hours;
   std::vector<Setting> rows = {
       Text("name", "NAME",
-           "the daemon's name, for clients to choose it by (default: local; in a Slurm allocation CLUSTER-JOBID)",
+           "the daemon's name, by which clients choose it (default: local; in a Slurm allocation CLUSTER-JOBID)",
            &Config::name, CheckName),
-      Text("directory", "DIR", "where endpoint records are kept", &Config::directory, CheckPath),
+      Text("directory", "DIR", "the folder of endpoint records", &Config::directory, CheckPath),
       ListenRow(),
       InterfaceRow(),
       PortRow(),
-      Text("unix-socket", "PATH", "listen on this socket instead", &Config::unix_socket, CheckSocket),
+      Text("unix-socket", "PATH", "listen on this unix socket instead", &Config::unix_socket, CheckSocket),
       Switch("insecure", "no TLS; only on loopback or a unix socket, and the token is still required",
              &Config::insecure),
       DeviceRow(),
       Switch("require-cuda", "refuse to start without a usable CUDA device", &Config::require_cuda),
-      Number<int>("lanes", "jobs at a time on each device", &Config::lanes, 1, 64),
-      Number<int>("threads",
-                  "CPU threads of all lanes together, at most what affinity, cgroup and Slurm allow; 0: all of those",
-                  &Config::threads, 0, 4096),
-      Bytes("array-bytes", "memory for all arrays together; 0: three quarters of what jobs may use",
+      Number<int>("lanes", "jobs that run at the same time on each device", &Config::lanes, 1, 64),
+      Number<int>(
+          "threads",
+          "CPU threads for all lanes together, at most what affinity, cgroup and Slurm allow; 0: as many as allowed",
+          &Config::threads, 0, 4096),
+      Bytes("array-bytes", "memory for all arrays together; 0: three quarters of the memory that jobs may use",
             &Config::array_bytes, 0, kAny),
-      Bytes("max-array-bytes", "the largest array; 0: as all together", &Config::max_array_bytes, 0, kAny),
-      Number<std::uint32_t>("queue", "jobs that may wait", &Config::queue, 1, 1'000'000),
-      Bytes("inline-bytes", "outputs up to this size come back inside a message", &Config::inline_bytes, 0,
+      Bytes("max-array-bytes", "size of the largest array; 0: as --array-bytes", &Config::max_array_bytes, 0, kAny),
+      Number<std::uint32_t>("queue", "jobs that may wait in the queue", &Config::queue, 1, 1'000'000),
+      Bytes("inline-bytes", "return outputs up to this size inside a message", &Config::inline_bytes, 0,
             std::uint64_t{64} << 20),
-      Bytes("message-bytes", "the largest message that is accepted", &Config::message_bytes, std::uint64_t{5} << 20,
-            std::uint64_t{1} << 30),
-      Number<std::uint32_t>("max-streams", "streams that may be open at a time", &Config::max_streams, 1, 100'000),
-      Number<std::uint32_t>("max-sessions", "sessions that may be open at a time", &Config::max_sessions, 1, 100'000),
-      Duration("result-retention", "how long the result of an ended job is kept", &Config::result_retention,
+      Bytes("message-bytes", "size of the largest message that is accepted", &Config::message_bytes,
+            std::uint64_t{5} << 20, std::uint64_t{1} << 30),
+      Number<std::uint32_t>("max-streams", "streams that may be open at the same time", &Config::max_streams, 1,
+                            100'000),
+      Number<std::uint32_t>("max-sessions", "sessions that may be open at the same time", &Config::max_sessions, 1,
+                            100'000),
+      Duration("result-retention", "how long to keep the result of an ended job", &Config::result_retention,
                hours(8784)),
       Number<std::uint32_t>(
           "retained-jobs",
-          "ended jobs that are kept that long. A job that somebody may come back for is refused where "
-          "there would be no room to keep it; those whose result was delivered give way to newer ones; "
-          "tiny jobs of run are counted apart",
+          "keep at most so many ended jobs for that long. Jobs whose result was delivered make room for newer ones. If "
+          "there is still no room, a job that somebody may come back for is refused. Tiny jobs of run are counted "
+          "apart",
           &Config::retained_jobs, 1, 1'000'000),
-      Bytes("retained-bytes", "memory for their results, but for those that are arrays", &Config::retained_bytes, 0,
+      Bytes("retained-bytes", "memory for their results, except results that are arrays", &Config::retained_bytes, 0,
             kAny),
       Duration("longest-lease", "the longest lease of an array", &Config::longest_lease, hours(8784)),
-      Duration("session-timeout", "a session without streams and calls ends after this", &Config::session_timeout,
+      Duration("session-timeout", "end a session after this long without streams and calls", &Config::session_timeout,
                hours(8784)),
-      Duration("disconnect-grace", "how long an attached job outlives its connection", &Config::disconnect_grace,
+      Duration("disconnect-grace", "how long an attached job may outlive its connection", &Config::disconnect_grace,
                hours(24)),
-      Duration("drain-timeout", "how long jobs may go on, and results be fetched, after a request to stop",
+      Duration("drain-timeout", "how long jobs may run and results be fetched after a request to stop",
                &Config::drain_timeout, hours(24)),
       Duration("idle-timeout",
-               "stop after this long without use: a job, an upload, a download; 0: never. Watching (hotplate top, "
-               "watch, status), arrays that are held and results that wait to be fetched are no use",
+               "stop after this long without a job, an upload or a download; 0: never. Watching (hotplate top, watch, "
+               "status), stored arrays and results that nobody has fetched do not count as use",
                &Config::idle_timeout, hours(8784)),
-      Duration("keepalive",
-               "a connection that is silent this long must give a sign of life; without one within the same time (20s "
-               "at most) it ends, with its streams",
-               &Config::keepalive, hours(24), std::chrono::milliseconds(100)),
+      Duration(
+          "keepalive",
+          "probe a connection that has been silent this long; close it with its streams if it does not answer within "
+          "the same time (20s at most)",
+          &Config::keepalive, hours(24), std::chrono::milliseconds(100)),
       Duration("squeue-interval",
-               "how often squeue is asked when the allocation ends; 0: never, and then only the batch system's "
-               "SLURM_JOB_END_TIME is known, and a KillWait of 30s assumed",
+               "how often to ask squeue when the allocation ends; 0: never, in which case the daemon relies on "
+               "SLURM_JOB_END_TIME and assumes a KillWait of 30s",
                &Config::squeue_interval, hours(24)),
       PathRoots(),
       Text("scratch", "DIR",
@@ -349,8 +353,9 @@ std::vector<Setting> MakeSettings() {
             "when a daemon ends, the oldest arrays that were saved over a day ago are dropped from the scratch folder "
             "until those have no more than this together; 0: never",
             &Config::saved_bytes, 0, kAny),
-      Text("log-file", "FILE", "log there instead of to standard error", &Config::log_file, CheckPath),
-      Text("log-level", "LEVEL", "trace, debug, info, warning, error, critical or off", &Config::log_level, CheckLevel),
+      Text("log-file", "FILE", "log to this file instead of standard error", &Config::log_file, CheckPath),
+      Text("log-level", "LEVEL", "what to log: trace, debug, info, warning, error, critical or off", &Config::log_level,
+           CheckLevel),
   };
   for (Setting& row : rows) {
     if (row.flag == "directory") row.variable = "HOTPLATE_DIR";

@@ -83,7 +83,7 @@ absl::StatusOr<std::optional<nanoseconds>> Arguments::Duration(const std::string
   const auto text = Text(name);
   if (!text) return std::optional<nanoseconds>();
   const auto span = ParseSpan(*text);
-  if (!span) return UsageError("--" + name + ": \"" + *text + "\" is no duration; say 500ms, 30s, 5m or 2h");
+  if (!span) return UsageError("--" + name + ": \"" + *text + "\" is not a duration; write 500ms, 30s, 5m or 2h");
   return span;
 }
 
@@ -93,8 +93,8 @@ absl::StatusOr<std::optional<std::int64_t>> Arguments::Integer(const std::string
   if (!text) return std::optional<std::int64_t>();
   const auto value = ParseInteger(*text);
   if (!value || *value < minimum || *value > maximum)
-    return UsageError("--" + name + ": \"" + *text + "\" is no whole number from " + std::to_string(minimum) + " to " +
-                      std::to_string(maximum));
+    return UsageError("--" + name + ": \"" + *text + "\" is not a whole number from " + std::to_string(minimum) +
+                      " to " + std::to_string(maximum));
   return value;
 }
 

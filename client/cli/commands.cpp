@@ -76,14 +76,14 @@ const std::vector<OptionSpec>& CommonOptions() {
        .offer = Offer::kServer},
       {.names = "--endpoint",
        .value = "HOST:PORT",
-       .help = "where to reach it instead: the near end of a port forward (hotplate status --forward)"},
+       .help = "the address to reach it at, such as a forwarded port (hotplate status --forward)"},
       {.names = "--directory",
        .value = "DIR",
-       .help = "where records are kept (default: HOTPLATE_DIR, else ~/.hotplate)",
+       .help = "the folder of endpoint records (default: HOTPLATE_DIR, else ~/.hotplate)",
        .offer = Offer::kFile},
       {.names = "--json", .value = "", .help = "answer in JSON (or HOTPLATE_OUTPUT=json)"},
       {.names = "-q,--quiet", .value = "", .help = "print only what a script needs"},
-      {.names = "-h,--help", .value = "", .help = "this help"},
+      {.names = "-h,--help", .value = "", .help = "print this help"},
   };
   return options;
 }

@@ -42,14 +42,14 @@ absl::Status CheckDaemonOptions(const std::vector<std::string>& words) {
   for (const std::string& word : words)
     for (const ReservedFlag& flag : kReserved)
       if (word.substr(0, word.find('=')) == flag.name)
-        return UsageError(word + " cannot stand behind the --: " + flag.instead);
+        return UsageError(word + " cannot follow the --: " + flag.instead);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> WantedName(const Invocation& call) {
   const std::string name = call.arguments.Text("name").value_or(call.environment("HOTPLATE_NAME").value_or(""));
   if (!name.empty() && !client::IsServerName(name))
-    return UsageError("--name: " + Quoted(name) + " cannot be a daemon's name; use letters, digits, '.', '_' and '-'");
+    return UsageError("--name: " + Quoted(name) + " is not a valid daemon name; use letters, digits, '.', '_' and '-'");
   return name;
 }
 

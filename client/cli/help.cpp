@@ -25,16 +25,16 @@ struct ExitMeaning {
   const char* meaning;
 };
 constexpr ExitMeaning kExitMeanings[] = {
-    {kExitOk, "all went well"},
-    {kExitFailed, "the job FAILED, or what it gave could not be written"},
-    {kExitUsage, "the command line makes no sense"},
-    {kExitNoDaemon, "no daemon, or the connection was lost"},
-    {kExitInvalid, "refused: not valid, larger than a limit ever allows, or a name that is not known or is taken"},
-    {kExitTryLater, "refused for now, so try later: memory in use, a full queue, a draining daemon"},
+    {kExitOk, "success"},
+    {kExitFailed, "the job FAILED, or its output could not be written"},
+    {kExitUsage, "the command line is wrong"},
+    {kExitNoDaemon, "no daemon answers, or the connection was lost"},
+    {kExitInvalid, "refused: the call is not valid, exceeds a limit, or uses a name that is unknown or taken"},
+    {kExitTryLater, "refused for now (memory in use, a full queue, a draining daemon): try later"},
     {kExitNotAllowed, "not allowed: token or permissions"},
-    {kExitTimeout, "the job ended in TIMEOUT, or the time of run --timeout was over"},
+    {kExitTimeout, "the job or run --timeout exceeded its time limit"},
     {kExitCancelled, "the job was CANCELLED"},
-    {kExitScheduler, "the scheduler refused, or ended the job before it ran; or its accounting cannot be asked"},
+    {kExitScheduler, "the scheduler refused, or ended the job before it ran; or it has no accounting"},
     {kExitInterrupted, "interrupted"},
 };
 
@@ -56,7 +56,7 @@ std::string OptionRows(const std::vector<OptionSpec>& options) {
 
 std::string HelpOverview() {
   std::string text = "hotplate " + std::string(kVersion) +
-                     ": run kernels on devices that a hotplated keeps warm\n\n"
+                     ": runs kernels on devices that a daemon keeps warm\n\n"
                      "  hotplate up --local && hotplate run mandelbrot -o m.png && hotplate down\n";
   for (const GroupName& group : kGroups) {
     Table table;
@@ -108,7 +108,7 @@ std::string HelpFor(const Command& command, const std::vector<std::string>& word
 
 std::string ManualPage() {
   std::string page = ".TH HOTPLATE 1 \"\" \"Hotplate " + std::string(kVersion) + "\" \"User Commands\"\n" +
-                     ".SH NAME\nhotplate \\- run kernels on devices that a hotplated keeps warm\n" +
+                     ".SH NAME\nhotplate \\- run kernels on devices that a daemon keeps warm\n" +
                      ".SH SYNOPSIS\n.B hotplate\n.I COMMAND\n[\\fIARGUMENTS\\fR]\n";
   const auto options = [&page](const std::vector<OptionSpec>& list) {
     for (const OptionSpec& option : list)
@@ -135,19 +135,19 @@ std::string ManualPage() {
     page += ".TP\n.B " + std::to_string(exit.code) + "\n" + exit.meaning + "\n";
   return page +
          ".SH ENVIRONMENT\n"
-         ".TP\n.B HOTPLATE_DIR\nWhere endpoint records and logs are kept (default ~/.hotplate).\n"
+         ".TP\n.B HOTPLATE_DIR\nThe folder of endpoint records and logs (default ~/.hotplate).\n"
          ".TP\n.B HOTPLATE_SERVER\nThe daemon to talk to.\n"
-         ".TP\n.B HOTPLATE_SITE\nThe site's profile that up uses.\n"
+         ".TP\n.B HOTPLATE_SITE\nThe site profile that up uses.\n"
          ".TP\n.B HOTPLATE_ACCOUNT\nThe project that up charges.\n"
          ".TP\n.B HOTPLATE_NAME\nThe name of the daemon that up starts.\n"
-         ".TP\n.B HOTPLATE_ENDPOINT\nWhere to reach the daemon to talk to, as by --endpoint.\n"
-         ".TP\n.B HOTPLATE_SITES\nA folder of site profiles (NAME.toml), before those built in and after one's own in "
-         "~/.config/hotplate/sites.\n"
+         ".TP\n.B HOTPLATE_ENDPOINT\nThe address of the daemon, as with --endpoint.\n"
+         ".TP\n.B HOTPLATE_SITES\nA folder of site profiles (NAME.toml). They override the built-in ones; your own in "
+         "~/.config/hotplate/sites override them.\n"
          ".TP\n.B HOTPLATE_OUTPUT\njson: answer in JSON, as with --json; quiet: as with --quiet; text.\n"
-         ".TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
+         ".TP\n.B NO_COLOR\nTurns colours off.\n"
          ".SH FILES\n.TP\n.I ~/.config/hotplate/config.toml\n"
-         "The settings directory, server, site and account, below flags and environment; in $XDG_CONFIG_HOME where "
-         "that is set.\n"
+         "Defaults for directory, server, site and account; flags and environment override them. In "
+         "$XDG_CONFIG_HOME if that is set.\n"
          ".SH SEE ALSO\n.BR hotplated (1)\n";
 }
 

@@ -104,7 +104,7 @@ class Planner {
                             std::to_string(names.size()) + " (" + Join(names, ", ") + "), " +
                             std::to_string(words.size()) + (words.size() == 1 ? " was" : " were") + " given");
     if (next < in_order.size())
-      violations_.push_back("\"" + in_order[next] + "\" is one input too many: it takes " +
+      violations_.push_back("\"" + in_order[next] + "\" is one input too many; it takes " +
                             (names.empty() ? "none" : std::to_string(names.size()) + " (" + Join(names, ", ") + ")"));
   }
 
@@ -163,32 +163,30 @@ std::vector<OptionSpec> SharedJobOptions() {
   return {
       {.names = "-o,--output",
        .value = "[NAME=]PLACE",
-       .help = "where an output goes: a .npy file, a .png picture, or array:NAME on the daemon",
+       .help = "write an output to a .npy file, a .png picture, or array:NAME on the daemon",
        .repeatable = true,
        .offer = Offer::kFile},
       {.names = "--device",
        .value = "ID",
-       .help = "run on this device (hotplate devices); any: on the CPU where no GPU can"},
+       .help = "run on this device (hotplate devices); any: on the CPU if no GPU can"},
       {.names = "--precision",
        .value = "MODE",
-       .help = "arithmetic inside the kernel: tf32, bf16 or f16",
+       .help = "compute with tf32, bf16 or f16 inside the kernel",
        .offer = Offer::kChoices,
        .choices = {"tf32", "bf16", "f16"}},
       {.names = "--deterministic",
        .value = "",
-       .help = "the same bits every time on one device, at any number of threads; may take longer"},
-      {.names = "--label", .value = "TEXT", .help = "a word to find the job by: hotplate jobs --label TEXT"},
-      {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first"},
-      {.names = "--time-limit", .value = "TIME", .help = "end the job in TIMEOUT after this long on its device"},
+       .help = "give the same bits every time on one device, with any number of threads; may be slower"},
+      {.names = "--label", .value = "TEXT", .help = "a label to find the job by: hotplate jobs --label TEXT"},
+      {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first (default 0)"},
+      {.names = "--time-limit", .value = "TIME", .help = "end the job with TIMEOUT after this long on its device"},
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},
       {.names = "--request-id",
        .value = "ID",
        .help =
-           "makes a repeated call run the job once, for as long as the daemon keeps results (1 hour by default); large "
-           "outputs stay on the daemon for it, some minutes"},
-      {.names = "--dry-run",
-       .value = "",
-       .help = "check the job, say what it needs and where it fits, and run nothing"},
+           "run the job once, however often the call is repeated while the daemon keeps results (1 hour by default); "
+           "large outputs stay some minutes for that"},
+      {.names = "--dry-run", .value = "", .help = "check the job, say what it needs and where it fits; run nothing"},
   };
 }
 
@@ -196,9 +194,9 @@ std::vector<OptionSpec> SharedJobOptions() {
 
 const std::vector<PositionalSpec>& JobPositionals() {
   static const std::vector<PositionalSpec> positionals = {
-      {.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel},
+      {.name = "KERNEL", .help = "the kernel (hotplate kernels lists all)", .offer = Offer::kKernel},
       {.name = "INPUT",
-       .help = "the kernel's inputs, in its order: files, array:NAME, path:FILE, numbers",
+       .help = "the kernel's inputs, in the order that describe shows: files, array:NAME, path:FILE, numbers",
        .minimum = 0,
        .maximum = kAnyNumber,
        .offer = Offer::kFile},
@@ -209,9 +207,9 @@ const std::vector<PositionalSpec>& JobPositionals() {
 std::vector<OptionSpec> JobOptionsOfRun() {
   std::vector<OptionSpec> options = SharedJobOptions();
   options.push_back(
-      {.names = "--timeout", .value = "TIME", .help = "give up after this long in all, and cancel the job"});
+      {.names = "--timeout", .value = "TIME", .help = "cancel the job and give up after this long in total"});
   options.push_back(
-      {.names = "--detach-on-disconnect", .value = "", .help = "let the job go on if the connection breaks"});
+      {.names = "--detach-on-disconnect", .value = "", .help = "keep the job running if the connection breaks"});
   return options;
 }
 
@@ -339,7 +337,7 @@ absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, co
   switch (param.type()) {
     case v1::PARAM_TYPE_INT: {
       const auto value = ParseInteger(text);
-      if (!value) return refuse("is no whole number");
+      if (!value) return refuse("is not a whole number");
       if (!in_range(static_cast<double>(*value))) return refuse("is out of range: " + RangeText(param));
       return client::ParamValue(*value);
     }

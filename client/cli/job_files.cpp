@@ -80,7 +80,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
         auto buffer = HostBuffer::Allocate(bytes);
         if (!buffer) {
           no_memory.Update(absl::ResourceExhaustedError(
-              argument.text + ": this machine has no memory for " + Bytes(static_cast<double>(bytes)) +
+              argument.text + ": this machine does not have memory for " + Bytes(static_cast<double>(bytes)) +
               "; if the daemon can read the file, say path:" + argument.text));
           break;
         }

@@ -66,14 +66,14 @@ class LocalStart {
       poll(nullptr, 0, static_cast<int>(kPoll.count()));
     }
     return absl::DeadlineExceededError(name_ + " (pid " + std::to_string(process->pid()) +
-                                       ") is not ready yet; it goes on starting\n" + "log: " + log_ +
+                                       ") is not ready yet; it is still starting\n" + "log: " + log_ +
                                        " · hotplate status · hotplate logs -f");
   }
 
   std::string Why(const std::string& its_words) const {
     if (!its_words.empty()) return ":\n" + its_words + "\nlog: " + log_;
-    return ", and said nothing in its log " + log_ +
-           "\nis there room on that disk? else start it by hand: hotplated --name " + name_;
+    return ", and wrote nothing to its log " + log_ +
+           "\nis there space on that disk? otherwise start it by hand: hotplated --name " + name_;
   }
 
   // Another daemon of this name is starting, or serving, or ending.
@@ -87,8 +87,7 @@ class LocalStart {
       poll(nullptr, 0, static_cast<int>(kPoll.count()));
     }
     if (Steady::now() < deadline_) return true;
-    return absl::UnavailableError("another daemon named " + name_ + " holds its place and does not serve:\n" +
-                                  its_words);
+    return absl::UnavailableError("another daemon named " + name_ + " has its name but does not serve:\n" + its_words);
   }
 
   absl::Status Answer(const v1::GetServerInfoResponse& info, bool started) {

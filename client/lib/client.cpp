@@ -73,7 +73,7 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancel
         {.repeat = Repeat::kNever, .deadline = options.connect_timeout, .stop = Impl::TokenOf(cancellation)});
     if (absl::IsDeadlineExceeded(status)) {
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options.connect_timeout);
-      return NobodyAnswers(connection->found(), "nothing came within " + std::to_string(waited.count()) + " ms");
+      return NobodyAnswers(connection->found(), "nothing arrived within " + std::to_string(waited.count()) + " ms");
     }
     if (!status.ok()) return status;
   }

@@ -1,23 +1,22 @@
-// The client library: finds a hotplated, pins its certificate, sends work and brings back results.
+// The client library: finds a daemon, pins its certificate, sends work and fetches results.
 //
 //   absl::StatusOr<hotplate::client::Client> client = hotplate::client::Client::Connect();
 //   auto result = client->Run("selu", {{"x", hotplate::client::View(x, {1'000'000})}});   // x: std::vector<float>
 //   std::span<const float> y = result->Output<float>("y");
 //
-// A Client is a handle to one connection and one session; copies share them; all calls are thread-safe. Statuses
-// carry the daemon's code and sentence; Violations(status) lists the fields of a refusal, EndOf(status) has the end of
-// a job that began, RetryAfter(status) says when another attempt makes sense. UNAVAILABLE means that the daemon is not
-// there or the connection was lost, after the retries that ConnectOptions allows; a daemon that goes silent is given up
-// some seconds after kSilenceBound.
+// A Client is a handle to one connection and one session. Copies share them. All calls are thread-safe. Statuses carry
+// the daemon's code and message. Violations(status) lists the fields of a refusal, EndOf(status) returns the end of a
+// job that began, and RetryAfter(status) says when to try again. UNAVAILABLE means that the daemon did not answer or
+// the connection was lost, after the retries that ConnectOptions allows. A silent daemon is given up some seconds after
+// kSilenceBound.
 //
-// How a Run goes: inputs of kInlineInputBytes together ride inside the request; with more, the job is checked, the
-// large inputs are uploaded as arrays of the session, straight from the caller's memory, and freed when the job ends.
-// The job itself goes over the one open stream that all threads share. Outputs come back inline or, when large, are
-// read straight into the buffers that the result owns. No thread is started and no stream opened before it is needed:
-// a program that makes one call pays for one call.
+// A Run sends inputs of up to kInlineInputBytes together inside the request. With more, it checks the job first, then
+// uploads the large inputs as arrays of the session, directly from the caller's memory, and frees them when the job
+// ends. All threads share one open stream for jobs. Small outputs come back inline; large ones are read directly into
+// buffers that the result owns. The library starts a thread or opens a stream only when it needs one: a program that
+// makes one call pays for one call.
 //
-// No callback may throw: what it is called from cannot tell whom. A Client that was moved from may only be assigned to
-// or destroyed.
+// Callbacks must not throw. A moved-from Client may only be assigned to or destroyed.
 #pragma once
 
 #include <chrono>
@@ -47,43 +46,42 @@ namespace hotplate::client {
 
 using std::chrono::nanoseconds;
 
-// Inputs of one job that are not larger than this together travel inside its request.
+// Inputs of one job travel inside its request up to this size in total.
 inline constexpr std::size_t kInlineInputBytes = std::size_t{1} << 20;
-// A daemon from which nothing has come for so long, probes included, counts as lost.
+// A daemon that has sent nothing for this long, not even an answer to a probe, counts as lost.
 inline constexpr std::chrono::seconds kSilenceBound{30};
-// How long a watch, a transfer or a job that is waited for outlives the connection to its daemon.
+// How long a watch, a transfer or a wait tries to restore a broken connection.
 inline constexpr std::chrono::seconds kReconnectBound{120};
 
 struct ConnectOptions {
   // A daemon's name below $HOTPLATE_DIR/servers, or the path of a record; empty: HOTPLATE_SERVER, then `current`.
   std::string server = {};
   // "ADDRESS:PORT" or "localhost:PORT", in place of the record's addresses: the near end of a port forward (ssh -L) to
-  // a daemon that cannot be reached directly. Its certificate stays pinned, so that nobody else who listens there gets
-  // the token; a record without one is refused. Empty: HOTPLATE_ENDPOINT where `server` is empty too, else the
+  // a daemon that cannot be reached directly. Its certificate stays pinned, so that no other listener there gets the
+  // token; a record without a certificate is refused. Empty: HOTPLATE_ENDPOINT if `server` is empty too, else the
   // record's.
   std::string endpoint = {};
   // Overrides HOTPLATE_DIR (default ~/.hotplate).
   std::string directory = {};
-  // 32 hexadecimal digits: take part in a session that exists, to use its arrays. Empty: a new one.
+  // 32 hexadecimal digits: join an existing session, to use its arrays. Empty: a new session.
   std::string session = {};
-  // False: only read the record; the first call meets what is wrong with the daemon. Saves one round trip.
+  // False: only read the record, and let the first call find problems with the daemon. Saves one round trip.
   bool contact = true;
-  // Of each unary call but Execute; of a transfer where it makes no progress for so long.
+  // For each unary call except Execute, and for a transfer that makes no progress.
   nanoseconds deadline = std::chrono::seconds(30);
   nanoseconds connect_timeout = std::chrono::seconds(5);
-  // Repeat calls that are safe to repeat (reads, and jobs with a request_id) on UNAVAILABLE, with backoff.
+  // How often to repeat a call on UNAVAILABLE, with backoff, if repeating is safe (reads, and jobs with a request_id).
   int retries = 3;
-  // A watch, a transfer and a job that is waited for go on when their connection breaks and the daemon cannot be
-  // reached: another is tried again and again for so long, a watch from its last update, a transfer from its last byte,
-  // a job under its request_id, so that it runs once. Not where the daemon is known to be gone: its process on this
-  // host, its record, its port.
+  // If the connection breaks, a watch, a transfer and a wait for a job try to reconnect for this long. A watch
+  // continues after its last update, a transfer after its last byte, a job under its request_id, so that it runs once.
+  // They give up at once if the daemon is gone: its process on this host, its record, or its port.
   nanoseconds reconnect = kReconnectBound;
-  // Told of that, once `retries` attempts have failed: the error when the connection is lost, OK when it is there
-  // again. On the thread that waits for the call, or the library's; it may use the client.
+  // Called with the error when the connection is lost and `retries` attempts have failed, and with OK when it is back.
+  // Runs on the thread that waits for the call, or on the library's. It may use the client.
   std::function<void(const absl::Status&)> on_connection = {};
 };
 
-// An input that the caller owns: bytes with a signature. Must live until the call returns.
+// An input that the caller owns: bytes with a signature. They must live until the call returns.
 struct ArrayView {
   Signature signature;
   std::span<const std::byte> bytes;
@@ -99,7 +97,7 @@ ArrayView View(const std::vector<T>& elements, Shape shape) {
 }
 
 struct ArrayRef {
-  std::string id_or_name;  // an array that the daemon holds
+  std::string id_or_name;  // an array on the daemon
 };
 struct PathRef {
   std::string path;  // a .npy file that the daemon can read
@@ -118,43 +116,41 @@ struct JobOptions {
   // A device's id. Empty: the daemon's GPUs, and where it has none its CPU; "any": a GPU that can run it, else the CPU.
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
-  // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec
-  // says).
+  // Give the same bits every time on the same device, whatever else it runs. Refused if the kernel's spec says that it
+  // cannot.
   bool deterministic = false;
   int priority = 0;
   std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
   std::optional<nanoseconds> time_limit = {};
-  // For the whole call, from its start: transfers, queue, job. When it is over the job is cancelled and the call
-  // returns DEADLINE_EXCEEDED.
+  // For the whole call: transfers, queue, job. When it expires, the job is cancelled and the call returns
+  // DEADLINE_EXCEEDED.
   std::optional<nanoseconds> deadline = {};
-  // Made by the library where empty, so that its own retries are safe. With one of the caller's, large inputs are known
-  // to the daemon by their content: the same call again finds its job, one with other elements is refused.
+  // If empty, the library makes one, so that its own retries are safe. With yours, the daemon knows large inputs by
+  // their content: the same call finds its job again, and one with other elements is refused.
   std::string request_id = {};
-  // Leave the daemon's copies of large outputs where they are, for Fetch, until Release or the session's end.
+  // Leave the daemon's copies of large outputs there for Fetch, until Release or the end of the session.
   bool leave_result = false;
   bool detach_on_disconnect = false;
-  // Memory of the caller's that outputs land in, by output: of exactly its bytes, and there until the call is over.
-  // One of another size, of an output that there is none of, or of one that is in `keep` is an INVALID_ARGUMENT; of a
-  // call that fails nobody knows what is there.
+  // Your memory for outputs, by output name. It must have exactly the output's size and live until the call returns. A
+  // wrong size, an unknown output, or one that is in `keep` is an INVALID_ARGUMENT. After a failed call its content is
+  // undefined.
   std::map<std::string, std::span<std::byte>> destinations = {};
-  // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
-  // A slow callback misses progress, and a short job may have nothing to say before its end.
+  // Called for states, progress and notices: by Run on the calling thread, by RunAsync on the library's thread. A slow
+  // callback misses progress. A short job may report nothing before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
-  // Called by Run on the thread that called it, some twenty times a second while it waits for the job's end, for bytes
-  // of an output, or for a connection to go on with these: for what that thread has to look after, as an interpreter
-  // has after signals. It may cancel the call; false after that: the daemon's word that it has cancelled the job is not
-  // waited for.
+  // Called by Run on the calling thread about twenty times a second while it waits, so that the thread can look after
+  // other things, as an interpreter does after signals. It may cancel the call. If it then returns false, Run does not
+  // wait for the daemon to confirm the cancel.
   std::function<bool()> on_wait = {};
-  // Called by Run, and by it alone, on the thread that called it, once, when the job is on its way: what is done there
-  // costs a small call nothing, since it would wait meanwhile. Not called where there is nothing to wait for. It must
-  // not throw.
+  // Called once by Run (only), on the calling thread, after the job was sent. Work done there costs a small call
+  // nothing, since Run would only wait. Not called if there is nothing to wait for. It must not throw.
   std::function<void()> meanwhile = {};
-  // Called while inputs go up and outputs come down: bytes done, bytes in all.
+  // Called during transfers with the bytes done and the bytes in total.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
 };
 
-// An array that came back, or that was left on the daemon (then `id` is set and `buffer` null). In a destination of the
-// caller's it has no buffer either.
+// An array that came back, or that stayed on the daemon (then `id` is set and `buffer` is null). An output in a
+// destination of yours has no buffer either.
 struct OutputArray {
   Signature signature;
   std::shared_ptr<HostBuffer> buffer;
@@ -172,9 +168,9 @@ struct JobResult {
   std::map<std::string, OutputArray> outputs;
   v1::Receipt receipt;
   ClientTimings timings;
-  std::vector<std::string> left;  // with leave_result: ids of the daemon's copies of what came back
+  std::vector<std::string> left;  // with leave_result: ids of the copies that stay on the daemon
 
-  // The elements of an output in C order. T must be its dtype, and the output must have come back: else empty.
+  // The elements of an output in C order; empty if T is not its dtype or the output did not come back.
   template <typename T>
   std::span<const T> Output(const std::string& name) const {
     const auto found = outputs.find(name);
@@ -183,20 +179,20 @@ struct JobResult {
   }
 };
 
-// The error of a job that began and did not complete carries its end: state, error, receipt where there is one.
+// The end of a job that began and did not complete: state, error, and receipt if there is one.
 std::optional<v1::JobEnd> EndOf(const absl::Status& status);
-// The id of the job that an error is about, where the daemon has told it: always with an end, also in the errors of a
-// deadline, of a cancel that was not confirmed and of a lost connection if the id came before. Else empty.
+// The id of the job that an error is about; empty if the daemon had not sent it. Errors with an end always have it;
+// those of a deadline, an unconfirmed cancel or a lost connection have it if it came in time.
 std::string JobIdOf(const absl::Status& status);
-// UNAVAILABLE because nobody answered or the connection broke, and not by the daemon's own word (it drains): what
-// became of the call is not known.
+// Whether UNAVAILABLE means that nobody answered or the connection broke, so that the fate of the call is unknown.
+// False if the daemon itself said so because it drains.
 bool ConnectionLost(const absl::Status& status);
 // The fields that a refusal names.
 std::vector<v1::FieldViolation> Violations(const absl::Status& status);
-// How long to wait before another attempt, where the daemon said so.
+// How long to wait before another attempt, if the daemon said so.
 std::optional<nanoseconds> RetryAfter(const absl::Status& status);
 
-// Stops a blocking call from another thread or a signal handler's helper: the job is cancelled, the call returns.
+// Stops a blocking call from another thread: cancels the job and makes the call return.
 class Cancellation {
  public:
   Cancellation();
@@ -211,10 +207,10 @@ class Cancellation {
 
 class Client {
  public:
-  // UNAVAILABLE: no record, nobody answers at it (the message says how to start one), or it hung up, as it does on
-  // a client certificate that is not its own. PERMISSION_DENIED: the record is readable by others. UNAUTHENTICATED:
-  // the daemon refused the token, or showed another certificate than the record's.
-  // INVALID_ARGUMENT: an option that makes no sense, named.
+  // UNAVAILABLE: there is no record, nobody answers (the message says how to start a daemon), or the daemon hung up, as
+  // it does on a wrong client certificate. PERMISSION_DENIED: others can read the record. UNAUTHENTICATED: the daemon
+  // refused the token or showed a certificate that is not the record's. INVALID_ARGUMENT: an option is wrong; the
+  // message names it.
   static absl::StatusOr<Client> Connect(const ConnectOptions& options = {}, const Cancellation* cancellation = nullptr);
 
   // Catalogue.
@@ -229,11 +225,11 @@ class Client {
   absl::StatusOr<OutputArray> Get(const std::string& id_or_name,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                                   const Cancellation* cancellation = nullptr);
-  // Into memory of the caller's: exactly the array's bytes.
+  // Reads into your memory, which must have exactly the array's size.
   absl::Status GetInto(const std::string& id_or_name, std::span<std::byte> destination,
                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                        const Cancellation* cancellation = nullptr);
-  // A part of it: as many bytes as the destination has, from byte `offset` on.
+  // Reads a part: as many bytes as the destination has, from byte `offset`.
   absl::Status GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
                         const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                         const Cancellation* cancellation = nullptr);
@@ -243,32 +239,32 @@ class Client {
   absl::StatusOr<v1::Array> Renew(const std::string& id_or_name, nanoseconds lease,
                                   const Cancellation* cancellation = nullptr);
 
-  // Jobs. Big inputs are checked (Check) before a byte is uploaded, and travel as arrays.
+  // Jobs. Large inputs travel as arrays, and are checked (Check) before they are uploaded.
   absl::StatusOr<v1::CheckJobResponse> Check(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                              const JobOptions& options = {},
                                              const Cancellation* cancellation = nullptr);
-  // Uploads, runs, downloads; returns when all is done. Uses the client's one open stream, shared by all threads.
+  // Uploads, runs and downloads, on the client's one open stream, which all threads share.
   absl::StatusOr<JobResult> Run(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                 const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
-  // The same, on the stream, without waiting. The inputs' memory must live until the future is ready.
+  // The same without waiting. The inputs' memory must live until the future is ready.
   std::future<absl::StatusOr<JobResult>> RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
                                                   JobOptions options = {});
-  // The same with a callback, on a thread of the library: for many jobs in flight. A cancelled one is told like any
-  // other end, once the daemon has confirmed it; a result that was on its way is freed, but under a request_id of the
-  // caller's, with leave_result and with detach_on_disconnect. No copy of the callback is destroyed under a lock of
-  // ours. The end of the last handle cancels what is in flight and does not detach, and waits for the daemon's word for
-  // it no longer than a second.
+  // The same with a callback on a thread of the library, for many jobs in flight. A cancelled job is reported like any
+  // other end, once the daemon has confirmed it. Its result, if one was on its way, is freed, except with a request_id
+  // of yours, with leave_result or with detach_on_disconnect. No copy of the callback is destroyed under a lock of the
+  // library. When the last handle goes away, jobs in flight that do not detach are cancelled; that takes a second at
+  // most.
   void RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
                 std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation = nullptr);
-  // One unary call instead of the stream: for a single small job. Without updates, and without the job's id when it is
-  // cancelled from here.
+  // One unary call instead of the stream, for a single small job. There are no updates, and no job id after a cancel
+  // from here.
   absl::StatusOr<JobResult> Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                     const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
-  // Detached: returns the job's id once it is queued. Cancelling ends the uploads; a job that was sent stays.
+  // Detached: returns the job's id once it is queued. Cancelling stops the uploads; a job that was sent continues.
   absl::StatusOr<std::string> Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                      const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
-  // Calls `on_update`, on this thread, for every update from the start until the job's end, which it returns as well.
-  // Survives a broken connection (resumes after the last sequence number). Cancelling ends the watch, not the job.
+  // Calls `on_update` on this thread for every update from the start to the job's end, which it also returns. Survives
+  // a broken connection (resumes after the last sequence number). Cancelling stops the watch, not the job.
   absl::StatusOr<v1::JobEnd> Watch(const std::string& job_id,
                                    const std::function<void(const v1::JobUpdate&)>& on_update,
                                    const Cancellation* cancellation = nullptr);
@@ -276,31 +272,31 @@ class Client {
   absl::StatusOr<std::vector<v1::Job>> Jobs(const v1::ListJobsRequest& request = {},
                                             const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id, const Cancellation* cancellation = nullptr);
-  // Waits for the job's end, then fetches. Cancelling ends the wait, not the job.
+  // Waits for the job's end, then fetches. Cancelling stops the wait, not the job.
   absl::StatusOr<JobResult> Wait(const std::string& job_id, const Cancellation* cancellation = nullptr);
-  // Brings the outputs of an ended job, as often as wanted until the daemon's retention time is over; those that were
-  // to be kept as arrays under a name or a lease stay there and come as ids. FAILED_PRECONDITION while the job goes on;
-  // NOT_FOUND when a large output has been freed, or went with the session that ran the job.
+  // Fetches the outputs of an ended job, as often as you like until the daemon's retention time is over. Outputs that
+  // were kept as arrays under a name or a lease come as ids. FAILED_PRECONDITION: the job has not ended. NOT_FOUND: a
+  // large output was freed, or went with the session that ran the job.
   absl::StatusOr<JobResult> Fetch(const std::string& job_id,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                                   const Cancellation* cancellation = nullptr);
-  // Frees what leave_result has left.
+  // Frees the copies that leave_result left on the daemon.
   void Release(JobResult& result);
 
   // Telemetry and the daemon.
   absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1,
                                                           const Cancellation* cancellation = nullptr);
-  // Until `on_sample` returns false, or the cancellation; survives a broken connection.
+  // Runs until `on_sample` returns false or until cancelled. Survives a broken connection.
   absl::Status WatchTelemetry(nanoseconds interval, const std::function<bool(const v1::TelemetrySample&)>& on_sample,
                               const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::GetServerInfoResponse> Info(const Cancellation* cancellation = nullptr);
   absl::Status Drain(std::optional<nanoseconds> timeout = std::nullopt);
   absl::Status Shutdown(std::optional<nanoseconds> drain_timeout = std::nullopt);
-  // Frees the session's arrays and cancels its attached jobs now, instead of when the daemon misses it.
+  // Frees the session's arrays and cancels its attached jobs now, instead of when the session expires.
   absl::Status CloseSession();
 
-  // The daemon's record as it was read (with ConnectOptions::endpoint in place of its addresses, where that was given),
-  // and its name in it.
+  // The daemon's record as it was read, with ConnectOptions::endpoint in place of its addresses if given; and the name
+  // in it.
   const v1::EndpointRecord& record() const;
   const std::string& server_name() const;
   const std::string& session() const;

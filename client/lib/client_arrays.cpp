@@ -50,9 +50,9 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
   if (!status.ok()) {
     const absl::Status freed = FreeAll(connection, {array->id()});
     if (!stop.stop_requested()) return status;
-    return absl::CancelledError(freed.ok() ? "the upload was given up, and its array freed"
-                                           : "the upload was given up; the daemon frees its array when its upload "
-                                             "grace is over");
+    return absl::CancelledError(freed.ok()
+                                    ? "the upload was abandoned and its array freed"
+                                    : "the upload was abandoned; the daemon frees the array after its upload grace");
   }
   array->set_state(v1::ARRAY_STATE_READY);
   array->set_bytes_written(view.bytes.size());

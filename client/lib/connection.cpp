@@ -221,7 +221,8 @@ grpc::Status Connection::TooLarge() {
 }
 
 grpc::Status Connection::Unreadable() {
-  return {grpc::StatusCode::INTERNAL, "the daemon's answer is no message of the protocol: use a client of its version"};
+  return {grpc::StatusCode::INTERNAL,
+          "the daemon's answer is not a message of the protocol; use a client of the daemon's version"};
 }
 
 bool Connection::Await(grpc::CompletionQueue& queue) const {

@@ -192,10 +192,11 @@ absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
     const bool begun = !uploaded_.empty();
     const absl::Status freed = FreeUploads();
     if (!stop_.stop_requested()) return spec;
-    return absl::CancelledError(!begun       ? "cancelled before anything was uploaded; no job was asked for"
-                                : freed.ok() ? "the upload was given up and freed; no job was asked for"
-                                             : "the upload was given up; the daemon frees it when its upload grace is "
-                                               "over; no job was asked for");
+    return absl::CancelledError(
+        !begun ? "cancelled before anything was uploaded; no job was submitted"
+        : freed.ok()
+            ? "the upload was abandoned and freed; no job was submitted"
+            : "the upload was abandoned; the daemon frees the array after its upload grace; no job was submitted");
   }
   v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
   AddInputs(inputs_, ViewsAs::kInline, spec);

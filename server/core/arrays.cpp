@@ -86,8 +86,8 @@ class ArrayStore::Impl {
     }
     const auto at = arrays.find(number);
     if (at == arrays.end() || !Sees(who, at->second->array.owner)) {
-      return absl::NotFoundError(
-          absl::StrCat("no array \"", id_or_name, "\"; it may have been freed, or its lease or session have ended"));
+      return absl::NotFoundError(absl::StrCat("no array \"", id_or_name,
+                                              "\"; it may have been freed, or its lease or session may have ended"));
     }
     return at->second;
   }

@@ -50,8 +50,7 @@ absl::StatusOr<JobId> Engine::Impl::KnownRequest(const std::shared_ptr<Job>& job
     return Refused(
         absl::StatusCode::kAlreadyExists,
         {{"request_id", absl::StrCat("request_id \"", request.request_id, "\" belongs to job ", job->id.value(),
-                                     ", which was asked for with another payload; give "
-                                     "every new job an id of its own")}});
+                                     ", which was used with another payload; give every new job its own id")}});
   }
   if (observer != nullptr) {
     {

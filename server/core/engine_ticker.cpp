@@ -149,7 +149,7 @@ void Engine::Impl::Expire() {
   for (const ArraySnapshot& array : arrays_.Expire()) {
     Log(after, LogLevel::kInfo,
         absl::StrCat("array ", array.id.value(),
-                     array.state == ArrayState::kReady ? " is freed: its lease is over"
+                     array.state == ArrayState::kReady ? " is freed: its lease has run out"
                                                        : " is freed: its upload was not finished"));
   }
   Perform(after);

@@ -96,7 +96,7 @@ void RunStream::BeginJob(const v1::RunJobsRequest::Start& start) {
     Refuse(start.tag(), request_size_);
   } else if (std::binary_search(repeated_.begin(), repeated_.end(), next_start_)) {
     Refuse(start.tag(), InvalidField("tag", "tag " + std::to_string(start.tag()) +
-                                                " is given to two jobs of one request; give every job one of its own"));
+                                                " is given to two jobs of one request; give every job its own"));
   } else if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
     Refuse(start.tag(), status);
   } else if (!wire::NeedsFiles(start.job())) {
@@ -116,7 +116,7 @@ absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
   const std::lock_guard lock(mutex_);
   const auto [active, fresh] = active_.try_emplace(tag);
   if (!fresh)
-    return InvalidField("tag", "tag " + std::to_string(tag) + " belongs to a job of this stream that goes on");
+    return InvalidField("tag", "tag " + std::to_string(tag) + " belongs to a job of this stream that has not ended");
   active->second.kernel = spec.kernel().substr(0, 128);
   return absl::OkStatus();
 }

@@ -164,7 +164,7 @@ for suite in bullseye trixie; do
   chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin sh -c \
     'ldd --version | head -n 1
      exec sh /opt/use.sh /opt/hotplate-* whole cpu /opt/driver'
-  # Found through the root's own cache too, without a word in the environment.
+  # Found through the root's own cache too, without any output in the environment.
   # shellcheck disable=SC2016  # expanded inside the root
   chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin sh -c \
     'echo /opt/driver >/etc/ld.so.conf.d/driver.conf && /sbin/ldconfig && cd /opt/hotplate-* && export HOTPLATE_DIR=$(mktemp -d) &&

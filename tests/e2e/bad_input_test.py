@@ -52,9 +52,9 @@ class BadInput(harness.Case):
 
     def test_parameters_that_are_out_of_range_or_no_numbers(self):
         for name, value, why in (("--max-iterations", "0", "is out of range: "), ("--max-iterations", "-3", "is out of range: "),
-                                 ("--resolution", "65537", "is out of range: "), ("--resolution", "1e99", "is no whole number"),
-                                 ("--resolution", "99999999999999999999", "is no whole number"),
-                                 ("--resolution", "2.5", "is no whole number"), ("--resolution", "many", "is no whole number"),
+                                 ("--resolution", "65537", "is out of range: "), ("--resolution", "1e99", "is not a whole number"),
+                                 ("--resolution", "99999999999999999999", "is not a whole number"),
+                                 ("--resolution", "2.5", "is not a whole number"), ("--resolution", "many", "is not a whole number"),
                                  ("--x-min", "nan", "is not finite"), ("--x-min", "inf", "is not finite"),
                                  ("--x-min", "1e300", "is out of range: "), ("--x-min", "left", "is no number")):
             self.refused("run", "mandelbrot", f"{name}={value}", "-o", "o.npy", says=f'{name}: "{value}" {why}')
@@ -76,7 +76,7 @@ class BadInput(harness.Case):
         self.refused("run", "matmul", "m.npy", "-o", "o.npy", says="input b is missing: it takes 2 (a, b), 1 was given")
 
     def test_one_input_too_many(self):
-        self.refused("run", "selu", "x.npy", "m.npy", "-o", "o.npy", says='"m.npy" is one input too many: it takes 1 (x)')
+        self.refused("run", "selu", "x.npy", "m.npy", "-o", "o.npy", says='"m.npy" is one input too many; it takes 1 (x)')
 
     def test_wrong_dtype_rank_and_shape(self):
         np.save(self.folder / "c.npy", np.ones(4, dtype=np.complex128))

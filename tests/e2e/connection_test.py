@@ -331,7 +331,7 @@ class SuddenDeath(harness.Case):
         daemon.kill()
         err = watch.communicate(timeout=harness.PATIENCE)[1]
         self.assertEqual(watch.returncode, harness.NO_DAEMON, err)
-        self.assertIn("will be started anew: job 41  PENDING", err)
+        self.assertIn("will be restarted: job 41  PENDING", err)
         self.assertNotIn("hotplate up", err)
 
     def test_watch_of_a_daemon_that_dies(self):

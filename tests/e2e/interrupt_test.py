@@ -78,7 +78,7 @@ class Interrupts(harness.Case):
         for words in (("submit", "selu", "x.npy"), ("run", "selu", "x.npy", "-o", "y.npy")):
             err = self.interrupted(*words, up=SOME)
             self.assertIn("freed", err)
-            self.assertIn("no job was asked for", err)
+            self.assertIn("no job was submitted", err)
         self.assertIn("y.npy not written", err)
         self.assertFalse((self.folder / "y.npy").exists())
         self.assertEqual(self.jobs(), before)

@@ -14,7 +14,7 @@ import harness
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VARIES = [(re.compile(pattern), stands) for pattern, stands in (
-    (r"cpu0 .*?(?=   |$)", "cpu0"), (r"\d[\d.,]*", "#"), (r"(?<=#) (?:ns|µs|ms|s|m|h|[kMG]?B)\b", ""))]
+    (r"cpu0 .*?(?=   |$)", "cpu0"), (r"(?<![a-z])\d[\d.,]*", "#"), (r"(?<=#) (?:ns|µs|ms|s|m|h|[kMG]?B)\b", ""))]
 
 
 def commands(page, heading):
@@ -63,8 +63,8 @@ class CommandsTest(harness.Case):
     def test_readme(self):
         self.shell("hotplate up --local")
         for name in ("a", "b"):
-            self.assertEqual(self.shell(f"hotplate run random --rows 3000 --n 3000 -o {name}.npy")[0], 0)
-        self.assertEqual(self.shell("hotplate run random --n 1000 -o v.npy")[0], 0)
+            self.assertEqual(self.shell(f"hotplate run random --rows 3000 --n 3000 --dtype float32 -o {name}.npy")[0], 0)
+        self.assertEqual(self.shell("hotplate run random --n 1000 --dtype float32 -o v.npy")[0], 0)
         self.shell("hotplate down")
         self.run_all("README.md", "A session")
 

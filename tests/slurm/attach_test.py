@@ -80,7 +80,7 @@ class Attach(harness.SlurmCase):
         waits = self.sbatch("--begin=now+1hour", "-o", "/dev/null", "--wrap", "true")
         self.hotplate("up", "--attach", waits, code=TRY_LATER, says="once it runs")
         self.hotplate("up", "--attach", "4711", code=REFUSED_BY_SLURM, says="no job 4711")
-        self.hotplate("up", "--attach", "x", code=harness.USAGE, says="no job's id")
+        self.hotplate("up", "--attach", "x", code=harness.USAGE, says="is not a job id")
         bobs = self.lab.sbatch("-o", "/dev/null", "--wrap", "sleep 1000", user="bob")
         self.wait_for_job(bobs, "RUNNING")
         self.hotplate("up", "--attach", bobs, *ON_CPU, code=NO_DAEMON, says="before it was ready")

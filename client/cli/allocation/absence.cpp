@@ -179,17 +179,17 @@ absl::Status WhyLost(const Invocation& call, const absl::Status& status) {
   const auto record = RecordOf(call.settings, lost.name());
   if (record && record->generation() != lost.generation()) {
     return WithNextStep(
-        Worded(status, what + lost.name() + " was started anew: " + state + "; jobs and arrays of before are gone"),
+        Worded(status, what + lost.name() + " was restarted: " + state + "; its earlier jobs and arrays are gone"),
         look);
   }
   switch (found.status->phase) {
     case JobStatus::Phase::kPending:
-      return WithNextStep(Worded(status, what + lost.name() + " will be started anew: " + state +
-                                             "; jobs and arrays of before are gone"),
+      return WithNextStep(Worded(status, what + lost.name() + " will be restarted: " + state +
+                                             "; its earlier jobs and arrays are gone"),
                           look);
     case JobStatus::Phase::kEnding:
       return WithNextStep(Worded(status, what + lost.name() + " is ending: " + state +
-                                             "; if Slurm requeues its job it comes back under that name"),
+                                             "; if Slurm requeues its job, it comes back under the same name"),
                           look);
     default:
       return WithNextStep(Worded(status, what + state), look);

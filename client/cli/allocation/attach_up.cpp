@@ -37,7 +37,7 @@ absl::Status CannotAttach(const SchedulerJob& job, const JobStatus& status) {
 
 absl::Status AttachUp(const Invocation& call) {
   SchedulerJob job{*call.arguments.Text("attach"), ""};
-  if (!IsJobId(job.id)) return UsageError("--attach " + Quoted(job.id) + " is no job's id; yours: squeue --me");
+  if (!IsJobId(job.id)) return UsageError("--attach " + Quoted(job.id) + " is not a job id; your jobs: squeue --me");
   SchedulerKind kind = SchedulerKind::kSlurm;
   if (const std::string name = call.arguments.Text("site").value_or(call.settings.site); !name.empty()) {
     const auto site = FindSite(name, call.environment);

@@ -46,8 +46,9 @@ absl::StatusOr<Arguments> Again(const Invocation& call, const std::string& name,
     return UsageError("--again: no allocation " + (name.empty() ? "" : Quoted(name) + " ") + "of before is known in " +
                       call.settings.directory + "/allocations");
   if (last->attached)
-    return UsageError("--again: " + Quoted(last->name) + " was no allocation of hotplate up's; a daemon in that job: " +
-                      "hotplate up --attach " + last->job.id);
+    return UsageError("--again: " + Quoted(last->name) +
+                      " was not an allocation of hotplate up; for a daemon in that job: " + "hotplate up --attach " +
+                      last->job.id);
   std::vector<std::string> words = last->request;
   const auto old_rest = std::find(words.begin(), words.end(), "--");
   const auto new_rest = std::find(call.words.begin(), call.words.end(), "--");
@@ -64,8 +65,8 @@ absl::StatusOr<Site> WantedSite(const Invocation& call, const Arguments& argumen
   if (!name.empty()) return FindSite(name, call.environment);
   if (FindProgram("sbatch", call.environment)) return FindSite("generic-slurm", call.environment);
   return UsageError(
-      "say where: --local starts a daemon on this machine (inside an allocation: on its node), --site NAME in a batch "
-      "job; there is no sbatch in PATH here. Sites: hotplate sites");
+      "there is no sbatch in PATH here. --local starts a daemon on this machine (in an allocation, on its node), "
+      "--site NAME in a batch job. Sites: hotplate sites");
 }
 
 // sbatch takes some of its directives from variables, which would count more than the script.
@@ -74,7 +75,7 @@ void TellOfVariables(const Invocation& call, const Site& site, const std::string
   for (const std::string& name : slurm::VariablesAgainst(script)) {
     const auto value = call.environment(name);
     if (value && !(name == "SBATCH_ACCOUNT" && *value == account))
-      call.console.err << "! " << name << "=" << Printable(*value) << " is left out: the script decides\n";
+      call.console.err << "! " << name << "=" << Printable(*value) << " is ignored: the script decides\n";
   }
 }
 
@@ -193,7 +194,7 @@ void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& schedul
       NoteTheEnd(call.settings.directory, note, *status);
     else if (status->phase != JobStatus::Phase::kEnding)
       call.console.err << "! " << note.name << " (job " << note.job.id << ", " << Printable(status->state)
-                       << ") is yours already: hotplate up --name " << note.name << " waits for it" << std::endl;
+                       << ") is already yours: hotplate up --name " << note.name << " waits for it" << std::endl;
   }
 }
 
@@ -273,7 +274,7 @@ class ClusterStart {
     if (interrupts.interrupted()) return Interrupted("nothing was submitted");
     if (absl::IsAborted(checked)) {
       line.Say("! " + by + ": " + Printable(std::string(checked.message())) +
-               "\n  nodes may be down or reserved for now; it is submitted, and may be refused or wait");
+               "\n  nodes may be down or reserved for now; it is submitted anyway, and may wait or be refused");
     } else if (!checked.ok()) {
       return absl::IsFailedPrecondition(checked) ? checked : WithNextStep(checked, "nothing was submitted");
     }

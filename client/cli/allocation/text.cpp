@@ -23,12 +23,12 @@ std::string_view Meaning(std::string_view state) {
   };
   static constexpr Word kWords[] = {{"TIMEOUT", "its time limit"},
                                     {"COMPLETED", "the daemon ended by itself"},
-                                    {"CANCELLED", "by scancel or the cluster's staff"},
+                                    {"CANCELLED", "by scancel or by an administrator"},
                                     {"NODE_FAIL", "its node failed"},
-                                    {"PREEMPTED", "a job of higher priority took its place"},
-                                    {"OUT_OF_MEMORY", "it used more memory than it had asked for"},
+                                    {"PREEMPTED", "a job of higher priority replaced it"},
+                                    {"OUT_OF_MEMORY", "it used more memory than it had requested"},
                                     {"BOOT_FAIL", "its node did not start"},
-                                    {"DEADLINE", "it could not end before its deadline"}};
+                                    {"DEADLINE", "it could not finish before its deadline"}};
   for (const Word& word : kWords)
     if (word.state == state) return word.meaning;
   return "";

@@ -201,7 +201,7 @@ absl::Status UpWait::BrokenOff() {
     RemoveNote(call.settings.directory, note.name);
     return Interrupted("the start of the daemon in job " + note.job.id + " is undone; the job stays");
   }
-  if (note.attached) return Interrupted("job " + note.job.id + " is not of hotplate's making: it stays");
+  if (note.attached) return Interrupted("job " + note.job.id + " was not submitted by hotplate, so it is kept");
   if (const absl::Status status = scheduler.Cancel(note.job); !status.ok()) return status;
   NoteTheEnd(call.settings.directory, note, {.state = "CANCELLED", .end = static_cast<EpochSeconds>(Now().seconds())});
   return Interrupted(job + " is cancelled");

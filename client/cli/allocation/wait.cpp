@@ -66,7 +66,7 @@ AllocationWait::Result AllocationWait::Run(std::optional<Steady::time_point> dea
       return result;
     }
     if (seen != kNever && running && !result.why.ok() && !reach_told && now() - seen > kReachSilence) {
-      line.Say("  ! its daemon has started, and cannot be reached from here so far: " +
+      line.Say("  ! its daemon has started but cannot be reached from here yet: " +
                Printable(client::WithoutHowToStart(std::string(result.why.message()))));
       reach_told = true;
     }

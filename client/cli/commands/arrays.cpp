@@ -44,7 +44,7 @@ absl::Status Arrays(const Invocation& call) {
 Command ArraysCommand() {
   return {.name = "arrays",
           .group = Group::kArrays,
-          .summary = "list the arrays that the daemon holds",
+          .summary = "list the arrays on the daemon",
           .example = "hotplate arrays",
           .run = Arrays};
 }

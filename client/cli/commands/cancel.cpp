@@ -44,8 +44,8 @@ Command CancelCommand() {
           .group = Group::kJobs,
           .summary = "cancel jobs",
           .details =
-              "A pending job ends at once, a running one within its kernel's bound, or where that has none when\n"
-              "its kernel ends (hotplate describe KERNEL). all: those that have not ended.",
+              "A pending job ends at once. A running job ends within its kernel's bound, or with its kernel if there\n"
+              "is no bound (hotplate describe KERNEL). all: those that have not ended.",
           .example = "hotplate cancel last",
           .positionals = {{.name = "JOB", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},

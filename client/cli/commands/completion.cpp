@@ -25,7 +25,7 @@ absl::Status Completion(const Invocation& call) {
 Command CompletionCommand() {
   return {.name = "completion",
           .group = Group::kShell,
-          .summary = "print the completion script of a shell",
+          .summary = "print a shell's completion script",
           .details =
               "bash: eval \"$(hotplate completion bash)\" in ~/.bashrc\n"
               "zsh:  eval \"$(hotplate completion zsh)\" in ~/.zshrc, after compinit\n"

@@ -19,14 +19,15 @@ absl::Status DescribeOne(const Invocation& call) {
 }  // namespace
 
 Command DescribeCommand() {
-  return {.name = "describe",
-          .group = Group::kKernels,
-          .summary = "describe a kernel: inputs, outputs, parameters, cost, numerics",
-          .details = "Works without a daemon; a daemon's own description wins where there is one.",
-          .example = "hotplate describe selu",
-          .positionals = {{.name = "KERNEL", .help = "which kernel (hotplate kernels)", .offer = Offer::kKernel}},
-          .works_anywhere = true,
-          .run = DescribeOne};
+  return {
+      .name = "describe",
+      .group = Group::kKernels,
+      .summary = "describe a kernel: inputs, outputs, parameters, cost, numerics",
+      .details = "Works without a daemon; if there is one, shows the daemon's own description.",
+      .example = "hotplate describe selu",
+      .positionals = {{.name = "KERNEL", .help = "the kernel (hotplate kernels lists all)", .offer = Offer::kKernel}},
+      .works_anywhere = true,
+      .run = DescribeOne};
 }
 
 }  // namespace hotplate::cli

@@ -62,7 +62,7 @@ Command DevicesCommand() {
   return {.name = "devices",
           .group = Group::kDevices,
           .summary = "list the devices that kernels run on",
-          .details = "Below the table: why a back-end, a device, or a library that kernels need is not used.",
+          .details = "Lines below the table say why a back-end, a device, or a library that kernels need is not used.",
           .example = "hotplate devices",
           .run = Devices};
 }

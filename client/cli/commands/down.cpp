@@ -253,20 +253,20 @@ Command DownCommand() {
   return {
       .name = "down",
       .group = Group::kDaemon,
-      .summary = "drain the daemon, and give its allocation back",
+      .summary = "end the daemon and give its allocation back",
       .details =
-          "Jobs that run may finish until the drain timeout is over; then they are cancelled. Ctrl-C ends the\n"
-          "waiting; the daemon goes on ending. Of the scheduler's jobs only the one that hotplate up submitted for\n"
-          "this daemon is touched: also while it waits in the queue, and while its daemon starts. Where its daemon\n"
-          "does not answer, a question comes first, or --cancel. A job that was attached to stays.",
+          "Running jobs may finish until the drain timeout; then they are cancelled. Ctrl-C stops waiting, but the\n"
+          "daemon still ends. down touches only the job that hotplate up submitted for this daemon, waiting or\n"
+          "running. If the daemon does not answer, down asks before it cancels the job; --cancel skips the question.\n"
+          "A job that up attached to is kept.",
       .example = "hotplate down",
       .positionals =
-          {{.name = "NAME", .help = "which one (default: the current)", .minimum = 0, .offer = Offer::kServer}},
+          {{.name = "NAME", .help = "the daemon (default: the current one)", .minimum = 0, .offer = Offer::kServer}},
       .options = {{.names = "--drain-timeout",
                    .value = "TIME",
-                   .help = "how long jobs may still run (default: the daemon's)"},
-                  {.names = "--cancel", .value = "", .help = "cancel the job where its daemon does not answer"},
-                  {.names = "--all", .value = "", .help = "all daemons and allocations, one after the other"}},
+                   .help = "how long running jobs may take (default: the daemon's setting)"},
+                  {.names = "--cancel", .value = "", .help = "cancel the job if its daemon does not answer"},
+                  {.names = "--all", .value = "", .help = "end all daemons and allocations, one after the other"}},
       .run = Down};
 }
 

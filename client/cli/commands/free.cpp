@@ -35,7 +35,7 @@ Command FreeCommand() {
   return {.name = "free",
           .group = Group::kArrays,
           .summary = "free arrays",
-          .details = "A job that uses one keeps its elements until it ends.",
+          .details = "A job that uses an array keeps its elements until the job ends.",
           .example = "hotplate free A G",
           .positionals = {{.name = "ARRAY",
                            .help = "names or ids of arrays",

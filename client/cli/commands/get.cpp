@@ -75,12 +75,12 @@ absl::Status Get(const Invocation& call) {
 Command GetCommand() {
   return {.name = "get",
           .group = Group::kArrays,
-          .summary = "fetch an array of the daemon's; without -o only sum it up",
+          .summary = "fetch an array from the daemon; without -o, print a summary",
           .example = "hotplate get G -o g.npy",
           .positionals = {{.name = "ARRAY", .help = "an array's name or id", .offer = Offer::kArray}},
           .options = {{.names = "-o,--output",
                        .value = "FILE",
-                       .help = "a .npy file or a .png picture",
+                       .help = "write it to a .npy file or a .png picture",
                        .offer = Offer::kFile}},
           .run = Get};
 }

@@ -41,7 +41,7 @@ absl::Status Help(const Invocation& call) {
 Command HelpCommand() {
   return {.name = "help",
           .group = Group::kShell,
-          .summary = "show help: an overview, one command, or a page about a topic",
+          .summary = "show an overview, the help of a command, or a page",
           .details = "Where a command and a topic have the same name, both are shown.",
           .example = "hotplate help quickstart",
           .positionals = {{.name = "NAME", .help = "a command or a topic", .minimum = 0, .offer = Offer::kHelp},

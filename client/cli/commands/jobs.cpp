@@ -74,31 +74,31 @@ absl::Status Jobs(const Invocation& call) {
 }  // namespace
 
 Command JobsCommand() {
-  return {
-      .name = "jobs",
-      .group = Group::kJobs,
-      .summary = "list jobs, newest first",
-      .details = "Several conditions hold together.",
-      .example = "hotplate jobs --state failed,timeout --since 1h",
-      .positionals = {},
-      .options = {{.names = "--active", .value = "", .help = "only jobs that have not ended"},
-                  {.names = "--state",
-                   .value = "STATE",
-                   .help = "only jobs in this state; repeated, or several with commas: in one of them",
-                   .repeatable = true,
-                   .offer = Offer::kChoices,
-                   .choices = JobStateNames()},
-                  {.names = "--kernel", .value = "NAME", .help = "only jobs of this kernel", .offer = Offer::kKernel},
-                  {.names = "--label", .value = "TEXT", .help = "only jobs with this label (run --label)"},
-                  {.names = "--since", .value = "TIME", .help = "only jobs submitted so long ago at most: 10m, 2h"},
-                  {.names = "--sort",
-                   .value = "ORDER",
-                   .help = Join(JobOrders(), ", ") + "; by times and ids the largest first (default id)",
-                   .offer = Offer::kChoices,
-                   .choices = JobOrders()},
-                  {.names = "--wide", .value = "", .help = "more columns, and none is cut to the terminal's width"},
-                  {.names = "--limit", .value = "N", .help = "at most so many (default 100)"}},
-      .run = Jobs};
+  return {.name = "jobs",
+          .group = Group::kJobs,
+          .summary = "list jobs, newest first",
+          .details = "Lists jobs that meet all conditions.",
+          .example = "hotplate jobs --state failed,timeout --since 1h",
+          .positionals = {},
+          .options =
+              {{.names = "--active", .value = "", .help = "show only jobs that have not ended"},
+               {.names = "--state",
+                .value = "STATE",
+                .help = "show only jobs in this state; repeat it or use commas for several",
+                .repeatable = true,
+                .offer = Offer::kChoices,
+                .choices = JobStateNames()},
+               {.names = "--kernel", .value = "NAME", .help = "show only jobs of this kernel", .offer = Offer::kKernel},
+               {.names = "--label", .value = "TEXT", .help = "show only jobs with this label (run --label)"},
+               {.names = "--since", .value = "TIME", .help = "show only jobs submitted within this time: 10m, 2h"},
+               {.names = "--sort",
+                .value = "ORDER",
+                .help = Join(JobOrders(), ", ") + "; times and ids in descending order (default id)",
+                .offer = Offer::kChoices,
+                .choices = JobOrders()},
+               {.names = "--wide", .value = "", .help = "show more columns, and cut none to the terminal's width"},
+               {.names = "--limit", .value = "N", .help = "show at most N jobs (default 100)"}},
+          .run = Jobs};
 }
 
 }  // namespace hotplate::cli

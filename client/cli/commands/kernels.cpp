@@ -81,13 +81,15 @@ absl::Status Kernels(const Invocation& call) {
 Command KernelsCommand() {
   return {.name = "kernels",
           .group = Group::kKernels,
-          .summary = "list the kernels that can be run",
+          .summary = "list the kernels that you can run",
           .details =
-              "Works without a daemon; a daemon's own list wins where there is one. --markdown prints a table with "
-              "shapes, dtypes, how soon a cancel takes effect, and where each kernel's conformance suite has "
-              "passed: what is not named there has been compiled at most.",
+              "Works without a daemon; if there is one, shows the daemon's own list. --markdown prints a table with\n"
+              "shapes, dtypes, how soon a cancel takes effect, and the devices on which each kernel's conformance\n"
+              "suite has passed. On other devices the kernel has at most been compiled.",
           .example = "hotplate kernels",
-          .options = {{.names = "--markdown", .value = "", .help = "a table in Markdown, with more of each kernel"}},
+          .options = {{.names = "--markdown",
+                       .value = "",
+                       .help = "print a table in Markdown with more about each kernel"}},
           .works_anywhere = true,
           .run = Kernels};
 }

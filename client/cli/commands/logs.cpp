@@ -95,11 +95,12 @@ Command LogsCommand() {
   return {
       .name = "logs",
       .group = Group::kDaemon,
-      .summary = "show the daemon's log, also after it has ended",
-      .details = "Of a batch job whose daemon did not get ready: what the job printed. With --json one object a line.",
+      .summary = "show the daemon's log, even after it has ended",
+      .details =
+          "If a batch job's daemon did not become ready, shows the job's output. --json prints one object per line.",
       .example = "hotplate logs -f",
-      .options = {{.names = "-f,--follow", .value = "", .help = "go on with what is written"},
-                  {.names = "-n,--lines", .value = "N", .help = "how many of the last lines (default 50)"}},
+      .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},
+                  {.names = "-n,--lines", .value = "N", .help = "show the last N lines (default 50)"}},
       .run = Logs};
 }
 

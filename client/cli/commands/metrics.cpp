@@ -136,12 +136,13 @@ absl::Status Metrics(const Invocation& call) {
 }  // namespace
 
 Command MetricsCommand() {
-  return {.name = "metrics",
-          .group = Group::kDevices,
-          .summary = "print the newest telemetry as Prometheus text",
-          .details = "For node_exporter's textfile collector, from cron or a timer: the daemon opens no HTTP port.",
-          .example = "hotplate metrics > hotplate.prom",
-          .run = Metrics};
+  return {
+      .name = "metrics",
+      .group = Group::kDevices,
+      .summary = "print the latest telemetry in Prometheus text format",
+      .details = "Meant for node_exporter's textfile collector, from cron or a timer. The daemon opens no HTTP port.",
+      .example = "hotplate metrics > hotplate.prom",
+      .run = Metrics};
 }
 
 }  // namespace hotplate::cli

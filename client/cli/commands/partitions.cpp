@@ -74,7 +74,7 @@ absl::StatusOr<Wanted> Read(const Arguments& arguments) {
   if (!measure) return UsageError("--by: " + Quoted(by) + " is none of cpu-hours, memory, gpus");
   std::optional<std::vector<double>> edges = DefaultEdges(*measure);
   if (const auto text = arguments.Text("edges"); text && !(edges = ParseEdges(*text)))
-    return UsageError("--edges: " + Quoted(*text) + " is no list of ascending numbers above 0 like 4,16,64 (" +
+    return UsageError("--edges: " + Quoted(*text) + " is not a list of ascending numbers above 0 such as 4,16,64 (" +
                       std::to_string(kMostEdges) + " at most)");
   Wanted wanted{.bins = Bins(*measure, *std::move(edges)), .now = std::time(nullptr)};
   wanted.since = wanted.now - kDefaultSince;
@@ -90,7 +90,7 @@ absl::StatusOr<Wanted> Read(const Arguments& arguments) {
       begin = end + 1;
     }
   if (const auto cluster = arguments.Text("cluster")) {
-    if (!client::IsServerName(*cluster)) return UsageError("--cluster: " + Quoted(*cluster) + " is no cluster's name");
+    if (!client::IsServerName(*cluster)) return UsageError("--cluster: " + Quoted(*cluster) + " is not a cluster name");
     wanted.accounting.cluster = *cluster;
   }
   const auto timeout = arguments.Duration("timeout");
@@ -215,28 +215,29 @@ Command PartitionsCommand() {
       .group = Group::kDaemon,
       .summary = "show how long jobs of each size have waited in each partition",
       .details =
-          "From Slurm's accounting: the median wait with the number of jobs, and below it the 90th percentile. The\n"
-          "wait is Start - Eligible: what a job waits for its dependencies or its --begin is not the queue's. A\n"
-          "requeued job waits anew each time. sacct is asked for a day at a time, for less where it takes too long;\n"
-          "what cannot change any more is kept in $XDG_CACHE_HOME/hotplate, else $HOTPLATE_DIR/cache. Memory is in\n"
-          "Slurm's GB (2^30 bytes), of all nodes together, as are GPUs. -q prints the median of all jobs in seconds.",
+          "Shows the median wait, the number of jobs, and below it the 90th percentile, from Slurm's accounting. The\n"
+          "wait is Start - Eligible, so time spent on dependencies or --begin does not count. A requeued job counts\n"
+          "anew. sacct is asked for one day at a time, or less if it is slow; past days are cached in\n"
+          "$XDG_CACHE_HOME/hotplate, else in $HOTPLATE_DIR/cache. Memory (in Slurm's GB, 2^30 bytes) and GPUs are\n"
+          "totals over all nodes of a job. -q prints the median of all jobs in seconds.",
       .example = "hotplate partitions -p gpu --by gpus --since 14d",
-      .options = {{.names = "-p,--partition", .value = "NAME,…", .help = "only these", .repeatable = true},
-                  {.names = "--by",
-                   .value = "SIZE",
-                   .help = "cpu-hours (requested cores × time limit, the default), memory or gpus",
-                   .offer = Offer::kChoices,
-                   .choices = {"cpu-hours", "memory", "gpus"}},
-                  {.names = "--edges",
-                   .value = "N,…",
-                   .help = "where one column ends and the next begins (default 4,16,64; of GPUs 1,2,4,8)"},
-                  {.names = "--since",
-                   .value = "WHEN",
-                   .help = "how far back: 36h, 7d, 2w, or a date like 2026-11-01 (default 7d)"},
-                  {.names = "-M,--cluster", .value = "NAME", .help = "another cluster of the site's"},
-                  {.names = "--timeout",
-                   .value = "TIME",
-                   .help = "how long one call of sacct may take before it is asked for less (default 30s)"}},
+      .options =
+          {{.names = "-p,--partition", .value = "NAME,…", .help = "show only these partitions", .repeatable = true},
+           {.names = "--by",
+            .value = "SIZE",
+            .help = "cpu-hours (requested cores × time limit, the default), memory or gpus",
+            .offer = Offer::kChoices,
+            .choices = {"cpu-hours", "memory", "gpus"}},
+           {.names = "--edges",
+            .value = "N,…",
+            .help = "the columns' upper bounds (default 4,16,64; for GPUs 1,2,4,8)"},
+           {.names = "--since",
+            .value = "WHEN",
+            .help = "how far back: 36h, 7d, 2w, or a date like 2026-11-01 (default 7d)"},
+           {.names = "-M,--cluster", .value = "NAME", .help = "another cluster of the site"},
+           {.names = "--timeout",
+            .value = "TIME",
+            .help = "how long one sacct call may take before a shorter period is tried (default 30s)"}},
       .run = Partitions};
 }
 

@@ -38,7 +38,7 @@ absl::Status Put(const Invocation& call) {
   const auto bytes = ByteSize(npy.signature());
   const auto buffer = bytes ? HostBuffer::Allocate(*bytes) : nullptr;
   if (!buffer)
-    return absl::ResourceExhaustedError(path + ": this machine has no memory for " + ToString(npy.signature()));
+    return absl::ResourceExhaustedError(path + ": this machine does not have memory for " + ToString(npy.signature()));
   if (const auto error = npy.Read(buffer->bytes())) return FileError(path, *error);
 
   interrupt.Begin();
@@ -69,18 +69,19 @@ Command PutCommand() {
   return {
       .name = "put",
       .group = Group::kArrays,
-      .summary = "send a .npy file to the daemon, to be used as array:NAME",
+      .summary = "upload a .npy file to the daemon as array:NAME",
       .details =
-          "Where the connection breaks the daemon is tried again for 2 minutes, and the upload goes on where it was.\n"
-          "With --replace the old array stays as it is until the last byte is there: there must be room for both.\n"
-          "Of several at once the last to be whole stays. Where room is short, a new one takes that of one cut off.",
+          "If the connection breaks, put tries to reach the daemon for 2 minutes and continues the upload. With\n"
+          "--replace the old array stays until the new one is complete, so there must be room for both. Of several\n"
+          "uploads at the same time, the last to be complete stays. If memory is short, a new upload takes that of an\n"
+          "interrupted one.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
       .positionals = {{.name = "FILE", .help = "a .npy file", .offer = Offer::kFile}},
       .options = {{.names = "--name", .value = "NAME", .help = "the array's name (default: the file's, without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
                   {.names = "--replace",
                    .value = "",
-                   .help = "take the place of an array of that name, once this one is whole"}},
+                   .help = "replace the array of that name once this one is complete"}},
       .run = Put};
 }
 

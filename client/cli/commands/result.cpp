@@ -78,15 +78,15 @@ Command ResultCommand() {
   return {.name = "result",
           .group = Group::kJobs,
           .summary = "fetch the outputs and the receipt of a finished job",
-          .details = "An output that the job kept as array:NAME is fetched from there.",
+          .details = "Also fetches outputs that the job kept as array:NAME.",
           .example = "hotplate result 22 -o y.npy",
           .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
           .options = {{.names = "-o,--output",
                        .value = "[NAME=]FILE",
-                       .help = "where an output goes: a .npy file or a .png picture",
+                       .help = "write an output to a .npy file or a .png picture",
                        .repeatable = true,
                        .offer = Offer::kFile},
-                      {.names = "--wait", .value = "", .help = "wait for the job's end first"}},
+                      {.names = "--wait", .value = "", .help = "wait until the job has ended"}},
           .run = Result};
 }
 

@@ -71,7 +71,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
     return NamingFiles(Settled(status), job->plan.inputs);
   if (job->plan.dry_run) return DryRun(call, *job);
   if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
-  if (interrupt.interrupted()) return Interrupted("no job was asked for" + files->NotWritten());
+  if (interrupt.interrupted()) return Interrupted("no job was submitted" + files->NotWritten());
 
   Progress progress(call.console, call.output.talkative());
   client::JobOptions& options = job->plan.options;
@@ -136,14 +136,14 @@ Command RunCommand() {
   return {
       .name = "run",
       .group = Group::kJobs,
-      .summary = "run a kernel and wait for what it gives",
+      .summary = "run a kernel and wait for its result",
       .details =
-          "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
-          "itself so that nothing crosses the network, or a number; NAME=INPUT gives one by its name. Without -o a scalar\n"
-          "is printed and an array is summed up. Ctrl-C cancels the job. Where the connection breaks the daemon is\n"
-          "tried again for 2 minutes, and inputs and outputs go on where they were; the job runs once. The\n"
-          "daemon cancels it 10 s after it has missed this command (hotplated --disconnect-grace), unless\n"
-          "--detach-on-disconnect was given.",
+          "An INPUT is a .npy file, a number, array:NAME on the daemon, or path:FILE.npy, which the daemon reads\n"
+          "itself, so that nothing crosses the network. NAME=INPUT names the input it is for. Without -o, prints a\n"
+          "scalar or the summary of an array. Ctrl-C cancels the job. If the connection breaks, run tries to reach "
+          "the\n"
+          "daemon for 2 minutes and continues the transfers; the job runs once. The daemon cancels the job 10 s after\n"
+          "it lost this command (hotplated --disconnect-grace), unless you gave --detach-on-disconnect.",
       .example = "hotplate run matmul a.npy b.npy -o c.npy",
       .positionals = JobPositionals(),
       .options = JobOptionsOfRun(),

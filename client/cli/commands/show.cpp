@@ -27,7 +27,7 @@ Command ShowCommand() {
   return {.name = "show",
           .group = Group::kJobs,
           .summary = "show jobs: state, parameters, error, receipt",
-          .details = "With --quiet only the state of each.",
+          .details = "--quiet prints only the states.",
           .example = "hotplate show last",
           .positionals = {{.name = "JOB", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},

@@ -99,7 +99,7 @@ std::string SiteJson(const Site& site) {
 }
 
 std::string AccountText(const AccountRule& account) {
-  std::string text = account.required ? "required" : "if you have several projects, or the site wants one";
+  std::string text = account.required ? "required" : "if you have several projects, or the site requires one";
   if (!account.fallback.empty()) text = account.fallback + " unless you say another";
   if (!account.example.empty()) text += ", as in --account " + account.example;
   return text;
@@ -235,19 +235,18 @@ absl::Status Sites(const Invocation& call) {
 }  // namespace
 
 Command SitesCommand() {
-  return {.name = "sites",
-          .group = Group::kDaemon,
-          .summary = "the centres that up knows, and what can be asked for at each",
-          .details =
-              "Works without a daemon. A profile of your own, or another version of one of these, is a file\n"
-              "~/.config/hotplate/sites/NAME.toml; $HOTPLATE_SITES is a folder of profiles for all users of a\n"
-              "site. It decides what runs in your name: one that others could write is refused. The page\n"
-              "hotplate help sites lists the keys of a profile.",
-          .example = "hotplate sites hpc2n",
-          .positionals =
-              {{.name = "NAME", .help = "a site, for all that is known of it", .minimum = 0, .offer = Offer::kSite}},
-          .works_anywhere = true,
-          .run = Sites};
+  return {
+      .name = "sites",
+      .group = Group::kDaemon,
+      .summary = "list the sites that up knows, and what each offers",
+      .details =
+          "Works without a daemon. Add or replace a profile with a file ~/.config/hotplate/sites/NAME.toml;\n"
+          "$HOTPLATE_SITES is a folder of profiles for all users of a site. A profile decides what runs in your\n"
+          "name, so one that others could write is refused. The page hotplate help sites lists its keys.",
+      .example = "hotplate sites hpc2n",
+      .positionals = {{.name = "NAME", .help = "show everything about this site", .minimum = 0, .offer = Offer::kSite}},
+      .works_anywhere = true,
+      .run = Sites};
 }
 
 }  // namespace hotplate::cli

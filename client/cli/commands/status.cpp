@@ -130,18 +130,17 @@ absl::Status Status(const Invocation& call) {
 }  // namespace
 
 Command StatusCommand() {
-  return {
-      .name = "status",
-      .group = Group::kDaemon,
-      .summary = "show the daemon: state, process, devices, load",
-      .details =
-          "Of an allocation that has no daemon yet: where it stands in the queue. Exit code 3 as long as no daemon\n"
-          "answers. With --json all that the daemon says of itself, pid included.",
-      .example = "hotplate status --json | jq .pid",
-      .options = {{.names = "--forward",
-                   .value = "",
-                   .help = "print the ssh command that brings its port to this host, and end"}},
-      .run = Status};
+  return {.name = "status",
+          .group = Group::kDaemon,
+          .summary = "show the daemon: state, process, devices, load",
+          .details =
+              "If the allocation has no daemon yet, shows its place in the queue. The exit code is 3 until a daemon\n"
+              "answers. --json shows everything that the daemon reports, such as its pid.",
+          .example = "hotplate status --json | jq .pid",
+          .options = {{.names = "--forward",
+                       .value = "",
+                       .help = "print the ssh command that forwards its port to this host"}},
+          .run = Status};
 }
 
 }  // namespace hotplate::cli

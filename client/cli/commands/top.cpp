@@ -236,13 +236,13 @@ absl::Status Top(const Invocation& call) {
 Command TopCommand() {
   return {.name = "top",
           .group = Group::kDevices,
-          .summary = "watch devices and jobs; once in a pipe",
-          .details = "In a pipe --interval makes it go on; with --json one object for each picture, each on a line.",
+          .summary = "show devices and jobs, live; in a pipe, once",
+          .details = "In a pipe, --interval makes it repeat. --json prints one object per line.",
           .example = "hotplate top --once",
-          .options = {{.names = "--once", .value = "", .help = "draw one picture and end"},
+          .options = {{.names = "--once", .value = "", .help = "print once and exit"},
                       {.names = "--interval",
                        .value = "TIME",
-                       .help = "between two pictures (default 1s, at least 100ms)"}},
+                       .help = "time between updates (default 1s, at least 100ms)"}},
           .run = Top};
 }
 

@@ -22,7 +22,7 @@ absl::Status CheckWay(const Arguments& arguments) {
     for (const char* option : {"site", "on-interrupt", "idle-timeout"})
       if (arguments.Text(option))
         return UsageError("--" + std::string(option) + " and --local do not go together" +
-                          (std::string(option) == "idle-timeout" ? ": say it behind a --" : ""));
+                          (std::string(option) == "idle-timeout" ? ": write it after a --" : ""));
   return absl::OkStatus();
 }
 
@@ -41,18 +41,19 @@ Command UpCommand() {
       .group = Group::kDaemon,
       .summary = "start a daemon, and wait until it is ready",
       .details =
-          "In a batch job that asks for GPUs as the site's profile says (hotplate sites), on this machine (--local),\n"
-          "or in an allocation that you have already (--attach). One that runs already is left as it is, and one that\n"
-          "waits in the queue under that --name is waited for; without --name another job is submitted. The daemon\n"
-          "goes on when this command ends; its log: hotplate logs. What stands behind -- is given to hotplated\n"
-          "(hotplated --help). One in an allocation that you have ends with it, and at a logout where the login node\n"
-          "ends all that its users leave behind (KillUserProcesses).\n"
-          "Ctrl-C while it waits asks whether to keep the job or to cancel it; where nobody can be asked it is kept.\n"
-          "Exit code 9: the scheduler refused, or ended the job before it ran; 3: the daemon did not get ready, or it\n"
-          "did and this machine cannot reach it: then how to forward its port (hotplate status --forward) is said.\n"
-          "With --detach nothing is waited for, and 0 means that the job is submitted.",
+          "Submits a batch job that requests GPUs as the site's profile says (hotplate sites). --local starts the\n"
+          "daemon on this machine, --attach in an allocation that you have already. The daemon keeps running when "
+          "this\n"
+          "command ends; hotplate logs shows its log. Arguments after -- are passed to hotplated (hotplated --help).\n"
+          "If a job with that --name waits in the queue, up waits for it. Without --name it submits another job.\n"
+          "A running daemon is left as it is. A daemon in an attached allocation ends with the allocation, and at\n"
+          "logout where the login node ends its users' processes (KillUserProcesses).\n"
+          "Ctrl-C while waiting asks whether to keep or cancel the job. Without a terminal the job is kept.\n"
+          "Exit code 9: the scheduler refused the job, or ended it before it ran. 3: the daemon did not become ready,\n"
+          "or this machine cannot reach it; up then says how to forward its port (hotplate status --forward).\n"
+          "With --detach, up does not wait, and 0 means that the job was submitted.",
       .example = "hotplate up --site hpc2n --account hpc2n2024-142 --gpus 1 --gpu-type l40s --time 30m",
-      .options = {{.names = "--local", .value = "", .help = "on this machine; inside an allocation: on its node"},
+      .options = {{.names = "--local", .value = "", .help = "start it on this machine; in an allocation, on its node"},
                   {.names = "--site",
                    .value = "NAME",
                    .help = "the site's profile (default: HOTPLATE_SITE, else generic-slurm)",
@@ -62,33 +63,31 @@ Command UpCommand() {
                   {.names = "--gpu-type", .value = "TYPE", .help = "which GPUs: l40s, a100, …"},
                   {.names = "-t,--time", .value = "TIME", .help = "how long: 30m, 2h, 01:30:00"},
                   {.names = "-p,--partition", .value = "NAME", .help = "the scheduler's partition or queue"},
-                  {.names = "--cpus", .value = "N", .help = "cores"},
+                  {.names = "--cpus", .value = "N", .help = "CPU cores"},
                   {.names = "--memory", .value = "SIZE", .help = "host memory: 64G"},
                   {.names = "--exclusive", .value = "", .help = "the whole node"},
                   {.names = "--directive",
                    .value = "TEXT",
-                   .help = "one more for the scheduler: --directive=--qos=high",
+                   .help = "another line for the scheduler: --directive=--qos=high",
                    .repeatable = true},
                   {.names = "--name",
                    .value = "NAME",
                    .help = "the daemon's name (default: local, or the cluster's name and the job's id)"},
                   {.names = "--idle-timeout",
                    .value = "TIME",
-                   .help = "the daemon ends itself after so long without use (default 15m; 0: never)"},
-                  {.names = "--detach", .value = "", .help = "do not wait: submit, and tell the job's id"},
-                  {.names = "--attach",
-                   .value = "JOBID",
-                   .help = "start it inside this job of yours, beside what runs"},
-                  {.names = "--again", .value = "", .help = "what was asked for last time; options given here replace"},
-                  {.names = "--dry-run", .value = "", .help = "print the batch script, submit nothing"},
+                   .help = "end the daemon after this long without use (default 15m; 0: never)"},
+                  {.names = "--detach", .value = "", .help = "submit the job, print its id, do not wait"},
+                  {.names = "--attach", .value = "JOBID", .help = "start it in this running job of yours"},
+                  {.names = "--again", .value = "", .help = "repeat the last request; options here override it"},
+                  {.names = "--dry-run", .value = "", .help = "print the batch script and submit nothing"},
                   {.names = "--on-interrupt",
                    .value = "WHAT",
-                   .help = "at Ctrl-C keep or cancel the job, without a question",
+                   .help = "keep or cancel the job on Ctrl-C, without asking",
                    .offer = Offer::kChoices,
                    .choices = {"keep", "cancel"}},
                   {.names = "--timeout",
                    .value = "TIME",
-                   .help = "how long to wait until it is ready (default 30s with --local, else as long as it takes)"}},
+                   .help = "how long to wait for the daemon (default 30s with --local, else no limit)"}},
       .rest = "DAEMON OPTIONS",
       .run = Up};
 }

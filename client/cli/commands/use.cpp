@@ -42,7 +42,7 @@ absl::Status Use(const Invocation& call) {
 Command UseCommand() {
   return {.name = "use",
           .group = Group::kDaemon,
-          .summary = "choose the daemon that commands talk to; without a name list them",
+          .summary = "choose the daemon that commands talk to; without NAME, list all daemons",
           .example = "hotplate use local",
           .positionals = {{.name = "NAME", .help = "a daemon's name", .minimum = 0, .offer = Offer::kServer}},
           .run = Use};

@@ -34,7 +34,7 @@ Command VersionCommand() {
   return {.name = "version",
           .group = Group::kShell,
           .summary = "print this program's version and the daemon's",
-          .details = "Says so where they differ. hotplate --version asks no daemon.",
+          .details = "Warns if they differ. hotplate --version does not ask a daemon.",
           .example = "hotplate version",
           .works_anywhere = true,
           .run = Version};

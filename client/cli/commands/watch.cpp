@@ -68,9 +68,9 @@ Command WatchCommand() {
       .group = Group::kJobs,
       .summary = "follow a job until it ends",
       .details =
-          "Prints each state as it comes; on a terminal also the progress. With --json one update a line.\n"
-          "Ctrl-C ends the watching, not the job. The exit code tells how the job ended. Where the connection breaks\n"
-          "the daemon is tried again for 2 minutes.",
+          "Prints each change of state, and on a terminal the progress. --json prints one update per line. Ctrl-C\n"
+          "stops watching; the job continues. The exit code tells how the job ended. If the connection breaks, watch\n"
+          "tries to reach the daemon for 2 minutes.",
       .example = "hotplate watch 22",
       .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
       .options = {},

@@ -14,7 +14,7 @@ namespace {
 // Rows of one slice; a day of the largest clusters has fewer.
 constexpr std::size_t kMostRows = 1'000'000;
 constexpr char kInstead[] =
-    "when a job of yours would start, Slurm can say: sbatch --test-only SCRIPT; who waits now: squeue --start";
+    "Slurm can tell when a job of yours would start: sbatch --test-only SCRIPT; which jobs wait now: squeue --start";
 
 // The last of Slurm's words, which says most: "Problem talking to the database: Connection refused".
 std::string LastLine(const std::string& text) {
@@ -40,7 +40,7 @@ absl::Status Failed(const std::string& program, const ProgramResult& result) {
   if (words.find("accounting storage is disabled") != std::string::npos)
     return NoAccounting("this cluster keeps no accounting (" + program + ": " + words + ")");
   return NoAccounting(program + " ended with code " + std::to_string(result.exit_code) +
-                      (words.empty() ? ", without a word" : ": " + words));
+                      (words.empty() ? ", without any output" : ": " + words));
 }
 
 }  // namespace

@@ -27,14 +27,14 @@ class Lsf : public Scheduler {
 
   absl::StatusOr<SchedulerJob> Submit(const std::string& script) override {
     const auto result = run_({.words = {"bsub"}, .input = script, .timeout = kBsubTimeout});
-    if (!result.ok()) return WithNextStep(NoAnswer(result.status()), "the job may be there all the same: bjobs");
+    if (!result.ok()) return WithNextStep(NoAnswer(result.status()), "the job may exist nevertheless: bjobs");
     if (result->exit_code != 0) return LsfRefuses("bsub", *result);
     auto job = lsf::ParseSubmission(result->out);
     if (job) return *std::move(job);
-    return WithNextStep(
-        WithExitCode(absl::UnknownError("bsub took the job and named no id:\n" + Trimmed(result->out + result->err)),
-                     kExitScheduler),
-        "look for it: bjobs");
+    return WithNextStep(WithExitCode(absl::UnknownError("bsub accepted the job but printed no id:\n" +
+                                                        Trimmed(result->out + result->err)),
+                                     kExitScheduler),
+                        "look for it: bjobs");
   }
 
   absl::StatusOr<JobStatus> State(const SchedulerJob& job) override {

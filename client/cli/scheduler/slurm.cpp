@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kAskTimeo
 absl::Status SlurmRefuses(const std::string& what, const ProgramResult& result) {
   std::string words = Trimmed(result.err);
   if (words.empty()) words = Trimmed(result.out);
-  if (words.empty()) words = "exit code " + std::to_string(result.exit_code) + ", without a word";
+  if (words.empty()) words = "exit code " + std::to_string(result.exit_code) + ", without any output";
   absl::Status status =
       WithExitCode(absl::FailedPreconditionError("Slurm refuses (" + what + "):\n" + words), kExitScheduler);
   const std::string advice = slurm::WhatToDo(words);
@@ -47,12 +47,12 @@ class Slurm : public Scheduler {
                               .without = slurm::VariablesAgainst(script),
                               .timeout = kSubmitTimeout});
     if (absl::IsDeadlineExceeded(result.status()))
-      return WithNextStep(NoAnswer(result.status()), "the job may be there all the same: squeue --me");
+      return WithNextStep(NoAnswer(result.status()), "the job may exist nevertheless: squeue --me");
     if (!result.ok()) return NoAnswer(result.status());
     if (result->exit_code != 0) return SlurmRefuses("sbatch", *result);
     auto job = slurm::ParseSubmission(result->out);
     if (!job)
-      return WithNextStep(WithExitCode(absl::UnknownError("sbatch took the job and named no id:\n" +
+      return WithNextStep(WithExitCode(absl::UnknownError("sbatch accepted the job but printed no id:\n" +
                                                           Trimmed(result->out + result->err)),
                                        kExitScheduler),
                           "look for it: squeue --me");

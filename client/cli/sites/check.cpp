@@ -25,11 +25,11 @@ struct OwnDirective {
   std::vector<std::string> names;
   const char* instead;
 };
-constexpr char kOutputIsOurs[] = "up itself says where the output goes; hotplate logs shows it";
-constexpr char kSignalIsOurs[] = "up itself asks for the signal that ends the daemon in time";
+constexpr char kOutputIsOurs[] = "up sets the output file; hotplate logs shows it";
+constexpr char kSignalIsOurs[] = "up requests the signal that ends the daemon in time";
 constexpr char kOneDaemon[] = "it would start several daemons; call up several times";
 constexpr char kOneNode[] = "up starts one daemon on one node";
-constexpr char kWaitIsOurs[] = "up itself waits, for the daemon and not for the job's end";
+constexpr char kWaitIsOurs[] = "up waits by itself, for the daemon and not for the end of the job";
 
 const std::vector<OwnDirective>& OwnOfSlurm() {
   static const std::vector<OwnDirective> own = {
@@ -40,9 +40,9 @@ const std::vector<OwnDirective>& OwnOfSlurm() {
       {"J", {"job-name"}, "say --name"},
       {"t", {"time"}, "say --time"},
       {"W", {"wait"}, kWaitIsOurs},
-      {"M", {"clusters"}, "a profile says it: cluster = \"NAME\""},
-      {"", {"test-only"}, "up itself asks for it, and --dry-run shows the script"},
-      {"hV", {"help", "usage", "version", "wrap"}, "up itself writes the script"},
+      {"M", {"clusters"}, "set it in a profile: cluster = \"NAME\""},
+      {"", {"test-only"}, "up does this by itself; --dry-run shows the script"},
+      {"hV", {"help", "usage", "version", "wrap"}, "up writes the script"},
   };
   return own;
 }
@@ -137,7 +137,7 @@ absl::Status CheckAccount(const Site& site, AllocationRequest& request) {
   }
   if (!IsWord(request.account))
     return Refused(site, "--account: " + Quoted(request.account) +
-                             " cannot be a project's name: letters, digits and . _ : + -" + like);
+                             " is not a valid project name: use letters, digits and . _ : + -" + like);
   return absl::OkStatus();
 }
 
@@ -152,7 +152,7 @@ absl::StatusOr<std::vector<GpuOffer>> OffersOfType(const Site& site, const std::
                  [](const GpuOffer& offer) { return offer.type.empty(); });
     if (!offers.empty()) return offers;
     if (types.size() != 1)
-      return Refused(site, site.name + " must be told which GPUs: --gpu-type " + Join(types, ", "));
+      return Refused(site, site.name + " needs to know which GPUs: --gpu-type " + Join(types, ", "));
     return OffersOfType(site, types[0]);
   }
   if (!IsWord(type))
@@ -196,13 +196,13 @@ absl::StatusOr<GpuOffer> Choose(const Site& site, const AllocationRequest& reque
   const std::string what = offers->front().type.empty() ? "GPUs" : offers->front().type;
   if (!request.partition.empty()) {
     if (!IsWord(request.partition))
-      return Refused(site, "--partition: " + Quoted(request.partition) + " cannot be a partition's name");
+      return Refused(site, "--partition: " + Quoted(request.partition) + " is not a valid partition name");
     const std::vector<std::string> partitions = Different(*offers, &GpuOffer::partition);
     std::erase_if(
         *offers, [&](const GpuOffer& offer) { return offer.partition != "*" && offer.partition != request.partition; });
     if (offers->empty() && partitions.empty())
-      return Refused(site, "--partition: " + Quoted(request.partition) + " cannot be asked for: " + site.name +
-                               " chooses it by itself");
+      return Refused(site, "--partition: " + Quoted(request.partition) + " is not needed: " + site.name +
+                               " chooses the partition");
     if (offers->empty())
       return Refused(site, "--partition: " + site.name + " has no " + what + " in " + Quoted(request.partition) +
                                NearestOr(request.partition, partitions) + "; they are in " + Join(partitions, ", "));
@@ -220,8 +220,8 @@ absl::StatusOr<GpuOffer> Choose(const Site& site, const AllocationRequest& reque
   for (const GpuOffer& offer : *offers)
     counts.push_back(std::string(offer.whole_nodes ? "whole nodes of " : "nodes of ") + CountsOf(offer) +
                      (offer.partition.empty() || offer.partition == "*" ? "" : " in " + offer.partition));
-  return Refused(site, "--gpus: " + std::to_string(request.gpus) + " of " + what +
-                           " cannot be had on one node: " + site.name + " has " + Join(counts, ", "));
+  return Refused(site, "--gpus: you asked for " + std::to_string(request.gpus) + " " + what + " on one node; " +
+                           site.name + " has " + Join(counts, ", "));
 }
 
 // "7.0" as 70.
@@ -235,8 +235,8 @@ absl::Status CheckCapability(const Site& site, AllocationPlan& plan) {
   const int capability = CapabilityNumber(plan.offer.compute_capability);
   const std::string which = plan.offer.type + " has compute capability " + plan.offer.compute_capability;
   if (capability == 0 || capability >= 75) return absl::OkStatus();
-  if (capability < 70) return Refused(site, site.name + ": " + which + ", and Hotplate's CUDA code begins at 7.0");
-  plan.warnings.push_back(which + ": it needs the CUDA 12 plug-in, libhotplate_cuda12.so, beside hotplated");
+  if (capability < 70) return Refused(site, site.name + ": " + which + "; Hotplate needs 7.0 or newer");
+  plan.warnings.push_back(which + "; it needs the CUDA 12 plug-in, libhotplate_cuda12.so, beside hotplated");
   return absl::OkStatus();
 }
 
@@ -257,17 +257,18 @@ absl::Status CheckTime(const Site& site, AllocationPlan& plan) {
 
 absl::Status CheckDirectives(const Site& site, const std::vector<std::string>& directives) {
   if (directives.size() > kMostDirectives)
-    return Refused(site, std::to_string(directives.size()) + " further directives are too many; at most " +
+    return Refused(site, std::to_string(directives.size()) + " directives are too many; the limit is " +
                              std::to_string(kMostDirectives));
   for (const std::string& directive : directives) {
     if (!IsDirective(directive))
-      return Refused(site, Quoted(directive) + " cannot be a directive: one line that begins with -, as in --qos=high");
+      return Refused(site, Quoted(directive) +
+                               " is not a directive; a directive is one line that begins with -, such as --qos=high");
     const bool slurm = site.scheduler == SchedulerKind::kSlurm;
     for (const std::string& word : DirectiveWords(directive))
       for (const OwnDirective& own : slurm ? OwnOfSlurm() : OwnOfLsf())
         if (slurm ? Names(own, word) : std::string(own.letters).find(" " + word + " ") != std::string::npos)
-          return Refused(site, Quoted(directive) + " cannot be a directive of yours: " +
-                                   (word == directive ? "" : word + ": ") + own.instead);
+          return Refused(site, Quoted(directive) + " is not yours to set: " + (word == directive ? "" : word + ": ") +
+                                   own.instead);
   }
   return absl::OkStatus();
 }
@@ -290,7 +291,7 @@ absl::Status CheckPlaces(const Site& site, const AllocationPlan& plan) {
     return std::find(mentioned.begin(), mentioned.end(), name) != mentioned.end();
   };
   const auto refused = [&](const std::string& option) {
-    return Refused(site, option + " cannot be asked for: " + site.name + " has no directive for it");
+    return Refused(site, option + " is not possible: " + site.name + " has no directive for it");
   };
   const AllocationRequest& request = plan.request;
   if (!request.account.empty() && !has_place("account")) return refused("--account " + request.account);
@@ -307,17 +308,17 @@ absl::StatusOr<AllocationPlan> CheckRequest(const Site& site, const AllocationRe
   plan.request = request;
   if (!request.name.empty() && (!client::IsServerName(request.name) || request.name[0] == '-'))
     return Refused(
-        site, "--name: " + Quoted(request.name) + " cannot be a daemon's name; use letters, digits, '.', '_' and '-'");
+        site, "--name: " + Quoted(request.name) + " is not a valid daemon name; use letters, digits, '.', '_' and '-'");
   if (const absl::Status status = CheckAccount(site, plan.request); !status.ok()) return status;
   auto offer = Choose(site, request);
   if (!offer.ok()) return offer.status();
   plan.offer = *std::move(offer);
   if (const absl::Status status = CheckTime(site, plan); !status.ok()) return status;
   if (request.cpus < 0 || request.cpus > kMostCores)
-    return Refused(site, "--cpus: " + std::to_string(request.cpus) + " is no number of cores from 1 to " +
+    return Refused(site, "--cpus: " + std::to_string(request.cpus) + " is not a number of cores from 1 to " +
                              std::to_string(kMostCores));
   if (!request.memory.empty() && !IsMemory(request.memory))
-    return Refused(site, "--memory: " + Quoted(request.memory) + " is no size as 64G; units are K, M, G and T");
+    return Refused(site, "--memory: " + Quoted(request.memory) + " is not a size such as 64G; units are K, M, G and T");
   if (const absl::Status status = CheckDirectives(site, request.directives); !status.ok()) return status;
   if (const absl::Status status = CheckPlaces(site, plan); !status.ok()) return status;
 
@@ -335,10 +336,10 @@ absl::StatusOr<AllocationPlan> CheckRequest(const Site& site, const AllocationRe
 
 absl::StatusOr<std::chrono::seconds> ParseTimeLimit(const std::string& text) {
   const absl::Status wrong =
-      UsageError(Quoted(text) + " is no time limit; say 30m, 2h, 1h30m, 01:30:00 or 1-00:00:00 (a day)");
+      UsageError(Quoted(text) + " is not a time limit; write 30m, 2h, 1h30m, 01:30:00 or 1-00:00:00 (a day)");
   const bool digits_only = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   if (digits_only)
-    return UsageError(Quoted(text) + " is no time limit without a unit: say " + (text.size() < 7 ? text : "30") +
+    return UsageError(Quoted(text) + " is not a time limit without a unit: write " + (text.size() < 7 ? text : "30") +
                       "m for minutes, or 00:30:00");
   if (text.size() > 32) return wrong;
   const std::size_t dash = text.find('-');

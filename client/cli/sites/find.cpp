@@ -37,7 +37,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const auto bytes = std::filesystem::file_size(path, error);  // no pipe, no folder
   if (error) return UsageError(path + ": " + error.message());
   if (bytes > kLongestProfile)
-    return UsageError(path + ": " + std::to_string(bytes) + " bytes is no site's profile; at most " +
+    return UsageError(path + ": " + std::to_string(bytes) + " bytes is too large for a profile; the limit is " +
                       std::to_string(kLongestProfile));
   std::ifstream file(path);
   std::ostringstream text;
@@ -59,15 +59,15 @@ absl::Status CheckTrusted(const std::string& path, uid_t chosen) {
   if (stat(path.c_str(), &info) != 0) return absl::OkStatus();  // what is wrong shows when it is read
   if (info.st_uid != geteuid() && info.st_uid != 0 && info.st_uid != chosen)
     return WithNextStep(
-        absl::PermissionDeniedError(path + " belongs to user " + std::to_string(info.st_uid) +
-                                    ", who is neither you nor root; a site's profile decides what runs in your name: "
-                                    "it is not used"),
-        "read it, then make it your own: a copy in ~/.config/hotplate/sites, a folder of yours");
+        absl::PermissionDeniedError(
+            path + " belongs to user " + std::to_string(info.st_uid) +
+            ", who is neither you nor root; a profile decides what runs in your name, so it is not used"),
+        "read it, then copy it to your own folder ~/.config/hotplate/sites");
   const bool by_group = (info.st_mode & S_IWGRP) != 0 && info.st_gid != info.st_uid;
   const bool by_all = (info.st_mode & S_IWOTH) != 0;
   if (!by_group && !by_all) return absl::OkStatus();
   return WithNextStep(absl::PermissionDeniedError(path + " can be written by " + (by_all ? "everybody" : "its group") +
-                                                  "; a site's profile decides what runs in your name: it is not used"),
+                                                  "; a profile decides what runs in your name, so it is not used"),
                       "chmod go-w " + ShellQuoted(path));
 }
 
@@ -107,7 +107,7 @@ std::vector<std::string> SiteNames(const Environment& environment) {
 
 absl::StatusOr<Site> FindSite(const std::string& name, const Environment& environment) {
   if (!IsSiteName(name))
-    return UsageError("--site: " + Quoted(name) + " cannot be a site's name; use letters, digits, '.', '_' and '-'");
+    return UsageError("--site: " + Quoted(name) + " is not a valid site name; use letters, digits, '.', '_' and '-'");
   for (const std::string& folder : Folders(environment)) {
     const std::string path = folder + "/" + name + ".toml";
     std::error_code error;
@@ -126,7 +126,7 @@ absl::StatusOr<Site> FindSite(const std::string& name, const Environment& enviro
   return WithNextStep(absl::NotFoundError("no site " + Quoted(name) +
                                           (nearest.empty() ? "; there are: " + Join(names, ", ")
                                                            : ". Nearest: " + Join(nearest, ", "))),
-                      "all sites: hotplate sites · how to describe another: hotplate help sites");
+                      "all sites: hotplate sites · how to write a profile: hotplate help sites");
 }
 
 }  // namespace hotplate::cli

@@ -284,8 +284,8 @@ bool Mentions(const std::vector<DirectiveTemplate>& directives, const std::strin
 // What no single key can tell.
 absl::Status CheckWhole(const Site& site, const std::string& origin) {
   const auto wrong = [&](const std::string& what) { return UsageError(origin + ": " + what); };
-  if (!Mentions(site.directives, "{time}")) return wrong("directives must ask for a time: one with {time}");
-  if (site.offers.empty()) return wrong("there is no [[gpu]]: say which GPUs can be asked for, and how");
+  if (!Mentions(site.directives, "{time}")) return wrong("directives must set a time: one needs {time}");
+  if (site.offers.empty()) return wrong("there is no [[gpu]]: list the GPUs that can be requested, and how");
   const bool launched = std::any_of(site.launcher.begin(), site.launcher.end(),
                                     [](const std::string& word) { return word.find("{gpus}") != std::string::npos; });
   for (const GpuOffer& offer : site.offers) {
@@ -312,7 +312,7 @@ absl::Status CheckWhole(const Site& site, const std::string& origin) {
 absl::StatusOr<Site> ParseProfile(const std::string& text, const std::string& name, const std::string& origin,
                                   const std::function<absl::StatusOr<Site>(const std::string&)>& base) {
   if (text.size() > kLongestProfile)
-    return UsageError(origin + ": " + std::to_string(text.size()) + " bytes is no site's profile; at most " +
+    return UsageError(origin + ": " + std::to_string(text.size()) + " bytes is too large for a profile; the limit is " +
                       std::to_string(kLongestProfile));
   const toml::parse_result parsed = toml::parse(text, origin);
   if (!parsed)

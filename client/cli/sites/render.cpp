@@ -52,9 +52,9 @@ absl::Status CheckPath(const std::string& what, const std::string& path) {
     return c <= 0x20 || c == 0x7f || c == '"' || c == '\'' || c == '\\' || c == '`' || c == '$' || c == '#';
   });
   if (!path.empty() && path[0] == '/' && path.size() <= kLongestPath && plain) return absl::OkStatus();
-  return absl::InvalidArgumentError(what + " " + Quoted(path) +
-                                    " cannot stand in a batch script: it must be absolute, without blanks, quotes, "
-                                    "backslashes, $ and #");
+  return absl::InvalidArgumentError(
+      what + " " + Quoted(path) +
+      " is not allowed in a batch script: it must be absolute, without spaces, quotes, backslashes, $ and #");
 }
 
 bool LiesIn(const std::string& path, const std::string& folder) {
@@ -67,15 +67,15 @@ absl::Status CheckLaunch(const Site& site, const Launch& launch) {
   if (const absl::Status status = CheckPath("the output file", launch.output); !status.ok()) return status;
   if (!site.home_writable && LiesIn(launch.directory, launch.home))
     return absl::InvalidArgumentError("HOTPLATE_DIR " + launch.directory +
-                                      " lies in your home, which the compute nodes of " + site.name +
-                                      " cannot write to: set HOTPLATE_DIR to a folder on the site's scratch" +
+                                      " is in your home, to which the compute nodes of " + site.name +
+                                      " cannot write: set HOTPLATE_DIR to a folder on the site's scratch" +
                                       (site.scratch.empty() ? "" : ", where " + site.scratch + " is"));
   if (launch.options.size() > kMostOptions)
-    return absl::InvalidArgumentError(std::to_string(launch.options.size()) + " options of hotplated's are too many");
+    return absl::InvalidArgumentError(std::to_string(launch.options.size()) + " options for hotplated are too many");
   for (const std::string& option : launch.options)
     if (option.size() > kLongestOption ||
         std::any_of(option.begin(), option.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-      return absl::InvalidArgumentError("hotplated's option " + Quoted(option) + " cannot stand in a batch script");
+      return absl::InvalidArgumentError("hotplated's option " + Quoted(option) + " is not allowed in a batch script");
   return absl::OkStatus();
 }
 

@@ -253,7 +253,7 @@ TEST(PlanJob, RefusalsNameTheThingAndItsValue) {
   EXPECT_THAT(Refusal({"selu", "x.npy", "--alpha", "1e999"}), HasSubstr("is not finite"));
   EXPECT_THAT(Refusal({"selu", "x.npy", "--alpha", "two"}), HasSubstr("--alpha: \"two\" is no number"));
   EXPECT_THAT(Refusal({"mandelbrot", "--resolution", "0"}), HasSubstr("--resolution: \"0\" is out of range"));
-  EXPECT_THAT(Refusal({"mandelbrot", "--resolution", "12.5"}), HasSubstr("is no whole number"));
+  EXPECT_THAT(Refusal({"mandelbrot", "--resolution", "12.5"}), HasSubstr("is not a whole number"));
   EXPECT_THAT(Refusal({"integrate2d", "--variant", "quick"}), HasSubstr("\"quick\" is none of naive, shared, fast"));
   EXPECT_THAT(Refusal({"matmul", "a.npy"}), HasSubstr("input b is missing: it takes 2 (a, b), 1 was given"));
   EXPECT_THAT(Refusal({"selu", "x.npy", "y.npy"}), HasSubstr("\"y.npy\" is one input too many"));

@@ -325,18 +325,18 @@ TEST_F(DaemonTest, AnUploadThatIsCancelledLeavesNothing) {
   Cancellation put, submit, run;
   const absl::Status of_put = client_->Put(view, "X", std::chrono::hours(1), false, stopper(put), &put).status();
   EXPECT_EQ(of_put.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(of_put.message()), HasSubstr("given up, and its array freed"));
+  EXPECT_THAT(std::string(of_put.message()), HasSubstr("abandoned and its array freed"));
   EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
 
   JobOptions options;
   options.on_upload = stopper(submit);
   const absl::Status of_submit = client_->Submit("selu", {{"x", view}}, options, &submit).status();
   EXPECT_EQ(of_submit.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(of_submit.message()), HasSubstr("given up and freed; no job was asked for"));
+  EXPECT_THAT(std::string(of_submit.message()), HasSubstr("abandoned and freed; no job was submitted"));
   options.on_upload = stopper(run);
   const absl::Status of_run = client_->Run("selu", {{"x", view}}, options, &run).status();
   EXPECT_EQ(of_run.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(of_run.message()), HasSubstr("given up and freed; no job was asked for"));
+  EXPECT_THAT(std::string(of_run.message()), HasSubstr("abandoned and freed; no job was submitted"));
   EXPECT_EQ(client_->Arrays()->arrays_size(), 0);
   EXPECT_TRUE(client_->Jobs()->empty());
 }

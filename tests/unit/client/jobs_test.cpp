@@ -238,7 +238,7 @@ TEST_F(JobsTest, UnaryCallsAreRepeatedUnderOneRequestId) {
 TEST_F(JobsTest, AnAnswerThatCannotBeReadIsAnError) {
   const absl::Status status = client_->Job("1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
-  EXPECT_THAT(status.ToString(), HasSubstr("no message of the protocol"));
+  EXPECT_THAT(status.ToString(), HasSubstr("not a message of the protocol"));
 }
 
 TEST_F(JobsTest, ABrokenStreamIsOpenedAgainUnderOneRequestId) {

@@ -233,7 +233,7 @@ TEST_F(ConfigTest, CheckConfigRemarksOnRootsThatAreNotThere) {
   const std::string there = folder_.path();
   const auto result = Read({"--check-config", "--path-root", there, "--path-root", there + "/absent"});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
-  EXPECT_THAT(std::get<Answer>(*result).text, HasSubstr("\n# path-root \"" + there + "/absent\" is no folder"));
+  EXPECT_THAT(std::get<Answer>(*result).text, HasSubstr("\n# path-root \"" + there + "/absent\" is not a folder"));
   EXPECT_THAT(std::get<Answer>(*result).text, Not(HasSubstr("# path-root \"" + there + "\"")));
 }
 

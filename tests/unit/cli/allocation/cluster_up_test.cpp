@@ -364,10 +364,10 @@ TEST_F(ClusterUpTest, AnAttachedDaemonThatHasEnded) {
 }
 
 TEST_F(ClusterUpTest, ASecondOneIsSubmittedButNotWithoutAWord) {
-  EXPECT_THAT(Hotplate({"up", "--detach"}).err, Not(HasSubstr("yours already")));
+  EXPECT_THAT(Hotplate({"up", "--detach"}).err, Not(HasSubstr("already yours")));
   const Ran second = Hotplate({"up", "--detach", "--json"});
   EXPECT_EQ(second.exit, kExitOk);
-  EXPECT_THAT(second.err, HasSubstr("! fake-41 (job 41, PENDING) is yours already: hotplate up --name fake-41"));
+  EXPECT_THAT(second.err, HasSubstr("! fake-41 (job 41, PENDING) is already yours: hotplate up --name fake-41"));
   EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n41\n");
 }
 
@@ -425,10 +425,10 @@ TEST_F(ClusterUpTest, WordsThatDoNotGoTogether) {
   refused({"up", "--local", "--attach", "41"}, "--local and --attach");
   refused({"up", "--local", "--gpus", "2"}, "--gpus");
   refused({"up", "--attach", "41", "--time", "1h"}, "--time");
-  refused({"up", "--attach", "41;ls"}, "no job's id");
+  refused({"up", "--attach", "41;ls"}, "is not a job id");
   refused({"up", "--on-interrupt", "explode"}, "keep or cancel");
   refused({"up", "--again"}, "no allocation of before");
-  refused({"up", "--name", "../x"}, "cannot be a daemon's name");
+  refused({"up", "--name", "../x"}, "is not a valid daemon name");
   refused({"up", "--", "--log-file", "x"}, "hotplate logs");
   refused({"down", "--all", "mine"}, "one or all");
 }

@@ -167,7 +167,7 @@ TEST_F(WaitTest, ADaemonThatCannotBeReached) {
   const auto result = Run();
   EXPECT_EQ(result.end, End::kUnreachable);
   EXPECT_THAT(std::string(result.why.message()), HasSubstr("connection refused"));
-  EXPECT_THAT(err_.str(), HasSubstr("  ! its daemon has started, and cannot be reached from here so far: connection"));
+  EXPECT_THAT(err_.str(), HasSubstr("  ! its daemon has started but cannot be reached from here yet: connection"));
   EXPECT_EQ(err_.str().find("so far"), err_.str().rfind("so far")) << "once";
   answer_ = absl::PermissionDeniedError("others can read the record");
   now_ = begin_;

@@ -262,7 +262,7 @@ TEST_F(AccountingTest, WhatIsWrongWithIt) {
       {ProgramResult{1, "",
                      "sacct: error: Sending\nsacct: error: Problem talking to the database: Connection refused\n"},
        "Problem talking to the database: Connection refused"},
-      {ProgramResult{3, "", ""}, "ended with code 3, without a word"},
+      {ProgramResult{3, "", ""}, "ended with code 3, without any output"},
       {absl::NotFoundError("no sacct in PATH"), "no sacct in PATH"},
   };
   for (const auto& [answer, words] : cases) {

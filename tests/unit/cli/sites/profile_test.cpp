@@ -102,7 +102,7 @@ TEST(ProfileTest, DirectivesAreLinesWithKnownPlaceholders) {
   EXPECT_THAT(with("{directive = \"--exclusive\"}"), HasSubstr("must be {directive ="));
   EXPECT_THAT(with("{directive = \"--exclusive\", when = \"monday\"}"), HasSubstr("with one of account, partition"));
   EXPECT_THAT(with("{directive = \"--exclusive\", if = \"exclusive\"}"), HasSubstr("no key \"directives.if\""));
-  EXPECT_THAT(with("\"--gpus={gpus}\""), HasSubstr("directives must ask for a time"));
+  EXPECT_THAT(with("\"--gpus={gpus}\""), HasSubstr("directives must set a time"));
   EXPECT_THAT(with("\"--time={time}\""), HasSubstr("nothing asks for the GPUs"));
 }
 

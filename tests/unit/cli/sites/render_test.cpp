@@ -297,7 +297,7 @@ TEST(SiteScripts, NothingSlipsThroughAPath) {
       launch.*field = path;
       const auto script = RenderScript(site, *plan, launch);
       ASSERT_FALSE(script.ok()) << path;
-      EXPECT_THAT(std::string(script.status().message()), HasSubstr("cannot stand in a batch script")) << path;
+      EXPECT_THAT(std::string(script.status().message()), HasSubstr("is not allowed in a batch script")) << path;
     }
   Launch launch = LaunchAt(site);
   launch.options = {"a\nb"};
