@@ -121,9 +121,12 @@ void Report(const Console& console, const absl::Status& status) {
   const bool refused = code == kExitInvalid || code == kExitTryLater || code == kExitNotAllowed;
   console.err << Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") << Indented(Printable(message))
               << "\n";
-  for (const v1::FieldViolation& violation : client::Violations(status))
-    if (message.find(violation.description()) == std::string::npos)
+  for (const v1::FieldViolation& violation : client::Violations(status)) {
+    std::string told = violation.description();
+    if (told.ends_with("...")) told.resize(told.size() - 3);  // of a long one the daemon sends the beginning
+    if (message.find(told) == std::string::npos)
       console.err << "  " << Printable(violation.field() + ": " + violation.description()) << "\n";
+  }
   if (const auto next = Payload(status, kNextStep)) console.err << "  " << Indented(*next) << "\n";
   console.err.flush();
 }
