@@ -466,6 +466,17 @@ TEST(MatmulBatch, WithOneRightFactorIsOneProduct) {
   EXPECT_EQ(Batch({1 << 20, 1 << 12, 4}, {4, 1}, {1 << 20, 1 << 12, 1}).m, 4096u) << "a library counts in 32 bits";
 }
 
+TEST(MatmulBatch, VectorsAreARowAndAColumn) {
+  const auto sides = [](const matmul::Products& products) {
+    return std::vector<std::uint64_t>{products.m, products.k, products.n, products.count};
+  };
+  using Sides = std::vector<std::uint64_t>;
+  EXPECT_EQ(sides(Batch({7}, {7}, {})), (Sides{1, 7, 1, 1}));
+  EXPECT_EQ(sides(Batch({4}, {4, 3}, {3}, true)), (Sides{1, 4, 3, 1})) << "its transpose is itself";
+  EXPECT_EQ(sides(Batch({4}, {5, 4, 3}, {5, 3})), (Sides{1, 4, 3, 5}));
+  EXPECT_EQ(sides(Batch({5, 2, 4}, {4}, {5, 2})), (Sides{10, 4, 1, 1})) << "one column serves all rows";
+}
+
 TEST(MatmulBatch, AlignmentIsThatOfAllThree) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
   EXPECT_EQ(matmul::AlignmentOf(at(4096), at(512), at(256)), 256u);
