@@ -15,7 +15,10 @@ absl::Status Free(const Invocation& call) {
   if (all) {
     const auto list = client->Arrays();
     if (!list.ok()) return list.status();
-    for (const v1::Array& array : list->arrays()) names.push_back(array.name().empty() ? array.id() : array.name());
+    for (const v1::Array& array : list->arrays()) {
+      const bool is_result = !array.has_lease_expire_time() && array.owner_session().empty();
+      if (!is_result) names.push_back(array.name().empty() ? array.id() : array.name());
+    }
     if (names.empty()) call.output.Answer([] { return "there are no arrays"; }, [] { return ""; }, "");
   }
   for (std::string name : names) {
@@ -42,7 +45,7 @@ Command FreeCommand() {
                            .minimum = 0,
                            .maximum = kAnyNumber,
                            .offer = Offer::kArray}},
-          .options = {{.names = "--all", .value = "", .help = "all arrays that hotplate arrays lists"}},
+          .options = {{.names = "--all", .value = "", .help = "all arrays, but results of jobs that wait to be fetched"}},
           .run = Free};
 }
 
