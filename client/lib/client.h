@@ -107,7 +107,7 @@ using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct KeepOutput {
   std::string array_name;            // "" for none
-  std::optional<nanoseconds> lease;  // none: the session's
+  std::optional<nanoseconds> lease;  // none: the session's, as long as this client is there
 };
 
 struct JobOptions {

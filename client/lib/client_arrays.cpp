@@ -43,6 +43,7 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
     return status;
   const Connection& connection = *impl_->connection;
   const std::stop_token stop = Impl::TokenOf(cancellation);
+  if (!lease) impl_->stream().Open();
   absl::StatusOr<v1::Array> array = CreateArray(connection, view.signature, name, lease, replace, std::nullopt, stop);
   // One without bytes is complete from the start.
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;

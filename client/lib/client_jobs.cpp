@@ -1,4 +1,5 @@
 // The calls of Client that are about jobs.
+#include <algorithm>
 #include <utility>
 
 #include "client/lib/impl.h"
@@ -32,6 +33,12 @@ class EitherStop {
 };
 
 bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RUNNING; }
+
+// Something of the result stays in the session, which the daemon keeps for whoever is there.
+bool SessionKeeps(const JobOptions& options) {
+  return options.leave_result ||
+         std::any_of(options.keep.begin(), options.keep.end(), [](const auto& output) { return !output.second.lease; });
+}
 
 }  // namespace
 
@@ -108,6 +115,7 @@ absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::
   JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
   absl::StatusOr<v1::JobSpec> spec = run.Prepare();
   if (!spec.ok()) return spec.status();
+  if (SessionKeeps(options)) impl_->stream().Open();
   v1::ExecuteJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::ExecuteJobResponse response;
@@ -128,6 +136,7 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
     run.FreeUploads().IgnoreError();
     return absl::CancelledError("cancelled before the job was sent");
   }
+  if (SessionKeeps(options)) impl_->stream().Open();
   v1::SubmitJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::SubmitJobResponse response;

@@ -239,7 +239,7 @@ bool RunStream::WriteBatch(Lock& lock) {
   v1::RunJobsRequest request;
   const std::vector<PendingJob> starting = TakeBatch(request);
   if (starting.empty() && request.cancel().empty()) return false;
-  if (!wire_) OpenWire();
+  if (!wire_) OpenWire(/*with_jobs=*/true);
 
   const std::shared_ptr<Wire> wire = wire_;
   wire->writing = true;
@@ -290,15 +290,25 @@ std::vector<RunStream::PendingJob> RunStream::TakeBatch(v1::RunJobsRequest& requ
   return starting;
 }
 
-void RunStream::OpenWire() {
+void RunStream::Open() {
+  const Lock lock(mutex_);
+  if (wire_ || closing_ || reopen_at_) return;
+  OpenWire(/*with_jobs=*/false);
+}
+
+void RunStream::OpenWire(bool with_jobs) {
   reopen_at_.reset();
   wire_ = std::make_shared<Wire>();
   wire_->self = wire_;
   connection_->Authorize(wire_->context);
-  // The first jobs ride in the same write as the headers.
-  wire_->context.set_initial_metadata_corked(true);
+  // The first jobs ride in the same write as the headers, which are a write of their own where there are none.
+  wire_->context.set_initial_metadata_corked(with_jobs);
   wire_->stream = connection_->jobs().PrepareAsyncRun(&wire_->context, &queue_);
-  wire_->stream->StartCall(nullptr);
+  if (with_jobs) return wire_->stream->StartCall(nullptr);
+  wire_->writing = wire_->begun = true;
+  ++wire_->operations;
+  wire_->stream->StartCall(&wire_->write);
+  EndWrite(*wire_);
 }
 
 Deadline RunStream::NextTimer() const {

@@ -58,6 +58,10 @@ class RunStream {
   absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
                                const std::stop_token& stop);
 
+  // Opens the stream, if it is not, without a job: by it the daemon knows that somebody is there, for whom it keeps
+  // what the session holds.
+  void Open();
+
   // Does not wait. Both callbacks are called on the library's thread, where they are destroyed as well, without the
   // lock.
   void Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline, const std::stop_token& stop,
@@ -78,7 +82,7 @@ class RunStream {
   std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request);
   bool WriteBatch(Lock& lock);
   bool EndWrite(Wire& wire);
-  void OpenWire();
+  void OpenWire(bool with_jobs);
   void Poll(Lock& lock, Deadline until = std::nullopt, Deadline awake_until = std::nullopt);
   void Handle(Lock& lock, void* tag, bool ok);
   void HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok);

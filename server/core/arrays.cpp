@@ -56,7 +56,8 @@ class ArrayStore::Impl {
   const ArrayLimits limits;
   const Clock& clock;
   const std::shared_ptr<CountedMemory> memory;
-  std::shared_ptr<DeviceCopies> copies;  // null where no device keeps any
+  std::shared_ptr<DeviceCopies> copies;              // null where no device keeps any
+  std::function<bool(std::uint64_t bytes)> reclaim;  // empty: nobody can
 
   mutable std::mutex mutex;
   // Guarded by mutex.
@@ -70,6 +71,22 @@ class ArrayStore::Impl {
   void SetUnread(Entry& entry, bool is_unread) {
     if (entry.unread != is_unread) is_unread ? ++unread : --unread;
     entry.unread = is_unread;
+  }
+
+  // Without the lock: true if it is worth trying once more to have so many bytes, and an array more if asked for.
+  bool MadeRoom(std::uint64_t bytes, std::uint64_t soon_free, bool one_more) {
+    std::uint64_t missing = memory->Missing(bytes, soon_free);
+    if (missing == 0 && one_more) {
+      std::scoped_lock lock(mutex);
+      if (arrays.size() >= limits.count) missing = 1;
+    }
+    return missing > 0 && reclaim && reclaim(missing);
+  }
+
+  // Nobody goes on writing it, for so long.
+  bool IsStalled(const Entry& entry, SteadyTime now, nanoseconds upload_grace) const {
+    const nanoseconds grace = entry.has_writer ? limits.upload_grace : std::min(upload_grace, limits.upload_grace);
+    return entry.array.state == ArrayState::kWriting && now - entry.last_write >= grace;
   }
 
   class Filling;
@@ -330,6 +347,8 @@ ArrayStore::~ArrayStore() = default;
 
 void ArrayStore::Attach(std::shared_ptr<DeviceCopies> copies) { impl_->copies = std::move(copies); }
 
+void ArrayStore::SetReclaim(std::function<bool(std::uint64_t bytes)> reclaim) { impl_->reclaim = std::move(reclaim); }
+
 absl::Status ArrayStore::ValidateName(const std::string& name) {
   if (name.empty() || name.size() > kMaxNameBytes) {
     return InvalidField("name",
@@ -354,7 +373,14 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const S
                                                  bool replace) {
   std::uint64_t bytes = 0;
   if (absl::Status status = impl_->CheckNew(signature, name, lease, bytes); !status.ok()) return status;
+  absl::StatusOr<ArraySnapshot> array = CreateNow(owner, signature, name, lease, replace, bytes);
+  if (!absl::IsResourceExhausted(array.status()) || !impl_->MadeRoom(bytes, 0, /*one_more=*/true)) return array;
+  return CreateNow(owner, signature, name, lease, replace, bytes);
+}
 
+absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, const Signature& signature,
+                                                    const std::string& name, std::optional<nanoseconds> lease,
+                                                    bool replace, std::uint64_t bytes) {
   std::vector<std::shared_ptr<Entry>> gone;  // after the lock
   std::scoped_lock lock(impl_->mutex);
   std::uint64_t replaced = 0;
@@ -483,11 +509,18 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std:
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free) {
-  return impl_->memory->Allocate(bytes, soon_free);
+  return Allocate(bytes, soon_free, nullptr);
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateArray(std::uint64_t bytes, std::uint64_t soon_free) {
-  return impl_->memory->Allocate(bytes, soon_free, impl_->copies);
+  return Allocate(bytes, soon_free, impl_->copies);
+}
+
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                                 const std::shared_ptr<DeviceCopies>& copies) {
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free, copies);
+  if (buffer.ok() || !impl_->MadeRoom(bytes, soon_free, /*one_more=*/false)) return buffer;
+  return impl_->memory->Allocate(bytes, soon_free, copies);
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,
@@ -527,11 +560,12 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer));
 }
 
-std::set<SessionId> ArrayStore::SessionsWithArrays() const {
-  std::set<SessionId> sessions;
+ArrayHolders ArrayStore::SessionsWithArrays() const {
+  ArrayHolders sessions;
   std::scoped_lock lock(impl_->mutex);
   for (const auto& [number, entry] : impl_->arrays) {
-    if (!entry->lease_end && !entry->array.owner.session.empty()) sessions.insert(entry->array.owner.session);
+    if (entry->lease_end || entry->array.owner.session.empty()) continue;
+    sessions[entry->array.owner.session] += impl_->FreedBy(number);
   }
   return sessions;
 }
@@ -547,7 +581,7 @@ std::vector<std::shared_ptr<const void>> ArrayStore::EndSession(const SessionId&
   return gone;
 }
 
-std::vector<ArraySnapshot> ArrayStore::Expire() {
+std::vector<ArraySnapshot> ArrayStore::Expire(nanoseconds upload_grace) {
   std::vector<std::shared_ptr<Entry>> gone;
   std::vector<ArraySnapshot> snapshots;
   {
@@ -556,14 +590,22 @@ std::vector<ArraySnapshot> ArrayStore::Expire() {
     for (auto at = impl_->arrays.begin(); at != impl_->arrays.end();) {
       const auto [number, entry] = *at++;
       const bool lease_over = entry->lease_end && *entry->lease_end <= now;
-      const bool upload_over =
-          entry->array.state == ArrayState::kWriting && now - entry->last_write >= impl_->limits.upload_grace;
-      if (!lease_over && !upload_over) continue;
+      if (!lease_over && !impl_->IsStalled(*entry, now, upload_grace)) continue;
       snapshots.push_back(entry->array);
       gone.push_back(impl_->Forget(number));
     }
   }
   return snapshots;
+}
+
+std::uint64_t ArrayStore::StalledUploadBytes(nanoseconds upload_grace) const {
+  std::scoped_lock lock(impl_->mutex);
+  const SteadyTime now = impl_->clock.Now();
+  std::uint64_t bytes = 0;
+  for (const auto& [number, entry] : impl_->arrays) {
+    if (entry->lease_end && impl_->IsStalled(*entry, now, upload_grace)) bytes += impl_->FreedBy(number);
+  }
+  return bytes;
 }
 
 std::uint64_t ArrayStore::bytes_held() const { return impl_->memory->held(); }

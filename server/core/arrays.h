@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +37,9 @@ class ArrayStore {
   // Arrays that are made from now on may be copied to devices. To be called before the store is used by more than one
   // thread: by the engine, which has the devices, and until whose end the copies are told of arrays.
   void Attach(std::shared_ptr<DeviceCopies> copies);
+  // Asked for room, with no lock held, where so many bytes are wanting; true if it has made some, which is then tried
+  // once. The same holds for it.
+  void SetReclaim(std::function<bool(std::uint64_t bytes)> reclaim);
 
   // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`. An array that is
   // whole stays, under its name, until the last byte of the one that replaces it has come: an upload that is cut off
@@ -106,13 +109,15 @@ class ArrayStore {
   static absl::Status ValidateName(const std::string& name);
   absl::Status ValidateLease(nanoseconds lease) const;
 
-  // Those that own arrays without a lease.
-  std::set<SessionId> SessionsWithArrays() const;
+  ArrayHolders SessionsWithArrays() const;
   // Frees what the session owns; arrays with a lease stay. The memory goes with what it returns, which a caller that
   // holds a lock keeps until after it.
   std::vector<std::shared_ptr<const void>> EndSession(const SessionId& session);
-  // Frees arrays whose lease or upload grace is over. Returns what it freed, for the log.
-  std::vector<ArraySnapshot> Expire();
+  // Frees arrays whose lease or upload grace is over, the latter where no stream writes: by this one, if that is
+  // shorter. Returns what it freed, for the log.
+  std::vector<ArraySnapshot> Expire(nanoseconds upload_grace = nanoseconds::max());
+  // Of those that such an Expire would free for their upload, and that belong to no session.
+  std::uint64_t StalledUploadBytes(nanoseconds upload_grace) const;
 
   std::uint64_t bytes_held() const;    // with what jobs have that is no array yet, or will be none
   std::uint64_t bytes_stored() const;  // of all arrays
@@ -121,6 +126,11 @@ class ArrayStore {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+
+  absl::StatusOr<ArraySnapshot> CreateNow(const Principal& owner, const Signature& signature, const std::string& name,
+                                          std::optional<nanoseconds> lease, bool replace, std::uint64_t bytes);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                       const std::shared_ptr<DeviceCopies>& copies);
 };
 
 }  // namespace hotplate::core

@@ -1,6 +1,7 @@
 // Host memory for arrays and results, counted against one limit until the last user of a buffer lets go.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,11 @@ class CountedMemory : public std::enable_shared_from_this<CountedMemory> {
   absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free = 0,
                                                        const std::shared_ptr<DeviceCopies>& copies = nullptr);
 
+  // The bytes that would have to be freed first; 0 where that is not what is wrong.
+  std::uint64_t Missing(std::uint64_t bytes, std::uint64_t soon_free) const {
+    const std::uint64_t all = held(), stay = all - std::min(all, soon_free);
+    return limit_ == 0 || bytes > limit_ || stay <= limit_ - bytes ? 0 : stay - (limit_ - bytes);
+  }
   // Whether there would be room, after `soon_free` bytes have been released.
   bool HasRoom(std::uint64_t bytes, std::uint64_t soon_free) const { return Fits(bytes, soon_free, held()); }
 

@@ -27,12 +27,13 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       most_threads_here_(ThreadsHere(options_)),
       table_({options_.result_retention, options_.retained_jobs, options_.retained_bytes}),
       queue_(options_.queued_jobs),
-      sessions_(options_.max_sessions, options_.max_streams, options_.session_timeout),
+      sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace}),
       observers_(mutex_, quiet_),
       idle_since_(clock.Now()),
       last_use_((idle_since_ - kLinger).time_since_epoch().count()) {
   for (const KernelSpec& spec : catalog_.specs()) spec_hashes_.emplace(&spec, spec.Hash());
   if (copies_ != nullptr) arrays_.Attach(copies_);
+  arrays_.SetReclaim([this](std::uint64_t bytes) { return Reclaim(bytes); });
   OpenLanes();
   ticker_ = std::thread([this] { RunTicker(); });
 }
@@ -60,6 +61,7 @@ Engine::Impl::~Impl() {
     for (const std::unique_ptr<LaneState>& lane : device->lanes) lane->thread.join();
   }
   ticker_.join();
+  arrays_.SetReclaim(nullptr);
   // Buffers may outlive the devices; from here on nobody is told of them.
   if (copies_ != nullptr) copies_->Close();
 }
@@ -68,6 +70,7 @@ void Engine::Impl::Perform(Aftermath& after) {
   for (LaneState* lane : after.wake) lane->wake.notify_one();
   // Whoever hears of an end may at once ask for the memory and the names that the job had.
   after.bound.clear();
+  after.arrays.clear();
   for (const std::shared_ptr<Job>& job : after.tell) Tell(*job);
   for (const std::shared_ptr<Job>& job : after.evicted) {
     // It may have been freed by its user already.
@@ -105,8 +108,8 @@ absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id)
 std::vector<JobSnapshot> Engine::List(const Principal& who, const JobFilter& filter) const {
   return impl_->List(who, filter);
 }
-absl::Status Engine::TouchSession(const SessionId& session, int streams) {
-  return impl_->TouchSession(session, streams);
+absl::Status Engine::TouchSession(const SessionId& session, int streams, SessionUse use) {
+  return impl_->TouchSession(session, streams, use);
 }
 void Engine::EndSession(const SessionId& session) { impl_->EndSession(session); }
 void Engine::BeginDrain(nanoseconds timeout, const std::string& reason) { impl_->BeginDrain(timeout, reason); }

@@ -46,7 +46,8 @@ struct EngineOptions {
   std::uint32_t max_streams = 1000;  // open ones, of all sessions together
   // A session without a stream, an active job or a sign of life for this long is ended.
   nanoseconds session_timeout = std::chrono::minutes(10);
-  // How long an attached job outlives its stream.
+  // How long an attached job outlives its stream; and how long the place and the memory of a session without a stream,
+  // an active job or a call are not given to others that need them.
   nanoseconds disconnect_grace = std::chrono::seconds(10);
   // The end of the allocation, refreshed by the daemon; a time limit beyond it is refused, and so is one that reaches
   // into the last `end_margin` before it, in which the daemon ends and jobs are cancelled.
@@ -178,7 +179,7 @@ class Engine {
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;  // newest first
 
   // Marks the session as alive now; `streams` +1 / -1 while it holds a stream. Too many: RESOURCE_EXHAUSTED.
-  absl::Status TouchSession(const SessionId& session, int streams);
+  absl::Status TouchSession(const SessionId& session, int streams, SessionUse use = SessionUse::kHolds);
   // Frees its arrays, cancels its attached jobs. Idle sessions without a stream end like this by themselves.
   void EndSession(const SessionId& session);
 

@@ -37,7 +37,12 @@ absl::StatusOr<CheckReport> Engine::Impl::Check(const Principal& who, JobRequest
   }
   for (const BoundOutput& output : job->outputs) report.array_bytes_needed += output.bytes;
   report.array_bytes_limit = arrays_.limits().total_bytes;
-  report.array_bytes_free = report.array_bytes_limit - std::min(report.array_bytes_limit, arrays_.bytes_held());
+  std::uint64_t held = arrays_.bytes_held();
+  {
+    std::scoped_lock lock(mutex_);
+    held -= std::min(held, AbandonedBytes(arrays_.SessionsWithArrays(), clock_.Now()));
+  }
+  report.array_bytes_free = report.array_bytes_limit - std::min(report.array_bytes_limit, held);
   report.call = std::move(job->call);
   return report;
 }
@@ -53,9 +58,10 @@ std::vector<CheckReport::Fit> Engine::Impl::FitsOf(const std::vector<DeviceNeed>
   };
   std::uint64_t full = 0;  // the devices that it has to wait for
   std::unique_lock lock(mutex_);
+  const std::uint64_t abandoned = AbandonedBytes(arrays_.SessionsWithArrays(), clock_.Now());
   for (std::size_t i = 0; i < needs.size(); ++i) {
     const DeviceState& device = *devices_[needs[i].device];
-    fits.push_back(FitNow(device, needs[i]));
+    fits.push_back(FitNow(device, needs[i], abandoned));
     if (fits[i].when != CheckReport::Fit::When::kLater) continue;
     full |= std::uint64_t{1} << device.index;
     turns[i].room = device.room;
@@ -86,12 +92,13 @@ std::vector<CheckReport::Fit> Engine::Impl::FitsOf(const std::vector<DeviceNeed>
   return fits;
 }
 
-CheckReport::Fit Engine::Impl::FitNow(const DeviceState& device, const DeviceNeed& need) {
+CheckReport::Fit Engine::Impl::FitNow(const DeviceState& device, const DeviceNeed& need, std::uint64_t abandoned) {
   using When = CheckReport::Fit::When;
   const DeviceInfo& info = device.device->info();
   CheckReport::Fit fit{.device = info.id, .bytes_needed = need.peak_bytes, .bytes_total = info.memory_bytes};
   fit.bytes_free = device.room.left();
-  if (!device.room.Fits(need.extra_bytes)) fit.when = When::kLater;
+  if (info.host_memory) fit.bytes_free = std::min(fit.bytes_free + abandoned, info.memory_bytes);
+  if (!device.room.Fits(need.extra_bytes) && need.extra_bytes > fit.bytes_free) fit.when = When::kLater;
   if (need.peak_bytes > info.memory_bytes) fit.when = When::kNever;
   return fit;
 }

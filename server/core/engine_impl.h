@@ -51,7 +51,9 @@ class Engine::Impl {
                      std::shared_ptr<JobObserver> observer, std::uint64_t tag);
   void Subscribe(std::shared_ptr<JobObserver> observer);
   void Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy);
-  absl::Status TouchSession(const SessionId& session, int streams);
+  absl::Status TouchSession(const SessionId& session, int streams, SessionUse use);
+  // Ends abandoned sessions until so many bytes are free; false, and none has ended, if that is not enough.
+  bool Reclaim(std::uint64_t bytes);
   void EndSession(const SessionId& session);
   void Announce(const std::string& text, std::optional<double> seconds_left);
 
@@ -79,9 +81,6 @@ class Engine::Impl {
   ArrayStore& arrays() { return arrays_; }
 
  private:
-  // Under the lock. A new session takes the place of one that holds nothing where there are too many.
-  absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& session, int streams);
-
   // A part of a job that another lane has, and waits for.
   struct PartRun {
     Job* job = nullptr;
@@ -138,7 +137,8 @@ class Engine::Impl {
     absl::InlinedVector<LaneState*, 2> wake;
     absl::InlinedVector<std::shared_ptr<Job>, 2> tell;
     absl::InlinedVector<std::shared_ptr<Job>, 2> evicted;
-    absl::InlinedVector<BoundJob, 1> bound;  // buffers are freed and names given back without the lock
+    absl::InlinedVector<BoundJob, 1> bound;           // buffers are freed and names given back without the lock
+    std::vector<std::shared_ptr<const void>> arrays;  // of sessions that ended
     std::vector<std::pair<LogLevel, std::string>> log;
   };
   void Perform(Aftermath& after);
@@ -157,13 +157,14 @@ class Engine::Impl {
   // One idle lane of these devices, if any, is to look at the queue.
   void CallLanes(std::uint64_t devices, Aftermath& after);
   void CallLane(DeviceState& device, Aftermath& after);
-  absl::Status Enqueue(Job& job);
+  absl::Status Enqueue(Job& job, Aftermath& after);
   absl::Status DrainingError() const;
   absl::Status NoJob(const JobId& id) const;
 
   // engine_check.cpp. Without the mutex but for FitNow: the queue may be long, so it is copied once for all devices.
   std::vector<CheckReport::Fit> FitsOf(const std::vector<DeviceNeed>& needs, const Principal& who, int priority) const;
-  static CheckReport::Fit FitNow(const DeviceState& device, const DeviceNeed& need);
+  // `abandoned` bytes of the host's memory are free as soon as they are needed.
+  static CheckReport::Fit FitNow(const DeviceState& device, const DeviceNeed& need, std::uint64_t abandoned);
   struct Turn {
     JobId id;
     const KernelSpec* kernel;  // null where who asks must not see the job
@@ -180,6 +181,16 @@ class Engine::Impl {
     std::vector<Turn> running, waiting;
   };
   void Forecast(std::uint64_t bytes, Turns turns, CheckReport::Fit& fit) const;
+
+  // With the mutex held: engine_clients.cpp. A new session takes the place of another where there are too many.
+  absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& session, int streams, SessionUse use,
+                                                 Aftermath& after);
+  // Of a session that is in the table no more, because others need what it had.
+  void FreeArraysOf(const SessionId& session, std::string_view needed, Aftermath& after);
+  // That abandoned sessions, and uploads that nobody goes on with, hold.
+  std::uint64_t AbandonedBytes(const ArrayHolders& holders, SteadyTime now) const;
+  // That jobs of the queue wait for on devices where nothing runs that would free any.
+  std::uint64_t BytesWantedByQueue() const;
 
   // With the mutex held: engine_drain.cpp.
   void RefuseJobs(const std::string& reason);
@@ -245,6 +256,9 @@ class Engine::Impl {
   void Tick(SteadyTime now, Aftermath& after, std::vector<std::pair<std::shared_ptr<Job>, double>>& progress);
   void SampleDevices(SteadyTime now, bool record_busy);
   void Expire();
+  // Arrays whose lease is over, and those whose upload nobody goes on with for longer than this.
+  void FreeExpired(nanoseconds upload_grace, Aftermath& after);
+  static std::string ShownPart(const SessionId& session);                  // for the log
   nanoseconds BusyUntil(const DeviceState& device, SteadyTime now) const;  // mutex held
 
   const EngineOptions options_;

@@ -109,7 +109,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
     // Again: another thread may have been faster, the daemon may have begun to drain, a device may have gone.
     known = table_.FindRequest(job->request_key);
     if (known == nullptr) {
-      if (absl::Status status = Enqueue(*job); !status.ok()) return status;
+      if (absl::Status status = Enqueue(*job, after); !status.ok()) return status;
       if (observer != nullptr) {
         observers_.Add(*job, std::move(observer), tag, 0, request.attached);
         Expect(*job);
@@ -126,7 +126,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
 }
 
 // The last refusals, and then the job is the engine's.
-absl::Status Engine::Impl::Enqueue(Job& job) {
+absl::Status Engine::Impl::Enqueue(Job& job, Aftermath& after) {
   if (draining_.load()) return DrainingError();
   if (queue_.full()) {
     return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queue_.size(),
@@ -143,7 +143,7 @@ absl::Status Engine::Impl::Enqueue(Job& job) {
   }
   if (job.devices == 0) return Refused(absl::StatusCode::kFailedPrecondition, {{"device", lost}});
   const SteadyTime now = clock_.Now();
-  absl::StatusOr<std::shared_ptr<Session>> session = Touch(job.owner.session, 0);
+  absl::StatusOr<std::shared_ptr<Session>> session = Touch(job.owner.session, 0, SessionUse::kHolds, after);
   if (!session.ok()) return session.status();
 
   job.session = *std::move(session);

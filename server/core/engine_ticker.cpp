@@ -1,6 +1,5 @@
 // What happens by time: late events, progress, time limits, disconnect graces, expiries.
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
@@ -135,24 +134,37 @@ void Engine::Impl::Expire() {
     // have no jobs.
     std::scoped_lock lock(mutex_);
     const SteadyTime now = clock_.Now();
-    const std::set<SessionId> holders = arrays_.SessionsWithArrays();
-    for (const SessionId& holder : holders) sessions_.Readmit(holder, now);
+    const ArrayHolders holders = arrays_.SessionsWithArrays();
+    for (const auto& [holder, bytes] : holders) sessions_.Readmit(holder, now);
     for (const SessionId& session : sessions_.Silent(now)) {
       Log(after, LogLevel::kInfo,
-          absl::StrCat("session ", session.value().substr(0, kShownDigits), " was silent for ",
-                       DurationText(options_.session_timeout), " and is ended"));
+          absl::StrCat("session ", ShownPart(session), " was silent for ", DurationText(options_.session_timeout),
+                       " and is ended"));
       sessions_.End(session);
       if (holders.contains(session)) gone.push_back(arrays_.EndSession(session));
     }
   }
   gone.clear();
-  for (const ArraySnapshot& array : arrays_.Expire()) {
+  FreeExpired(nanoseconds::max(), after);
+  Perform(after);
+  // What waits for the memory of an abandoned session would wait for the session timeout.
+  std::uint64_t wanted = 0;
+  {
+    std::scoped_lock lock(mutex_);
+    wanted = BytesWantedByQueue();
+  }
+  if (wanted > 0) Reclaim(wanted);
+}
+
+std::string Engine::Impl::ShownPart(const SessionId& session) { return session.value().substr(0, kShownDigits); }
+
+void Engine::Impl::FreeExpired(nanoseconds upload_grace, Aftermath& after) {
+  for (const ArraySnapshot& array : arrays_.Expire(upload_grace)) {
     Log(after, LogLevel::kInfo,
         absl::StrCat("array ", array.id.value(),
                      array.state == ArrayState::kReady ? " is freed: its lease has run out"
                                                        : " is freed: its upload was not finished"));
   }
-  Perform(after);
 }
 
 }  // namespace hotplate::core

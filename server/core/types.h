@@ -54,6 +54,13 @@ class Clock {
 
 enum class Scope { kObserve = 0, kSubmit = 1, kAdmin = 2 };  // each includes those before it
 
+// Sessions that own arrays without a lease, with the bytes that their end would free.
+using ArrayHolders = std::map<SessionId, std::uint64_t>;
+
+// Whether a call may leave something behind in its session. One that only looks, or tells the daemon what to end, is
+// never refused because there are too many sessions.
+enum class SessionUse { kLooks, kHolds };
+
 // Who asks. Jobs and named arrays are visible to all sessions of a token; what belongs to a session ends with it.
 struct Principal {
   std::string token;  // the token's name, never its secret

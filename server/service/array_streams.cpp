@@ -155,7 +155,7 @@ absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::
                                         std::to_string(request.length()) + " go beyond the array's " +
                                         std::to_string(size) + " bytes"));
   }
-  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
   if (!ticket.ok()) return ticket.status();
   const std::uint64_t length = request.length() == 0 ? size - request.offset() : request.length();
   return new ReadStream(context, *std::move(ticket), *std::move(reader), request.offset(), length);
@@ -172,7 +172,7 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* StartWriteStream(const ServiceContext
   if (absl::Status status = context.AcceptsJobs(); !status.ok()) {
     return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(status);
   }
-  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(ticket.status());
   return new WriteStream(context, *std::move(who), *std::move(ticket), response);
 }

@@ -40,6 +40,7 @@ grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* cal
       if (!given.ok()) return given.status();
       lease = *given;
     }
+    if (absl::Status status = context_.engine().TouchSession(who.session, 0); !status.ok()) return status;
     return Show(context_.arrays().Create(who, *signature, request->name(), lease, request->replace()), context_,
                 *response);
   });

@@ -13,7 +13,7 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
                                                       core::Scope needed) const {
   absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed);
   if (!who.ok()) return who;
-  if (absl::Status status = engine().TouchSession(who->session, 0); !status.ok()) return status;
+  engine().TouchSession(who->session, 0, core::SessionUse::kLooks).IgnoreError();  // what leaves something asks again
   return who;
 }
 
@@ -39,8 +39,13 @@ absl::Status ServiceContext::CheckSize(std::uint64_t message_bytes) const {
                                            "hotplate put) or by path, or start it with a larger --message-bytes")}});
 }
 
-absl::StatusOr<StreamTicket> StreamTicket::Take(const ServiceContext& context, const core::SessionId& session) {
-  if (absl::Status status = context.engine().TouchSession(session, +1); !status.ok()) return status;
+absl::StatusOr<StreamTicket> StreamTicket::Take(const ServiceContext& context, const core::SessionId& session,
+                                                core::SessionUse use) {
+  absl::Status status = context.engine().TouchSession(session, +1, use);
+  if (absl::IsResourceExhausted(status) && context.run_streams().EndIdle(context.arrays().SessionsWithArrays())) {
+    status = context.engine().TouchSession(session, +1, use);
+  }
+  if (!status.ok()) return status;
   return StreamTicket(context, session);
 }
 

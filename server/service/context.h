@@ -2,7 +2,7 @@
 //
 // The life of a call:
 //   1. The credentials have refused it if it has no good token (auth.h).
-//   2. Admit tells the principal, checks the method's scope and counts the session in.
+//   2. Admit tells the principal, checks the method's scope and notes that the session is alive.
 //   3. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of
 //      gRPC's few threads and never waits: jobs answer through an observer, files are opened on FileThread. Tiny jobs
 //      compute on it, within the engine's bounds of work and threads, and so many to a Run message.
@@ -21,6 +21,7 @@
 #include "server/core/telemetry.h"
 #include "server/service/auth.h"
 #include "server/service/file_thread.h"
+#include "server/service/open_run_streams.h"
 #include "server/wire/job.h"
 #include "server/wire/result.h"
 
@@ -64,8 +65,10 @@ class ServiceContext {
   // How long the daemon has been there.
   core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
+  OpenRunStreams& run_streams() const { return run_streams_; }
 
-  // Who calls, if they may; touches their session (RESOURCE_EXHAUSTED: too many of them).
+  // Who calls, if they may; touches their session, but for which there may be no room: what leaves something behind in
+  // it, a job, an array or a stream, has to ask for that.
   absl::StatusOr<core::Principal> Admit(const grpc::CallbackServerContext& call, core::Scope needed) const;
 
   // UNAVAILABLE while the daemon drains.
@@ -83,13 +86,16 @@ class ServiceContext {
   const Parts parts_;
   const core::SteadyTime made_ = std::chrono::steady_clock::now();
   mutable FileThread files_;
+  mutable OpenRunStreams run_streams_;
 };
 
 // The right to hold a stream open, counted by the engine. Move-only; gives it back when destroyed.
 class StreamTicket {
  public:
-  // RESOURCE_EXHAUSTED names the limit.
-  static absl::StatusOr<StreamTicket> Take(const ServiceContext& context, const core::SessionId& session);
+  // RESOURCE_EXHAUSTED names the limit. A Run stream without a job, whose session holds nothing, makes room: its client
+  // opens another one when it has a job.
+  static absl::StatusOr<StreamTicket> Take(const ServiceContext& context, const core::SessionId& session,
+                                           core::SessionUse use);
 
   StreamTicket(StreamTicket&& other) noexcept;
   StreamTicket& operator=(StreamTicket&&) = delete;

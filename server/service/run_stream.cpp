@@ -27,10 +27,11 @@ using RunReactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsRespon
 RunReactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
   if (!who.ok()) return new Refusal<RunReactor>(who.status());
-  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<RunReactor>(ticket.status());
   const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
+  context.run_streams().Add(stream);
   stream->StartRead(stream->request_.Lend());
   return stream.get();
 }
@@ -69,6 +70,18 @@ void RunStream::GoThroughRequest() {
   next_start_ = 0;
   request_.Renew();
   StartRead(request_.Lend());
+}
+
+std::optional<core::SteadyTime> RunStream::IdleSince() {
+  const std::lock_guard lock(mutex_);
+  return IsIdleLocked() ? std::optional(idle_since_) : std::nullopt;
+}
+
+bool RunStream::EndIfIdle() {
+  std::unique_lock lock(mutex_);
+  if (!IsIdleLocked()) return false;
+  GiveUp(lock, absl::UnavailableError("the stream had no job and made room for another one; open a new one"));
+  return true;
 }
 
 bool RunStream::HasNoJob() {
@@ -174,6 +187,7 @@ std::string RunStream::EndedLocked(std::uint64_t tag) {
   if (active == active_.end()) return "";
   std::string kernel = std::move(active->second.kernel);
   active_.erase(active);
+  if (active_.empty()) idle_since_ = std::chrono::steady_clock::now();
   if (reads_done_ && active_.empty()) CloseAfterEndLocked();
   return kernel;
 }

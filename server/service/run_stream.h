@@ -13,7 +13,8 @@
 namespace hotplate::server {
 
 class RunStream final
-    : public UpdateStream<grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>, v1::RunJobsResponse> {
+    : public UpdateStream<grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>, v1::RunJobsResponse>,
+      public OpenRunStream {
  public:
   // The reactor of a call; refused calls get one that only says so.
   static grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* Start(const ServiceContext& context,
@@ -22,6 +23,10 @@ class RunStream final
   RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket);
 
   void OnReadDone(bool ok) override;
+
+  const core::SessionId& session() const override { return who_.session; }
+  std::optional<core::SteadyTime> IdleSince() override;
+  bool EndIfIdle() override;
 
  private:
   struct Active {
@@ -39,6 +44,8 @@ class RunStream final
   // thread, which has other streams to serve: for some milliseconds of each request, and the rest is queued.
   void GoThroughRequest();
   bool HasNoJob();
+  // A job that is just coming is sent again by whoever sent it, to another stream.
+  bool IsIdleLocked() const { return !closed_ && active_.empty(); }
   void BeginJob(const v1::RunJobsRequest::Start& start);
   // Those of request_ whose tag is one that an earlier one has: whether that has ended by then must not matter.
   void FindRepeatedTags();
@@ -60,6 +67,7 @@ class RunStream final
   // Guarded by mutex_.
   std::map<std::uint64_t, Active> active_;
   bool reads_done_ = false;
+  core::SteadyTime idle_since_ = std::chrono::steady_clock::now();  // while active_ is empty
 };
 
 }  // namespace hotplate::server

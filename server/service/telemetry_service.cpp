@@ -107,7 +107,7 @@ absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::Call
     }
     interval = *given;
   }
-  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
   if (!ticket.ok()) return ticket.status();
   return new TelemetryStream(context, *std::move(ticket), interval);
 }

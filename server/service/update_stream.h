@@ -102,6 +102,14 @@ class UpdateStream : public Reactor,
   // Called under the lock when a job ends: forgets it, and returns its kernel's name.
   virtual std::string EndedLocked(std::uint64_t tag) = 0;
 
+  // Closes a stream that nobody needs, and makes room for another at once. Releases the lock.
+  void GiveUp(std::unique_lock<std::mutex>& lock, const absl::Status& status) {
+    std::optional<StreamTicket> ticket = std::move(ticket_);
+    ticket_.reset();
+    CloseWhenSent(lock, status);
+    if (lock.owns_lock()) lock.unlock();  // before the ticket goes
+  }
+
   // Called without the lock, once after HasRoomLocked said no.
   virtual void OnRoom() {}
 

@@ -16,7 +16,7 @@ WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackSe
   const core::JobId id(request.job_id().substr(0, 128));
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(*who, id);
   if (!job.ok()) return new Refusal<WatchReactor>(job.status());
-  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session);
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
   if (!ticket.ok()) return new Refusal<WatchReactor>(ticket.status());
 
   const auto stream = std::make_shared<WatchStream>(context, *std::move(ticket), job->kernel);

@@ -104,6 +104,21 @@ class Limits(harness.Case):
         self.hotplate("put", "small.npy", "--name", "three", "--lease", "1h")
 
 
+class LeftBehind(harness.Case):
+    def test_the_memory_of_a_command_that_was_killed_goes_to_who_needs_it(self):
+        """Not after the session timeout of ten minutes, which this test does not wait for."""
+        self.start_daemon("--array-bytes", "45MB", "--disconnect-grace", "1s")
+        np.save(self.folder / "x.npy", np.random.default_rng(3).normal(size=(2000, 2000)))  # 32 MB, and seconds
+        process = self.start("run", "svd", "x.npy", "--compute", "values")
+        harness.wait_until(lambda: any(job["state"] == "RUNNING" for job in self.answer("jobs").get("jobs", [])), "the job runs")
+        process.kill()
+        process.wait()
+        harness.wait_until(lambda: self.run_command("put", "x.npy", "--name", "x")[0] == harness.OK, "there is room")
+        self.assertIn("others need its memory", self.log())
+        self.hotplate("get", "x", "-o", "back.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "back.npy"), np.load(self.folder / "x.npy"))
+
+
 class Saved(harness.Case):
     """What becomes of arrays when their daemon ends."""
 

@@ -25,9 +25,10 @@ class LibraryTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(daemon_.serving()); }
 
-  Client Connect() {
+  Client Connect() { return Connect(daemon_); }
+  static Client Connect(const DaemonProcess& daemon) {
     client::ConnectOptions options;
-    options.directory = daemon_.folder();
+    options.directory = daemon.folder();
     options.server = "test";
     absl::StatusOr<Client> client = Client::Connect(options);
     EXPECT_TRUE(client.ok()) << client.status();
@@ -205,6 +206,39 @@ TEST_F(LibraryTest, WhatOneSessionLeavesAnotherFinds) {
   ASSERT_TRUE(array.ok()) << array.status();
   ASSERT_EQ(array->buffer->size(), x.size() * sizeof(float));
   EXPECT_TRUE(other.Free("left").ok());
+}
+
+TEST_F(LibraryTest, AClientKeepsItsArraysAsLongAsItIsThere) {
+  const DaemonProcess daemon({"--array-bytes", "1MB", "--disconnect-grace", "200ms"});
+  ASSERT_TRUE(daemon.serving());
+  const std::vector<float> x(200'000, 1);
+  const auto put = [&x](Client& client, const std::string& name) {
+    return client.Put(View(x, {200'000}), name, std::nullopt, false).status();
+  };
+  Client other = Connect(daemon);
+  {
+    Client first = Connect(daemon);
+    ASSERT_TRUE(put(first, "mine").ok());
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // it says nothing for longer than the grace
+    EXPECT_EQ(put(other, "too much").code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_TRUE(first.Get("mine").ok());
+    const std::vector<float> few = {1, 2};
+    EXPECT_TRUE(first.Run("vector_add", {{"a", View(few, {2})}, {"b", View(few, {2})}}).ok()) << "on the same stream";
+  }
+  EXPECT_TRUE(WaitUntil([&] { return put(other, "there is room").ok(); }));
+}
+
+TEST_F(LibraryTest, AStreamThatMadeRoomIsOpenedAgain) {
+  const DaemonProcess daemon({"--max-streams", "1"});
+  ASSERT_TRUE(daemon.serving());
+  const std::vector<float> x = {1, 2};
+  std::vector<Client> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(Connect(daemon));
+  for (int i = 0; i < 12; ++i) {
+    const auto result = clients[i % 3].Run("vector_add", {{"a", View(x, {2})}, {"b", View(x, {2})}});
+    ASSERT_TRUE(result.ok()) << i << ": " << result.status();
+    EXPECT_EQ(result->Output<float>("c")[1], 4);
+  }
 }
 
 }  // namespace

@@ -83,5 +83,104 @@ TEST_F(WireTest, ALimitOnSessions) {
   EXPECT_NE(status.error_message().find("max-sessions"), std::string::npos) << status.error_message();
 }
 
+// Dead clients that held a byte each used to lock out the daemon's owner for ten minutes.
+TEST_F(WireTest, TheOwnerIsNeverLockedOut) {
+  Start({"--disconnect-grace", "1h"});  // however slow the machine is, they may come back
+  v1::CreateArrayRequest request;
+  request.mutable_signature()->set_dtype(v1::DTYPE_BOOL);
+  request.mutable_signature()->add_shape(1);
+  v1::CreateArrayResponse response;
+  std::string of_another;
+  grpc::Status status;
+  for (int i = 0; i < 400 && status.ok(); ++i) {
+    status = arrays_->Create(Caller::Of(*daemon_).Context().get(), request, &response);
+    if (status.ok()) of_another = response.array().id();
+  }
+  ASSERT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  std::string job;
+  const auto expect_ok = [](const grpc::Status& call) { EXPECT_TRUE(call.ok()) << call.error_message(); };
+  v1::GetServerInfoResponse info;
+  expect_ok(server_->GetInfo(Caller::Of(*daemon_).Context().get(), {}, &info));
+  v1::ListArraysResponse arrays;
+  expect_ok(arrays_->List(Caller::Of(*daemon_).Context().get(), {}, &arrays));
+  EXPECT_GE(arrays.arrays_size(), 256);
+  v1::FreeArrayRequest free;
+  free.set_array_id(of_another);
+  v1::FreeArrayResponse freed;
+  expect_ok(arrays_->Free(Caller::Of(*daemon_).Context().get(), free, &freed));
+  ASSERT_TRUE(Submit(Integral(kForHours), job).ok()) << "the place of one that holds nothing any more";
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id(job);
+  v1::CancelJobResponse cancelled;
+  expect_ok(jobs_->Cancel(Caller::Of(*daemon_).Context().get(), cancel, &cancelled));
+  v1::ListJobsResponse list;
+  expect_ok(jobs_->List(Caller::Of(*daemon_).Context().get(), {}, &list));
+  const auto context = Caller::Of(*daemon_).Context();
+  v1::WatchJobRequest watch;
+  watch.set_job_id(job);
+  v1::WatchJobResponse update;
+  const auto watching = jobs_->Watch(context.get(), watch);
+  EXPECT_TRUE(watching->Read(&update));
+  while (watching->Read(&update)) {
+  }
+  expect_ok(watching->Finish());
+  v1::DrainResponse draining;
+  expect_ok(server_->Drain(Caller::Of(*daemon_).Context().get(), {}, &draining));
+}
+
+TEST_F(WireTest, OpenRunStreamsLeaveRoomForARun) {
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReaderWriter<v1::RunJobsRequest, v1::RunJobsResponse>>> streams;
+  v1::RunJobsRequest request;
+  request.add_start()->set_tag(1);
+  *request.mutable_start(0)->mutable_job() = VectorAdd({1, 2});
+  for (int i = 0; i < 300; ++i) {
+    contexts.push_back(Caller::Of(*daemon_).Context());
+    streams.push_back(jobs_->Run(contexts.back().get()));
+    v1::RunJobsResponse response;
+    const bool runs = streams.back()->Write(request) && streams.back()->Read(&response);
+    if (!runs) ADD_FAILURE() << "stream " << i << ": " << streams.back()->Finish().error_message();
+    if (!runs) return;
+    bool ended = false;
+    do {
+      for (const v1::JobUpdate& one : response.updates()) ended = ended || one.has_end();
+    } while (!ended && streams.back()->Read(&response));
+    ASSERT_TRUE(ended) << i;
+  }
+}
+
+// A client that was killed used to keep its memory for ten minutes, whoever else needed it.
+TEST_F(WireTest, WhatNobodyIsThereForMakesRoomForOthers) {
+  Start({"--array-bytes", "1MB", "--disconnect-grace", "300ms"});
+  v1::Array left, wanted;
+  ASSERT_TRUE(Create({200'000}, left).ok());
+  ASSERT_TRUE(Write(left.id(), 0, 800'000).ok());
+  const Caller other = Caller::Of(*daemon_);
+  v1::CheckJobRequest check;
+  check.mutable_job()->set_kernel("vector_add");
+  for (const char* name : {"a", "b"}) {
+    v1::JobInput* input = check.mutable_job()->add_inputs();
+    input->set_name(name);
+    input->mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+    input->mutable_signature()->add_shape(50'000);
+  }
+  EXPECT_TRUE(WaitUntil([&] {
+    v1::CheckJobResponse report;
+    const grpc::Status status = jobs_->Check(other.Context().get(), check, &report);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return report.array_memory().bytes_free() == 1'000'000;
+  })) << "the dry run counts it";
+  v1::CreateArrayRequest request;
+  request.mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+  request.mutable_signature()->add_shape(200'000);
+  v1::CreateArrayResponse response;
+  const grpc::Status status = arrays_->Create(other.Context().get(), request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  v1::DescribeArrayRequest describe;
+  describe.set_array_id(left.id());
+  v1::DescribeArrayResponse gone;
+  EXPECT_EQ(arrays_->Describe(other.Context().get(), describe, &gone).error_code(), StatusCode::NOT_FOUND);
+}
+
 }  // namespace
 }  // namespace hotplate::e2e

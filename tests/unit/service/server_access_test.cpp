@@ -11,6 +11,7 @@
 namespace hotplate::server {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // A unary call of any method with any bytes.
@@ -318,14 +319,15 @@ TEST_F(FewStreamsTest, StreamsAndSessionsHaveTheirLimit) {
   const auto one = jobs_->Run(first), two = jobs_->Run(second);
   v1::RunJobsRequest request;
   request.add_start()->set_tag(1);
+  *request.mutable_start(0)->mutable_job() = LongJob();
   v1::RunJobsResponse response;
   ASSERT_TRUE(one->Write(request) && one->Read(&response));
   ASSERT_TRUE(two->Write(request) && two->Read(&response));
   const grpc::Status status = jobs_->Run(third)->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("2"));
-  one->WritesDone();
-  EXPECT_TRUE(one->Finish().ok());
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("2"), HasSubstr("max-streams")));
+  first->TryCancel();
+  one->Finish();
   // The place of the closed stream is free soon after, and a second session takes it.
   const std::string second_session(32, '2');
   bool open = false;
@@ -336,11 +338,61 @@ TEST_F(FewStreamsTest, StreamsAndSessionsHaveTheirLimit) {
     if (!open) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_TRUE(open);
-  v1::GetServerInfoResponse info;
-  Call third_session(TestServer::kToken, std::string(32, '3'));
-  const grpc::Status full = daemon_->GetInfo(third_session, {}, &info);
+  // A third one has no place to leave anything in; it may look, and stop what others do.
+  const std::string third_session(32, '3');
+  v1::CreateArrayRequest create;
+  create.mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+  v1::CreateArrayResponse created;
+  const grpc::Status full = arrays_->Create(Call(TestServer::kToken, third_session), create, &created);
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(full.error_message(), HasSubstr("max-sessions"));
+  v1::GetServerInfoResponse info;
+  EXPECT_TRUE(daemon_->GetInfo(Call(TestServer::kToken, third_session), {}, &info).ok());
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(jobs_->List(Call(TestServer::kToken, third_session), {}, &jobs).ok());
+  for (const v1::Job& job : jobs.jobs()) {
+    v1::CancelJobRequest cancel;
+    cancel.set_job_id(job.id());
+    v1::CancelJobResponse cancelled;
+    EXPECT_TRUE(jobs_->Cancel(Call(TestServer::kToken, third_session), cancel, &cancelled).ok());
+  }
+}
+
+TEST_F(FewStreamsTest, ARunStreamWithoutAJobMakesRoom) {
+  v1::RunJobsRequest request;
+  request.add_start()->set_tag(1);
+  *request.mutable_start(0)->mutable_job() = TinyJob();
+  v1::RunJobsResponse response;
+  Call first, second, third;
+  const auto one = jobs_->Run(first), two = jobs_->Run(second);
+  for (const auto* stream : {&one, &two}) {  // the first is idle longer
+    ASSERT_TRUE((*stream)->Write(request));
+    while ((*stream)->Read(&response) && !response.updates(response.updates_size() - 1).has_end()) {
+    }
+  }
+  const auto three = jobs_->Run(third);
+  EXPECT_TRUE(three->Write(request) && three->Read(&response));
+  EXPECT_FALSE(one->Read(&response));
+  const grpc::Status status = one->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << "a library tries again, on another stream";
+  EXPECT_THAT(status.error_message(), HasSubstr("had no job"));
+  EXPECT_TRUE(two->Write(request) && two->Read(&response));
+}
+
+// By its stream the daemon knows that somebody is there, for whom it keeps the arrays.
+TEST_F(FewStreamsTest, ARunStreamOfASessionWithArraysDoesNot) {
+  v1::CreateArrayRequest create;
+  create.mutable_signature()->set_dtype(v1::DTYPE_FLOAT32);
+  v1::CreateArrayResponse created;
+  ASSERT_TRUE(arrays_->Create(Call(), create, &created).ok());
+  v1::RunJobsRequest request;
+  request.add_start()->set_tag(1);
+  *request.mutable_start(0)->mutable_job() = TinyJob();
+  v1::RunJobsResponse response;
+  Call first, second, third;
+  const auto one = jobs_->Run(first), two = jobs_->Run(second);
+  ASSERT_TRUE(one->Write(request) && one->Read(&response) && two->Write(request) && two->Read(&response));
+  EXPECT_EQ(jobs_->Run(third)->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 }  // namespace

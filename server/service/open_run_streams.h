@@ -1,0 +1,38 @@
+// The Run streams that are open, for when there are too many: a client keeps one between its jobs, and may have no
+// more.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "server/core/types.h"
+
+namespace hotplate::server {
+
+// A Run stream, as others see it. Thread-safe.
+class OpenRunStream {
+ public:
+  virtual ~OpenRunStream() = default;
+  virtual const core::SessionId& session() const = 0;
+  // Nothing while it has a job.
+  virtual std::optional<core::SteadyTime> IdleSince() = 0;
+  // Ends the call with UNAVAILABLE, and gives its ticket back at once. False if it has a job meanwhile, or is over.
+  virtual bool EndIfIdle() = 0;
+};
+
+class OpenRunStreams {
+ public:
+  void Add(std::weak_ptr<OpenRunStream> stream);
+  // Ends the one that has been idle longest. Not one of a session that holds arrays: by its stream the daemon knows
+  // that somebody is there. False if there is none.
+  bool EndIdle(const core::ArrayHolders& holders);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<OpenRunStream>> streams_;  // guarded by mutex_
+};
+
+}  // namespace hotplate::server
