@@ -270,15 +270,19 @@ TEST(EmulatedLargeMatrices, AreRefusedByTheirSizes) {
     const char* kernel;
     std::map<std::string, Signature> inputs;
     const char* words;
+    std::map<std::string, ParamValue> params = {};
   } kRefused[] = {
       {"cholesky", {{"a", {kFloat, {46'341, 46'341}}}}, "a matrix of 46341 by 46341 has more"},
       {"solve", {{"a", {kFloat, {50'000, 50'000}}}, {"b", {kFloat, {50'000}}}}, "a matrix of 50000 by 50000 has more"},
-      {"svd", {{"a", {kFloat, {1'000'000, 3000}}}}, "a matrix of 1000000 by 3000 has more"},
+      {"svd",
+       {{"a", {kFloat, {1'000'000, 3000}}}},
+       "a matrix of 1000000 by 3000 has more",
+       {{"compute", std::string("thin")}}},
   };
-  for (const auto& [kernel, inputs, words] : kRefused) {
+  for (const auto& [kernel, inputs, words, params] : kRefused) {
     SCOPED_TRACE(kernel);
     EmulatedLane lane(kFast);
-    const Outcome outcome = PlainCall(kernel, {}, inputs).Run(lane);
+    const Outcome outcome = PlainCall(kernel, params, inputs).Run(lane);
     EXPECT_EQ(outcome.code(), HOTPLATE_INVALID);
     EXPECT_THAT(std::string(outcome.message()), HasSubstr(words));
     EXPECT_THAT(std::string(outcome.message()), HasSubstr("--device cpu has no such limit"));
