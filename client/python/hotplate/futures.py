@@ -78,22 +78,23 @@ class CallFuture(Future):  # type: ignore[type-arg]
     # Of an Executor's: it is one of those that are with the daemon.
     _counted = False
 
-    if not TYPE_CHECKING:  # mypy sees no class's constructor in it
+    if TYPE_CHECKING:  # attributes there, as the standard library declares them
+        _condition: threading.Condition
+        _waiters: list[Any]
+    else:
         __init__ = object.__init__  # instead of the standard library's
 
-    @property
-    def _condition(self) -> threading.Condition:
-        """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of all
-        that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the other
-        needs if ours were one. From then on the state changes under both, and this one is taken first."""
-        condition: threading.Condition = self._once("_own_condition", threading.Condition())
-        return condition
+        @property
+        def _condition(self):
+            """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of
+            all that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the
+            other needs if ours were one. From then on the state changes under both, and this one is taken first."""
+            return self._once("_own_condition", threading.Condition())
 
-    @property
-    def _waiters(self) -> list[Any]:
-        """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
-        waiters: list[Any] = self._once("_told", [])
-        return waiters
+        @property
+        def _waiters(self):
+            """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
+            return self._once("_told", [])
 
     def _once(self, name: str, made: Any) -> Any:
         """Its attribute of that name: `made` from the first time on."""
