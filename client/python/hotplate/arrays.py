@@ -21,19 +21,18 @@ _GAP = 1 << 18
 
 
 class Array(Refusing):
-    """An array that the daemon holds. Kernels take it as they take an ndarray, and nothing is sent.
+    """An array on the daemon. Kernels take it as they take an ndarray, and nothing is sent.
 
-    One without a name and without a lease is freed when the last reference to it goes; one with a name or a lease stays:
-    with a name until the session ends or `free`, with a lease until that is over.
+    Without a name or a lease it is freed with its last reference. With a name it stays until the session ends or `free`;
+    with a lease it stays until the lease ends.
 
-    It does not compute yet: operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) are
-    TypeErrors that say what to write, a kernel (gpu.matmul(A, B)) or the elements. These come where they are asked for:
-    A.numpy(), A[0, :5], numpy.asarray(A), so also where another package calls numpy.asarray. In sets and dicts an array
-    is itself; whether two are one, `is` tells.
+    It does not compute yet: operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) raise a
+    TypeError that says what to write. A.numpy(), A[0, :5] and numpy.asarray(A) fetch elements, so packages that call
+    numpy.asarray fetch too. In sets and dicts an array is itself; `A is B` tells whether two are one.
 
     Attributes:
-        shape, dtype, ndim, size, nbytes: as of an ndarray, but read-only.
-        receipt: the Receipt of the job that made it; None of one that was sent, or is only looked at.
+        shape, dtype, ndim, size, nbytes: as of an ndarray, read-only; nbytes is in bytes.
+        receipt: the Receipt of the job that made the array; None if it was sent or looked up.
 
     Example:
         >>> A = gpu.array(np.eye(3000), name="A")
@@ -57,7 +56,7 @@ class Array(Refusing):
 
     @property
     def id(self) -> str:
-        """How the daemon knows it.
+        """The daemon's id of it, a str.
 
         Example:
             >>> gpu.free(A.id)
@@ -66,7 +65,7 @@ class Array(Refusing):
 
     @property
     def name(self) -> str:
-        """Its name, "" where it has none.
+        """Its name, or "".
 
         Example:
             >>> gpu.array(name=A.name).shape == A.shape
@@ -89,7 +88,7 @@ class Array(Refusing):
         """The elements' dtype.
 
         Raises:
-            TypeError: it is one that NumPy has not (bfloat16).
+            TypeError: NumPy does not have this dtype (bfloat16).
 
         Example:
             >>> A.dtype
@@ -128,7 +127,7 @@ class Array(Refusing):
         """The number of bytes.
 
         Raises:
-            TypeError: of a dtype that NumPy has not (bfloat16).
+            TypeError: NumPy does not have this dtype (bfloat16).
 
         Example:
             >>> A.nbytes
@@ -138,7 +137,7 @@ class Array(Refusing):
 
     @property
     def device(self) -> str:
-        """Where it is now: "host" or a device's id. Asks the daemon.
+        """The place of its elements: "host" or a device's id. Asks the daemon.
 
         Raises:
             KeyError: it was freed.
@@ -151,7 +150,7 @@ class Array(Refusing):
 
     @property
     def lease(self) -> Optional[float]:
-        """When its lease ends, in seconds of the Unix clock; None: it belongs to the session. Asks the daemon.
+        """The end of its lease, in seconds of the Unix clock; None without one. Asks the daemon.
 
         Raises:
             KeyError: it was freed.
@@ -163,7 +162,7 @@ class Array(Refusing):
         return expires
 
     def describe(self) -> dict[str, Any]:
-        """All that the daemon says about it.
+        """The daemon's description of it, as a dict. Sizes are in bytes, times in seconds of the Unix clock.
 
         Raises:
             KeyError: it was freed.
@@ -175,10 +174,17 @@ class Array(Refusing):
         return self._client._core.describe_array(self.id)
 
     def numpy(self, out: Optional[np.ndarray[Any, Any]] = None) -> np.ndarray[Any, Any]:
-        """Its elements, as an ndarray of one's own, or in `out`: C-contiguous, of the same shape and dtype.
+        """Fetches its elements.
+
+        Args:
+            out: a C-contiguous ndarray of the same shape and dtype to fetch into. Default: a new one.
+
+        Returns:
+            `out`, or an ndarray of the caller's own.
 
         Raises:
             ValueError: `out` does not fit.
+            TypeError: `out` is not an ndarray.
             KeyError: it was freed.
 
         Example:
@@ -205,13 +211,13 @@ class Array(Refusing):
         return (1, 0)  # host memory
 
     def __getitem__(self, index: Any) -> Any:
-        """A part of it, as an ndarray: what indexing an ndarray gives.
+        """Fetches a part, as indexing an ndarray would give it.
 
-        Of basic indices (integers, slices, ...) only the part is read, but for gaps that cost less to read than to step
-        over (a quarter of a MiB); others (lists, masks) read the whole array.
+        Integers, slices, None and ... fetch only that part, and gaps of up to 256 KiB in it. Lists and masks fetch the whole
+        array.
 
         Raises:
-            IndexError: beyond the array.
+            IndexError: the index is outside the array.
         """
         part = _part(index, self.shape, self.dtype)
         if part is None:
@@ -248,11 +254,14 @@ class Array(Refusing):
         return self.shape[0]
 
     def renew(self, lease: Seconds) -> None:
-        """Gives it a new lease from now, in seconds, as "2h" or a timedelta; it then outlives this client and its session.
+        """Gives it a new lease, with which it outlives this client and its session.
+
+        Args:
+            lease: the time from now: seconds, "2h" or a timedelta.
 
         Raises:
             KeyError: it was freed.
-            ValueError: a lease of no time, or of more than 10 years.
+            ValueError: no time, or more than 10 years.
 
         Example:
             >>> A.renew(3600)
@@ -261,10 +270,10 @@ class Array(Refusing):
         self._keep()
 
     def free(self) -> None:
-        """Frees it now, whoever else has a name for it.
+        """Frees it now, also for other clients that use it by its name.
 
         Raises:
-            KeyError: it is not there any more.
+            KeyError: it was freed already.
 
         Example:
             >>> A.free()

@@ -35,27 +35,28 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
             contact: bool = True, deadline: Seconds = 30.0, connect_timeout: Seconds = 5.0, retries: int = 3,
             reconnect: Seconds = 120.0,
             on_connection: Optional[Callable[[Optional[Exception]], None]] = None) -> Client:
-    """Connects to a daemon, found as the command `hotplate` finds it.
+    """Connects to a daemon and finds it as the command `hotplate` does.
+
+    Every duration is a number of seconds, a text with units ("90s", "5m", "2h", "1h30m") or a timedelta.
 
     Args:
-        server: its name below $HOTPLATE_DIR/servers or the path of its record; empty: HOTPLATE_SERVER, else what the
-            command's config file names (~/.config/hotplate/config.toml), else the current one.
-        endpoint: "ADDRESS:PORT" of a port forward to it, in place of the record's; empty: HOTPLATE_ENDPOINT.
-        directory: in place of HOTPLATE_DIR (else what the config file names, else ~/.hotplate).
-        session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
-        contact: False: do not ask the daemon now; the first call meets what is wrong with it.
-        deadline: seconds for a request, and for a transfer without progress. Here and in all that takes a duration: a
-            number of seconds, a text with units ("90s", "5m", "2h", "1h30m") or a timedelta.
-        connect_timeout: seconds for the first answer.
+        server: the daemon's name in $HOTPLATE_DIR/servers, or the path of its record. Default: HOTPLATE_SERVER, then
+            `server` in ~/.config/hotplate/config.toml, then the current daemon.
+        endpoint: "ADDRESS:PORT" of a port forward, used instead of the record's address. Default: HOTPLATE_ENDPOINT.
+        directory: the folder of the records. Default: HOTPLATE_DIR, then `directory` in the config file, then ~/.hotplate.
+        session: 32 hexadecimal digits of an existing session, to share its arrays. Default: a new session.
+        contact: False does not contact the daemon yet; the first call reports what is wrong.
+        deadline: the duration of a request, or of a transfer that makes no progress.
+        connect_timeout: how long to wait for the first answer.
         retries: how often a safe request is repeated at once when the daemon cannot be reached.
-        reconnect: seconds for which jobs and transfers wait for a connection that was lost.
-        on_connection: told of that: the error, and None when the connection is there again.
+        reconnect: how long jobs and transfers wait for a lost connection.
+        on_connection: called with the error when the connection is lost, and with None when it is back.
 
     Raises:
-        ConnectionError: there is no daemon, or nobody answers.
-        PermissionError: the daemon refuses the token; the record can be read by others.
-        ValueError: an argument, or a config file, that makes no sense.
-        RuntimeError: in a child process that was forked after a connect.
+        ConnectionError: there is no daemon, or it does not answer.
+        PermissionError: the daemon refuses the token, or others can read the record.
+        ValueError: an argument or the config file is invalid.
+        RuntimeError: this process was forked after a connect.
 
     Example:
         >>> import hotplate as hp
@@ -94,39 +95,41 @@ class Client(NumPyFunctions, ClientKernels):
     # Calls.
 
     def run(self, name: str, /, *inputs: Any, **keywords: Any) -> Any:
-        """Runs a kernel by its name, and waits for what it gives.
+        """Runs a kernel by its name and waits for the result.
 
         Args:
-            inputs: in the spec's order, or as keywords: ndarrays of any strides, lists and numbers, hotplate.Array,
+            inputs: in the spec's order, or as keywords: ndarrays of any strides, lists, numbers, hotplate.Array, or
                 pathlib.Path of a .npy file that the daemon can read.
             keywords: the kernel's parameters (None: the default), and
-                out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
-                keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
-                lease: for how long what is kept outlives this client, in seconds or as "2h";
-                device: a device's id ("gpu0", "cpu0"), or "any": the CPU where no GPU can run it (default: a GPU where
-                the daemon has one, and nowhere else); precision: "tf32", "bf16" or "f16";
-                deterministic: True: the same bits every time on one device; priority: -100 to 100;
-                time_limit: seconds (or "5m") on the device; deadline: seconds (or "5m") for the whole call;
-                progress: True, or a function of a fraction and a text.
+                out: an ndarray for the result; a tuple or a dict of ndarrays for several outputs;
+                keep: True, a name, or a dict of outputs and names: the result stays on the daemon as a hotplate.Array;
+                lease: how long a kept result outlives this client, in seconds or as "2h";
+                device: a device's id ("gpu0", "cpu0"), or "any": the CPU if no GPU can run it. By default a GPU if the
+                daemon has one, and nothing else; precision: "tf32", "bf16" or "f16";
+                deterministic: True for the same bits every time on one device; priority: -100 to 100;
+                time_limit: how long the job may run on the device; deadline: how long the whole call may take;
+                progress: True, or a function of a fraction (0 to 1) and a text.
 
         Returns:
-            The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several. The tuple and a
-            hotplate.Array have the call's `receipt`; an ndarray cannot, so it is in `last_receipt`.
+            The output: an ndarray, or a NumPy scalar if it has no axes. Several outputs are a named tuple. The tuple and
+            a hotplate.Array have the call's `receipt`; an ndarray cannot, so use `last_receipt`.
 
-        Dtypes are NumPy's: inputs of one dtype are brought to it by its promotion, and integers and bools become
-        float64 where the kernel takes none, as in numpy.linalg. A product of integers (matmul), whose result NumPy has
-        in integers, is a TypeError; so is whatever would have to convert an array on the daemon.
+        Dtypes follow NumPy: inputs of one dtype are promoted to it, and integers and bools become float64 where the kernel
+        takes no integers, as in numpy.linalg. A product of integers (matmul) is a TypeError, since NumPy's result would be
+        integers. An array on the daemon is never converted; a call that would need it is a TypeError.
 
         Raises:
             KeyError: no such kernel; the message has the nearest names.
             TypeError: an unknown or missing argument, a dtype that the kernel does not take.
             ValueError: a shape or a value that it does not take.
-            hotplate.JobFailed: the job began and failed; it has the receipt.
-            MemoryError, TimeoutError, ConnectionError, PermissionError: what they say.
-            KeyboardInterrupt: the daemon was told to cancel the job, and had 2 seconds to say that it has. Of an upload
-                no job is made, and what was sent is freed; after these 2 seconds by itself, once the daemon answers.
-                `out` is not written any more. Of a job that was done all the same, only what it keeps under a name or a
-                lease stays.
+            hotplate.JobFailed: the job began and failed; the error has its receipt.
+            MemoryError: the daemon or the device has no room.
+            TimeoutError: `deadline` or `time_limit` passed.
+            ConnectionError: the daemon does not answer.
+            PermissionError: the daemon refuses this user.
+            KeyboardInterrupt: Ctrl-C. The job is cancelled, and the daemon has 2 seconds to confirm; during an upload no
+                job is made, and the part that was sent is freed. `out` is not written any more. If the job completed all
+                the same, only outputs with a name or a lease stay.
 
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
@@ -138,15 +141,17 @@ class Client(NumPyFunctions, ClientKernels):
 
         Args:
             kernel: a name, or a method of this client (gpu.matmul).
-            inputs: arrays must not change before the call is over: large ones are read on the way.
+            inputs: as `run` takes them. Do not change the arrays before the call is over: large ones are read as they are
+                sent.
+            keywords: as `run` takes them.
 
         Returns:
-            A concurrent.futures.Future of what `run` would return, with `receipt` and `job_id`; cancel() reaches the
-            job. What the call raises is its exception. In a callback of one nothing may wait for another: see
+            A concurrent.futures.Future of the result of `run`, with `receipt` and `job_id`; cancel() cancels the job. An
+            error of the call is the future's exception. In a future's callback do not wait for another: see
             hotplate.futures.CallFuture.
 
         Raises:
-            TypeError: `kernel` is something else, as a Python function: nothing runs Python on the daemon.
+            TypeError: `kernel` is not a kernel. The daemon does not run Python functions.
             KeyError: no such kernel.
 
         Example:
@@ -171,7 +176,10 @@ class Client(NumPyFunctions, ClientKernels):
         return Aio(self)
 
     def check(self, name: str, /, *inputs: Any, **keywords: Any) -> dict[str, Any]:
-        """What a call would do, without running it: outputs, devices that could run it, cost.
+        """Checks a call without running it.
+
+        Returns:
+            A dict: the outputs with dtypes and shapes, the devices that could run it, and its cost in FLOP and bytes.
 
         Raises:
             TypeError, ValueError, KeyError: what `run` would raise before its job began.
@@ -185,8 +193,8 @@ class Client(NumPyFunctions, ClientKernels):
 
     @property
     def last_receipt(self) -> Optional[Receipt]:
-        """The receipt of the last call that ended well on this thread, or None. Futures, named tuples and arrays that
-        were kept have theirs as `receipt`; an ndarray can have no attributes, so that this is where to look.
+        """The receipt of this thread's last successful call, or None. Futures, named tuples and kept arrays have their own
+        `receipt`; an ndarray cannot have one.
 
         Example:
             >>> c = gpu.matmul(a, b)
@@ -252,24 +260,25 @@ class Client(NumPyFunctions, ClientKernels):
 
     def array(self, data: Any = None, name: str = "", lease: Optional[Seconds] = None, replace: bool = False,
               dtype: Any = None, progress: Any = None, *, _cancellation: Optional[_core.Cancellation] = None) -> Array:
-        """Sends an array to the daemon to stay there; without `data` the one that is there under `name`.
+        """Sends an array to the daemon, where it stays. Without `data`, looks up the array called `name`.
 
         Args:
-            data: an ndarray of any strides, or what numpy.asarray takes.
-            name: under which it stays when the last reference to it is gone.
-            lease: for how long it stays when this client and its session are gone: seconds, "2h" or a timedelta.
-            replace: one of the same name, instead of refusing.
-            dtype: as of numpy.asarray.
-            progress: True, or a function of a fraction and a text.
+            data: an ndarray of any strides, of up to 8 axes, or anything that numpy.asarray takes.
+            name: keeps the array after its last reference is gone, until the session ends.
+            lease: how long the array outlives this client and its session: seconds, "2h" or a timedelta.
+            replace: True replaces an array of the same name; without it that is refused.
+            dtype: as in numpy.asarray.
+            progress: True, or a function of a fraction (0 to 1) and a text.
 
         Raises:
-            ValueError: an array of that name is there already; more than 8 axes.
-            TypeError: elements that are no numbers; a masked array; an array that is on a daemon already; without data
-                a lease, dtype or replace.
-            KeyError: without data: there is none of that name.
+            ValueError: there is an array of that name already, or `data` has more than 8 axes.
+            TypeError: the elements are not numbers; a masked array; an array that is on a daemon already; `lease`, `dtype`
+                or `replace` without data.
+            KeyError: without data: there is no array of that name.
             MemoryError: the daemon has no room for it.
-            KeyboardInterrupt: the upload was given up, and its array freed; the daemon had 2 seconds for it. One that
-                hangs frees it by itself, once it goes on. Too late for one with a name or a lease, it stays.
+            ConnectionError: the daemon does not answer.
+            KeyboardInterrupt: Ctrl-C. The upload stops, and its part is freed: within 2 seconds, or, if the daemon hangs,
+                once it goes on. An array with a name or a lease that was complete by then stays.
 
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
@@ -315,7 +324,7 @@ class Client(NumPyFunctions, ClientKernels):
         return self._described(described, owned=not name and lease is None)
 
     def same_daemon(self, other: Client) -> bool:
-        """Whether both are clients of one daemon. Asks each the first time: by its name one cannot tell.
+        """Whether both clients are connected to the same daemon. Asks each daemon once; names do not tell.
 
         Raises:
             ConnectionError: a daemon does not answer.
@@ -335,7 +344,7 @@ class Client(NumPyFunctions, ClientKernels):
 
     @property
     def arrays(self) -> list[Array]:
-        """The arrays of this user that the daemon holds. To keep one of these objects does not keep its array.
+        """This user's arrays on the daemon. Keeping one of these objects does not keep its array.
 
         Raises:
             ConnectionError: the daemon does not answer.
@@ -346,10 +355,14 @@ class Client(NumPyFunctions, ClientKernels):
         return [self._described(one, owned=False) for one in self._core.arrays()["arrays"]]
 
     def free(self, array: Any) -> None:
-        """Frees an array, by itself, its name or its id.
+        """Frees an array.
+
+        Args:
+            array: a hotplate.Array, or the name or id of one.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such array.
+            TypeError: `array` is something else.
 
         Example:
             >>> gpu.free("A")
@@ -362,12 +375,18 @@ class Client(NumPyFunctions, ClientKernels):
     # Detached jobs: they go on without this client.
 
     def submit_detached(self, name: str, /, *inputs: Any, **keywords: Any) -> str:
-        """Queues a job that outlives this client, and returns its id, for `wait`, `fetch` and the command `hotplate`.
+        """Queues a job that outlives this client.
+
+        Args:
+            name, inputs, keywords: as `run` takes them, without `out`.
+
+        Returns:
+            The job's id, a str: for `wait`, `fetch`, `job`, `cancel` and the command `hotplate`.
 
         Raises:
-            TypeError, ValueError, KeyError: what `run` would raise before its job began; `out`, which nothing would fill.
-            KeyboardInterrupt: the upload was given up and freed, and no job is made. One that was being made just then
-                goes on, and only `jobs()` tells its id; of a daemon that hangs, once it goes on.
+            TypeError, ValueError, KeyError: as `run` before its job begins; `out` is a TypeError.
+            KeyboardInterrupt: Ctrl-C. The upload stops and is freed, and no job is made. A job that was just being made
+                goes on; `jobs()` has its id.
 
         Example:
             >>> job_id = gpu.submit_detached("svd", a)
@@ -382,11 +401,14 @@ class Client(NumPyFunctions, ClientKernels):
                 call.end_progress()
 
     def wait(self, job_id: JobId) -> Any:
-        """Waits for a detached job's end and fetches its result, as `run` would return it.
+        """Waits for a detached job and fetches its result, as `run` returns it.
+
+        Args:
+            job_id: an int or a str.
 
         Raises:
             KeyError: there is no such job.
-            hotplate.JobFailed: it failed, was cancelled, or its time was over.
+            hotplate.JobFailed: the job failed, was cancelled, or exceeded its time limit.
 
         Example:
             >>> u, s, vt = gpu.wait(job_id)
@@ -394,12 +416,15 @@ class Client(NumPyFunctions, ClientKernels):
         return self._fetched(self._core.wait(number_of_job(job_id)))
 
     def fetch(self, job_id: JobId) -> Any:
-        """The result of a job that has ended; does not wait.
+        """Fetches the result of a job that has ended. Does not wait.
+
+        Args:
+            job_id: an int or a str.
 
         Raises:
             KeyError: there is no such job.
-            hotplate.Busy: it has not ended yet.
-            hotplate.JobFailed: it failed, was cancelled, or its time was over.
+            hotplate.Busy: the job has not ended yet.
+            hotplate.JobFailed: the job failed, was cancelled, or exceeded its time limit.
 
         Example:
             >>> if gpu.job(job_id)["state"] == "COMPLETED":
@@ -411,10 +436,10 @@ class Client(NumPyFunctions, ClientKernels):
         return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
 
     def job(self, job_id: JobId) -> Job:
-        """A job's state, progress, error and receipt: a dict, see hotplate.jobs.Job.
+        """A job's state, progress, error and receipt, as a dict: see hotplate.jobs.Job.
 
         Args:
-            job_id: an int or a str, here and in all that takes one.
+            job_id: an int or a str.
 
         Raises:
             KeyError: there is no such job.
@@ -426,11 +451,11 @@ class Client(NumPyFunctions, ClientKernels):
         return Job(self._core.job(number_of_job(job_id)))
 
     def jobs(self, own_session: bool = False, active_only: bool = False) -> Jobs:
-        """Jobs of this user, newest first: a list of hotplate.jobs.Job.
+        """This user's jobs, newest first, as a list of hotplate.jobs.Job.
 
         Args:
-            own_session: only those of this client's session.
-            active_only: only those that have not ended.
+            own_session: only jobs of this client's session.
+            active_only: only jobs that have not ended.
 
         Raises:
             ConnectionError: the daemon does not answer.
@@ -441,7 +466,10 @@ class Client(NumPyFunctions, ClientKernels):
         return Jobs(map(Job, self._core.jobs(bool(own_session), bool(active_only))))
 
     def cancel(self, job_id: JobId) -> Job:
-        """Asks for a job's end; returns it as it is now.
+        """Asks the daemon to cancel a job, and returns the job as it is now.
+
+        Args:
+            job_id: an int or a str.
 
         Raises:
             KeyError: there is no such job.
@@ -456,7 +484,7 @@ class Client(NumPyFunctions, ClientKernels):
 
     @property
     def devices(self) -> Devices:
-        """The devices that kernels run on: a list of hotplate.telemetry.Device, a table in a notebook.
+        """The devices that kernels run on, as a list of hotplate.telemetry.Device.
 
         Raises:
             ConnectionError: the daemon does not answer.
@@ -470,13 +498,14 @@ class Client(NumPyFunctions, ClientKernels):
         return devices(self)
 
     def telemetry(self, interval: Seconds = 1.0) -> Iterator[Sample]:
-        """Samples of all devices, one each `interval` seconds and none twice, until the loop ends.
+        """Yields a hotplate.telemetry.Sample of all devices every `interval` seconds, until the loop ends.
 
-        See hotplate.telemetry.Sample.
+        Args:
+            interval: 0.1 to 60 seconds; a number, a text ("500ms") or a timedelta.
 
         Raises:
-            ValueError: `interval` is not from 0.1 to 60 seconds.
-            ConnectionError: in the loop: the daemon is gone.
+            ValueError: another `interval`.
+            ConnectionError: in the loop, when the daemon is gone.
 
         Example:
             >>> for sample in gpu.telemetry(): print(sample)
@@ -509,7 +538,10 @@ class Client(NumPyFunctions, ClientKernels):
 
     @property
     def session(self) -> str:
-        """This client's session: what `connect(session=…)` takes.
+        """This client's session: 32 hexadecimal digits for `connect(session=…)`.
+
+        Raises:
+            RuntimeError: this client is closed.
 
         Example:
             >>> other = hp.connect(session=gpu.session)   # sees the same arrays by name
@@ -527,8 +559,9 @@ class Client(NumPyFunctions, ClientKernels):
         return self._core.closed
 
     def close(self) -> None:
-        """Cancels the calls that nobody waits for yet (submit, aio), frees arrays that only this client knows, and lets go of
-        the daemon. A call that another thread waits in goes on to its end. Again: nothing.
+        """Closes the connection: cancels pending calls of `submit` and `aio`, and frees arrays without a name or a lease.
+
+        A call that another thread waits for completes. A second `close` does nothing.
 
         Example:
             >>> gpu.close()   # a `with` block does it by itself

@@ -48,18 +48,15 @@ class _Told:
 
 
 class CallFuture(Future):  # type: ignore[type-arg]
-    """A concurrent.futures.Future of one call, with what the standard library's has, and
+    """A concurrent.futures.Future of one call.
 
-    `cancel()`: also of a call that is queued on the daemon or runs there: its job is cancelled. False when it is over.
-    `running()`: True while the job runs on a device.
+    Beside the standard library's methods: `cancel()` also cancels a job that is queued or runs on the daemon; `running()`
+    is True while the job runs on a device; `receipt` is its Receipt, once it has completed; `job_id` is the job's id, once
+    the daemon has given it.
 
-    `receipt`: the Receipt, once it has ended well; `gpu.last_receipt` has it after `result()` too.
-    `job_id`: the job's id, once the daemon has told it.
-
-    One thread tells of the ends of all calls, and runs what was given to `add_done_callback`: to wait there for a call
-    that has not ended would be for ever. `result`, `exception` and `Executor.shutdown` raise RuntimeError instead. What
-    waits by itself, the standard library's `wait` and `as_completed`, cannot know, and hangs: give it, in a callback,
-    futures that are done.
+    One thread runs the callbacks of `add_done_callback` for all calls. Do not wait there for a call that has not ended:
+    `result`, `exception` and `Executor.shutdown` raise RuntimeError, and the standard library's `wait` and `as_completed`
+    hang.
 
     Example:
         >>> future = gpu.submit(gpu.svd, a)
@@ -81,22 +78,23 @@ class CallFuture(Future):  # type: ignore[type-arg]
     # Of an Executor's: it is one of those that are with the daemon.
     _counted = False
 
-    if not TYPE_CHECKING:  # mypy sees no class's constructor in it
+    if TYPE_CHECKING:  # attributes there, as the standard library declares them
+        _condition: threading.Condition
+        _waiters: list[Any]
+    else:
         __init__ = object.__init__  # instead of the standard library's
 
-    @property
-    def _condition(self) -> threading.Condition:
-        """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of all
-        that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the other
-        needs if ours were one. From then on the state changes under both, and this one is taken first."""
-        condition: threading.Condition = self._once("_own_condition", threading.Condition())
-        return condition
+        @property
+        def _condition(self):
+            """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of
+            all that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the
+            other needs if ours were one. From then on the state changes under both, and this one is taken first."""
+            return self._once("_own_condition", threading.Condition())
 
-    @property
-    def _waiters(self) -> list[Any]:
-        """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
-        waiters: list[Any] = self._once("_told", [])
-        return waiters
+        @property
+        def _waiters(self):
+            """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
+            return self._once("_told", [])
 
     def _once(self, name: str, made: Any) -> Any:
         """Its attribute of that name: `made` from the first time on."""
@@ -105,7 +103,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def receipt(self) -> Optional[Receipt]:
-        """The Receipt, once the call has ended well; of one that failed its exception may have it.
+        """The Receipt, once the call has completed; else None. The exception of a failed job has its receipt.
 
         Example:
             >>> future.result()
@@ -116,7 +114,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def job_id(self) -> str:
-        """The job's id, once the daemon has told it; else "".
+        """The job's id, once the daemon has given it; else "".
 
         Example:
             >>> gpu.job(future.job_id)["state"]
@@ -127,10 +125,10 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return came.job_id if came is not None else ""
 
     def cancel(self) -> bool:
-        """Cancels the call, wherever it is. The future is cancelled at once; the job ends within its kernel's bound.
+        """Cancels the call. The future is cancelled at once; the job ends within its kernel's bound.
 
         Returns:
-            False where it is over already, and no cancel came before.
+            False if the call was over already and not by an earlier cancel.
 
         Example:
             >>> future.cancel()
@@ -144,7 +142,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return True
 
     def cancelled(self) -> bool:
-        """Whether `cancel` came before the end.
+        """Whether the call was cancelled before its end.
 
         Example:
             >>> kept = [future for future in futures if not future.cancelled()]
@@ -169,17 +167,18 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return flight is not None and not self.done() and flight.running
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """What the call returns; waits for it.
+        """Waits for the call and returns its result.
+
+        Args:
+            timeout: seconds, or None to wait until the end.
 
         Raises:
             concurrent.futures.TimeoutError: it did not end within `timeout` seconds; it goes on.
             concurrent.futures.CancelledError: `cancel` was called.
-            RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
-                the thread that tells of all ends runs, and in a process that was forked from the client's.
-            KeyboardInterrupt: Ctrl-C while it waited; the call was cancelled, as by all that a handler of a signal
-                raises meanwhile. concurrent.futures.wait and as_completed know of no cancel: interrupted in these,
-                calls go on until their futures' `cancel` or the program's end.
-            Exception: what the call would raise.
+            RuntimeError: waiting would never end: in a callback of another call, or in a process that was forked.
+            KeyboardInterrupt: Ctrl-C. The call is cancelled, as by every exception that a signal handler raises meanwhile.
+                Interrupted in concurrent.futures.wait or as_completed, calls go on until `cancel` or the program's end.
+            Exception: the call's own error.
 
         Example:
             >>> c = future.result(timeout=60)
@@ -198,7 +197,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._result
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """What the call raised, or None; waits for its end as `result` does.
+        """Waits as `result` does and returns the call's error, or None.
 
         Raises:
             concurrent.futures.TimeoutError, concurrent.futures.CancelledError, RuntimeError, KeyboardInterrupt: as
@@ -212,8 +211,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._exception
 
     def add_done_callback(self, fn: Callable[[CallFuture], object]) -> None:
-        """Has `fn(future)` called at the end: on the thread that tells of all ends, or at once where it is over. What it
-        raises is logged.
+        """Calls `fn(future)` when the call ends, on the thread of all callbacks; at once if it is over. Errors in `fn` are
+        logged.
 
         Example:
             >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
