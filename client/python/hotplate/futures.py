@@ -48,18 +48,16 @@ class _Told:
 
 
 class CallFuture(Future):  # type: ignore[type-arg]
-    """A concurrent.futures.Future of one call, with what the standard library's has, and
+    """A concurrent.futures.Future of one call, with these differences:
 
-    `cancel()`: also of a call that is queued on the daemon or runs there: its job is cancelled. False when it is over.
-    `running()`: True while the job runs on a device.
+    `cancel()` also cancels a job that is queued or runs on the daemon. It returns False if the call has ended.
+    `running()` is True while the job runs on a device.
+    `receipt` is the Receipt after success; after `result()`, `gpu.last_receipt` has it too.
+    `job_id` is the job's id, once known.
 
-    `receipt`: the Receipt, once it has ended well; `gpu.last_receipt` has it after `result()` too.
-    `job_id`: the job's id, once the daemon has told it.
-
-    One thread tells of the ends of all calls, and runs what was given to `add_done_callback`: to wait there for a call
-    that has not ended would be for ever. `result`, `exception` and `Executor.shutdown` raise RuntimeError instead. What
-    waits by itself, the standard library's `wait` and `as_completed`, cannot know, and hangs: give it, in a callback,
-    futures that are done.
+    One thread reports the ends of all calls and runs the functions given to `add_done_callback`. Such a function must not
+    wait for a call that has not ended: it would wait for ever. `result`, `exception` and `Executor.shutdown` raise
+    RuntimeError there. The standard library's `wait` and `as_completed` cannot tell and hang.
 
     Example:
         >>> future = gpu.submit(gpu.svd, a)
@@ -105,7 +103,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def receipt(self) -> Optional[Receipt]:
-        """The Receipt, once the call has ended well; of one that failed its exception may have it.
+        """The Receipt after success. After a failure, the exception may have one.
 
         Example:
             >>> future.result()
@@ -116,7 +114,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def job_id(self) -> str:
-        """The job's id, once the daemon has told it; else "".
+        """The job's id, or "" if it is not known yet.
 
         Example:
             >>> gpu.job(future.job_id)["state"]
@@ -127,10 +125,10 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return came.job_id if came is not None else ""
 
     def cancel(self) -> bool:
-        """Cancels the call, wherever it is. The future is cancelled at once; the job ends within its kernel's bound.
+        """Cancels the call. The future is cancelled at once; the job ends within its kernel's bound.
 
         Returns:
-            False where it is over already, and no cancel came before.
+            False if the call has ended without being cancelled.
 
         Example:
             >>> future.cancel()
@@ -152,7 +150,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._state is CANCELLED_AND_NOTIFIED
 
     def done(self) -> bool:
-        """Whether it is over, also by `cancel`.
+        """Whether the call has ended or was cancelled.
 
         Example:
             >>> sum(future.done() for future in futures)
@@ -169,17 +167,16 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return flight is not None and not self.done() and flight.running
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """What the call returns; waits for it.
+        """Waits for the call and returns its result.
 
         Raises:
-            concurrent.futures.TimeoutError: it did not end within `timeout` seconds; it goes on.
+            concurrent.futures.TimeoutError: it did not end within `timeout` seconds; it continues.
             concurrent.futures.CancelledError: `cancel` was called.
-            RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
-                the thread that tells of all ends runs, and in a process that was forked from the client's.
-            KeyboardInterrupt: Ctrl-C while it waited; the call was cancelled, as by all that a handler of a signal
-                raises meanwhile. concurrent.futures.wait and as_completed know of no cancel: interrupted in these,
-                calls go on until their futures' `cancel` or the program's end.
-            Exception: what the call would raise.
+            RuntimeError: the wait would never end: in a callback of another call, or in a forked process.
+            KeyboardInterrupt: Ctrl-C while waiting; the call was cancelled, as by anything that a signal handler raises.
+                concurrent.futures.wait and as_completed cannot cancel: interrupted there, calls continue until `cancel`
+                or the end of the program.
+            Exception: the error of the call.
 
         Example:
             >>> c = future.result(timeout=60)
@@ -198,7 +195,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._result
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """What the call raised, or None; waits for its end as `result` does.
+        """Waits for the call and returns its error, or None.
 
         Raises:
             concurrent.futures.TimeoutError, concurrent.futures.CancelledError, RuntimeError, KeyboardInterrupt: as
@@ -212,8 +209,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._exception
 
     def add_done_callback(self, fn: Callable[[CallFuture], object]) -> None:
-        """Has `fn(future)` called at the end: on the thread that tells of all ends, or at once where it is over. What it
-        raises is logged.
+        """Calls `fn(future)` at the end, on the thread that reports all ends, or at once if the call has ended. Exceptions
+        that it raises are logged.
 
         Example:
             >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
