@@ -124,10 +124,9 @@ for library in $(pkg-config --static --libs-only-l grpc++ protobuf); do
   archive=$(gcc -print-file-name="lib${library#-l}.a")
   [ ! -e "$archive" ] || copyright_of "$(package_of "$archive")"
 done
-for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libgtest-dev libhwy-dev; do
+for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libgtest-dev libhwy-dev gemmi-dev; do
   copyright_of $package
 done
-install -m 644 kernels/fft/third_party/pocketfft/LICENSE.md "$doc/licenses/pocketfft.txt"
 if [ ${#plugins[@]} -gt 0 ]; then
   cat >"$doc/licenses/nvidia-cuda.txt" <<'TEXT'
 The plug-ins libhotplate_cuda*.so and the programs bench_bare_* contain NVIDIA's CUDA runtime library (cudart, static), which

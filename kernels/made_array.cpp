@@ -1,5 +1,6 @@
 #include "kernels/made_array.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/refused_param.h"
@@ -43,6 +44,14 @@ ParamSpec DTypeParam(std::string docs, const std::string& first) {
   param.default_value = first.empty() ? "float64" : first;
   param.docs = std::move(docs);
   return param;
+}
+
+void ChooseDType(BoundCall& call, std::initializer_list<std::string_view> numbers) {
+  if (call.Choice("dtype") != "auto") return;
+  const bool integers = std::all_of(numbers.begin(), numbers.end(), [&](std::string_view name) {
+    return std::holds_alternative<std::int64_t>(call.Param(name));
+  });
+  call.outputs.front().dtype = integers ? DType::kInt64 : DType::kFloat64;
 }
 
 ParamSpec NumberParam(std::string name, std::optional<ParamValue> default_value, std::string docs) {

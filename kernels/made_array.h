@@ -1,8 +1,10 @@
 // What kernels that make an array from nothing have in common: its sizes and its dtype are parameters.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "kernels/spec.h"
@@ -17,6 +19,9 @@ absl::Status ShapeBySizes(BoundCall& call);
 // The parameter dtype: float32, float64 (which it is unless `first` says otherwise), int32 or int64; `first` is one
 // more choice, and the default, where it is not empty.
 ParamSpec DTypeParam(std::string docs, const std::string& first = "");
+// Where the choice is auto, gives the only output NumPy's dtype: int64 if all these parameters are integers, else
+// float64.
+void ChooseDType(BoundCall& call, std::initializer_list<std::string_view> numbers);
 
 // A parameter that may be any number; without a default it has to be given.
 ParamSpec NumberParam(std::string name, std::optional<ParamValue> default_value, std::string docs);

@@ -68,7 +68,7 @@ std::variant<ParamValue, std::string> AcceptValue(const ParamSpec& param, const 
                  ToString(ParamValue(real));
         }
         if (!Within(param, real)) return refusal();
-        return ParamValue(real);
+        return value;
       }
       const auto* real = std::get_if<double>(&value);
       if (real == nullptr || !std::isfinite(*real) || !Within(param, *real)) return refusal();

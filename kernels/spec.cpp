@@ -80,6 +80,12 @@ std::string ToString(const ParamValue& value) {
   return std::get<std::string>(value);
 }
 
+double BoundCall::Float(std::string_view name) const {
+  const ParamValue& value = Param(name);
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
+}
+
 const ParamValue& BoundCall::Param(std::string_view name) const {
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (spec->params()[i].name == name) return params[i];

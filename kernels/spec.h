@@ -20,7 +20,7 @@ namespace hotplate {
 
 enum class ParamType { kInt = HOTPLATE_PARAM_INT, kFloat, kBool, kChoice };
 
-// A choice is a string.
+// A choice is a string. A float that was given as an integer stays one: NumPy's dtypes go by that.
 using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
 
 std::string ToString(const ParamValue& value);
@@ -83,7 +83,7 @@ struct BoundCall {
 
   const ParamValue& Param(std::string_view name) const;
   std::int64_t Int(std::string_view name) const { return std::get<std::int64_t>(Param(name)); }
-  double Float(std::string_view name) const { return std::get<double>(Param(name)); }
+  double Float(std::string_view name) const;
   bool Bool(std::string_view name) const { return std::get<bool>(Param(name)); }
   const std::string& Choice(std::string_view name) const { return std::get<std::string>(Param(name)); }
   const Signature& Input(std::string_view name) const;

@@ -154,9 +154,12 @@ void Report(const Console& console, const absl::Status& status) {
   const bool refused = code == kExitInvalid || code == kExitTryLater || code == kExitNotAllowed;
   std::string text =
       Paint(console.err_colour, Tone::kBad, refused ? "✗ refused: " : "✗ ") + Indented(Printable(message)) + "\n";
-  for (const v1::FieldViolation& violation : client::Violations(status))
-    if (message.find(violation.description()) == std::string::npos)
+  for (const v1::FieldViolation& violation : client::Violations(status)) {
+    std::string told = violation.description();
+    if (told.ends_with("...")) told.resize(told.size() - 3);  // of a long one the daemon sends the beginning
+    if (message.find(told) == std::string::npos)
       text += "  " + Printable(violation.field() + ": " + violation.description()) + "\n";
+  }
   if (const auto next = Payload(status, kNextStep)) text += "  " + Indented(*next) + "\n";
   console.err << Fitted(text, console.err_terminal ? console.width : 0) << std::flush;
 }

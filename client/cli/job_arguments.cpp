@@ -346,7 +346,9 @@ absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, co
       if (!value) return refuse("is no number");
       if (!std::isfinite(*value)) return refuse("is not finite");
       if (!in_range(*value)) return refuse("is out of range: " + RangeText(param));
-      return client::ParamValue(*value);
+      // 3 is an integer, 3.0 and 3e0 are not: NumPy's dtypes go by that.
+      const auto integer = text.find_first_of(".eE") == std::string::npos ? ParseInteger(text) : std::nullopt;
+      return integer ? client::ParamValue(*integer) : client::ParamValue(*value);
     }
     case v1::PARAM_TYPE_BOOL:
       if (text == "true" || text == "1" || text == "yes" || text == "on") return client::ParamValue(true);

@@ -19,6 +19,7 @@ double CountOf(double start, double stop, double step) {
 
 absl::Status Shapes(BoundCall& call) {
   const double start = call.Float("start"), stop = call.Float("stop"), step = call.Float("step");
+  ChooseDType(call, {"start", "stop", "step"});
   const DType dtype = call.outputs.front().dtype;
   if (step == 0) return RefusedParam(call, "step", "it must not be 0");
   const double count = std::max(0.0, CountOf(start, stop, step));
@@ -62,11 +63,12 @@ KernelSpec Spec() {
       .Docs(
           "numpy.arange, made where it is used. As there, the number of elements is ceil((stop - start) / step), none "
           "if that is negative, and with a step that is no whole number the last may be stop: linspace is better then. "
-          "The dtype is not guessed from the numbers: integers are asked for, and need whole numbers.")
-      .Param(NumberParam("start", 0.0, "the first element"))
+          "The dtype goes by how the numbers are given, as in NumPy: 10 is an integer, 10.0 is not. An integer dtype "
+          "needs whole numbers.")
+      .Param(NumberParam("start", std::int64_t{0}, "the first element"))
       .Param(NumberParam("stop", {}, "where it ends; not an element itself"))
-      .Param(NumberParam("step", 1.0, "from one element to the next; not 0"))
-      .Param(DTypeParam("type of the elements"))
+      .Param(NumberParam("step", std::int64_t{1}, "from one element to the next; not 0"))
+      .Param(DTypeParam("auto: int64 if start, stop and step are integers, else float64", "auto"))
       .Output("out", "dtype", "n")
       .CostModel("2 * n FLOP, n * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
@@ -74,7 +76,7 @@ KernelSpec Spec() {
           "the same bits as NumPy with that dtype: the first two elements rounded to it, the others start plus a "
           "multiple of their difference; deterministic")
       .Shapes(Shapes)
-      .Example("hotplate run arange --stop 1000000 --dtype int64 -o x.npy")
+      .Example("hotplate run arange --stop 1000000 -o x.npy")
       .Build();
 }
 

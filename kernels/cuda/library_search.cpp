@@ -191,8 +191,10 @@ absl::Status LibrarySearch::Look(const std::string& name, const std::vector<std:
   }
   if (named.size() < folders.size()) named.push_back(absl::StrCat(folders.size() - named.size(), " more"));
   return absl::FailedPreconditionError(absl::StrCat(
-      "CUDA's ", name, " is not found (looked in ", absl::StrJoin(named, ", "), unusable,
-      "); load the site's CUDA module, or name its folder in HOTPLATE_CUDA_LIBRARY_PATH, before hotplated starts"));
+      "CUDA's ", name,
+      " is not found; load the site's CUDA module, or name its folder in HOTPLATE_CUDA_LIBRARY_PATH, before hotplated "
+      "starts (looked in ",
+      absl::StrJoin(named, ", "), unusable, ")"));
 }
 
 absl::StatusOr<std::string> LibrarySearch::Find(const std::string& name) const {

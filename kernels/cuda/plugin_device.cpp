@@ -63,7 +63,10 @@ class PlainCall {
     param.name = spec.name.c_str();
     param.type = static_cast<std::int32_t>(spec.type);
     const ParamValue& value = call.params[i];
-    if (const auto* integer = std::get_if<std::int64_t>(&value)) param.integer = *integer;
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+      param.integer = *integer;
+      if (spec.type == ParamType::kFloat) param.real = static_cast<double>(*integer);
+    }
     if (const auto* real = std::get_if<double>(&value)) param.real = *real;
     if (const auto* truth = std::get_if<bool>(&value)) param.integer = *truth ? 1 : 0;
     if (const auto* text = std::get_if<std::string>(&value)) param.text = text->c_str();

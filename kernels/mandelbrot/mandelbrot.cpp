@@ -41,17 +41,18 @@ ParamSpec Count(const char* name, std::int64_t default_value, double maximum, co
 KernelSpec Spec() {
   return KernelSpecBuilder("mandelbrot", "iteration counts of the Mandelbrot set on a grid")
       .Docs(
-          "For each point c = x + iy of a square grid, z starts at 0 and z <- z^2 + c is repeated while |z| < 2, at "
-          "most max_iterations times; counts holds how often. counts[row, column] belongs to the row-th y and the "
-          "column-th x, both spaced evenly with both limits included (numpy.linspace). Every iteration is executed: no "
-          "part of the set is recognised in advance. With -o NAME.png the client writes a picture.")
+          "For each point c = x + iy of a square grid, z starts at c, and z <- z^2 + c is repeated while |z| < 2, at "
+          "most max_iterations times; counts holds how often, 0 where |c| is 2 or more. counts[row, column] belongs to "
+          "the row-th y and the column-th x, both spaced evenly with both limits included (numpy.linspace). Every "
+          "iteration is executed: no part of the set is recognised in advance. With -o NAME.png the client writes a "
+          "picture.")
       .Param(Limit("x_min", -2, "real part of the first column"))
       .Param(Limit("x_max", 0.5, "real part of the last column"))
       .Param(Limit("y_min", -1.25, "imaginary part of the first row"))
       .Param(Limit("y_max", 1.25, "imaginary part of the last row"))
       .Param(Count("max_iterations", 200, 2'147'483'647, "where counting stops"))
       .Param(Count("resolution", 1000, 65'536, "points along each axis"))
-      .Output("counts", "int32", "resolution, resolution", "iterations, 1 to max_iterations")
+      .Output("counts", "int32", "resolution, resolution", "iterations, 0 to max_iterations")
       .CostModel(
           "10 FLOP for each iteration executed (their number depends on the picture, so no total is claimed), "
           "4 * resolution^2 bytes",

@@ -1,4 +1,4 @@
-// Per point c of a grid: how often z <- z^2 + c is done, from z = 0, while |z| < 2.
+// Per point c of a grid: how often z <- z^2 + c is done, from z = c, while |z| < 2.
 #pragma once
 
 #include "kernels/kernel.h"

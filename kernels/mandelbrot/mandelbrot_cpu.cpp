@@ -72,7 +72,8 @@ bool CountGroup(const Grid& grid, std::size_t begin, std::size_t end, std::int32
     const std::int64_t point = static_cast<std::int64_t>(there ? begin + i : begin);
     group.c_real[v][lane] = Coordinate(point % grid.resolution, grid.resolution, grid.x_min, grid.x_max);
     group.c_imaginary[v][lane] = Coordinate(point / grid.resolution, grid.resolution, grid.y_min, grid.y_max);
-    group.x[v][lane] = group.y[v][lane] = 0;
+    group.x[v][lane] = group.c_real[v][lane];
+    group.y[v][lane] = group.c_imaginary[v][lane];
     group.inside[v][lane] = there ? -1 : 0;
     group.counts[v][lane] = 0;
   }

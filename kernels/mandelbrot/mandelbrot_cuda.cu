@@ -30,10 +30,8 @@ struct Saved {
 
 __device__ Orbit StartOf(const Picture& picture, std::uint32_t point) {
   const std::uint32_t row = point / picture.resolution, column = point - row * picture.resolution;
-  Orbit orbit;
-  orbit.c_real = 2 * Coordinate(column, picture.resolution, picture.x_min, picture.x_max);
-  orbit.c_imaginary = 2 * Coordinate(row, picture.resolution, picture.y_min, picture.y_max);
-  return orbit;
+  return OrbitOf(Coordinate(column, picture.resolution, picture.x_min, picture.x_max),
+                 Coordinate(row, picture.resolution, picture.y_min, picture.y_max));
 }
 
 // One slice: `rounds` times kStep iterations of the thread's own points.

@@ -26,6 +26,14 @@ struct Orbit {
   std::int32_t count = 0;
 };
 
+// Of a point: z starts at c.
+HOTPLATE_HOST_DEVICE inline Orbit OrbitOf(double c_real, double c_imaginary) {
+  Orbit orbit;
+  orbit.x = orbit.c_real = 2 * c_real;
+  orbit.y = orbit.c_imaginary = 2 * c_imaginary;
+  return orbit;
+}
+
 // |z| < 2, from the square of |2z|. By its bits, which an integer unit compares: a NaN is above every number then.
 HOTPLATE_HOST_DEVICE inline bool Inside(double square) {
   constexpr std::uint32_t kSixteen = 0x40300000;  // the upper half of 16.0

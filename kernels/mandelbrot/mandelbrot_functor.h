@@ -14,9 +14,9 @@ HOTPLATE_HOST_DEVICE inline double Coordinate(std::int64_t index, std::int64_t r
   return low + static_cast<double>(index) * ((high - low) / static_cast<double>(resolution - 1));
 }
 
-// Scalar form: how often z <- z^2 + c is done, from z = 0, while |z| < 2, at most max_iterations times.
+// Scalar form: how often z <- z^2 + c is done, from z = c, while |z| < 2, at most max_iterations times.
 HOTPLATE_HOST_DEVICE inline std::int32_t Count(double c_real, double c_imaginary, std::int32_t max_iterations) {
-  double x = 0, y = 0;
+  double x = c_real, y = c_imaginary;
   std::int32_t count = 0;
   while (count < max_iterations && x * x + y * y < 4) {
     const double next = x * x - y * y + c_real;

@@ -26,9 +26,17 @@ struct Steps {
   constexpr std::uint64_t between() const { return two ? first.outputs() : 0; }
 };
 
+// As NumPy has it: all is every element without an order, and with one the vector or the matrix that x is.
+inline bool IsOfMatrices(std::string_view order, std::string_view axis, int rank) {
+  return axis == "matrices" || (axis == "all" && order != "auto" && rank == 2);
+}
+inline std::string_view OrderOf(std::string_view order, bool of_matrices) {
+  return order != "auto" ? order : of_matrices ? "fro" : "2";
+}
+
 inline Steps StepsOf(const std::int64_t* shape, int rank, std::string_view order, double p, std::string_view axis) {
   Steps steps;
-  if (axis != "matrices") {
+  if (!IsOfMatrices(order, axis, rank)) {
     steps.first = steps.second = ExtentOf(shape, rank, axis);
     steps.two = order == "p" && p >= kScaledFrom;
     return steps;
@@ -37,9 +45,9 @@ inline Steps StepsOf(const std::int64_t* shape, int rank, std::string_view order
   for (int i = 0; i + 2 < rank; ++i) matrices *= static_cast<std::uint64_t>(shape[i]);
   const std::uint64_t rows = static_cast<std::uint64_t>(shape[rank - 2]);
   const std::uint64_t columns = static_cast<std::uint64_t>(shape[rank - 1]);
-  if (order == "fro") {
+  if (OrderOf(order, true) == "fro") {
     steps.first = steps.second = {matrices, rows * columns, 1};
-  } else if (order == "1") {
+  } else if (order == "1" || order == "-1") {
     steps = {{matrices, rows, columns}, {matrices, columns, 1}, true};
   } else {
     steps = {{matrices * rows, columns, 1}, {matrices, rows, 1}, true};
@@ -67,6 +75,11 @@ struct Magnitude {
 struct Square {
   static constexpr bool kAbout = false;
   HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return x * x; }
+};
+// A NaN is none.
+struct NonZero {
+  static constexpr bool kAbout = false;
+  HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return x != 0 ? 1 : 0; }
 };
 struct Power {
   static constexpr bool kAbout = false;
@@ -179,7 +192,8 @@ Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Re
   using SumOfMagnitudes =
       std::conditional_t<std::is_same_v<T, float>, folds::Sum<T, double, Magnitude>, folds::TwoPartSum<T, Magnitude>>;
   using SumOfSquares = std::conditional_t<std::is_same_v<T, double>, ScaledSquares, folds::Sum<T, double, Square>>;
-  const std::string_view order = call.Choice("ord");
+  const bool of_matrices = IsOfMatrices(call.Choice("ord"), call.Choice("axis"), call.InputArray("x").rank);
+  const std::string_view order = OrderOf(call.Choice("ord"), of_matrices);
   const T* const x = call.Input<T>("x").data();
   F* const y = call.Output<F>("y").data();
 
@@ -204,10 +218,11 @@ Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Re
   if (steps.two) {
     const Outcome first = reduce(SumOfMagnitudes(), Total<double>(), x, steps.first, nullptr, between);
     if (!first.ok()) return first;
-    const folds::Turn<double> turn(true);
+    const folds::Turn<double> turn(order == "1" || order == "inf");
     return reduce(folds::Extreme<double>{.turn = turn}, TurnedBack<F, double>{turn},
                   static_cast<const double*>(between), steps.second, nullptr, y);
   }
+  if (order == "0") return reduce(folds::Sum<T, double, NonZero>(), Total<F>(), x, steps.first, nullptr, y);
   if (order == "1") return reduce(SumOfMagnitudes(), Total<F>(), x, steps.first, nullptr, y);
   const folds::Turn<F> turn(order == "inf");
   return reduce(folds::Extreme<T, F, Magnitude>{.turn = turn}, TurnedBack<F, F>{turn}, x, steps.first, nullptr, y);

@@ -1,11 +1,26 @@
 #include "kernels/random/random.h"
 
+#include <sys/random.h>
+
 #include "kernels/made_array.h"
 #include "kernels/refused_param.h"
 #include "kernels/spec.h"
 
 namespace hotplate::random {
 namespace {
+
+// For the seed: one is drawn when the job is accepted.
+constexpr std::int64_t kFresh = -1;
+
+// Exact in a float64, which is what JSON's readers make of a number.
+constexpr int kDrawnBits = 53;
+
+std::int64_t DrawnSeed() {
+  std::uint64_t bits = 0;
+  // So few bytes are never cut short once the generator is seeded, which it is long before any user's process.
+  static_cast<void>(getrandom(&bits, sizeof bits, 0));
+  return static_cast<std::int64_t>(bits >> (64 - kDrawnBits));
+}
 
 absl::Status Shapes(BoundCall& call) {
   const std::string& distribution = call.Choice("distribution");
@@ -30,6 +45,9 @@ absl::Status Shapes(BoundCall& call) {
   constexpr std::int64_t kEnd = std::int64_t{1} << 31;  // of int32
   if (dtype == DType::kInt32 && low < -kEnd) return RefusedParam(call, "low", "int32 begins at -2147483648");
   if (dtype == DType::kInt32 && high > kEnd) return RefusedParam(call, "high", "int32 ends before 2147483648");
+  for (std::size_t i = 0; i < call.params.size(); ++i) {
+    if (call.spec->params()[i].name == "seed" && call.params[i] == ParamValue(kFresh)) call.params[i] = DrawnSeed();
+  }
   return ShapeBySizes(call);
 }
 
@@ -41,8 +59,8 @@ Cost CostOf(const BoundCall& call) {
 
 double WorkBound(const BoundCall& call) { return 100 * ElementsOf(call); }
 
-ParamSpec Integer(const char* name, std::optional<double> minimum, const char* docs) {
-  return {.name = name, .type = ParamType::kInt, .default_value = std::int64_t{0}, .minimum = minimum, .docs = docs};
+ParamSpec Limit(const char* name, const char* docs) {
+  return {.name = name, .type = ParamType::kInt, .default_value = std::int64_t{0}, .docs = docs};
 }
 
 }  // namespace
@@ -56,16 +74,21 @@ KernelSpec Spec() {
               .choices = {"uniform", "normal", "integers"},
               .docs = "uniform: [0, 1); normal: mean 0, deviation 1; integers: [low, high)"})
       .Param(DTypeParam("auto: int64 for integers, else float64", "auto"))
-      .Param(Integer("seed", 0, "another seed, another sequence"))
-      .Param(Integer("low", {}, "of integers: the least"))
-      .Param(Integer("high", {}, "of integers: one more than the greatest"))
+      .Param({.name = "seed",
+              .type = ParamType::kInt,
+              .default_value = kFresh,
+              .minimum = kFresh,
+              .docs = "of the sequence; -1: a fresh one for each job, which its receipt shows"})
+      .Param(Limit("low", "of integers: the least"))
+      .Param(Limit("high", "of integers: one more than the greatest"))
       .Output("out", "dtype", "..., n")
       .Docs(
           "Philox 4x32-10, the counter-based generator: an element depends on the seed and its place alone, not on the "
-          "device or on how many threads made it, and a longer array begins with the shorter one. Block b of four "
-          "32-bit words has the counter b (64 bits, then zeros) and the seed as its key. uniform: the upper 24 bits of "
-          "a word (float32) or 53 of two (float64, the first is the lower half). integers: low + floor(r * (high - "
-          "low) / 2^64), r of two words; 2^128 and r of four where the range is above 2^32. normal: Box and Muller's "
+          "device or on how many threads made it, and a longer array begins with the shorter one. Without a seed each "
+          "job takes a fresh one; its receipt shows it, and --seed with it repeats the numbers. Block b of four 32-bit "
+          "words has the counter b (64 bits, then zeros) and the seed as its key. uniform: the upper 24 bits of a word "
+          "(float32) or 53 of two (float64, the first is the lower half). integers: low + floor(r * (high - low) / "
+          "2^64), r of two words; 2^128 and r of four where the range is above 2^32. normal: Box and Muller's "
           "transformation of two words (float32) or four (float64). The numbers are not those of numpy.random, and "
           "nothing for cryptography.")
       .CostModel("normal: 30 * n FLOP; n * sizeof(dtype) bytes", CostOf)

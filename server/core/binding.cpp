@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -185,6 +186,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     if (job.inputs[i].buffer == nullptr) to_load += ByteSize(job.call.inputs[i]).value_or(0);
   }
 
+  const std::string& name = job.call.spec->name();
   const bool any = request.device == kAnyDevice;
   // Where there is a GPU, a job is meant for it, and does not become one for the CPU by itself: not where a library is
   // missing, and not where the GPU is lost.
@@ -193,6 +195,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   bool known = request.device.empty() || any;
   bool fits = false;
   std::string reasons;
+  std::map<std::string, std::string> unavailable;  // devices, by why they never run this kernel: said once for all
   std::string too_small;
   for (unsigned i = 0; i < devices_.size(); ++i) {
     const Device& device = *devices_[i];
@@ -206,7 +209,12 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     }
     const absl::StatusOr<MemoryPlan> plan = device.Plan(job.call);
     if (!plan.ok()) {
-      absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", plan.status().message());
+      if (const absl::Status offered = device.Offers(name); offered.ok()) {
+        absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", plan.status().message());
+      } else {
+        std::string& devices = unavailable[std::string(offered.message())];
+        absl::StrAppend(&devices, devices.empty() ? "" : ", ", info.id);
+      }
       continue;
     }
     DeviceNeed need{.device = i, .scratch_bytes = plan->scratch_bytes};
@@ -224,19 +232,21 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   if (!known) {
     return InvalidField("device", absl::StrCat("no device \"", request.device, "\"; there are ", DeviceList()));
   }
-  const std::string& name = job.call.spec->name();
-  const char* const kind = gpus_alone ? "GPU" : "device";
-  const std::string how_on_the_cpu = gpus_alone ? HowOnTheCpu() : "";
+  for (const auto& [why, devices] : unavailable) {
+    absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", devices, " cannot run ", name, ": ", why);
+  }
+  // Said first: reasons can be long, and what is too long is cut.
+  const std::string none = gpus_alone ? absl::StrCat("no GPU", HowOnTheCpu()) : "no device";
   if (!fits && !too_small.empty()) {
-    job.refusal = absl::StrCat(name, " fits no ", kind, ": ", too_small, how_on_the_cpu);
+    job.refusal = absl::StrCat(name, " fits ", none, ": ", too_small);
     if (data == Data::kSignaturesSuffice) return absl::OkStatus();
     return Refused(absl::StatusCode::kResourceExhausted, {{"device", job.refusal}});
   }
   if (job.needs.empty()) {
     const std::string list = gpus_alone || request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList());
     return Refused(absl::StatusCode::kFailedPrecondition,
-                   {{"device", absl::StrCat(name, " can run on no ", kind, ": ",
-                                            reasons.empty() ? "there is none" : reasons, list, how_on_the_cpu)}});
+                   {{"device", absl::StrCat(name, " can run on ", none, ": ",
+                                            reasons.empty() ? "there is none" : reasons, list)}});
   }
   // Of all, the fastest kind that can run it.
   const auto is_cpu = [&](const DeviceNeed& need) { return IsCpu(*devices_[need.device]); };
@@ -274,8 +284,8 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
 std::string Binder::HowOnTheCpu() const {
   for (const std::unique_ptr<Device>& device : devices_) {
     if (!IsCpu(*device)) continue;
-    return absl::StrCat("; to run it on the CPU, ask for device \"", device->info().id, "\", or \"", kAnyDevice,
-                        "\" (a GPU if one can run it, else the CPU)");
+    return absl::StrCat(" (to run it on the CPU, ask for device \"", device->info().id, "\", or \"", kAnyDevice,
+                        "\": a GPU if one can run it, else the CPU)");
   }
   return "";
 }

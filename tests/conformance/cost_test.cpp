@@ -87,8 +87,8 @@ std::vector<CostRow> CostRows() {
        10,
        (5 + 5 + 4 + 4 + 3) * 4},
       // 4 by 3; what is longer does not matter.
-      {"svd", {}, {{"a", {kFloat32, {3, 4}}}}, 14 * 4 * 9 + 8 * 27, (12 + 9 + 3 + 12) * 4},
-      {"svd", {{"compute", Chosen("full")}}, {{"a", {kFloat64, {4, 3}}}}, 4 * 16 * 3 + 22 * 27, (12 + 16 + 3 + 9) * 8},
+      {"svd", {{"compute", Chosen("thin")}}, {{"a", {kFloat32, {3, 4}}}}, 14 * 4 * 9 + 8 * 27, (12 + 9 + 3 + 12) * 4},
+      {"svd", {}, {{"a", {kFloat64, {4, 3}}}}, 4 * 16 * 3 + 22 * 27, (12 + 16 + 3 + 9) * 8},
       {"svd", {{"compute", Chosen("values")}}, {{"a", {kFloat64, {4, 3}}}}, 4 * 4 * 9 - 36, (12 + 3) * 8},
       // Seven passes, each byte read and written, in one direction and in all three.
       {"transfer_probe", {{"bytes", Integer(4096)}, {"direction", Chosen("host_to_device")}}, {}, 0, 14 * 4096},

@@ -86,7 +86,7 @@ std::vector<LargeCall> LargeCalls() {
        0,
        0},
       {"svd",
-       {},
+       {{"compute", Chosen("thin")}},
        {{"a", {kFloat32, {1'000'000, 3000}}}},
        {1'000'000, 3000},
        std::uint64_t{2} * 1'000'000 * 3000 * 4,

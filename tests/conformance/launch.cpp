@@ -18,7 +18,10 @@ hotplate_param Plain(const ParamSpec& spec, const ParamValue& value) {
   hotplate_param plain{};
   plain.name = spec.name.c_str();
   plain.type = static_cast<std::int32_t>(spec.type);
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) plain.integer = *integer;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    plain.integer = *integer;
+    if (spec.type == ParamType::kFloat) plain.real = static_cast<double>(*integer);
+  }
   if (const auto* real = std::get_if<double>(&value)) plain.real = *real;
   if (const auto* boolean = std::get_if<bool>(&value)) plain.integer = *boolean ? 1 : 0;
   if (const auto* text = std::get_if<std::string>(&value)) plain.text = text->c_str();

@@ -61,9 +61,9 @@ TEST(LinearAlgebraSpecs, RefuseWhatDoesNotFit) {
 }
 
 TEST(LinearAlgebraSpecs, PromiseTheseShapes) {
-  EXPECT_THAT(Outputs("svd", {{"a", {2, 5, 3}}}), ElementsAre(Shape{2, 5, 3}, Shape{2, 3}, Shape{2, 3, 3}));
-  EXPECT_THAT(Outputs("svd", {{"a", {5, 3}}}, {{"compute", std::string("full")}}),
-              ElementsAre(Shape{5, 5}, Shape{3}, Shape{3, 3}));
+  EXPECT_THAT(Outputs("svd", {{"a", {2, 5, 3}}}), ElementsAre(Shape{2, 5, 5}, Shape{2, 3}, Shape{2, 3, 3}));
+  EXPECT_THAT(Outputs("svd", {{"a", {5, 3}}}, {{"compute", std::string("thin")}}),
+              ElementsAre(Shape{5, 3}, Shape{3}, Shape{3, 3}));
   EXPECT_THAT(Outputs("svd", {{"a", {5, 3}}}, {{"compute", std::string("values")}}),
               ElementsAre(Shape{5, 0}, Shape{3}, Shape{0, 3}));
   EXPECT_THAT(Outputs("eigh", {{"a", {2, 3, 3}}}), ElementsAre(Shape{2, 3}, Shape{2, 3, 3}));

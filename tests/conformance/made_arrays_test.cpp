@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "kernels/status.h"
 #include "tests/conformance/launch.h"
 
@@ -50,7 +52,7 @@ TEST(MadeArrays, AreRefusedByTheParametersName) {
       {"linspace", {{"stop", 3e9}, {"dtype", Text("int32")}}, "params.stop", "2147483647"},
       {"linspace", {{"stop", 1.0}, {"start", -2147483649.0}, {"dtype", Text("int32")}}, "params.start", "-2147483648"},
       {"linspace", {{"stop", 5e18}, {"dtype", Text("int64")}}, "params.stop", "from -2^62 to 2^62"},
-      {"random", {{"n", Int(4)}, {"seed", Int(-1)}}, "params.seed", "seed is -1"},
+      {"random", {{"n", Int(4)}, {"seed", Int(-2)}}, "params.seed", "seed is -2"},
       {"random", {{"n", Int(4)}, {"distribution", Text("integers")}}, "params.high", "high is 0; it must be above low"},
       {"random", {{"n", Int(4)}, {"low", Int(3)}}, "params.low", "--distribution integers"},
       {"random", {{"n", Int(4)}, {"dtype", Text("int32")}}, "params.dtype", "uniform makes float32 or float64"},
@@ -66,7 +68,7 @@ TEST(MadeArrays, AreRefusedByTheParametersName) {
       {"histogram", {{"low", 1.0}}, "params.low", "--range given"},
       {"histogram", {{"range", Text("given")}, {"low", 2.0}, {"high", 1.0}}, "params.high", "must not be below low, 2"},
       {"histogram", {{"range", Text("given")}, {"high", 1e39}}, "params.high", "do not reach"},
-      {"norm", {{"p", 1.0}}, "params.p", "norm: p is 1.0; it is for --ord p, and ord is 2"},
+      {"norm", {{"p", 1.0}}, "params.p", "norm: p is 1.0; it is for --ord p, and ord is auto"},
       {"norm", {{"p", 1.0}, {"ord", Text("inf")}, {"axis", Text("0")}}, "params.p", "ord is inf"},
       {"reduce",
        {{"ddof", Int(1)}},
@@ -84,6 +86,35 @@ TEST(MadeArrays, AreRefusedByTheParametersName) {
     EXPECT_EQ(violations[0].field, refusal.field) << status;
     EXPECT_THAT(violations[0].description, testing::HasSubstr(refusal.sentence));
   }
+}
+
+// As in NumPy; 10 is an integer and 10.0 is not.
+TEST(MadeArrays, HaveTheDTypeThatTheirNumbersHave) {
+  const auto dtype = [](const char* kernel, const Params& params) {
+    return (*BuiltinCatalog().Find(kernel))->Bind(params, {}, HOTPLATE_PRECISION_DEFAULT)->outputs[0].dtype;
+  };
+  EXPECT_EQ(dtype("arange", {{"stop", Int(3)}}), DType::kInt64);
+  EXPECT_EQ(dtype("arange", {{"stop", 3.0}}), DType::kFloat64);
+  EXPECT_EQ(dtype("arange", {{"stop", Int(3)}, {"start", 0.0}}), DType::kFloat64);
+  EXPECT_EQ(dtype("arange", {{"stop", Int(3)}, {"step", 1.0}}), DType::kFloat64);
+  EXPECT_EQ(dtype("arange", {{"stop", Int(3)}, {"dtype", Text("float32")}}), DType::kFloat32);
+  EXPECT_EQ(dtype("full", {{"n", Int(3)}}), DType::kFloat64);
+  EXPECT_EQ(dtype("full", {{"n", Int(3)}, {"value", Int(7)}}), DType::kInt64);
+  EXPECT_EQ(dtype("full", {{"n", Int(3)}, {"value", 7.0}}), DType::kFloat64);
+  EXPECT_EQ(dtype("linspace", {{"stop", Int(3)}}), DType::kFloat64);
+}
+
+TEST(Random, DrawsASeedForEachCallThatNamesNone) {
+  const auto seed = [](const Params& params) {
+    return (*BuiltinCatalog().Find("random"))->Bind(params, {}, HOTPLATE_PRECISION_DEFAULT)->Int("seed");
+  };
+  std::set<std::int64_t> drawn;
+  for (int i = 0; i < 100; ++i) drawn.insert(seed({{"n", Int(3)}}));
+  EXPECT_EQ(drawn.size(), 100u);
+  EXPECT_GE(*drawn.begin(), 0);
+  EXPECT_LT(*drawn.rbegin(), std::int64_t{1} << 53);
+  EXPECT_EQ(seed({{"n", Int(3)}, {"seed", Int(0)}}), 0);
+  EXPECT_GE(seed({{"n", Int(3)}, {"seed", Int(-1)}}), 0);
 }
 
 TEST(Histogram, EndsWhereTheRangeOfTheDataIsNone) {

@@ -146,8 +146,12 @@ TEST(Reduction, RefusesAnExtremeOfNothing) {
 
 TEST(Reduction, RefusesANormThatVectorsOrMatricesDoNotHave) {
   EXPECT_THAT(Refusal("norm", {4, 5}, {{"ord", std::string("2")}, {"axis", std::string("matrices")}}),
-              HasSubstr("params.ord: norm: ord is 2, and of matrices there are fro, 1 and inf"));
-  EXPECT_THAT(Refusal("norm", {4, 5}, {{"ord", std::string("fro")}}), HasSubstr("which is a norm of matrices"));
+              HasSubstr("params.ord: norm: ord is 2; for a matrix it must be fro, 1, -1, inf or -inf (its 2-norm is"));
+  EXPECT_THAT(Refusal("norm", {4, 5}, {{"ord", std::string("p")}}), HasSubstr("ord is p; for a matrix it must be"));
+  EXPECT_THAT(Refusal("norm", {4}, {{"ord", std::string("fro")}}), HasSubstr("ord is fro; only matrices"));
+  EXPECT_THAT(Refusal("norm", {4}, {{"ord", std::string("-1")}}), HasSubstr("ord is -1; only matrices"));
+  EXPECT_THAT(Refusal("norm", {2, 4, 5}, {{"ord", std::string("1")}}), HasSubstr("neither a vector nor a matrix"));
+  EXPECT_THAT(Refusal("norm", {}, {{"ord", std::string("2")}}), HasSubstr("neither a vector nor a matrix"));
 }
 
 }  // namespace

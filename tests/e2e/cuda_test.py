@@ -141,9 +141,9 @@ class Cuda(harness.Case):
 
     def test_a_kernel_whose_library_is_missing_is_refused_and_the_others_run(self):
         self.plug_in("calls_absent")
-        self.serve(fake="devices=1")
+        self.serve(fake="devices=2")
         self.add("--device", "gpu0")
-        why = "CUDA's libcuabsent.so.13 is not found (looked in "
+        why = "CUDA's libcuabsent.so.13 is not found; load the site's CUDA module"
         self.assertIn(f"no CUDA device runs matmul: {why}", self.notes())
         self.assertEqual(self.log("cuda").count("no CUDA device runs matmul"), 1)
         ones = (self.folder / "ones.npy").read_bytes()
@@ -154,9 +154,9 @@ class Cuda(harness.Case):
         self.hotplate("describe", "matmul", says=("gpu0 cannot run matmul", "libcuabsent.so.13"))
         self.assertNotIn("gpu0", self.hotplate("describe", "vector_add"))
         # The CPU could, and nobody asked for it.
-        on_cpu = 'to run it on the CPU, ask for device "cpu0", or "any"'
+        on_cpu = 'matmul can run on no GPU (to run it on the CPU, ask for device "cpu0", or "any"'
         for asked in (words, ("submit", "matmul", "square.npy", "square.npy")):
-            self.hotplate(*asked, code=TRY_LATER, says=("matmul can run on no GPU", why, on_cpu))
+            self.hotplate(*asked, code=TRY_LATER, says=(on_cpu, f"gpu0, gpu1 cannot run matmul: {why}"))
         self.assertFalse((self.folder / "product.npy").exists())
         for device in ("cpu0", "any"):
             receipt = self.answer(*words, "--device", device)["receipt"]
@@ -217,7 +217,7 @@ class Cuda(harness.Case):
         self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED,
                       says=[why, "illegal memory access"])
         self.add("--device", "gpu0", code=TRY_LATER, says=[why, since])
-        self.add(code=TRY_LATER, says=["vector_add can run on no GPU: gpu0 is lost", why, '"any"'])
+        self.add(code=TRY_LATER, says=["vector_add can run on no GPU", "gpu0 is lost", why, '"any"'])
         self.hotplate("devices", says=[why, since])
         self.add("--device", "cpu0")
         self.add("--device", "any")

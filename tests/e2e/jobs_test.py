@@ -236,6 +236,15 @@ class OneLane(harness.Case):
         self.hotplate("submit", "integrate2d", "--n", "50", "--request-id", "mine",
                       says=[f"job {job_id} of request id mine is COMPLETED"])
 
+    def test_random_draws_a_seed_and_a_request_id_draws_it_once(self):
+        drawn = [self.answer("run", "random", "--n", "20", "-o", f"{i}.npy", "--request-id", "drawn")["receipt"] for i in range(2)]
+        self.assertEqual(drawn[0]["seed"], drawn[1]["seed"])
+        self.assertEqual((self.folder / "0.npy").read_bytes(), (self.folder / "1.npy").read_bytes())
+        other = self.answer("run", "random", "--n", "20", "-o", "other.npy")["receipt"]
+        self.assertNotEqual(other["seed"], drawn[0]["seed"])
+        self.hotplate("run", "random", "--n", "20", "--seed", str(drawn[0]["seed"]), "-o", "repeated.npy")
+        self.assertEqual((self.folder / "0.npy").read_bytes(), (self.folder / "repeated.npy").read_bytes())
+
     def test_the_same_request_id_with_large_inputs(self):
         # Above what travels in the request both ways, and an output alone that is.
         np.save(self.folder / "large.npy", np.linspace(-1, 1, 1_000_000, dtype=np.float32))

@@ -102,7 +102,7 @@ class MainJob(harness.Case):
         counts = self.load("m.npy")
         self.assertEqual((counts.dtype, counts.shape), (np.int32, (120, 120)))
         c = np.linspace(-2, 0.5, 120)[None, :] + 1j * np.linspace(-1.25, 1.25, 120)[:, None]
-        z, wanted = np.zeros_like(c), np.zeros(c.shape, dtype=np.int64)
+        z, wanted = c.copy(), np.zeros(c.shape, dtype=np.int64)
         for _ in range(60):
             inside = np.abs(z) < 2
             z[inside] = z[inside] ** 2 + c[inside]

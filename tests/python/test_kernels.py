@@ -164,16 +164,26 @@ def test_linspace(gpu, dtype):
     same(gpu.linspace(stop=10, num=4, include_stop=False, dtype=dtype), without_end)
 
 
-def test_mandelbrot(gpu):
-    counts = gpu.mandelbrot(resolution=40, max_iterations=30, x_min=-1.5, x_max=0.75, y_min=-1, y_max=1.5)
-    c = np.linspace(-1.5, 0.75, 40) + 1j * np.linspace(-1, 1.5, 40)[:, np.newaxis]
-    z, expected = np.zeros_like(c), np.zeros(c.shape, np.int32)
-    for _ in range(30):
-        inside = np.abs(z) < 2
-        expected += inside
-        z[inside] = z[inside] ** 2 + c[inside]
-    assert (counts.dtype, counts.shape) == (expected.dtype, expected.shape)
-    assert (counts != expected).sum() <= 2  # rounding at the edge
+def mandelbrot_of_the_course(x_min, x_max, y_min, y_max, max_iterations, resolution):
+    """The exercise's own loop: z starts at c."""
+    counts = np.zeros((resolution, resolution), np.int32)
+    for row, y in enumerate(np.linspace(y_min, y_max, resolution)):
+        for column, x in enumerate(np.linspace(x_min, x_max, resolution)):
+            c = complex(x, y)
+            z = c
+            for _ in range(max_iterations):
+                if abs(z) < 2:
+                    z = z**2 + c
+                    counts[row, column] += 1
+    return counts
+
+
+@pytest.mark.parametrize("x_min, x_max, y_min, y_max, max_iterations, resolution", [
+    (-2, 0.5, -1.25, 1.25, 50, 60), (-1.5, 0.75, -1, 1.5, 30, 40), (-3, 3, -3, 3, 20, 31), (0, 1, 0, 1, 1, 2), (3, 4, 0, 1, 5, 1)])
+def test_mandelbrot(gpu, x_min, x_max, y_min, y_max, max_iterations, resolution):
+    arguments = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "max_iterations": max_iterations,
+                 "resolution": resolution}
+    same(gpu.mandelbrot(**arguments), mandelbrot_of_the_course(**arguments))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -287,10 +297,10 @@ def test_spmv(gpu, dtype, index):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_svd(gpu, dtype):
     a = numbers(dtype, 2, 9, 5)
-    u, s, vt = gpu.svd(a)
+    u, s, vt = gpu.svd(a, full_matrices=False)
     same(s, np.linalg.svd(a, compute_uv=False), within=60)
     same((u * s[:, np.newaxis]) @ vt, a, within=100)
-    assert [part.shape for part in gpu.svd(a, compute="full")] == [(2, 9, 9), (2, 5), (2, 5, 5)]
+    assert [part.shape for part in gpu.svd(a)] == [(2, 9, 9), (2, 5), (2, 5, 5)]
     assert gpu.svd(a, compute="values").u.shape == (2, 9, 0)
 
 
@@ -396,7 +406,8 @@ def test_parameters_as_numpy_spells_them(gpu):
     same(gpu.reduce(x, axis=-2, keepdims=np.bool_(True)), x.sum(axis=-2, keepdims=True), within=20)
     same(gpu.reduce(x, axis=None), x.sum(), within=40)
     same(gpu.norm(x, ord=np.inf, axis=0), np.abs(x).max(axis=0))
-    same(gpu.norm(x, ord=-np.inf), np.abs(x).min())
+    same(gpu.norm(x, ord=-np.inf), np.abs(x).sum(axis=1).min(), within=20)
+    same(gpu.norm(x, ord=-np.inf, axis=0), np.abs(x).min(axis=0))
     same(gpu.norm(x, ord=1, axis=np.int64(1)), np.abs(x).sum(axis=1), within=20)
     same(gpu.arange(stop=5, dtype=np.float32), np.arange(5, dtype="float32"))
     same(gpu.full(n=np.int32(3), value=np.float32(2), dtype=np.dtype("int64")), np.full(3, 2))

@@ -21,7 +21,7 @@ first, second, third = (devices[i % len(devices)] for i in range(3))
 print(f"x on {first}, x^2 on {second}, x^3 on {third}")
 
 # Element by element as products of 1 x 1 matrices, a batch of them. The powers never leave the daemon.
-x = gpu.arange(stop=N, device=first, keep=True)
+x = gpu.arange(stop=N, dtype="float64", device=first, keep=True)
 column = gpu.array(x.numpy().reshape(N, 1, 1))
 square = gpu.matmul(column, column, device=second, keep=True)
 cube = gpu.matmul(square, column, device=third, keep=True)

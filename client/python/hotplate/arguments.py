@@ -60,6 +60,17 @@ def real(name: str, value: Any) -> float:
 _NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
 _SPAN = re.compile(f"{_NUMBER}(ms|s|m|h)")
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+def real_or_whole(name: str, value: Any) -> float:
+    """The same; an integer stays one, since NumPy's dtypes go by that.
+
+    Raises:
+        ValueError, TypeError: as `real` does.
+    """
+    try:
+        whole = operator.index(bool(value) if isinstance(value, np.bool_) else value)
+    except TypeError:
+        return real(name, value)
+    return whole if -2**63 <= whole < 2**63 else real(name, whole)
 
 
 def seconds(name: str, value: Any) -> float:

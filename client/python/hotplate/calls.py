@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 import numpy as np
 
 from . import _core
-from .arguments import is_no_array, path, real, seconds, shown, text, without_mask
+from .arguments import is_no_array, path, real_or_whole, seconds, shown, text, without_mask
 from .arrays import Array, check_destination
 from .errors import InvalidCall, InvalidType
 from .forms import FORMS, arranged
@@ -69,7 +69,7 @@ class Param:
         """An int, float, bool or str; TypeError where `value` is nothing of the kind. Its range is for the daemon to judge."""
         try:
             if self.type == "FLOAT":
-                return real(self.name, value)
+                return real_or_whole(self.name, value)
             if self.type == "INT":
                 number = value.__index__()
                 if not -2**63 <= number < 2**63:
@@ -121,7 +121,7 @@ class Call:
         inputs, options: what `_core.Client.run` takes. The inputs' memory must live until the call is over.
     """
 
-    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values")
+    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values", "only")
 
     def __init__(self, client: Client, plan: Plan, inputs: dict[str, Any], options: _core.Options,
                  values: Mapping[str, Any]) -> None:
@@ -134,6 +134,8 @@ class Call:
         self.values = values
         self.out: Optional[dict[str, np.ndarray[Any, Any]]] = None
         self.end_progress: Optional[Callable[[], None]] = None
+        # The one output that was asked for, if not all were.
+        self.only: Optional[str] = None
 
     def run(self) -> Any:
         """Runs it and waits; what it returns is what the kernel's method returns."""
@@ -146,7 +148,8 @@ class Call:
 
     def finish(self, result: _core.Result) -> Any:
         """The value of what came back."""
-        return self.plan.value(self.client, result, self.out, self.options.keep or None)
+        value = self.plan.value(self.client, result, self.out, self.options.keep or None)
+        return value if self.only is None else getattr(value, self.only)
 
 
 class Plan:
@@ -185,8 +188,9 @@ class Plan:
             TypeError: an argument that there is none of, that is missing or of a dtype that the kernel does not take.
             ValueError: an `out` that does not fit.
         """
+        only = None
         if self.form is not None:
-            inputs, keywords = arranged(self.name, self.form, inputs, len(self.inputs), keywords)
+            inputs, keywords, only = arranged(self.name, self.form, inputs, self.inputs, keywords)
         values = dict(zip(self.inputs, inputs))
         if len(inputs) > len(self.inputs):
             arrays = "array" if len(self.inputs) == 1 else "arrays"
@@ -224,6 +228,7 @@ class Plan:
             if isinstance(value, Array) and value._client is not client:
                 self._check_is_there(client, name, value)
         call = Call(client, self, self._arrays(values), options, values)
+        call.only = only
         if special:
             self._options(call, special)
         return call
@@ -340,6 +345,7 @@ class Plan:
 
     def _options(self, call: Call, given: Mapping[str, Any]) -> None:
         options = call.options
+        outputs = self.outputs if call.only is None else (call.only,)
         for name in ("device", "precision", "deterministic", "priority"):
             if given.get(name) is not None:
                 self._set(options, name, given[name])
@@ -348,13 +354,13 @@ class Plan:
                 setattr(options, name, seconds(f"{self.name}: {name}", given[name]))
         keep = given.get("keep")
         if keep is not None and keep is not False:
-            options.keep = self._keep(keep, given.get("lease"))
+            options.keep = self._keep(outputs, keep, given.get("lease"))
         elif given.get("lease") is not None:
             raise InvalidType(f"{self.name}: lease= is for results that stay on the daemon; say keep=True or keep='name' too")
         if given.get("out") is not None:
             if options.keep:
                 raise InvalidType(f"{self.name}: out= and keep= exclude each other: a result comes back or stays")
-            call.out = self._destinations(call, given["out"])
+            call.out = self._destinations(outputs, call, given["out"])
             options.out = call.out
         if given.get("progress"):
             from .progress import attach
@@ -368,35 +374,35 @@ class Plan:
             wanted = {"priority": "an integer from -100 to 100", "deterministic": "True or False"}.get(name, "a str")
             raise InvalidType(f"{self.name}: {name} is {value!r}; it must be {wanted}") from None
 
-    def _keep(self, keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
+    def _keep(self, outputs: Sequence[str], keep: Any, lease: Any) -> dict[str, tuple[str, Optional[float]]]:
         duration = None if lease is None else seconds(f"{self.name}: lease", lease)
         if keep is True:
-            return {output: ("", duration) for output in self.outputs}
+            return {output: ("", duration) for output in outputs}
         if isinstance(keep, str):
-            if len(self.outputs) != 1:
-                raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: name them, "
-                                  f"keep={{{self.outputs[0]!r}: {keep!r}}}")
-            return {self.outputs[0]: (text(f"{self.name}: keep", keep), duration)}
+            if len(outputs) != 1:
+                raise InvalidType(f"{self.name} has the outputs {_words(outputs)}: name them, "
+                                  f"keep={{{outputs[0]!r}: {keep!r}}}")
+            return {outputs[0]: (text(f"{self.name}: keep", keep), duration)}
         if not isinstance(keep, Mapping):
             raise InvalidType(f"keep is {keep!r}; it must be True, a name, or a dict of outputs and names")
         for output in keep:
-            if output not in self.outputs:
-                raise InvalidType(f"{self.name} has no output {output!r}{_near(output, self.outputs)}")
+            if output not in outputs:
+                raise InvalidType(f"{self.name} has no output {output!r}{_near(output, outputs)}")
         wanted = "True, or a name as a str"
         return {output: ("" if name is True else text(f"{self.name}: keep of {output}", name, wanted), duration)
                 for output, name in keep.items()}
 
-    def _destinations(self, call: Call, out: Any) -> dict[str, np.ndarray[Any, Any]]:
+    def _destinations(self, outputs: Sequence[str], call: Call, out: Any) -> dict[str, np.ndarray[Any, Any]]:
         if isinstance(out, Mapping):
             given = dict(out)
         elif isinstance(out, tuple):
-            given = {name: array for name, array in zip(self.outputs, out) if array is not None}
-            if len(out) != len(self.outputs):
-                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {_words(self.outputs)}")
-        elif len(self.outputs) == 1:
-            given = {self.outputs[0]: out}
+            given = {name: array for name, array in zip(outputs, out) if array is not None}
+            if len(out) != len(outputs):
+                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {_words(outputs)}")
+        elif len(outputs) == 1:
+            given = {outputs[0]: out}
         else:
-            raise InvalidType(f"{self.name} has the outputs {_words(self.outputs)}: out must be a tuple or a dict of arrays")
+            raise InvalidType(f"{self.name} has the outputs {_words(outputs)}: out must be a tuple or a dict of arrays")
         signatures = {output["name"]: output for output in self._infer(call)}
         for name, array in given.items():
             output = signatures.get(name)
@@ -404,7 +410,7 @@ class Plan:
                 raise InvalidType(f"{self.name} has no output {name!r} here{_near(name, list(signatures))}")
             if output["at_most"]:
                 raise ValueError(f"out={name}: how large it is, the data decide; take the result as it comes")
-            check_destination(name if len(self.outputs) > 1 else "out", array, output["signature"]["dtype"],
+            check_destination(name if len(outputs) > 1 else "out", array, output["signature"]["dtype"],
                               tuple(output["signature"]["shape"]))
         for one, other in itertools.combinations(given, 2):
             if np.may_share_memory(given[one], given[other]):
@@ -423,7 +429,8 @@ class Plan:
             if not isinstance(value, _NDARRAY):
                 return ask()
             shapes.append((value.dtype, value.shape))
-        key = (tuple(shapes), tuple(sorted(call.options.params.items())))
+        # 1 and 1.0 are the same key, and not the same dtype.
+        key = (tuple(shapes), tuple(sorted((name, type(value), value) for name, value in call.options.params.items())))
         found = self._signatures.get(key)
         if found is None:
             found = ask()

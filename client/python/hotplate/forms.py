@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+
+import numpy as np
 
 from .arguments import shown
 from .errors import InvalidCall, InvalidType
@@ -20,6 +22,10 @@ class Own(NamedTuple):
     default: Any = None
 
 
+def _as_given(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    """Changes nothing."""
+
+
 class Form(NamedTuple):
     """How one kernel is called.
 
@@ -27,51 +33,53 @@ class Form(NamedTuple):
         positions: what may be given by position behind the arrays, in this order.
         own: keywords that the kernel does not have.
         hidden: the kernel's parameters that `own` stands for. They are taken, and not shown.
-        rewrite: puts the kernel's keywords in the place of Python's own, in the dict that it is given. Beside that, how
-            many arguments came by position.
+        rewrite: puts the kernel's keywords in the place of Python's own, in the dict that it is given. Beside that it gets
+            how many arguments came by position behind the arrays, and those arrays by name. It returns the one output that
+            the call wants, or None for all.
     """
 
     positions: tuple[str, ...]
     own: Mapping[str, Own] = {}
     hidden: tuple[str, ...] = ()
-    rewrite: Callable[[dict[str, Any], int], None] = lambda keywords, by_position: None
+    rewrite: Callable[[dict[str, Any], int, Mapping[str, Any]], Optional[str]] = _as_given
 
 
-def arranged(kernel: str, form: Form, inputs: Sequence[Any], arrays: int,
-             keywords: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The arrays, and all else as keywords of the kernel.
+def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str],
+             keywords: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any], Optional[str]]:
+    """The arrays, of which the kernel has `names`; all else as its keywords; and the one output that is wanted, if not all.
 
     Raises:
         TypeError: more than there are positions for, or one argument twice.
         ValueError: what the kernel cannot make.
     """
-    behind = inputs[arrays:]
+    arrays = inputs[:len(names)]
+    behind = inputs[len(names):]
     if len(behind) > len(form.positions):
         takes = ", ".join(form.positions)
-        raise InvalidType(f"{kernel} takes {'an array, ' if arrays else ''}{takes} by position; {len(inputs)} were "
+        raise InvalidType(f"{kernel} takes {'an array, ' if names else ''}{takes} by position; {len(inputs)} were "
                           "given. All else are keywords")
     keywords = dict(keywords)
     for name, value in zip(form.positions, behind):
         if keywords.get(name) is not None:
             raise InvalidType(f"{kernel} got {name} twice: by position and as a keyword")
         keywords[name] = value
-    form.rewrite(keywords, len(behind))
-    return inputs[:arrays], keywords
+    only = form.rewrite(keywords, len(behind), dict(zip(names, arrays)))
+    return arrays, keywords, only
 
 
-def _arange(keywords: dict[str, Any], by_position: int) -> None:
+def _arange(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     # As in NumPy one number is where it ends.
     if by_position and keywords.get("stop") is None:
         keywords["start"], keywords["stop"] = None, keywords["start"]
 
 
-def _linspace(keywords: dict[str, Any], by_position: int) -> None:
+def _linspace(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     _instead("linspace", keywords, "endpoint", ("include_stop",))
     if "endpoint" in keywords:
         keywords["include_stop"] = keywords.pop("endpoint")
 
 
-def _full(keywords: dict[str, Any], by_position: int) -> None:
+def _full(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     _instead("full", keywords, "fill_value", ("value",))
     if keywords.get("shape") is not None and keywords.get("fill_value", keywords.get("value")) is None:
         raise InvalidType("full needs fill_value, the value of every element")
@@ -81,11 +89,67 @@ def _full(keywords: dict[str, Any], by_position: int) -> None:
     if isinstance(value, int) and not isinstance(value, bool) and not -2**53 <= value <= 2**53:
         raise InvalidCall(f"full: fill_value is {shown(value)}; whole numbers are exact up to 2^53: "
                           "gpu.array(numpy.full(…)) sends one beyond")
+    if keywords.get("dtype") is None and type(value) not in (int, float, type(None)):
+        dtype = np.asarray(value).dtype
+        if dtype.name not in ("float32", "float64", "int32", "int64"):
+            raise InvalidCall(f"full: fill_value is {shown(value)}, of which NumPy makes {dtype}; give dtype=, such as "
+                              "'float64'")
+        keywords["dtype"] = dtype.name
     _sizes("full", "shape", keywords)
 
 
-def _random(keywords: dict[str, Any], by_position: int) -> None:
+def _random(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     _sizes("random", "size", keywords)
+
+
+def _flag(kernel: str, name: str, value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidType(f"{kernel}: {name} is {shown(value)}; it must be True or False")
+    return bool(value)
+
+
+def _svd(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> Optional[str]:
+    given = [name for name in ("full_matrices", "compute_uv") if keywords.get(name) is not None]
+    full, vectors = (_flag("svd", name, keywords.pop(name, None)) for name in ("full_matrices", "compute_uv"))
+    if not given:
+        return None
+    if keywords.get("compute") is not None:
+        raise InvalidType(f"svd: compute= and {given[0]}= say the same thing; give one of them")
+    keywords["compute"] = "values" if not vectors else "full" if full else "thin"
+    return None if vectors else "s"
+
+
+def _norm(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    order, axis = keywords.get("ord"), keywords.get("axis")
+    if isinstance(order, str) and order == "nuc" or isinstance(order, (int, float, np.number)) and order == -2:
+        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here; of a matrix it is "
+                          f"gpu.svd(x, compute_uv=False).{'sum' if order == 'nuc' else 'min'}()")
+    if isinstance(order, (int, float, np.number)) and not isinstance(order, bool):
+        # np.inf and the small integers are choices.
+        if not np.isinf(order) and order not in (-1, 0, 1, 2):
+            if keywords.get("p") is not None:
+                raise InvalidType(f"norm: p= is for ord='p', and ord is {order!r}; give one of them")
+            keywords["ord"], keywords["p"] = "p", order
+    if isinstance(axis, tuple):
+        keywords["axis"] = axis[0] if len(axis) == 1 else _matrices(values.get("x", keywords.get("x")), axis)
+
+
+def _matrices(x: Any, axis: tuple[Any, ...]) -> str:
+    rank = 0 if hasattr(x, "__fspath__") else x.ndim if hasattr(x, "ndim") else np.ndim(x)  # a file's is not known here
+    if axis in ((-2, -1), (rank - 2, -1), (-2, rank - 1), (rank - 2, rank - 1)):
+        return "matrices"
+    raise InvalidCall(f"norm: axis is {shown(axis)}; matrices must be in the last two axes, (-2, -1): transpose x first")
+
+
+def _histogram(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    limits = keywords.get("range")
+    if isinstance(limits, (tuple, list)):
+        if len(limits) != 2 or not {keywords.get("low"), keywords.get("high")} <= {None}:
+            raise InvalidType(f"histogram: range is {shown(limits)}; it must be (low, high), without low= and high=")
+        low, high = limits
+        keywords.update(range="given", low=low, high=high)
 
 
 def _instead(kernel: str, keywords: dict[str, Any], name: str, others: Sequence[str]) -> None:
@@ -131,12 +195,17 @@ FORMS: Mapping[str, Form] = {
         {"shape": Own("elements along each axis", _SHAPE_KIND, _SHAPE_HINT, required=True),
          "fill_value": Own("every element", "float", "Real", required=True)},
         ("n", "rows", "batch", "value"), _full),
-    "histogram": Form(("bins", "range")),
+    "histogram": Form(("bins", "range"), rewrite=_histogram),
     "linspace": Form(
         ("start", "stop", "num", "endpoint"),
         {"endpoint": Own("stop is the last element", "bool", "bool", default=True)}, ("include_stop",), _linspace),
-    "norm": Form(("ord", "axis", "keepdims")),
+    "norm": Form(("ord", "axis", "keepdims"), rewrite=_norm),
     "random": Form(
         ("size",), {"size": Own("elements along each axis", _SHAPE_KIND, _SHAPE_HINT, required=True)},
         ("n", "rows", "batch"), _random),
+    "svd": Form(
+        ("full_matrices", "compute_uv"),
+        {"full_matrices": Own("False: only min(m, n) vectors on each side, as compute='thin'", "bool", "Bool", default=True),
+         "compute_uv": Own("False: the singular values alone, as one array", "bool", "Bool", default=True)},
+        rewrite=_svd),
 }

@@ -54,6 +54,8 @@ OPTIONS = [f"{name}: Optional[{kind}] = ..." for name, kind in (
 
 # The spec's shape has axes, and yet the result may have none: the product of two vectors.
 MAY_HAVE_NO_AXIS = {"matmul"}
+# The flag without which a kernel of several outputs gives one of them alone.
+ONE_OUTPUT_WITHOUT = {"svd": "compute_uv"}
 
 
 def spec_of(exported):
@@ -139,7 +141,13 @@ def kernel(plan):
         lines += [f"class {plan.name}_result(_{plan.name}_outputs):", "    receipt: Receipt", ""]
         lines += [f"class {camel}(Kernel):", f'    """{summary}"""', ""]
         out = "out: Optional[Destinations] = ..."
-        lines += method([*words, "keep: Union[None, bool, Kept] = ...", out], f"{plan.name}_result")
+        keep = "keep: Union[None, bool, Kept] = ..."
+        flag = ONE_OUTPUT_WITHOUT.get(plan.name)
+        if flag:
+            rest = [word for word in words if not word.startswith(f"{flag}:")]
+            lines += ["    @overload", *method([*rest, f"{flag}: Literal[False]", keep, "out: Optional[Destination] = ..."], "Any"),
+                      "    @overload"]
+        lines += method([*words, keep, out], f"{plan.name}_result")
     lines += ["", f"class Aio{camel}(AioKernel):", f'    """{summary}"""', ""]
     lines += method([*words, "keep: Union[None, bool, Kept] = ...", out], "Coroutine[Any, Any, Any]")
     return camel, "\n".join(lines)

@@ -85,7 +85,7 @@ def mandelbrot(resolution, iterations):
     buffers, masks = [np.empty(most) for _ in range(2)], np.empty(most, bool)
 
     def piece(c_x, c_y, to):
-        x, y, count, live = np.zeros(c_x.size), np.zeros(c_x.size), np.zeros(c_x.size, np.int32), np.arange(c_x.size)
+        x, y, count, live = c_x.copy(), c_y.copy(), np.zeros(c_x.size, np.int32), np.arange(c_x.size)
         for done in range(iterations):
             x2, y2, inside = buffers[0][:x.size], buffers[1][:x.size], masks[:x.size]
             np.multiply(x, x, out=x2)

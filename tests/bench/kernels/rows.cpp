@@ -196,11 +196,11 @@ std::vector<Row> SizedRows(const std::string& power, std::int64_t many, std::int
       Of("cholesky_f64" + matrix, "cholesky", {}, {{"a", square}}, 10),
       Of("solve_f64" + matrix, "solve", {}, {{"a", square}, {"b", {kFloat64, {n, 10}}}}, 1),
       Of("eigh_f64" + matrix, "eigh", {}, {{"a", square}}),
-      Of("svd_f64" + matrix, "svd", {}, {{"a", square}}),
+      Of("svd_f64" + matrix, "svd", {{"compute", Text("thin")}}, {{"a", square}}),
       Of("cholesky_f64_16_of_10000", "cholesky", {}, {{"a", stack}}, 10),
       Of("solve_f64_16_of_10000", "solve", {}, {{"a", stack}, {"b", {kFloat64, {10'000, 16, 1}}}}, 10),
       Of("eigh_f64_16_of_10000", "eigh", {}, {{"a", stack}}),
-      Of("svd_f64_16_of_10000", "svd", {}, {{"a", stack}}),
+      Of("svd_f64_16_of_10000", "svd", {{"compute", Text("thin")}}, {{"a", stack}}),
   };
 }
 
@@ -213,9 +213,9 @@ std::vector<Row> LongRows() {
       Integral("integrate2d_102400_shared", 102'400, "shared"),
       Integral("integrate2d_102400_fast", 102'400, "fast"),
       Product("matmul_f64_3000", kFloat64, {3000, 3000}, {3000, 3000}),
-      Of("svd_f64_3000", "svd", {}, {{"a", {kFloat64, {3000, 3000}}}}),
-      Of("svd_f32_3000", "svd", {}, {{"a", {kFloat32, {3000, 3000}}}}),
-      Of("svd_f32_9000x1000", "svd", {}, {{"a", {kFloat32, {9000, 1000}}}}),
+      Of("svd_f64_3000", "svd", {{"compute", Text("thin")}}, {{"a", {kFloat64, {3000, 3000}}}}),
+      Of("svd_f32_3000", "svd", {{"compute", Text("thin")}}, {{"a", {kFloat32, {3000, 3000}}}}),
+      Of("svd_f32_9000x1000", "svd", {{"compute", Text("thin")}}, {{"a", {kFloat32, {9000, 1000}}}}),
   };
 }
 

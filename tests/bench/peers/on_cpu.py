@@ -120,7 +120,7 @@ class Numba(OnHost):
                 c_y = -1.25 + 2.5 * row / (resolution - 1)
                 for column in range(resolution):
                     c_x = -2.0 + 2.5 * column / (resolution - 1)
-                    x, y, count = 0.0, 0.0, 0
+                    x, y, count = c_x, c_y, 0
                     while count < iterations and x * x + y * y < 4:
                         x, y = x * x - y * y + c_x, 2 * x * y + c_y
                         count += 1

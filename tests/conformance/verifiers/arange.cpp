@@ -89,6 +89,9 @@ std::vector<Case> ArangeCases() {
   add("float64", {"wide", -8e307, 8e307, 1.5e306});
   add("int32", {"whole_range", -2147483648.0, 2147483647.0, 1e6});
   add("int32", {"last_is_largest", 2147483000.0, 2147483648.0, 1});
+  cases.push_back({.name = "of_integers",
+                   .params = {{"start", std::int64_t{-7}}, {"stop", std::int64_t{5000}}, {"step", std::int64_t{3}}},
+                   .inputs = [](std::mt19937_64&) { return std::map<std::string, TestArray>{}; }});
   add("int64", {"wide", -0x1p53, 0x1p53, 0x1p44});
   add("int64", {"larger_than_caches", 1, 4'200'124, 1});
   return cases;
@@ -102,6 +105,9 @@ Verdict VerifyArange(const Executed& executed) {
   std::int64_t count = steps > 0 ? static_cast<std::int64_t>(steps) : 0;
   if (stop == 5e-324) count = 1;  // of NumPy 1.24, where it underflows
   Verdict verdict;
+  const std::string& dtype = executed.call.Choice("dtype");
+  verdict.Add(Name(out.signature().dtype) == (dtype == "auto" ? "int64" : dtype) ? 0 : 2,
+              [] { return "another dtype"; });
   verdict.Add(out.signature().shape == Shape{count} ? 0 : 2, [&] { return "it is " + ToString(out.signature()); });
   WithType(out.signature().dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -30,6 +30,9 @@ std::vector<Case> FullCases() {
     const double largest = dtype == "int32" ? 2147483647.0 : dtype == "int64" ? -0x1p63 : 1e300;
     add("largest", {{"n", std::int64_t{9}}, {"value", largest}});
   }
+  cases.push_back({.name = "of_an_integer",
+                   .params = {{"n", std::int64_t{4}}, {"value", -(std::int64_t{1} << 53)}},
+                   .inputs = NoInputs});
   cases.push_back({.name = "minus_zero", .params = {{"n", std::int64_t{4}}, {"value", -0.0}}, .inputs = NoInputs});
   return cases;
 }
@@ -43,7 +46,10 @@ Verdict VerifyFull(const Executed& executed) {
   }
   Verdict verdict;
   verdict.Add(out.signature().shape == shape ? 0 : 2, [&] { return "it is " + ToString(out.signature()); });
-  verdict.Add(Name(out.signature().dtype) == executed.call.Choice("dtype") ? 0 : 2, [] { return "another dtype"; });
+  const bool integer = std::holds_alternative<std::int64_t>(executed.call.Param("value"));
+  const std::string chosen = executed.call.Choice("dtype"), by_value = integer ? "int64" : "float64";
+  verdict.Add(Name(out.signature().dtype) == (chosen == "auto" ? by_value : chosen) ? 0 : 2,
+              [] { return "another dtype"; });
   WithType(out.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
     T expected;

@@ -19,10 +19,10 @@ struct Range {
 };
 
 Range PossibleCounts(Real c_real, Real c_imaginary, Real c_error, std::int64_t max_iterations) {
-  // Exact in float64 too: |z| is 2 after one step, and that is not below 2.
-  if (c_real == -2 && c_imaginary == 0) return {1, 1};
+  // Exact in float64 too: |z| is 2 before the first step, and that is not below 2.
+  if (c_real == -2 && c_imaginary == 0) return {0, 0};
   const Real c = std::hypot(c_real, c_imaginary);
-  Real x = 0, y = 0, strayed = 0;
+  Real x = c_real, y = c_imaginary, strayed = c_error;
   Range range{-1, max_iterations};
   for (std::int64_t i = 0; i < max_iterations; ++i) {
     const Real size = std::hypot(x, y), comparison = size * kStepError;

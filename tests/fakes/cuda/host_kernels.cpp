@@ -187,6 +187,7 @@ Outcome Mandelbrot(const Call& call, CudaContext& context) {
       for (std::uint64_t left = kSteps; left > 0 && at.point < std::ssize(counts);) {
         const double c_x = mandelbrot::Coordinate(at.point % resolution, resolution, x_min, x_max);
         const double c_y = mandelbrot::Coordinate(at.point / resolution, resolution, y_min, y_max);
+        if (at.steps == 0) at.x = c_x, at.y = c_y;
         while (left > 0 && at.steps < most && at.x * at.x + at.y * at.y < 4) {
           const double next = at.x * at.x - at.y * at.y + c_x;
           at.y = 2 * at.x * at.y + c_y;

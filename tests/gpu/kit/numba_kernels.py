@@ -94,7 +94,7 @@ def mandelbrot(counts, x_min, x_max, y_min, y_max, iterations):
     if row < resolution and column < resolution:
         c_x = x_min + (x_max - x_min) * column / (resolution - 1)
         c_y = y_min + (y_max - y_min) * row / (resolution - 1)
-        z_x = z_y = 0.0
+        z_x, z_y = c_x, c_y
         count = 0
         while count < iterations and z_x * z_x + z_y * z_y < 4:
             z_x, z_y = z_x * z_x - z_y * z_y + c_x, 2 * z_x * z_y + c_y

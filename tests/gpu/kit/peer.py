@@ -180,7 +180,7 @@ class Cupy:
         x = cp.linspace(EDGES["x_min"], EDGES["x_max"], resolution)
         y = cp.linspace(EDGES["y_min"], EDGES["y_max"], resolution)
         c = x[None, :] + 1j * y[:, None]
-        z, counts = cp.zeros_like(c), cp.zeros(c.shape, dtype=cp.int32)
+        z, counts = c.copy(), cp.zeros(c.shape, dtype=cp.int32)
         for _ in range(iterations):
             inside = cp.abs(z) < 2
             counts[inside] += 1
@@ -258,7 +258,7 @@ class Torch:
         x = torch.linspace(EDGES["x_min"], EDGES["x_max"], resolution, **to)
         y = torch.linspace(EDGES["y_min"], EDGES["y_max"], resolution, **to)
         c = torch.complex(*torch.meshgrid(x, y, indexing="xy"))
-        z, counts = torch.zeros_like(c), torch.zeros(c.shape, dtype=torch.int32, device=self.device)
+        z, counts = c.clone(), torch.zeros(c.shape, dtype=torch.int32, device=self.device)
         for _ in range(iterations):
             inside = torch.abs(z) < 2
             counts[inside] += 1
@@ -363,7 +363,7 @@ class Jax:
             z, counts = state
             inside = jnp.abs(z) < 2
             return jnp.where(inside, z * z + c, z), counts + inside
-        return self.jax.lax.fori_loop(0, iterations, step, (jnp.zeros_like(c), jnp.zeros(c.shape, jnp.int32)))[1]
+        return self.jax.lax.fori_loop(0, iterations, step, (c, jnp.zeros(c.shape, jnp.int32)))[1]
 
 
 class Numba:

@@ -122,6 +122,16 @@ TEST(Report, ListsTheFieldsThatTheMessageDoesNotName) {
             "✗ refused: two things are wrong: alpha is too large\n  inputs.x: x is missing\n");
 }
 
+// Of a long sentence the daemon sends the beginning in a violation.
+TEST(Report, SaysASentenceOnceThatWasCut) {
+  v1::JobError error;
+  error.set_code(9);
+  error.set_message("it can run on no GPU: a library is missing, and much is said of where it is not");
+  error.add_violations()->set_field("device");
+  error.mutable_violations(0)->set_description("it can run on no GPU: a library is mis...");
+  EXPECT_EQ(Reported(client::FromJobError(error)), "✗ refused: " + error.message() + "\n");
+}
+
 TEST(Report, DoesNotPassTerminalCommandsOn) {
   EXPECT_EQ(Reported(absl::InternalError("bad \033[2J name")), "✗ bad ?[2J name\n");
 }

@@ -170,11 +170,14 @@ TEST(PlanJob, PathsAreMadeAbsolute) {
 }
 
 TEST(PlanJob, ParametersOfEveryType) {
-  const auto plan = Plan({"integrate2d", "--n", "1e4", "--x_min", "-1.5", "--y-max=2", "--variant", "fast"});
+  const auto plan = Plan({"integrate2d", "--n", "1e4", "--x_min", "-1.5", "--x_max", "2.0", "--y-min", "2e0",
+                          "--y-max=2", "--variant", "fast"});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->options.params.at("n"), client::ParamValue(std::int64_t{10'000}));
   EXPECT_EQ(plan->options.params.at("x_min"), client::ParamValue(-1.5));
-  EXPECT_EQ(plan->options.params.at("y_max"), client::ParamValue(2.0));
+  EXPECT_EQ(plan->options.params.at("x_max"), client::ParamValue(2.0));
+  EXPECT_EQ(plan->options.params.at("y_min"), client::ParamValue(2.0));
+  EXPECT_EQ(plan->options.params.at("y_max"), client::ParamValue(std::int64_t{2})) << "an integer, as in NumPy";
   EXPECT_EQ(plan->options.params.at("variant"), client::ParamValue(std::string("fast")));
   EXPECT_EQ(Plan({"matmul", "a.npy", "b.npy", "--no-transpose-a"})->options.params.at("transpose_a"),
             client::ParamValue(false));

@@ -139,8 +139,9 @@ TEST_F(EngineGpuTest, AKernelThatNoGpuHasRunsOnTheCpuOnlyWhereThatIsAskedFor) {
   const absl::Status refused = Refusal(On("", "other"));
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Fields(refused), ElementsAre("device"));
-  EXPECT_THAT(Text(refused), AllOf(HasSubstr("other can run on no GPU: gpu0 has no kernel other"),
-                                   HasSubstr("ask for device \"cpu0\", or \"any\"")));
+  EXPECT_THAT(Text(refused),
+              AllOf(HasSubstr("other can run on no GPU (to run it on the CPU, ask for device \"cpu0\", or \"any\""),
+                    HasSubstr("): gpu0 has no kernel other")));
   EXPECT_EQ(engine_->Check(kAlice, On("", "other")).status(), refused);
   EXPECT_EQ(DeviceOf(On("any", "other")), "cpu0");
   EXPECT_EQ(DeviceOf(On("cpu0", "other")), "cpu0");
@@ -154,8 +155,8 @@ TEST_F(EngineGpuTest, AnArrayThatNoGpuHoldsGoesToTheCpuOnlyWhereThatIsAskedFor) 
   Start();
   const absl::Status refused = Refusal(On("", "copy", 200));
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  const auto why = AllOf(HasSubstr("copy fits no GPU: 1600 bytes are needed on gpu0, which has 1000"),
-                         HasSubstr("ask for device \"cpu0\", or \"any\""));
+  const auto why = AllOf(HasSubstr("copy fits no GPU (to run it on the CPU, ask for device \"cpu0\", or \"any\""),
+                         HasSubstr("): 1600 bytes are needed on gpu0, which has 1000"));
   EXPECT_THAT(Text(refused), why);
   // Before anything is uploaded.
   const auto report = engine_->Check(kAlice, On("", "copy", 200));

@@ -131,8 +131,8 @@ class NeededLibrariesTest : public ::testing::Test {
 
 TEST_F(NeededLibrariesTest, WithoutTheLibraryOnlyItsKernelIsRefused) {
   Open("calls_absent");
-  const auto why = AllOf(HasSubstr("CUDA's libcuabsent.so.13 is not found (looked in " + folder_.path()),
-                         HasSubstr("HOTPLATE_CUDA_LIBRARY_PATH"));
+  const auto why = AllOf(HasSubstr("CUDA's libcuabsent.so.13 is not found; load the site's CUDA module"),
+                         HasSubstr("HOTPLATE_CUDA_LIBRARY_PATH"), HasSubstr("(looked in " + folder_.path()));
   EXPECT_THAT(set_.notes, Contains(AllOf(HasSubstr("no CUDA device runs matmul: "), why)));
   EXPECT_EQ(Plan("matmul").code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Plan("matmul").message()), AllOf(HasSubstr("gpu0 cannot run matmul: "), why));

@@ -216,13 +216,6 @@ TEST(Integrate2dScratch, HoldsEveryPartialSum) {
   EXPECT_EQ(integrate2d::LayOutScratch(102'400, Variant::kFast, kLarge).partial_count, 4u * 132);
 }
 
-mandelbrot::Orbit OrbitOf(double c_real, double c_imaginary) {
-  mandelbrot::Orbit orbit;
-  orbit.c_real = 2 * c_real;
-  orbit.c_imaginary = 2 * c_imaginary;
-  return orbit;
-}
-
 TEST(MandelbrotAdvance, InSlicesCountsAsInOneGo) {
   constexpr std::int32_t kMaximum = 1000;
   int differing = 0;
@@ -230,7 +223,7 @@ TEST(MandelbrotAdvance, InSlicesCountsAsInOneGo) {
     for (int column = 0; column < 40; ++column) {
       const double c_real = mandelbrot::Coordinate(column, 40, -2, 0.5);
       const double c_imaginary = mandelbrot::Coordinate(row, 40, -1.25, 1.25);
-      mandelbrot::Orbit whole = OrbitOf(c_real, c_imaginary), orbit = whole;
+      mandelbrot::Orbit whole = mandelbrot::OrbitOf(c_real, c_imaginary), orbit = whole;
       EXPECT_TRUE(mandelbrot::Advance(whole, kMaximum, kMaximum));
       int slices = 0;
       while (!mandelbrot::Advance(orbit, kMaximum, 1 + slices % 40)) ASSERT_LE(++slices, kMaximum);
@@ -250,9 +243,9 @@ TEST(MandelbrotAdvance, TwoIsOutsideAndNothingElseBelowIs) {
   EXPECT_FALSE(mandelbrot::Inside(HUGE_VAL));
   EXPECT_FALSE(mandelbrot::Inside(std::nan("")));
   EXPECT_FALSE(mandelbrot::Inside(-std::nan("")));
-  mandelbrot::Orbit orbit = OrbitOf(-2, 0);
+  mandelbrot::Orbit orbit = mandelbrot::OrbitOf(-2, 0);
   EXPECT_TRUE(mandelbrot::Advance(orbit, 100, 100));
-  EXPECT_EQ(orbit.count, 1);
+  EXPECT_EQ(orbit.count, 0);
 }
 
 // Points far away overflow to infinity and then NaN: they are finished all the same.
@@ -471,6 +464,17 @@ TEST(MatmulBatch, WithOneRightFactorIsOneProduct) {
   EXPECT_EQ(transposed.count, 21u) << "the rows of transposes do not follow each other";
   EXPECT_EQ(Pairs(transposed, 100).back(), std::pair(std::uint64_t{20}, std::uint64_t{0}));
   EXPECT_EQ(Batch({1 << 20, 1 << 12, 4}, {4, 1}, {1 << 20, 1 << 12, 1}).m, 4096u) << "a library counts in 32 bits";
+}
+
+TEST(MatmulBatch, VectorsAreARowAndAColumn) {
+  const auto sides = [](const matmul::Products& products) {
+    return std::vector<std::uint64_t>{products.m, products.k, products.n, products.count};
+  };
+  using Sides = std::vector<std::uint64_t>;
+  EXPECT_EQ(sides(Batch({7}, {7}, {})), (Sides{1, 7, 1, 1}));
+  EXPECT_EQ(sides(Batch({4}, {4, 3}, {3}, true)), (Sides{1, 4, 3, 1})) << "its transpose is itself";
+  EXPECT_EQ(sides(Batch({4}, {5, 4, 3}, {5, 3})), (Sides{1, 4, 3, 5}));
+  EXPECT_EQ(sides(Batch({5, 2, 4}, {4}, {5, 2})), (Sides{10, 4, 1, 1})) << "one column serves all rows";
 }
 
 TEST(MatmulBatch, AlignmentIsThatOfAllThree) {

@@ -101,6 +101,7 @@ TEST(BindParamsTest, AnIntegerBecomesAFloatWhereItIsExact) {
   const auto call = Bind({{"alpha", std::int64_t{-2}}});
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_EQ(call->Float("alpha"), -2.0);
+  EXPECT_EQ(call->Param("alpha"), ParamValue(std::int64_t{-2})) << "it is known that it was one";
   EXPECT_THAT(Complaints(Bind({{"alpha", kBeyondFloat64}})),
               ElementsAre("params.alpha | probe: alpha is 9007199254740993, an integer that a float64 cannot hold "
                           "exactly; write it as 9007199254740992.0"));

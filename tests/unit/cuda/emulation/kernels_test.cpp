@@ -279,7 +279,7 @@ TEST(EmulatedStacks, WithoutElementsTakeNoMemoryAndNoTime) {
   EXPECT_EQ(planned("eigh", {0, 32'766, 32'766}), 0u);
   EXPECT_EQ(planned("solve", {kMany, 0, 0}, "", {kMany, 0, 3}), 0u);
   EXPECT_EQ(planned("solve", {0, kWide, kWide}, "", {0, kWide, 2}), 0u);
-  EXPECT_EQ(planned("svd", {kMany, 0, 3}), 0u);
+  EXPECT_EQ(planned("svd", {kMany, 0, 3}, "thin"), 0u);
   EXPECT_EQ(planned("svd", {kMany, 0, 0}, "full"), 0u);
   EXPECT_EQ(planned("svd", {0, 20'000, 20'000}), 0u);
 }
