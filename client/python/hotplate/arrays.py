@@ -21,19 +21,19 @@ _GAP = 1 << 18
 
 
 class Array(Refusing):
-    """An array on the daemon. Kernels take it like an ndarray, and nothing is sent.
+    """An array that the daemon holds. Kernels take it as they take an ndarray, and nothing is sent.
 
-    Without a name and a lease, it is freed with its last reference. With a name it stays until the session ends or `free`
-    is called; with a lease it stays until the lease runs out.
+    One without a name and without a lease is freed when the last reference to it goes; one with a name or a lease stays:
+    with a name until the session ends or `free`, with a lease until that is over.
 
-    It does not compute yet. Operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) raise a
-    TypeError that says what to write: a kernel (gpu.matmul(A, B)), or the elements. A.numpy(), A[0, :5] and
-    numpy.asarray(A) fetch elements, also when another package calls numpy.asarray. `is` tells whether two names mean the
-    same array; in sets and dicts an array is itself.
+    It does not compute yet: operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) are
+    TypeErrors that say what to write, a kernel (gpu.matmul(A, B)) or the elements. These come where they are asked for:
+    A.numpy(), A[0, :5], numpy.asarray(A), so also where another package calls numpy.asarray. In sets and dicts an array
+    is itself; whether two are one, `is` tells.
 
     Attributes:
         shape, dtype, ndim, size, nbytes: as of an ndarray, but read-only.
-        receipt: the Receipt of the job that made it; None for an array that was sent or looked up.
+        receipt: the Receipt of the job that made it; None of one that was sent, or is only looked at.
 
     Example:
         >>> A = gpu.array(np.eye(3000), name="A")
@@ -57,7 +57,7 @@ class Array(Refusing):
 
     @property
     def id(self) -> str:
-        """The daemon's id for it.
+        """How the daemon knows it.
 
         Example:
             >>> gpu.free(A.id)
@@ -66,7 +66,7 @@ class Array(Refusing):
 
     @property
     def name(self) -> str:
-        """Its name, or "".
+        """Its name, "" where it has none.
 
         Example:
             >>> gpu.array(name=A.name).shape == A.shape
@@ -89,7 +89,7 @@ class Array(Refusing):
         """The elements' dtype.
 
         Raises:
-            TypeError: NumPy does not have this dtype (bfloat16).
+            TypeError: it is one that NumPy has not (bfloat16).
 
         Example:
             >>> A.dtype
@@ -98,7 +98,7 @@ class Array(Refusing):
         try:
             return np.dtype(self._dtype)
         except TypeError:
-            raise InvalidType(f"array {self.name or self.id} is {self._dtype}, a dtype that NumPy does not have") from None
+            raise InvalidType(f"array {self.name or self.id} is {self._dtype}, which NumPy has not") from None
 
     @property
     def ndim(self) -> int:
@@ -128,7 +128,7 @@ class Array(Refusing):
         """The number of bytes.
 
         Raises:
-            TypeError: NumPy does not have this dtype (bfloat16).
+            TypeError: of a dtype that NumPy has not (bfloat16).
 
         Example:
             >>> A.nbytes
@@ -138,7 +138,7 @@ class Array(Refusing):
 
     @property
     def device(self) -> str:
-        """Its place now: "host" or a device's id. Asks the daemon.
+        """Where it is now: "host" or a device's id. Asks the daemon.
 
         Raises:
             KeyError: it was freed.
@@ -151,7 +151,7 @@ class Array(Refusing):
 
     @property
     def lease(self) -> Optional[float]:
-        """The end of its lease, in seconds of the Unix clock; None if it belongs to the session. Asks the daemon.
+        """When its lease ends, in seconds of the Unix clock; None: it belongs to the session. Asks the daemon.
 
         Raises:
             KeyError: it was freed.
@@ -163,7 +163,7 @@ class Array(Refusing):
         return expires
 
     def describe(self) -> dict[str, Any]:
-        """The daemon's description of it.
+        """All that the daemon says about it.
 
         Raises:
             KeyError: it was freed.
@@ -175,7 +175,7 @@ class Array(Refusing):
         return self._client._core.describe_array(self.id)
 
     def numpy(self, out: Optional[np.ndarray[Any, Any]] = None) -> np.ndarray[Any, Any]:
-        """Fetches its elements into a new ndarray, or into `out`, which must be C-contiguous and of its shape and dtype.
+        """Its elements, as an ndarray of one's own, or in `out`: C-contiguous, of the same shape and dtype.
 
         Raises:
             ValueError: `out` does not fit.
@@ -192,23 +192,23 @@ class Array(Refusing):
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError(f"array {self.name or self.id} is on the daemon and cannot be used here without a copy")
+            raise ValueError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
         fetched = self.numpy()
         return fetched if dtype is None else fetched.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
         if options.pop("copy", None) is False:
-            raise BufferError(f"array {self.name or self.id} is on the daemon and cannot be used here without a copy")
+            raise BufferError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
         return self.numpy().__dlpack__(**{key: value for key, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # host memory
 
     def __getitem__(self, index: Any) -> Any:
-        """Fetches a part of it as an ndarray, indexed like an ndarray.
+        """A part of it, as an ndarray: what indexing an ndarray gives.
 
-        Basic indices (integers, slices, ...) read only that part, and gaps of up to a quarter of a MiB. Others (lists,
-        masks) read the whole array.
+        Of basic indices (integers, slices, ...) only the part is read, but for gaps that cost less to read than to step
+        over (a quarter of a MiB); others (lists, masks) read the whole array.
 
         Raises:
             IndexError: beyond the array.
@@ -248,11 +248,11 @@ class Array(Refusing):
         return self.shape[0]
 
     def renew(self, lease: Seconds) -> None:
-        """Gives it a new lease from now (seconds, "2h" or a timedelta), so that it outlives this client and its session.
+        """Gives it a new lease from now, in seconds, as "2h" or a timedelta; it then outlives this client and its session.
 
         Raises:
             KeyError: it was freed.
-            ValueError: the lease is zero, or longer than 10 years.
+            ValueError: a lease of no time, or of more than 10 years.
 
         Example:
             >>> A.renew(3600)
@@ -261,10 +261,10 @@ class Array(Refusing):
         self._keep()
 
     def free(self) -> None:
-        """Frees it now, even if others use it.
+        """Frees it now, whoever else has a name for it.
 
         Raises:
-            KeyError: it was freed already.
+            KeyError: it is not there any more.
 
         Example:
             >>> A.free()

@@ -1,4 +1,4 @@
-"""A connection to a daemon."""
+"""A connection to a daemon, and what can be asked of it."""
 
 from __future__ import annotations
 
@@ -35,28 +35,27 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
             contact: bool = True, deadline: Seconds = 30.0, connect_timeout: Seconds = 5.0, retries: int = 3,
             reconnect: Seconds = 120.0,
             on_connection: Optional[Callable[[Optional[Exception]], None]] = None) -> Client:
-    """Connects to a daemon. Finds it as the command `hotplate` does.
+    """Connects to a daemon, found as the command `hotplate` finds it.
 
     Args:
-        server: the daemon's name, or the path of its record. Default: HOTPLATE_SERVER, else the `server` of
-            ~/.config/hotplate/config.toml, else the current daemon.
-        endpoint: "ADDRESS:PORT" to use instead of the recorded address, such as a forwarded port. Default:
-            HOTPLATE_ENDPOINT.
-        directory: the folder of records. Default: HOTPLATE_DIR, else the config file's, else ~/.hotplate.
-        session: 32 hexadecimal digits: join an existing session, to use its arrays. Default: a new session.
-        contact: False: do not contact the daemon now; the first call reports any problem.
-        deadline: time for a request, and for a transfer without progress. All durations are seconds, strings with
-            units ("90s", "5m", "2h", "1h30m") or timedeltas.
-        connect_timeout: time for the first answer.
-        retries: how often to repeat a safe request when the daemon cannot be reached.
-        reconnect: how long jobs and transfers wait for a lost connection.
-        on_connection: called with the error when the connection is lost, and with None when it is back.
+        server: its name below $HOTPLATE_DIR/servers or the path of its record; empty: HOTPLATE_SERVER, else what the
+            command's config file names (~/.config/hotplate/config.toml), else the current one.
+        endpoint: "ADDRESS:PORT" of a port forward to it, in place of the record's; empty: HOTPLATE_ENDPOINT.
+        directory: in place of HOTPLATE_DIR (else what the config file names, else ~/.hotplate).
+        session: 32 hexadecimal digits, to use the arrays of a session that exists; empty: a new one.
+        contact: False: do not ask the daemon now; the first call meets what is wrong with it.
+        deadline: seconds for a request, and for a transfer without progress. Here and in all that takes a duration: a
+            number of seconds, a text with units ("90s", "5m", "2h", "1h30m") or a timedelta.
+        connect_timeout: seconds for the first answer.
+        retries: how often a safe request is repeated at once when the daemon cannot be reached.
+        reconnect: seconds for which jobs and transfers wait for a connection that was lost.
+        on_connection: told of that: the error, and None when the connection is there again.
 
     Raises:
         ConnectionError: there is no daemon, or nobody answers.
-        PermissionError: the daemon refuses the token, or others can read the record.
-        ValueError: an argument or the config file is wrong.
-        RuntimeError: this is a child process that was forked after a connect.
+        PermissionError: the daemon refuses the token; the record can be read by others.
+        ValueError: an argument, or a config file, that makes no sense.
+        RuntimeError: in a child process that was forked after a connect.
 
     Example:
         >>> import hotplate as hp
@@ -74,10 +73,10 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
 
 
 class Client(NumPyFunctions, ClientKernels):
-    """A connection to a daemon, made by `connect`. Threads may share it. As a context manager it closes itself.
+    """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
 
-    Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` shows its arrays, parameters and
-    numerics; `gpu.kernels` lists all. `zeros`, `ones`, `eye` and `dot` work as in NumPy.
+    Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
+    numerics; `gpu.kernels` lists all. `zeros`, `ones`, `eye` and `dot` are NumPy's.
 
     Example:
         >>> with hp.connect() as gpu:
@@ -95,38 +94,39 @@ class Client(NumPyFunctions, ClientKernels):
     # Calls.
 
     def run(self, name: str, /, *inputs: Any, **keywords: Any) -> Any:
-        """Runs a kernel by its name and waits for the result.
+        """Runs a kernel by its name, and waits for what it gives.
 
         Args:
-            inputs: in the spec's order, or as keywords: ndarrays of any strides, lists and numbers, hotplate.Array, or
+            inputs: in the spec's order, or as keywords: ndarrays of any strides, lists and numbers, hotplate.Array,
                 pathlib.Path of a .npy file that the daemon can read.
             keywords: the kernel's parameters (None: the default), and
-                out: an ndarray (a tuple or a dict for several outputs) to write the result to;
-                keep: True, a name, or a dict of outputs and names: leave the result on the daemon, as hotplate.Array;
-                lease: how long a kept result outlives this client, in seconds or as "2h";
-                device: a device's id ("gpu0", "cpu0"), or "any": the CPU if no GPU can run it (default: a GPU if the
-                daemon has one, and then nowhere else); precision: "tf32", "bf16" or "f16";
+                out: an ndarray (a tuple or a dict for several outputs) that the result lands in;
+                keep: True, a name, or a dict of outputs and names: the result stays on the daemon, as hotplate.Array;
+                lease: for how long what is kept outlives this client, in seconds or as "2h";
+                device: a device's id ("gpu0", "cpu0"), or "any": the CPU where no GPU can run it (default: a GPU where
+                the daemon has one, and nowhere else); precision: "tf32", "bf16" or "f16";
                 deterministic: True: the same bits every time on one device; priority: -100 to 100;
                 time_limit: seconds (or "5m") on the device; deadline: seconds (or "5m") for the whole call;
                 progress: True, or a function of a fraction and a text.
 
         Returns:
-            The output: an ndarray, a NumPy scalar if it has no axes, or a named tuple of several outputs. The tuple and a
-            hotplate.Array have the call's `receipt`. An ndarray cannot have one; see `last_receipt`.
+            The output: an ndarray, or a NumPy scalar where it has no axes; a named tuple of several. The tuple and a
+            hotplate.Array have the call's `receipt`; an ndarray cannot, so it is in `last_receipt`.
 
-        Dtypes follow NumPy: inputs that must have one dtype are promoted to it, and integers and bools become float64 if
-        the kernel takes no integers, as in numpy.linalg. A matmul of integers is a TypeError, because NumPy's result
-        would be of integers. So is a call that would have to convert an array on the daemon.
+        Dtypes are NumPy's: inputs of one dtype are brought to it by its promotion, and integers and bools become
+        float64 where the kernel takes none, as in numpy.linalg. A product of integers (matmul), whose result NumPy has
+        in integers, is a TypeError; so is whatever would have to convert an array on the daemon.
 
         Raises:
-            KeyError: there is no such kernel; the message lists the nearest names.
-            TypeError: an unknown or missing argument, or a dtype that the kernel does not take.
-            ValueError: a shape or a value that the kernel does not take.
-            hotplate.JobFailed: the job began and failed; the error has the receipt.
-            MemoryError, TimeoutError, ConnectionError, PermissionError: as their names say.
-            KeyboardInterrupt: the daemon was told to cancel the job and had 2 seconds to confirm. During an upload, no job
-                is made and the sent elements are freed, if need be when the daemon answers again. `out` is no longer
-                written. If the job finished nevertheless, only results kept under a name or a lease stay.
+            KeyError: no such kernel; the message has the nearest names.
+            TypeError: an unknown or missing argument, a dtype that the kernel does not take.
+            ValueError: a shape or a value that it does not take.
+            hotplate.JobFailed: the job began and failed; it has the receipt.
+            MemoryError, TimeoutError, ConnectionError, PermissionError: what they say.
+            KeyboardInterrupt: the daemon was told to cancel the job, and had 2 seconds to say that it has. Of an upload
+                no job is made, and what was sent is freed; after these 2 seconds by itself, once the daemon answers.
+                `out` is not written any more. Of a job that was done all the same, only what it keeps under a name or a
+                lease stays.
 
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
@@ -138,15 +138,16 @@ class Client(NumPyFunctions, ClientKernels):
 
         Args:
             kernel: a name, or a method of this client (gpu.matmul).
-            inputs: arrays must not change before the call has ended.
+            inputs: arrays must not change before the call is over: large ones are read on the way.
 
         Returns:
-            A concurrent.futures.Future of the result of `run`, with `receipt` and `job_id`. cancel() cancels the job. Errors
-            of the call become its exception. A callback must not wait for another call: see hotplate.futures.CallFuture.
+            A concurrent.futures.Future of what `run` would return, with `receipt` and `job_id`; cancel() reaches the
+            job. What the call raises is its exception. In a callback of one nothing may wait for another: see
+            hotplate.futures.CallFuture.
 
         Raises:
-            TypeError: `kernel` is something else, such as a Python function: the daemon does not run Python.
-            KeyError: there is no such kernel.
+            TypeError: `kernel` is something else, as a Python function: nothing runs Python on the daemon.
+            KeyError: no such kernel.
 
         Example:
             >>> futures = [gpu.submit(gpu.matmul, a, b) for b in many]
@@ -170,10 +171,10 @@ class Client(NumPyFunctions, ClientKernels):
         return Aio(self)
 
     def check(self, name: str, /, *inputs: Any, **keywords: Any) -> dict[str, Any]:
-        """Checks a call without running it; returns its outputs, the devices that could run it, and its cost.
+        """What a call would do, without running it: outputs, devices that could run it, cost.
 
         Raises:
-            TypeError, ValueError, KeyError: as `run` before its job begins.
+            TypeError, ValueError, KeyError: what `run` would raise before its job began.
 
         Example:
             >>> gpu.check("matmul", a, b)["outputs"]
@@ -184,8 +185,8 @@ class Client(NumPyFunctions, ClientKernels):
 
     @property
     def last_receipt(self) -> Optional[Receipt]:
-        """The receipt of the last successful call on this thread, or None. Futures, named tuples and kept arrays have their
-        own `receipt`; an ndarray cannot have one.
+        """The receipt of the last call that ended well on this thread, or None. Futures, named tuples and arrays that
+        were kept have theirs as `receipt`; an ndarray can have no attributes, so that this is where to look.
 
         Example:
             >>> c = gpu.matmul(a, b)
@@ -251,24 +252,24 @@ class Client(NumPyFunctions, ClientKernels):
 
     def array(self, data: Any = None, name: str = "", lease: Optional[Seconds] = None, replace: bool = False,
               dtype: Any = None, progress: Any = None, *, _cancellation: Optional[_core.Cancellation] = None) -> Array:
-        """Sends an array to the daemon, where it stays. Without `data`, returns the existing array `name`.
+        """Sends an array to the daemon to stay there; without `data` the one that is there under `name`.
 
         Args:
-            data: an ndarray of any strides, or anything that numpy.asarray takes.
-            name: a name under which it stays when its last reference is gone.
+            data: an ndarray of any strides, or what numpy.asarray takes.
+            name: under which it stays when the last reference to it is gone.
             lease: for how long it stays when this client and its session are gone: seconds, "2h" or a timedelta.
-            replace: replace an array of the same name instead of refusing.
-            dtype: as for numpy.asarray.
+            replace: one of the same name, instead of refusing.
+            dtype: as of numpy.asarray.
             progress: True, or a function of a fraction and a text.
 
         Raises:
-            ValueError: the name is taken, or the array has more than 8 axes.
-            TypeError: the elements are not numbers, the array is masked or already on a daemon, or lease, dtype or replace
-                is given without data.
-            KeyError: without data: there is no array of that name.
-            MemoryError: the daemon does not have the memory for it.
-            KeyboardInterrupt: the upload was abandoned and its array freed, if need be when the daemon answers again. A
-                complete array with a name or a lease stays.
+            ValueError: an array of that name is there already; more than 8 axes.
+            TypeError: elements that are no numbers; a masked array; an array that is on a daemon already; without data
+                a lease, dtype or replace.
+            KeyError: without data: there is none of that name.
+            MemoryError: the daemon has no room for it.
+            KeyboardInterrupt: the upload was given up, and its array freed; the daemon had 2 seconds for it. One that
+                hangs frees it by itself, once it goes on. Too late for one with a name or a lease, it stays.
 
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
@@ -345,10 +346,10 @@ class Client(NumPyFunctions, ClientKernels):
         return [self._described(one, owned=False) for one in self._core.arrays()["arrays"]]
 
     def free(self, array: Any) -> None:
-        """Frees an array, given itself, its name or its id.
+        """Frees an array, by itself, its name or its id.
 
         Raises:
-            KeyError: there is no such array.
+            KeyError: there is none.
 
         Example:
             >>> gpu.free("A")
@@ -358,15 +359,15 @@ class Client(NumPyFunctions, ClientKernels):
         else:
             self._core.free(text("array", array, "a hotplate.Array, or the name or id of one, as a str"))
 
-    # Detached jobs: they continue without this client.
+    # Detached jobs: they go on without this client.
 
     def submit_detached(self, name: str, /, *inputs: Any, **keywords: Any) -> str:
-        """Queues a job that outlives this client. Returns its id for `wait`, `fetch` and the command `hotplate`.
+        """Queues a job that outlives this client, and returns its id, for `wait`, `fetch` and the command `hotplate`.
 
         Raises:
-            TypeError, ValueError, KeyError: as `run` before its job begins; also for `out`, which nothing would fill.
-            KeyboardInterrupt: the upload was abandoned and freed, and no job is made. A job that was being made at that
-                moment continues; `jobs()` lists it.
+            TypeError, ValueError, KeyError: what `run` would raise before its job began; `out`, which nothing would fill.
+            KeyboardInterrupt: the upload was given up and freed, and no job is made. One that was being made just then
+                goes on, and only `jobs()` tells its id; of a daemon that hangs, once it goes on.
 
         Example:
             >>> job_id = gpu.submit_detached("svd", a)
@@ -385,7 +386,7 @@ class Client(NumPyFunctions, ClientKernels):
 
         Raises:
             KeyError: there is no such job.
-            hotplate.JobFailed: it failed, was cancelled, or exceeded its time limit.
+            hotplate.JobFailed: it failed, was cancelled, or its time was over.
 
         Example:
             >>> u, s, vt = gpu.wait(job_id)
@@ -398,7 +399,7 @@ class Client(NumPyFunctions, ClientKernels):
         Raises:
             KeyError: there is no such job.
             hotplate.Busy: it has not ended yet.
-            hotplate.JobFailed: it failed, was cancelled, or exceeded its time limit.
+            hotplate.JobFailed: it failed, was cancelled, or its time was over.
 
         Example:
             >>> if gpu.job(job_id)["state"] == "COMPLETED":
@@ -428,8 +429,8 @@ class Client(NumPyFunctions, ClientKernels):
         """Jobs of this user, newest first: a list of hotplate.jobs.Job.
 
         Args:
-            own_session: only jobs of this client's session.
-            active_only: only jobs that have not ended.
+            own_session: only those of this client's session.
+            active_only: only those that have not ended.
 
         Raises:
             ConnectionError: the daemon does not answer.
@@ -440,7 +441,7 @@ class Client(NumPyFunctions, ClientKernels):
         return Jobs(map(Job, self._core.jobs(bool(own_session), bool(active_only))))
 
     def cancel(self, job_id: JobId) -> Job:
-        """Requests that a job be cancelled; returns the job as it is now.
+        """Asks for a job's end; returns it as it is now.
 
         Raises:
             KeyError: there is no such job.
@@ -469,13 +470,13 @@ class Client(NumPyFunctions, ClientKernels):
         return devices(self)
 
     def telemetry(self, interval: Seconds = 1.0) -> Iterator[Sample]:
-        """Samples of all devices, one every `interval` seconds, until the loop ends.
+        """Samples of all devices, one each `interval` seconds and none twice, until the loop ends.
 
         See hotplate.telemetry.Sample.
 
         Raises:
             ValueError: `interval` is not from 0.1 to 60 seconds.
-            ConnectionError: the daemon is gone (raised in the loop).
+            ConnectionError: in the loop: the daemon is gone.
 
         Example:
             >>> for sample in gpu.telemetry(): print(sample)
@@ -508,7 +509,7 @@ class Client(NumPyFunctions, ClientKernels):
 
     @property
     def session(self) -> str:
-        """This client's session, for `connect(session=…)`.
+        """This client's session: what `connect(session=…)` takes.
 
         Example:
             >>> other = hp.connect(session=gpu.session)   # sees the same arrays by name
@@ -526,8 +527,8 @@ class Client(NumPyFunctions, ClientKernels):
         return self._core.closed
 
     def close(self) -> None:
-        """Closes the connection. Cancels calls that nobody waits for yet (submit, aio), and frees arrays that only this
-        client knows. Calls in which other threads wait continue to their end. A second call does nothing.
+        """Cancels the calls that nobody waits for yet (submit, aio), frees arrays that only this client knows, and lets go of
+        the daemon. A call that another thread waits in goes on to its end. Again: nothing.
 
         Example:
             >>> gpu.close()   # a `with` block does it by itself

@@ -48,16 +48,18 @@ class _Told:
 
 
 class CallFuture(Future):  # type: ignore[type-arg]
-    """A concurrent.futures.Future of one call, with these differences:
+    """A concurrent.futures.Future of one call, with what the standard library's has, and
 
-    `cancel()` also cancels a job that is queued or runs on the daemon. It returns False if the call has ended.
-    `running()` is True while the job runs on a device.
-    `receipt` is the Receipt after success; after `result()`, `gpu.last_receipt` has it too.
-    `job_id` is the job's id, once known.
+    `cancel()`: also of a call that is queued on the daemon or runs there: its job is cancelled. False when it is over.
+    `running()`: True while the job runs on a device.
 
-    One thread reports the ends of all calls and runs the functions given to `add_done_callback`. Such a function must not
-    wait for a call that has not ended: it would wait for ever. `result`, `exception` and `Executor.shutdown` raise
-    RuntimeError there. The standard library's `wait` and `as_completed` cannot tell and hang.
+    `receipt`: the Receipt, once it has ended well; `gpu.last_receipt` has it after `result()` too.
+    `job_id`: the job's id, once the daemon has told it.
+
+    One thread tells of the ends of all calls, and runs what was given to `add_done_callback`: to wait there for a call
+    that has not ended would be for ever. `result`, `exception` and `Executor.shutdown` raise RuntimeError instead. What
+    waits by itself, the standard library's `wait` and `as_completed`, cannot know, and hangs: give it, in a callback,
+    futures that are done.
 
     Example:
         >>> future = gpu.submit(gpu.svd, a)
@@ -103,7 +105,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def receipt(self) -> Optional[Receipt]:
-        """The Receipt after success. After a failure, the exception may have one.
+        """The Receipt, once the call has ended well; of one that failed its exception may have it.
 
         Example:
             >>> future.result()
@@ -114,7 +116,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     @property
     def job_id(self) -> str:
-        """The job's id, or "" if it is not known yet.
+        """The job's id, once the daemon has told it; else "".
 
         Example:
             >>> gpu.job(future.job_id)["state"]
@@ -125,10 +127,10 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return came.job_id if came is not None else ""
 
     def cancel(self) -> bool:
-        """Cancels the call. The future is cancelled at once; the job ends within its kernel's bound.
+        """Cancels the call, wherever it is. The future is cancelled at once; the job ends within its kernel's bound.
 
         Returns:
-            False if the call has ended without being cancelled.
+            False where it is over already, and no cancel came before.
 
         Example:
             >>> future.cancel()
@@ -150,7 +152,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._state is CANCELLED_AND_NOTIFIED
 
     def done(self) -> bool:
-        """Whether the call has ended or was cancelled.
+        """Whether it is over, also by `cancel`.
 
         Example:
             >>> sum(future.done() for future in futures)
@@ -167,16 +169,17 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return flight is not None and not self.done() and flight.running
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """Waits for the call and returns its result.
+        """What the call returns; waits for it.
 
         Raises:
-            concurrent.futures.TimeoutError: it did not end within `timeout` seconds; it continues.
+            concurrent.futures.TimeoutError: it did not end within `timeout` seconds; it goes on.
             concurrent.futures.CancelledError: `cancel` was called.
-            RuntimeError: the wait would never end: in a callback of another call, or in a forked process.
-            KeyboardInterrupt: Ctrl-C while waiting; the call was cancelled, as by anything that a signal handler raises.
-                concurrent.futures.wait and as_completed cannot cancel: interrupted there, calls continue until `cancel`
-                or the end of the program.
-            Exception: the error of the call.
+            RuntimeError: it is not over, and would never be while this waits: in a callback of another call, which
+                the thread that tells of all ends runs, and in a process that was forked from the client's.
+            KeyboardInterrupt: Ctrl-C while it waited; the call was cancelled, as by all that a handler of a signal
+                raises meanwhile. concurrent.futures.wait and as_completed know of no cancel: interrupted in these,
+                calls go on until their futures' `cancel` or the program's end.
+            Exception: what the call would raise.
 
         Example:
             >>> c = future.result(timeout=60)
@@ -195,7 +198,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._result
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """Waits for the call and returns its error, or None.
+        """What the call raised, or None; waits for its end as `result` does.
 
         Raises:
             concurrent.futures.TimeoutError, concurrent.futures.CancelledError, RuntimeError, KeyboardInterrupt: as
@@ -209,8 +212,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         return self._exception
 
     def add_done_callback(self, fn: Callable[[CallFuture], object]) -> None:
-        """Calls `fn(future)` at the end, on the thread that reports all ends, or at once if the call has ended. Exceptions
-        that it raises are logged.
+        """Has `fn(future)` called at the end: on the thread that tells of all ends, or at once where it is over. What it
+        raises is logged.
 
         Example:
             >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
