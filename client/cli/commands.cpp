@@ -47,7 +47,7 @@ constexpr Brought kBrought[] = {
     {"delete", "an array: hotplate free NAME · a job: hotplate cancel JOB"},
     {"upload", "hotplate put FILE"},
     {"download", "hotplate get ARRAY -o FILE · hotplate result JOB -o FILE"},
-    {"config", "settings are variables and ~/.config/hotplate/config.toml: hotplate help --man | man -l -"},
+    {"config", "settings are in the environment and in ~/.config/hotplate/config.toml: hotplate help guide"},
 };
 
 // What to say of a word that is no command.

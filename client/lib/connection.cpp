@@ -110,10 +110,10 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   if (CouldNotConnect(status)) {
     if (!IsAnotherPeer(status.error_message()))
       return MarkedLost(NobodyAnswers(found_, LastClause(status.error_message())));
-    return absl::UnauthenticatedError("what answers for daemon \"" + found_.record.name() +
+    return absl::UnauthenticatedError("the program that answers for daemon \"" + found_.record.name() +
                                       "\" does not have the certificate of its record " + found_.path +
-                                      ": nothing was sent to it. The record is of another start of the daemon, or "
-                                      "somebody else listens there; " +
+                                      ": nothing was sent to it. The record belongs to another start of the daemon, or "
+                                      "another program listens there; " +
                                       kAnotherDaemon);
   }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && HasNoCertificates(status.error_message())) {
@@ -124,13 +124,13 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     return absl::UnauthenticatedError(
         "daemon \"" + found_.record.name() + "\" does not accept the token of its record " + found_.path +
-        ": the record is of another start of the daemon, or was changed; " + kAnotherDaemon);
+        ": the record belongs to another start of the daemon, or was changed; " + kAnotherDaemon);
   }
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
       status.error_message().rfind("Received message larger than max", 0) == 0) {
     // So large that the daemon's gRPC did not even read it to say so by name.
     return Exhausted("message", status.error_message() +
-                                    ": the message is over the daemon's limit message-bytes; send large inputs as "
+                                    ": the message exceeds the daemon's limit message-bytes; send large inputs as "
                                     "arrays (hotplate put) or by path, or start it with a larger --message-bytes");
   }
   // The daemon's own UNAVAILABLE says how long to wait; gRPC's says nothing but its words.
@@ -217,7 +217,7 @@ void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) con
 }
 
 grpc::Status Connection::TooLarge() {
-  return {grpc::StatusCode::INVALID_ARGUMENT, "the request has more than 2 GiB, which no message can have"};
+  return {grpc::StatusCode::INVALID_ARGUMENT, "the request has more than 2 GiB, the maximum of a message"};
 }
 
 grpc::Status Connection::Unreadable() {

@@ -255,7 +255,7 @@ class ArrayStore::Impl {
     const std::optional<std::size_t> size = ByteSize(signature);
     if (!size || *size > kMaxArrayBytes) {
       return InvalidField("signature", absl::StrCat("an array of ", hotplate::ToString(signature),
-                                                    " cannot be: a size is negative or too large"));
+                                                    " is not possible: a size is negative or too large"));
     }
     bytes = *size;
     if (limits.array_bytes != 0 && bytes > limits.array_bytes) {
@@ -278,7 +278,7 @@ class ArrayStore::Impl {
 
   absl::Status CheckLease(nanoseconds lease) const {
     if (lease <= nanoseconds::zero()) {
-      return InvalidField("lease", absl::StrCat("a lease of ", DurationText(lease), " is not longer than nothing"));
+      return InvalidField("lease", absl::StrCat("a lease of ", DurationText(lease), " is not positive"));
     }
     if (lease > limits.longest_lease) {
       return InvalidField("lease",
@@ -403,7 +403,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, cons
     }
     return NoMemory(absl::StrCat(
         buffer.status().message(), ". Array \"", name, "\" (", old->array.bytes,
-        " bytes) stays until the one that replaces it is whole; without it there is room: hotplate free ", name));
+        " bytes) stays until its replacement is complete; without it there is room: hotplate free ", name));
   }
   for (const std::uint64_t number : going) {
     gone.push_back(number == replaced ? impl_->Remove(number) : impl_->Forget(number));

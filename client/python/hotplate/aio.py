@@ -26,9 +26,9 @@ else:
 class Aio(AioKernels):
     """A client's calls as coroutines: `await gpu.aio.matmul(a, b)`. Many may be in flight, none has its own thread.
 
-    A task that is cancelled (also by asyncio.wait_for or a TaskGroup) cancels the job. Arrays must not change before
-    their call is over. The loop never waits for the daemon: whether it has a kernel that was not used before, the call
-    asks on another thread, so that an unknown name is a KeyError of the await.
+    Cancelling a task (also by asyncio.wait_for or a TaskGroup) cancels its job. Arrays must not change before their call
+    has ended. The loop never waits for the daemon: a kernel that was not used before is looked up on another thread, so
+    that an unknown name is a KeyError of the await.
 
     Example:
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
@@ -44,8 +44,8 @@ class Aio(AioKernels):
             kernel: its name, a method of the client (gpu.matmul), or a functools.partial of one.
 
         Raises:
-            asyncio.CancelledError: the task was cancelled; the job is.
-            Exception: what `Client.run` raises.
+            asyncio.CancelledError: the task was cancelled, and so is the job.
+            Exception: as `Client.run`.
 
         Example:
             >>> y = await gpu.aio.run("selu", x, alpha=1.67)
@@ -83,12 +83,12 @@ class Aio(AioKernels):
 
     async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
                     progress: Any = None) -> Array:
-        """Sends an array to the daemon to stay there, as `Client.array` does.
+        """Sends an array to the daemon, where it stays, as `Client.array` does.
 
         Raises:
-            asyncio.CancelledError: the task was cancelled; what was sent is freed. Too late for an array with a name or a lease,
-                it stays.
-            Exception: what `Client.array` raises.
+            asyncio.CancelledError: the task was cancelled and the sent elements are freed. A complete array with a name or
+                a lease stays.
+            Exception: as `Client.array`.
 
         Example:
             >>> A = await gpu.aio.array(a, name="A")
@@ -106,10 +106,10 @@ class Aio(AioKernels):
             raise
 
     async def telemetry(self, interval: Seconds = 1.0) -> AsyncIterator[Sample]:
-        """Samples of all devices, one each `interval` seconds (0.1 to 60) and none twice, until the loop is left.
+        """Samples of all devices, one every `interval` seconds (0.1 to 60), until you leave the loop.
 
         Raises:
-            ValueError: another `interval`.
+            ValueError: `interval` is out of range.
             ConnectionError: the daemon is gone.
 
         Example:
@@ -152,7 +152,7 @@ class Aio(AioKernels):
 
 
 class AioKernel:
-    """A kernel of a client's daemon as a coroutine function: what `gpu.aio.matmul` is.
+    """A kernel as a coroutine function, such as `gpu.aio.matmul`.
 
     Example:
         >>> c = await gpu.aio.matmul(a, b)
@@ -174,7 +174,7 @@ class AioKernel:
         return self._aio._client._plan(self.name).signature()
 
     def docs(self) -> str:
-        """What help() shows, as of `gpu.matmul`.
+        """The text of help(), as for `gpu.matmul`.
 
         Example:
             >>> print(gpu.aio.matmul.docs())

@@ -1,7 +1,7 @@
-"""hp.up: an allocation, or a daemon on this machine, for as long as a `with` block.
+"""hp.up: an allocation, or a daemon on this machine, for the time of a `with` block.
 
-What happens is what `hotplate up` and `hotplate down` do: this module runs them, shows what they say while they wait,
-and turns how they end into a Client or an exception. It is imported when it is first used: what it needs costs time.
+This module runs `hotplate up` and `hotplate down`, shows their messages while they wait, and turns their end into a Client
+or an exception. It is imported on first use, because its imports take time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Duration = Union[str, float, datetime.timedelta]
 
 
 class SchedulerRefused(Error, RuntimeError):
-    """Slurm (or LSF) refused the request, or ended the job before its daemon was there. The message is in its words.
+    """Slurm (or LSF) refused the request, or ended the job before its daemon was ready. The message has its words.
 
     Example:
         >>> hp.up(account="nobody's", gpus=1)   # Invalid account or account/partition combination specified
@@ -46,10 +46,10 @@ class SchedulerRefused(Error, RuntimeError):
 
 
 def command_path() -> str:
-    """The program `hotplate` that belongs to this package, else the one in PATH.
+    """The program `hotplate` of this package, else the one in PATH.
 
     Raises:
-        FileNotFoundError: there is neither.
+        FileNotFoundError: there is no such program.
 
     Example:
         >>> subprocess.run([hotplate.allocation.command_path(), "status"])
@@ -83,14 +83,14 @@ def _script_folders() -> list[str]:
 
 
 class Allocation:
-    """What hp.up has started. As a context manager it gives a connected Client, and ends with its block.
+    """A daemon that hp.up started. As a context manager it gives a connected Client, and ends the daemon with the block.
 
     Attributes:
-        client: a Client of its daemon.
+        client: a Client of the daemon.
         name: the daemon's name, for `hp.connect(server=name)` and the command line.
-        job_id: the scheduler's number for the job; "" for a daemon on this machine.
-        node: the host that it runs on.
-        started: False where a daemon of that `name` was there already: the end of the block leaves it as it is.
+        job_id: the scheduler's job id; "" for a daemon on this machine.
+        node: the host it runs on.
+        started: False if a daemon of that `name` was already running; the end of the block leaves it running.
 
     Example:
         >>> allocation = hp.up(gpus=1, time="30m")
@@ -129,16 +129,16 @@ class Allocation:
             warnings.warn(f"{self.name} could not be released: {failed}", RuntimeWarning, stacklevel=2)
 
     def down(self, drain_timeout: Duration | None = None) -> dict[str, Any]:
-        """Ends the daemon and releases its job, as `hotplate down` does; once it has, a second call does nothing.
+        """Ends the daemon and releases its job, as `hotplate down` does. A second call does nothing.
 
         Args:
-            drain_timeout: how long jobs may still run: seconds, "2m" or a timedelta (default: the daemon's).
+            drain_timeout: how long running jobs may take: seconds, "2m" or a timedelta (default: the daemon's setting).
 
         Returns:
-            What `hotplate down --json` has said; for a job of a scheduler with the GPU-minutes used.
+            The answer of `hotplate down --json`; for a scheduler's job it has the GPU-minutes used.
 
         Raises:
-            ConnectionError: the daemon does not answer, and its job could not be cancelled either.
+            ConnectionError: the daemon does not answer, and its job could not be cancelled.
 
         Example:
             >>> allocation = hp.up(gpus=1, time="30m")
@@ -169,47 +169,45 @@ def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime
        **connect_options: Any) -> Allocation:
     """Starts a daemon in a batch job, waits until it is ready, and connects to it.
 
-    Used in a `with` statement, the daemon ends with the block, however that ends, and its job is given back to the
-    scheduler. Without one, it goes on until `down()` of what is returned, its idle timeout, or the end of the job.
+    In a `with` statement, the daemon ends with the block, and its job is given back to the scheduler. Otherwise it runs
+    until you call `down()`, it has been idle too long, or the job ends.
 
     Args:
-        site: the site's profile (`hotplate sites` lists them); default: HOTPLATE_SITE, else Slurm as it commonly is.
-        gpus: how many GPUs (the profile's default: 1).
-        time: how long, as "30m", "2h", "01:30:00", or a timedelta; no bare number, which is minutes in Slurm.
-        account: the project to charge (HOTPLATE_ACCOUNT).
-        gpu_type: which GPUs, as the site calls them: "l40s", "a100".
+        site: the site profile (`hotplate sites` lists all). Default: HOTPLATE_SITE, else plain Slurm.
+        gpus: the number of GPUs. Default: 1.
+        time: the time limit: "30m", "2h", "01:30:00" or a timedelta, but not a bare number, which Slurm reads as minutes.
+        account: the project to charge. Default: HOTPLATE_ACCOUNT.
+        gpu_type: the kind of GPU, as the site calls it: "l40s", "a100".
         partition: the scheduler's partition or queue.
-        cpus: cores.
-        memory: host memory, as "64G".
-        exclusive: the whole node.
-        directives: more for the scheduler, as ["--qos=high"].
-        attach: the number of a job of yours to start the daemon in, beside what runs there; the job stays at the end.
+        cpus: the number of CPU cores.
+        memory: host memory, such as "64G".
+        exclusive: request the whole node.
+        directives: more lines for the scheduler, such as ["--qos=high"].
+        attach: the id of a running job of yours in which to start the daemon; the job stays at the end.
         local: start the daemon on this machine instead of asking a scheduler.
-        name: the daemon's name. Where a daemon or a job of this name is there already, it is taken, and left at the
-            end; where the wait fails, its job stays, for another try. Without a name everything is this call's own, and
-            is undone when it fails.
-        idle_timeout: the daemon ends itself after so long without use: seconds, "15m" or a timedelta; 0: never.
-        timeout: how long to wait until the daemon is ready: as `idle_timeout` (default: 30 s with `local`, else as long as
-            it takes).
-        daemon_options: options for hotplated, as ["--device", "cpu"].
-        directory: where records are kept (default: HOTPLATE_DIR, else ~/.hotplate).
-        progress: True: what the command says goes to sys.stderr; False: nowhere; a callable is given each line.
-        connect_options: for hp.connect.
+        name: the daemon's name. A daemon or job of this name that exists is used, and kept at the end. If the wait fails,
+            its job stays for another try. Without a name, everything belongs to this call and is undone if it fails.
+        idle_timeout: end the daemon after this long without use: seconds, "15m" or a timedelta; 0: never.
+        timeout: how long to wait for the daemon, as `idle_timeout`. Default: 30 s with `local`, else no limit.
+        daemon_options: options for hotplated, such as ["--device", "cpu"].
+        directory: the folder of records. Default: HOTPLATE_DIR, else ~/.hotplate.
+        progress: True: print messages to sys.stderr; False: print nothing; a callable: call it with each line.
+        connect_options: arguments for hp.connect.
 
     Returns:
-        An Allocation: a context manager that gives the Client. Where the daemon is gone, or does not go, when the block
+        An Allocation: a context manager that gives the Client. If the daemon has gone or cannot be ended when the block
         ends, there is a RuntimeWarning.
 
     Raises:
-        TypeError: an argument that neither this nor hp.connect takes; nothing was asked for.
-        RuntimeError: in a child process that was forked after a connect.
-        ValueError: the request makes no sense, or is beyond what the site's profile allows.
-        SchedulerRefused: the scheduler refused, or ended the job before its daemon was ready; in its own words.
+        TypeError: an argument that neither this nor hp.connect takes; nothing was submitted.
+        RuntimeError: this is a child process that was forked after a connect.
+        ValueError: the request is wrong, or beyond what the site's profile allows.
+        SchedulerRefused: the scheduler refused, or ended the job before its daemon was ready; with its own words.
         ConnectionError: the daemon ended before it was ready, or cannot be reached from here.
         TimeoutError: it was not ready within `timeout`.
-        PermissionError: files that others could read or write, or a token that is refused.
+        PermissionError: others could read or write the files, or the token was refused.
         hotplate.Busy: refused for now.
-        KeyboardInterrupt: Ctrl-C while it waits; the job is cancelled first.
+        KeyboardInterrupt: Ctrl-C while waiting; the job is cancelled first.
 
     Example:
         >>> with hp.up(site="hpc2n", account="hpc2n2024-142", gpus=1, time="30m") as gpu:

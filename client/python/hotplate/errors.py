@@ -1,7 +1,7 @@
 """The exceptions of this package. Each is also the built-in exception that a Python user expects.
 
-Every one has `code` (the canonical code, "INVALID_ARGUMENT"), `job_id` ("" where there is none), `violations` (a list of
-(field, what is wrong with it)) and `retry_after` (seconds, or None).
+Each has `code` (gRPC's name, such as "INVALID_ARGUMENT"), `job_id` (or ""), `violations` (a list of (field, description))
+and `retry_after` (seconds, or None).
 
 Example:
     >>> try:
@@ -18,7 +18,7 @@ from .receipt import Receipt
 
 
 class Error(Exception):
-    """What all errors of the daemon and of the connection to it have in common.
+    """The base of all errors of the daemon and of the connection to it.
 
     Example:
         >>> try:
@@ -41,7 +41,7 @@ class Error(Exception):
 
 
 class InvalidCall(Error, ValueError):
-    """A call that was refused: a shape, a value or a size that the kernel does not take.
+    """The call was refused: the kernel does not take a shape, a value or a size.
 
     Example:
         >>> gpu.matmul(np.ones((2, 3)), np.ones((2, 3)))   # inner sizes differ
@@ -51,7 +51,7 @@ class InvalidCall(Error, ValueError):
 
 
 class InvalidType(Error, TypeError):
-    """A call with a dtype that the kernel does not take, an unknown or a missing argument.
+    """The kernel does not take a dtype, or an argument is unknown or missing.
 
     Example:
         >>> gpu.sort(np.zeros(3, "float16"))
@@ -61,7 +61,7 @@ class InvalidType(Error, TypeError):
 
 
 class NotFound(Error, KeyError):
-    """No array or job of that id or name.
+    """There is no array or job of that id or name.
 
     Example:
         >>> gpu.array(name="freed")
@@ -71,7 +71,7 @@ class NotFound(Error, KeyError):
 
 
 class NoSuchFile(NotFound, FileNotFoundError):
-    """An input by path, of which there is no file where the daemon looks for it.
+    """The daemon does not find the file of an input by path.
 
     Example:
         >>> gpu.selu(pathlib.Path("missing.npy"))
@@ -79,7 +79,7 @@ class NoSuchFile(NotFound, FileNotFoundError):
 
 
 class UnknownKernel(NotFound):
-    """The daemon has no such kernel; the message has the nearest names.
+    """The daemon has no such kernel; the message lists the nearest names.
 
     Example:
         >>> gpu.run("matmull", a, b)   # Nearest: matmul.
@@ -87,7 +87,7 @@ class UnknownKernel(NotFound):
 
 
 class AlreadyExists(Error, ValueError):
-    """An array of that name is there already, or a request id was used for another call.
+    """An array of that name exists, or a request id was used for another call.
 
     Example:
         >>> gpu.array(a, name="A"); gpu.array(b, name="A")   # replace=True frees the first
@@ -97,7 +97,7 @@ class AlreadyExists(Error, ValueError):
 
 
 class ConnectionFailed(Error, ConnectionError):
-    """No daemon, nobody answers, or the connection was lost: what became of the call is not known.
+    """There is no daemon, it does not answer, or the connection was lost. The fate of the call is unknown.
 
     Example:
         >>> hp.connect("elsewhere")
@@ -107,7 +107,7 @@ class ConnectionFailed(Error, ConnectionError):
 
 
 class DeadlineExceeded(Error, TimeoutError):
-    """The call's deadline was over before the call was.
+    """The call did not end before its deadline.
 
     Example:
         >>> gpu.svd(a, deadline=0.01)
@@ -117,7 +117,7 @@ class DeadlineExceeded(Error, TimeoutError):
 
 
 class NotAllowed(Error, PermissionError):
-    """The daemon does not let this user do that, or a file of the connection can be read by others.
+    """The daemon does not allow this, or others can read a file of the connection.
 
     Example:
         >>> os.chmod(record, 0o644); hp.connect()   # the token is in it
@@ -127,7 +127,7 @@ class NotAllowed(Error, PermissionError):
 
 
 class OutOfMemory(Error, MemoryError):
-    """Memory of a device, of the daemon or of this machine is not enough.
+    """A device, the daemon or this machine does not have enough memory.
 
     Example:
         >>> gpu.array(np.empty(10**11))
@@ -137,7 +137,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class Busy(Error, RuntimeError):
-    """Refused for now: a full queue, a limit, a daemon that drains. `retry_after` says when to try again, if anything.
+    """Refused for now: a full queue, a limit, a daemon that drains. `retry_after` says when to try again, if known.
 
     Example:
         >>> try:
@@ -160,7 +160,7 @@ class Cancelled(Error, RuntimeError):
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of the daemon, of this package, or of two versions that do not fit.
+    """A defect of the daemon or of this package, or versions that do not fit together.
 
     Example:
         >>> try:
@@ -177,7 +177,7 @@ class JobFailed(Error, RuntimeError):
 
     Attributes:
         state: "FAILED", "TIMEOUT" or "CANCELLED".
-        receipt: its Receipt, as far as the daemon has measured it, or None.
+        receipt: its Receipt, as far as it was measured, or None.
 
     Example:
         >>> try:
@@ -191,7 +191,7 @@ class JobFailed(Error, RuntimeError):
 
 
 class JobTimeout(JobFailed, TimeoutError):
-    """The job's time limit was over, or its allocation ended.
+    """The job exceeded its time limit, or its allocation ended.
 
     Example:
         >>> gpu.mandelbrot(resolution=8000, max_iterations=1_000_000, time_limit=0.1)
@@ -201,7 +201,7 @@ class JobTimeout(JobFailed, TimeoutError):
 
 
 class JobCancelled(JobFailed, Cancelled):
-    """The job was cancelled while it was queued or ran.
+    """The job was cancelled while it waited or ran.
 
     Example:
         >>> gpu.cancel(job_id)
@@ -212,7 +212,7 @@ class JobCancelled(JobFailed, Cancelled):
 
 
 class JobOutOfMemory(JobFailed, OutOfMemory):
-    """The job's device had not enough memory while it ran.
+    """The job's device ran out of memory while the job ran.
 
     Example:
         >>> gpu.svd(a, device="gpu0")   # beside jobs of others on that GPU

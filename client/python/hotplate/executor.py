@@ -1,4 +1,4 @@
-"""The standard library's executor, whose functions are kernels."""
+"""An executor of the standard library that runs kernels."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .futures import CallFuture, resolve
 class Executor(concurrent.futures.Executor):
     """A concurrent.futures.Executor on a daemon: `submit`, `map` and `shutdown` as in the standard library.
 
-    Instead of a function it takes a kernel (gpu.matmul), a kernel's name, or a functools.partial of one. No threads are
-    started: calls wait on the daemon, at most `max_in_flight` of them, the others here. In a callback of one future
-    nothing may wait for another: see hotplate.futures.CallFuture.
+    Instead of a function it takes a kernel (gpu.matmul), a kernel's name, or a functools.partial of one. It starts no
+    threads: at most `max_in_flight` calls wait on the daemon, the others here. A future's callback must not wait for
+    another call: see hotplate.futures.CallFuture.
 
-    A `with` block waits at its end for all calls. Ctrl-C (and SystemExit) in it cancels them; in the wait at its end so
-    does whatever a handler of a signal raises.
+    A `with` block waits for all calls at its end. Ctrl-C and SystemExit in the block cancel them. During the wait at the
+    end, so does anything that a signal handler raises.
 
     Args:
-        client: whose daemon is used; None: connects as hotplate.connect() does.
-        max_in_flight: calls that are with the daemon at a time, at least 1.
+        client: the client to use. Default: hotplate.connect().
+        max_in_flight: the number of calls on the daemon at the same time, at least 1.
 
     Example:
         >>> with hp.Executor(gpu) as executor:
@@ -55,13 +55,13 @@ class Executor(concurrent.futures.Executor):
 
         Args:
             fn: a kernel, its name, or a functools.partial of one.
-            args, kwargs: as the kernel takes them. Arrays must not change before the future is done.
+            args, kwargs: the kernel's arguments. Arrays must not change before the future is done.
 
         Returns:
-            A future of what the call returns. What the call raises is the future's exception.
+            A future of the call's result. Errors of the call become its exception.
 
         Raises:
-            TypeError: `fn` is something else: a Python function runs nowhere but here.
+            TypeError: `fn` is something else: the daemon does not run Python functions.
             RuntimeError: after `shutdown`.
 
         Example:
@@ -88,14 +88,14 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more calls.
+        """Accepts no more calls.
 
         Args:
-            wait: return when all calls have ended. What the handler of a signal raises in that wait cancels them.
-            cancel_futures: cancel those that do not run yet, here or in the daemon's queue.
+            wait: return when all calls have ended. If a signal handler raises during the wait, they are cancelled.
+            cancel_futures: cancel calls that do not run yet, here or in the daemon's queue.
 
         Raises:
-            RuntimeError: calls have not ended, and never would while this waits, in a callback of one.
+            RuntimeError: called in a callback, where waiting for calls would never end.
 
         Example:
             >>> executor.shutdown(cancel_futures=True)   # a `with` block waits by itself

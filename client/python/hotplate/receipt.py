@@ -1,4 +1,4 @@
-"""The receipt of a job: what it took, where, and under which conditions."""
+"""The receipt of a job: its time, its place and its conditions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class Receipt(Mapping[str, Any]):
-    """What one job took: attributes, and a mapping of the same names.
+    """The figures of one job, as attributes and as a mapping.
 
-    Durations are in nanoseconds on the daemon's clock (`queue_ns`, `kernel_ns`, `host_to_device_ns`, `total_ns`, …), the
-    client's own part in `client` (seconds and bytes on this machine's clock). What could not be measured is None, never 0.
+    Durations are in nanoseconds on the daemon's clock (`queue_ns`, `kernel_ns`, `host_to_device_ns`, `total_ns`, …).
+    `client` has the client's part, in seconds and bytes on this machine's clock. An unmeasured value is None, never 0.
 
     Example:
         >>> c = gpu.matmul(a, b)
@@ -29,7 +29,7 @@ class Receipt(Mapping[str, Any]):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Receipt:
-        """One whose fields are known.
+        """A receipt with these fields.
 
         Example:
             >>> hp.Receipt.of(json.loads(line))   # as `json.dumps(receipt.fields)` wrote it
@@ -38,7 +38,7 @@ class Receipt(Mapping[str, Any]):
 
     @classmethod
     def of_result(cls, result: _core.Result) -> Receipt:
-        """The receipt of what came back.
+        """The receipt of a result.
 
         Example:
             >>> Receipt.of_result(client._core.last_result())
@@ -52,7 +52,7 @@ class Receipt(Mapping[str, Any]):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All of it, as a dict.
+        """All fields, as a dict.
 
         Example:
             >>> json.dumps(gpu.last_receipt.fields)

@@ -1,4 +1,4 @@
-"""Devices, and samples of what they do."""
+"""Devices, and samples of their state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEPT_SAMPLES = 8
 
 
 class Record(Mapping[str, Any]):
-    """What the daemon says, read-only: attributes, and a mapping of the same names. What it does not know is None.
+    """A read-only record of the daemon, as attributes and as a mapping. Unknown values are None.
 
     Example:
         >>> device = gpu.devices[0]
@@ -97,10 +97,10 @@ class Device(Record):
     """A device that kernels run on.
 
     Attributes:
-        id: "cpu0", "gpu0": what `device=` takes.
+        id: "cpu0", "gpu0", for `device=`.
         backend: "cpu" or "cuda".
         name, uuid, memory_bytes, lanes, mode, …
-        lost: "" while it is healthy, else why it takes no jobs.
+        lost: "" while it is healthy, else the reason why it takes no jobs.
 
     Example:
         >>> [device.id for device in gpu.devices if not device.lost]
@@ -127,7 +127,7 @@ class Devices(List[Device]):
 
 
 def devices(client: Client) -> Devices:
-    """The devices of a client's daemon, as they are now."""
+    """The current state of a daemon's devices."""
     return Devices(Device(device) for device in client._core.info()["devices"])
 
 

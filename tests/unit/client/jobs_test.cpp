@@ -548,7 +548,7 @@ TEST_F(JobsTest, AMessageOverTheLimitIsRefused) {
   options.params["c"] = std::string(9 << 20, 'x');
   const absl::Status status = client_->Run("echo", Small(), options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.ToString(), HasSubstr("over the daemon's limit message-bytes; send large inputs as arrays"));
+  EXPECT_THAT(status.ToString(), HasSubstr("exceeds the daemon's limit message-bytes; send large inputs as arrays"));
   ExpectSmall(client_->Run("echo", Small()));
 }
 
