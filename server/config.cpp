@@ -118,7 +118,7 @@ std::string Absolute(const std::string& path, const Surroundings& surroundings) 
 // Clients are on another node than an allocation's; by hand, everybody is here.
 std::string DefaultListen(const Config& config, const Allocation& allocation) {
   if (!config.interface.empty()) return "";
-  return allocation.empty() || config.insecure ? "127.0.0.1" : "0.0.0.0";
+  return allocation.empty() ? "127.0.0.1" : "0.0.0.0";
 }
 
 // A stronger source's choice of one of the two replaces a weaker one's of the other.
@@ -143,11 +143,11 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
   for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
 
-  const bool loopback = config.listen.starts_with("127.") || config.listen == "::1";
-  if (config.insecure && config.unix_socket.empty() && !loopback) {
-    return Invalid("insecure with " +
-                   (config.listen.empty() ? "interface \"" + config.interface : "listen \"" + config.listen) +
-                   "\": without TLS a daemon listens on 127.0.0.1, ::1 or a unix socket only; drop one of the two");
+  if (config.insecure && config.unix_socket.empty()) {
+    return Invalid(
+        "insecure with " + (config.listen.empty() ? "interface \"" + config.interface : "listen \"" + config.listen) +
+        "\": without TLS a daemon listens on a unix socket only, since every user of the node can connect to "
+        "TCP; add --unix-socket PATH or leave --insecure out");
   }
   if (config.require_cuda && config.device == DeviceChoice::kCpu) {
     return Invalid("require-cuda with device \"cpu\" contradict each other; drop one of the two");

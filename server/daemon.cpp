@@ -272,7 +272,7 @@ absl::Status Daemon::ListenWithin(const PortRange& ports, ListenOptions options)
   absl::Status why;
   for (unsigned i = 0; i < count; ++i) {
     options.port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
-    absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, options);
+    absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, options);
     if (server.ok()) {
       server_ = *std::move(server);
       return absl::OkStatus();

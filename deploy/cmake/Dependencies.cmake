@@ -23,10 +23,8 @@ find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
 # hotplate_grpc: gRPC with Protocol Buffers and the libcrypto that it brings, static (a program then starts in a fifth
-# of the time and is one file) or shared (links faster: for development and sanitizers). hotplate_grpc_reflection
-# beside it, for the daemon.
+# of the time and is one file) or shared (links faster: for development and sanitizers).
 add_library(hotplate_grpc INTERFACE)
-add_library(hotplate_grpc_reflection INTERFACE)
 if(HOTPLATE_SANITIZER MATCHES thread)
   # Into the programs, whatever library of ours brings gRPC to them.
   target_sources(hotplate_grpc INTERFACE
@@ -63,11 +61,8 @@ if(HOTPLATE_STATIC)
       set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_NONE "${archive}")
     endif()
   endforeach()
-  target_link_libraries(hotplate_grpc_reflection INTERFACE
-    "-Wl,-Bstatic -lgrpc++_reflection -Wl,-Bdynamic" hotplate_grpc)
 else()
   target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} OpenSSL::Crypto Threads::Threads)
-  target_link_libraries(hotplate_grpc_reflection INTERFACE grpc++_reflection hotplate_grpc)
 endif()
 
 # hotplate_spdlog: header-only, since Debian has neither spdlog nor fmt as an archive.

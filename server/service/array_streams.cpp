@@ -5,6 +5,7 @@
 #include "hotplate/v1/arrays.pb.h"
 #include "kernels/array/quoted.h"
 #include "kernels/status.h"
+#include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
 #include "server/wire/chunk.h"
 #include "server/wire/status.h"
@@ -143,10 +144,7 @@ absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::
   const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
   if (!who.ok()) return who.status();
   v1::ReadArrayRequest request;
-  grpc::ByteBuffer copy(*bytes);  // of references to the slices
-  if (copy.Valid() && !grpc::SerializationTraits<v1::ReadArrayRequest>::Deserialize(&copy, &request).ok()) {
-    return absl::InvalidArgumentError("the message is not a hotplate.v1.ReadArrayRequest");
-  }
+  if (absl::Status status = Parse(*bytes, request); !status.ok()) return status;
   absl::StatusOr<core::ArrayStore::Reader> reader = context.arrays().Open(*who, request.array_id().substr(0, 129));
   if (!reader.ok()) return reader.status();
   const std::uint64_t size = reader->buffer->size();

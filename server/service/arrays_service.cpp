@@ -22,6 +22,14 @@ absl::Status Show(const absl::StatusOr<core::ArraySnapshot>& array, const Servic
 
 }  // namespace
 
+ArraysService::ArraysService(const ServiceContext& context) : ParsedService(context) {
+  Unary("Create", &ArraysService::Create);
+  Unary("Describe", &ArraysService::Describe);
+  Unary("List", &ArraysService::List);
+  Unary("Free", &ArraysService::Free);
+  Unary("Renew", &ArraysService::Renew);
+}
+
 grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* call,
                                                 const v1::CreateArrayRequest* request,
                                                 v1::CreateArrayResponse* response) {

@@ -2,17 +2,18 @@
 #pragma once
 
 #include "hotplate/v1/arrays.grpc.pb.h"
-#include "server/service/context.h"
+#include "server/service/parsed_service.h"
 
 namespace hotplate::server {
 
 class ArraysService final
-    : public v1::Arrays::WithRawCallbackMethod_Write<
-          v1::Arrays::WithRawCallbackMethod_Read<v1::Arrays::WithCallbackMethod_Create<
-              v1::Arrays::WithCallbackMethod_Describe<v1::Arrays::WithCallbackMethod_List<
-                  v1::Arrays::WithCallbackMethod_Free<v1::Arrays::WithCallbackMethod_Renew<v1::Arrays::Service>>>>>>> {
+    : public ParsedService<v1::Arrays,
+                           v1::Arrays::WithRawCallbackMethod_Write<v1::Arrays::WithRawCallbackMethod_Read<
+                               v1::Arrays::WithCallbackMethod_Create<v1::Arrays::WithCallbackMethod_Describe<
+                                   v1::Arrays::WithCallbackMethod_List<v1::Arrays::WithCallbackMethod_Free<
+                                       v1::Arrays::WithCallbackMethod_Renew<v1::Arrays::Service>>>>>>>> {
  public:
-  explicit ArraysService(const ServiceContext& context) : context_(context) {}
+  explicit ArraysService(const ServiceContext& context);
 
   grpc::ServerUnaryReactor* Create(grpc::CallbackServerContext* call, const v1::CreateArrayRequest* request,
                                    v1::CreateArrayResponse* response) override;
@@ -28,9 +29,6 @@ class ArraysService final
                                  v1::FreeArrayResponse* response) override;
   grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* call, const v1::RenewArrayRequest* request,
                                   v1::RenewArrayResponse* response) override;
-
- private:
-  const ServiceContext& context_;
 };
 
 }  // namespace hotplate::server

@@ -35,24 +35,6 @@ bool IsHex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-class Processor final : public grpc::AuthMetadataProcessor {
- public:
-  explicit Processor(std::shared_ptr<const Authenticator> authenticator) : authenticator_(std::move(authenticator)) {}
-
-  bool IsBlocking() const override { return false; }
-
-  // The token stays in the metadata: properties put into the context would stay with the connection, and the next
-  // call on it may come with another token.
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*, OutputMetadata*) override {
-    const absl::StatusOr<const Token*> token = authenticator_->FindToken(metadata);
-    if (token.ok()) return grpc::Status::OK;
-    return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, std::string(token.status().message()));
-  }
-
- private:
-  std::shared_ptr<const Authenticator> authenticator_;
-};
-
 }  // namespace
 
 absl::StatusOr<const Token*> Authenticator::FindToken(const CallMetadata& metadata) const {
@@ -92,11 +74,6 @@ absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& meta
     who.session = core::SessionId(std::string(text));
   }
   return who;
-}
-
-std::shared_ptr<grpc::AuthMetadataProcessor> Authenticator::Processor(
-    std::shared_ptr<const Authenticator> authenticator) {
-  return std::make_shared<server::Processor>(std::move(authenticator));
 }
 
 }  // namespace hotplate::server

@@ -1,10 +1,10 @@
-// Who calls: the token that every RPC carries (health and reflection too), and the session it belongs to.
-//   1. The credentials' metadata processor refuses a call without a good token before any service sees it.
-//   2. A handler asks Identify for the principal, which also checks the scope that the method wants.
+// Who calls: the token that every RPC carries (health and reflection too), and the session it belongs to. Each handler
+// asks, through ServiceContext, before it does anything. Not a metadata processor of gRPC's credentials: for that, gRPC
+// 1.51 converts all metadata, and a header grpclb_client_stats aborts the process there (CVE-2023-1428).
 // Immutable, thread-safe.
 #pragma once
 
-#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/support/string_ref.h>
 
 #include <map>
 #include <memory>
@@ -34,9 +34,6 @@ class Authenticator {
   // UNAUTHENTICATED as above; PERMISSION_DENIED below the scope; INVALID_ARGUMENT for a session that is not 32
   // hexadecimal digits. A call without a session (grpcurl) is of the session "shared".
   absl::StatusOr<core::Principal> Identify(const CallMetadata& metadata, core::Scope needed) const;
-
-  // For the server's credentials. Shares ownership of `authenticator`.
-  static std::shared_ptr<grpc::AuthMetadataProcessor> Processor(std::shared_ptr<const Authenticator> authenticator);
 
  private:
   std::vector<Token> tokens_;

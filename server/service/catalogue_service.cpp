@@ -21,6 +21,11 @@ v1::KernelSpec Described(const KernelSpec& spec, const core::Engine& engine) {
 
 }  // namespace
 
+CatalogueService::CatalogueService(const ServiceContext& context) : ParsedService(context) {
+  Unary("ListKernels", &CatalogueService::ListKernels);
+  Unary("DescribeKernel", &CatalogueService::DescribeKernel);
+}
+
 grpc::ServerUnaryReactor* CatalogueService::ListKernels(grpc::CallbackServerContext* call,
                                                         const v1::ListKernelsRequest*,
                                                         v1::ListKernelsResponse* response) {

@@ -2,21 +2,18 @@
 #pragma once
 
 #include "hotplate/v1/catalogue.grpc.pb.h"
-#include "server/service/context.h"
+#include "server/service/parsed_service.h"
 
 namespace hotplate::server {
 
-class CatalogueService final : public v1::Catalogue::CallbackService {
+class CatalogueService final : public ParsedService<v1::Catalogue> {
  public:
-  explicit CatalogueService(const ServiceContext& context) : context_(context) {}
+  explicit CatalogueService(const ServiceContext& context);
 
   grpc::ServerUnaryReactor* ListKernels(grpc::CallbackServerContext* call, const v1::ListKernelsRequest* request,
                                         v1::ListKernelsResponse* response) override;
   grpc::ServerUnaryReactor* DescribeKernel(grpc::CallbackServerContext* call, const v1::DescribeKernelRequest* request,
                                            v1::DescribeKernelResponse* response) override;
-
- private:
-  const ServiceContext& context_;
 };
 
 }  // namespace hotplate::server

@@ -9,6 +9,10 @@ namespace hotplate::server {
 
 ServiceContext::ServiceContext(Parts parts) : parts_(std::move(parts)) {}
 
+absl::Status ServiceContext::KnowsCaller(const grpc::CallbackServerContext& call) const {
+  return parts_.authenticator->FindToken(call.client_metadata()).status();
+}
+
 absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServerContext& call,
                                                       core::Scope needed) const {
   absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed);

@@ -1,9 +1,9 @@
 // What all services share. Built once by the daemon, immutable; what it refers to is thread-safe and outlives it.
 //
 // The life of a call:
-//   1. The credentials have refused it if it has no good token (auth.h).
-//   2. Admit tells the principal, checks the method's scope and notes that the session is alive.
-//   3. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of
+//   1. Admit refuses it if it has no good token (auth.h), tells the principal, checks the method's scope and notes that
+//      the session is alive.
+//   2. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of
 //      gRPC's few threads and never waits: jobs answer through an observer, files are opened on FileThread. Tiny jobs
 //      compute on it, within the engine's bounds of work and threads, and so many to a Run message.
 #pragma once
@@ -49,6 +49,8 @@ class ServiceContext {
     v1::GetServerInfoResponse info;  // all that does not change while the daemon runs
     // When the allocation ends, as known now. May be empty.
     std::function<std::optional<core::WallTime>()> allocation_end;
+    // A sentence on a job that is not this daemon's; empty if nothing is known. May be empty itself.
+    std::function<std::string(const std::string& job_id)> whose_job;
   };
   explicit ServiceContext(Parts parts);
 
@@ -62,10 +64,15 @@ class ServiceContext {
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;
   }
+  // `status` of a call about a job; if there is no such job, with whose it is where that is known.
+  absl::Status AboutJob(const absl::Status& status, const std::string& job_id) const;
   // How long the daemon has been there.
   core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
   OpenRunStreams& run_streams() const { return run_streams_; }
+
+  // OK, or why whoever calls is a stranger (UNAUTHENTICATED).
+  absl::Status KnowsCaller(const grpc::CallbackServerContext& call) const;
 
   // Who calls, if they may; touches their session, but for which there may be no room: what leaves something behind in
   // it, a job, an array or a stream, has to ask for that.

@@ -1,16 +1,16 @@
 #include "server/service/grpc_server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 
 #include <map>
 
 #include "server/service/acceptor.h"
 #include "server/service/arrays_service.h"
 #include "server/service/catalogue_service.h"
+#include "server/service/health_service.h"
 #include "server/service/jobs_service.h"
 #include "server/service/listening_socket.h"
+#include "server/service/reflection_service.h"
 #include "server/service/server_service.h"
 #include "server/service/telemetry_service.h"
 
@@ -25,21 +25,13 @@ constexpr int kShortestClientPingMs = 10'000;
 // For TLS and the first words of HTTP/2, until which whoever connects is a stranger.
 constexpr int kLongestHandshakeMs = 10'000;
 
-std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options,
-                                                        std::shared_ptr<const Authenticator> authenticator) {
-  std::shared_ptr<grpc::ServerCredentials> credentials;
-  if (options.identity) {
-    // Strangers end here: nothing of theirs reaches HTTP/2, which much can be asked of before there is a token.
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    tls.pem_root_certs = options.client_certificate_pem;
-    tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
-    credentials = grpc::SslServerCredentials(tls);
-  } else {
-    // Plaintext on the wire, but unlike insecure credentials these take a metadata processor.
-    credentials = grpc::experimental::LocalServerCredentials(options.unix_socket.empty() ? LOCAL_TCP : UDS);
-  }
-  credentials->SetAuthMetadataProcessor(Authenticator::Processor(std::move(authenticator)));
-  return credentials;
+std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options) {
+  if (!options.identity) return grpc::InsecureServerCredentials();
+  // Strangers end here: nothing of theirs reaches HTTP/2, which much can be asked of before there is a token.
+  grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  tls.pem_root_certs = options.client_certificate_pem;
+  tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
+  return grpc::SslServerCredentials(tls);
 }
 
 absl::StatusOr<ListeningSocket> ListenOn(const ListenOptions& options, std::chrono::milliseconds unacknowledged) {
@@ -55,26 +47,32 @@ class Implementation final : public GrpcServer {
         arrays_(context),
         jobs_(context),
         telemetry_(context),
-        server_service_(context) {}
+        server_service_(context),
+        health_(context),
+        reflection_(context, {v1::Catalogue::service_full_name(), v1::Arrays::service_full_name(),
+                              v1::Jobs::service_full_name(), v1::Telemetry::service_full_name(),
+                              v1::Server::service_full_name(), grpc::health::v1::Health::service_full_name(),
+                              grpc::reflection::v1alpha::ServerReflection::service_full_name()}) {}
 
   ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
 
-  absl::Status Listen(const ListenOptions& options, std::shared_ptr<const Authenticator> authenticator) {
+  absl::Status Listen(const ListenOptions& options) {
+    if (!options.identity && options.unix_socket.empty()) {
+      return absl::InvalidArgumentError("without TLS a server listens on a unix socket alone");
+    }
     const auto keepalive = std::chrono::ceil<std::chrono::milliseconds>(options.keepalive);
     const auto keepalive_timeout = std::min(keepalive, kLongestKeepaliveTimeout);
     absl::StatusOr<ListeningSocket> socket = ListenOn(options, keepalive_timeout);
     if (!socket.ok()) return socket.status();
     port_ = socket->port();
 
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     connections_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        CredentialsFor(options, std::move(authenticator)));
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsFor(options));
     for (grpc::Service* service : {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
                                    static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&telemetry_),
-                                   static_cast<grpc::Service*>(&server_service_)}) {
+                                   static_cast<grpc::Service*>(&server_service_), static_cast<grpc::Service*>(&health_),
+                                   static_cast<grpc::Service*>(&reflection_)}) {
       builder.RegisterService(service);
     }
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes + kRoomToRefuse));
@@ -83,10 +81,6 @@ class Implementation final : public GrpcServer {
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
       builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
     }
-    // Reflection is the only service that needs threads of its own.
-    builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
     builder.AddChannelArgument(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kLargestFrame);
@@ -123,9 +117,9 @@ class Implementation final : public GrpcServer {
     bool any = false;
     for (const core::EngineStatus::DeviceStatus& device : engine_.Status().devices) {
       any = any || device.lost.empty();
-      TellHealth(kHealthOfDevice + device.id, device.lost.empty());
+      health_.Tell(kHealthOfDevice + device.id, device.lost.empty());
     }
-    TellHealth("", serving_ && any);
+    health_.Tell("", serving_ && any);
   }
 
   void Shutdown(std::chrono::system_clock::time_point deadline) override {
@@ -136,36 +130,27 @@ class Implementation final : public GrpcServer {
   }
 
  private:
-  // Only news: every telling goes to all who watch.
-  void TellHealth(const std::string& service, bool serving) {
-    auto* health = server_->GetHealthCheckService();
-    const auto [told, first] = health_.try_emplace(service, serving);
-    if (health == nullptr || (!first && told->second == serving)) return;
-    told->second = serving;
-    health->SetServingStatus(service, serving);
-  }
-
   core::Engine& engine_;
   CatalogueService catalogue_;
   ArraysService arrays_;
   JobsService jobs_;
   TelemetryService telemetry_;
   ServerService server_service_;
+  HealthService health_;
+  ReflectionService reflection_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;  // the way into server_
   std::unique_ptr<Acceptor> acceptor_;
   std::uint16_t port_ = 0;
   bool serving_ = false;
-  std::map<std::string, bool> health_;  // as told, by service
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ServiceContext& context,
-                                                              std::shared_ptr<const Authenticator> authenticator,
                                                               const ListenOptions& options) {
   auto server = std::make_unique<Implementation>(context);
-  if (absl::Status status = server->Listen(options, std::move(authenticator)); !status.ok()) return status;
+  if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return std::unique_ptr<GrpcServer>(std::move(server));
 }
 

@@ -1,5 +1,5 @@
 // The gRPC server: all services, health and reflection behind one token, over TLS with a certificate at each end or
-// (insecure) where only this machine can connect.
+// (insecure) on a unix socket, which the owner alone can open.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct ListenOptions {
   std::string address = "127.0.0.1";  // numeric
   std::uint16_t port = 0;             // 0: any that is free
   std::string unix_socket;            // instead of the two
-  // None: plaintext. gRPC itself then refuses peers that are not on this machine.
+  // None: plaintext, which takes a unix socket: on TCP every user of this machine could connect.
   std::optional<Identity> identity;
   std::string client_certificate_pem;  // with `identity`: whoever has not its key is not let past TLS's handshake
   // gRPC itself takes kRoomToRefuse more, so that the handlers can refuse by name what is over the limit.
@@ -36,9 +36,7 @@ inline constexpr std::uint64_t kRoomToRefuse = std::uint64_t{64} << 20;
 class GrpcServer {
  public:
   // Listens and serves when it returns. `context` must outlive the server.
-  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ServiceContext& context,
-                                                           std::shared_ptr<const Authenticator> authenticator,
-                                                           const ListenOptions& options);
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ServiceContext& context, const ListenOptions& options);
   virtual ~GrpcServer() = default;
 
   virtual std::uint16_t port() const = 0;  // 0 for a unix socket

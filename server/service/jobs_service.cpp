@@ -64,6 +64,19 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
 
 }  // namespace
 
+JobsService::JobsService(const ServiceContext& context) : ParsedService(context) {
+  Unary("Check", &JobsService::Check);
+  Unary("Execute", &JobsService::Execute);
+  BidiStream<v1::RunJobsResponse>(
+      "Run", [this](grpc::CallbackServerContext* call) { return RunStream::Start(context_, call); });
+  Unary("Submit", &JobsService::Submit);
+  ServerStream("Watch", &JobsService::Watch);
+  Unary("Get", &JobsService::Get);
+  Unary("List", &JobsService::List);
+  Unary("Cancel", &JobsService::Cancel);
+  Unary("FetchResult", &JobsService::FetchResult);
+}
+
 absl::Status JobsService::CheckJob(const core::Principal& who, const v1::JobSpec& spec,
                                    v1::CheckJobResponse& response) const {
   if (absl::Status status = context_.CheckSize(spec); !status.ok()) return status;
@@ -100,10 +113,6 @@ grpc::ServerUnaryReactor* JobsService::Check(grpc::CallbackServerContext* call, 
 grpc::ServerUnaryReactor* JobsService::Execute(grpc::CallbackServerContext* call, const v1::ExecuteJobRequest* request,
                                                v1::ExecuteJobResponse* response) {
   return ExecuteCall::Start(context_, call, *request, *response);
-}
-
-grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* JobsService::Run(grpc::CallbackServerContext* call) {
-  return RunStream::Start(context_, call);
 }
 
 grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* call, const v1::SubmitJobRequest* request,

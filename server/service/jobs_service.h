@@ -2,22 +2,18 @@
 #pragma once
 
 #include "hotplate/v1/jobs.grpc.pb.h"
-#include "server/service/arena_messages.h"
-#include "server/service/context.h"
+#include "server/service/parsed_service.h"
 
 namespace hotplate::server {
 
-class JobsService final : public v1::Jobs::CallbackService {
+class JobsService final : public ParsedService<v1::Jobs> {
  public:
-  explicit JobsService(const ServiceContext& context) : context_(context) {
-    SetMessageAllocatorFor_Execute(&execute_messages_);
-  }
+  explicit JobsService(const ServiceContext& context);
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call, const v1::CheckJobRequest* request,
                                   v1::CheckJobResponse* response) override;
   grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* call, const v1::ExecuteJobRequest* request,
                                     v1::ExecuteJobResponse* response) override;
-  grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* Run(grpc::CallbackServerContext* call) override;
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* call, const v1::SubmitJobRequest* request,
                                    v1::SubmitJobResponse* response) override;
   grpc::ServerWriteReactor<v1::WatchJobResponse>* Watch(grpc::CallbackServerContext* call,
@@ -34,9 +30,6 @@ class JobsService final : public v1::Jobs::CallbackService {
  private:
   absl::Status CheckJob(const core::Principal& who, const v1::JobSpec& spec, v1::CheckJobResponse& response) const;
   absl::Status SubmitJob(const core::Principal& who, const v1::JobSpec& spec, v1::SubmitJobResponse& response) const;
-
-  const ServiceContext& context_;
-  ArenaMessages<v1::ExecuteJobRequest, v1::ExecuteJobResponse> execute_messages_;
 };
 
 }  // namespace hotplate::server

@@ -36,6 +36,8 @@ int Listen(const sockaddr* address, socklen_t size, std::chrono::milliseconds un
     Set(made, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged.count()));
   }
   if (address->sa_family == AF_INET6) Set(made, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  // The owner's alone: on Linux, of a socket that is not bound yet it is the mode of the file to come.
+  if (address->sa_family == AF_UNIX) fchmod(made, S_IRUSR | S_IWUSR);
   if (bind(made, address, size) == 0 && listen(made, SOMAXCONN) == 0) return made;
   const int error = errno;
   close(made);

@@ -6,6 +6,7 @@
 
 #include "kernels/status.h"
 #include "server/service/awake_poll.h"
+#include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
 #include "server/wire/types.h"
 
@@ -20,7 +21,7 @@ constexpr int kStartsTogether = 64;
 constexpr int kRunHereAtMost = 256;
 constexpr auto kRunHereFor = std::chrono::milliseconds(5);
 
-using RunReactor = grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>;
+using RunReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse>;
 
 }  // namespace
 
@@ -32,12 +33,17 @@ RunReactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServer
   const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
   context.run_streams().Add(stream);
-  stream->StartRead(stream->request_.Lend());
+  stream->Read();
   return stream.get();
 }
 
 RunStream::RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket)
     : UpdateStream(context, std::move(ticket), Outbox::StatesBeforeEnd::kDropped), who_(std::move(who)) {}
+
+void RunStream::Read() {
+  request_.Lend();
+  StartRead(&bytes_);
+}
 
 void RunStream::OnReadDone(bool ok) {
   request_.TakeBack();
@@ -46,6 +52,11 @@ void RunStream::OnReadDone(bool ok) {
     reads_done_ = true;
     return CloseIfDone(lock);
   }
+  if (absl::Status status = Parse(bytes_, *request_); !status.ok()) {
+    std::unique_lock lock(mutex_);
+    return CloseWhenSent(lock, status);
+  }
+  bytes_.Clear();
   request_size_ = context_.CheckSize(*request_);
   FindRepeatedTags();
   run_until_ = std::chrono::steady_clock::now() + kRunHereFor;
@@ -69,7 +80,7 @@ void RunStream::GoThroughRequest() {
   if (request_->start_size() == 1 && HasNoJob()) NoteSmallCall();
   next_start_ = 0;
   request_.Renew();
-  StartRead(request_.Lend());
+  Read();
 }
 
 std::optional<core::SteadyTime> RunStream::IdleSince() {

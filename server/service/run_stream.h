@@ -13,12 +13,12 @@
 namespace hotplate::server {
 
 class RunStream final
-    : public UpdateStream<grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>, v1::RunJobsResponse>,
+    : public UpdateStream<grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse>, v1::RunJobsResponse>,
       public OpenRunStream {
  public:
   // The reactor of a call; refused calls get one that only says so.
-  static grpc::ServerBidiReactor<v1::RunJobsRequest, v1::RunJobsResponse>* Start(const ServiceContext& context,
-                                                                                 grpc::CallbackServerContext* call);
+  static grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse>* Start(const ServiceContext& context,
+                                                                               grpc::CallbackServerContext* call);
 
   RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket);
 
@@ -35,6 +35,7 @@ class RunStream final
     bool cancel_requested = false;
   };
 
+  void Read();
   std::string EndedLocked(std::uint64_t tag) override;
 
   void OnRoom() override { GoThroughRequest(); }
@@ -59,6 +60,7 @@ class RunStream final
   void CloseIfDone(std::unique_lock<std::mutex>& lock);
 
   const core::Principal who_;
+  grpc::ByteBuffer bytes_;  // as it was read; lent with request_
   ReusedMessage<v1::RunJobsRequest> request_;
   int next_start_ = 0;
   std::vector<int> repeated_;                        // which of its starts, in order

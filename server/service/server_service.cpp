@@ -46,6 +46,13 @@ void Refresh(const ServiceContext& context, const core::EngineStatus& status, v1
 
 }  // namespace
 
+ServerService::ServerService(const ServiceContext& context) : ParsedService(context) {
+  Unary("GetInfo", &ServerService::GetInfo);
+  Unary("Drain", &ServerService::Drain);
+  Unary("Shutdown", &ServerService::Shutdown);
+  Unary("CloseSession", &ServerService::CloseSession);
+}
+
 grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* call, const v1::GetServerInfoRequest*,
                                                  v1::GetServerInfoResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {

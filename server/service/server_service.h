@@ -2,13 +2,13 @@
 #pragma once
 
 #include "hotplate/v1/server.grpc.pb.h"
-#include "server/service/context.h"
+#include "server/service/parsed_service.h"
 
 namespace hotplate::server {
 
-class ServerService final : public v1::Server::CallbackService {
+class ServerService final : public ParsedService<v1::Server> {
  public:
-  explicit ServerService(const ServiceContext& context) : context_(context) {}
+  explicit ServerService(const ServiceContext& context);
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* call, const v1::GetServerInfoRequest* request,
                                     v1::GetServerInfoResponse* response) override;
@@ -18,9 +18,6 @@ class ServerService final : public v1::Server::CallbackService {
                                      v1::ShutdownResponse* response) override;
   grpc::ServerUnaryReactor* CloseSession(grpc::CallbackServerContext* call, const v1::CloseSessionRequest* request,
                                          v1::CloseSessionResponse* response) override;
-
- private:
-  const ServiceContext& context_;
 };
 
 }  // namespace hotplate::server

@@ -114,6 +114,11 @@ absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::Call
 
 }  // namespace
 
+TelemetryService::TelemetryService(const ServiceContext& context) : ParsedService(context) {
+  Unary("Snapshot", &TelemetryService::Snapshot);
+  ServerStream("Watch", &TelemetryService::Watch);
+}
+
 grpc::ServerUnaryReactor* TelemetryService::Snapshot(grpc::CallbackServerContext* call,
                                                      const v1::TelemetrySnapshotRequest* request,
                                                      v1::TelemetrySnapshotResponse* response) {

@@ -14,8 +14,10 @@ inline std::shared_ptr<grpc::Channel> PeerChannel(const PeerRecord& record, bool
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(8 << 20);
-  const std::string address = "127.0.0.1:" + std::to_string(tls ? record.tls_port : record.plain_port);
-  if (!tls) return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (!tls) {
+    return grpc::CreateCustomChannel("unix:" + record.plain_socket, grpc::InsecureChannelCredentials(), arguments);
+  }
+  const std::string address = "127.0.0.1:" + std::to_string(record.tls_port);
   arguments.SetSslTargetNameOverride(kPeerName);
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = record.certificate_pem;

@@ -16,7 +16,7 @@ inline constexpr const char* kUploadBytesKey = "upload-bytes";
 
 struct PeerRecord {
   int tls_port = 0;
-  int plain_port = 0;
+  std::string plain_socket;  // a unix socket, as Hotplate's is where it has no TLS
   std::string certificate_pem;
 };
 

@@ -1,5 +1,5 @@
 // bench_peer_server RECORD: a bare gRPC server with TLS (a fresh P-256 key and self-signed certificate at each start)
-// and a plain port, both on loopback. Writes RECORD once it serves; ends on SIGTERM.
+// on loopback, and plain on the unix socket RECORD.socket. Writes RECORD once it serves; ends on SIGTERM.
 #include <grpcpp/grpcpp.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -252,7 +252,8 @@ int Serve(const std::string& record_path) {
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(8 << 20);
   builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &record.tls_port);
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &record.plain_port);
+  record.plain_socket = record_path + ".socket";
+  builder.AddListeningPort("unix:" + record.plain_socket, grpc::InsecureServerCredentials());
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (!server || !WritePeerRecord(record_path, record)) {

@@ -4,7 +4,7 @@
 #   --save        also keep the JSON in tests/bench/results
 #   --no-kernels  only what concerns the wire and the processes
 # Uses the release build, which must be there (cmake --preset release && cmake --build --preset release). Everything listens
-# on loopback. Takes about five minutes; let nothing else run meanwhile.
+# on loopback, what is without TLS on unix sockets. Takes about five minutes; let nothing else run meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -60,7 +60,7 @@ wait_for() {  # FILE: at most 20 s
 pids+=($!)
 for name in tls plain; do
   extra=()
-  [ $name = plain ] && extra=(--insecure)
+  [ $name = plain ] && extra=(--insecure --unix-socket "$work/plain.socket")
   "$bin/hotplated" --name $name --device cpu --log-file "$work/$name.log" "${extra[@]}" &
   pids+=($!)
 done

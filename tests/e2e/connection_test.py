@@ -347,15 +347,18 @@ class SuddenDeath(harness.Case):
 
 
 class Flags(harness.Case):
-    def test_insecure_is_for_loopback_only(self):
-        daemon = self.start_daemon("--insecure", "--listen", "0.0.0.0", ready=False)
-        out, _ = daemon.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(daemon.returncode, harness.USAGE)
-        self.assertIn('insecure with listen "0.0.0.0"', out + self.log())
-        self.assertFalse(self.record_path().exists())
+    def test_insecure_is_not_for_tcp(self):
+        for address in ("0.0.0.0", "127.0.0.1"):
+            daemon = self.start_daemon("--insecure", "--listen", address, ready=False)
+            out, _ = daemon.communicate(timeout=harness.PATIENCE)
+            self.assertEqual(daemon.returncode, harness.USAGE)
+            self.assertIn(f'insecure with listen "{address}"', out + self.log())
+            self.assertFalse(self.record_path().exists())
 
-    def test_insecure_on_loopback_still_asks_for_the_token(self):
-        daemon = self.start_daemon("--insecure", name="open")
+    def test_insecure_on_its_own_socket_still_asks_for_the_token(self):
+        path = self.folder / "open-socket"
+        daemon = self.start_daemon("--insecure", "--unix-socket", path, name="open", umask=0)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
         self.hotplate("--server", "open", "run", "integrate2d", "--n", "10")
         self.write_record(self.record("open") | {"token": "1" * 64}, name="forged")
         self.hotplate("--server", "forged", "status", code=harness.NOT_ALLOWED)

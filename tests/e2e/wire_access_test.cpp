@@ -1,4 +1,6 @@
 // Who is let in, spoken with bare stubs: tokens, sessions and how many there may be.
+#include <grpcpp/generic/generic_stub.h>
+
 #include <string>
 #include <vector>
 
@@ -38,6 +40,61 @@ TEST_F(WireTest, HealthAndReflectionAnswerWithTheToken) {
   for (const char* name : {"hotplate.v1.Jobs", "hotplate.v1.Arrays", "hotplate.v1.Catalogue", "hotplate.v1.Server",
                            "hotplate.v1.Telemetry"}) {
     EXPECT_NE(services.find(name), std::string::npos) << name;
+  }
+}
+
+TEST_F(WireTest, BytesThatAreNoMessageAreRefusedAsSuch) {
+  const std::string junk(3, '\xff');
+  int seen = 0;
+  for (const auto* method : AllMethods()) {
+    const grpc::Status status = Raw(PathOf(*method), *caller_, junk).first;
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << PathOf(*method) << ": " << status.error_message();
+    EXPECT_FALSE(status.error_message().empty()) << PathOf(*method);
+    if (status.error_message().find(method->input_type()->full_name()) != std::string::npos) ++seen;
+    EXPECT_EQ(Raw(PathOf(*method), Caller("", std::string(32, '7')), junk).first.error_code(),
+              StatusCode::UNAUTHENTICATED)
+        << PathOf(*method);
+  }
+  EXPECT_GE(seen, 20);
+}
+
+TEST_F(WireTest, JunkAmongTheJobsOfAStreamEndsItWithTheReason) {
+  // A good request before it is answered first.
+  v1::RunJobsRequest request;
+  request.add_start()->set_tag(7);
+  *request.mutable_start(0)->mutable_job() = VectorAdd({1, 2});
+  grpc::GenericStub stub(channel_);
+  const auto context = caller_->Context();
+  grpc::CompletionQueue queue;
+  const auto done = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  const auto call = stub.PrepareCall(context.get(), "/hotplate.v1.Jobs/Run", &queue);
+  call->StartCall(nullptr);
+  ASSERT_TRUE(done());
+  for (const std::string& bytes : {request.SerializeAsString(), std::string(3, '\xff')}) {
+    const grpc::Slice slice(bytes);
+    call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    ASSERT_TRUE(done());
+    if (bytes.size() == 3) break;
+    grpc::ByteBuffer answer;
+    call->Read(&answer, nullptr);
+    ASSERT_TRUE(done());
+    EXPECT_GT(answer.Length(), 8U);
+  }
+  // The client goes on writing: the daemon says so now, not when it stops.
+  grpc::ByteBuffer more;
+  do call->Read(&more, nullptr);
+  while (done());
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  done();
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_NE(status.error_message().find("hotplate.v1.RunJobsRequest"), std::string::npos) << status.error_message();
+  queue.Shutdown();
+  while (done()) {
   }
 }
 

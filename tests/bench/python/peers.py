@@ -24,6 +24,8 @@ def rate(array, call):
 
 
 class Dask:
+    plain = False  # it knows no unix sockets, and Hotplate has TLS on all others
+
     def __init__(self, tiny, big):
         import distributed
 
@@ -60,6 +62,8 @@ class Dask:
 
 
 class Ray:
+    plain = True
+
     def __init__(self, tiny, big):
         import ray
 
@@ -116,16 +120,19 @@ class Server(flight.FlightServerBase):
         self.kept = reader.read_all()
     def do_get(self, context, ticket):
         return flight.RecordBatchStream(self.kept)
-server = Server("grpc://127.0.0.1:0")
-print(server.port, flush=True)
+server = Server("grpc+unix://" + sys.argv[1])
+print("ready", flush=True)
 sys.stdin.read()
 """
 
 
 class Flight:
+    plain = True
+
     def __init__(self, tiny, big):
         import subprocess
         import sys
+        import tempfile
 
         import pyarrow
         from pyarrow import flight
@@ -137,8 +144,12 @@ class Flight:
         part = 1 << 20
         self.table = pyarrow.Table.from_batches(
             [pyarrow.record_batch([pyarrow.array(big[at : at + part])], names=["x"]) for at in range(0, big.size, part)])
-        self.process = subprocess.Popen([sys.executable, "-c", FLIGHT_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.client = flight.connect(f"grpc://127.0.0.1:{int(self.process.stdout.readline())}")
+        self.folder = tempfile.TemporaryDirectory(prefix="hotplate-flight-")
+        socket = f"{self.folder.name}/socket"
+        self.process = subprocess.Popen([sys.executable, "-c", FLIGHT_SERVER, socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.process.stdout.readline()
+        self.client = flight.connect(f"grpc+unix://{socket}")
         self.upload()
 
     def upload(self):
@@ -161,6 +172,7 @@ class Flight:
         self.client.close()
         self.process.stdin.close()
         self.process.wait()
+        self.folder.cleanup()
 
 
 PEERS = {"dask": Dask, "ray": Ray, "flight": Flight}

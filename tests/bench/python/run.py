@@ -10,8 +10,9 @@ usage: PYTHON tests/bench/python/run.py [--bin FOLDER] [--size MB] [--only SECTI
   --only  cpp, import, dask, ray or flight; repeatable
   --save  keep the JSON in tests/bench/results
 
-Hotplate is measured as users have it: TLS, a token, a receipt for each call. Dask and Flight have no encryption here: what is
-uploaded and downloaded beside them goes to a daemon with --insecure. Ray's object store is memory that processes share, and
+Hotplate is measured as users have it: TLS, a token, a receipt for each call. Flight has no encryption here, and what is
+uploaded and downloaded beside it goes to a daemon with --insecure: both over unix sockets. Dask knows only TCP: its plain
+transfers stand beside ours with TLS. Ray's object store is memory that processes share, and
 nothing crosses a network: its figures are those of another thing. Takes about five minutes. Let nothing else run meanwhile.
 """
 
@@ -136,8 +137,9 @@ def beside_other(rows, ours, plain, other):
     if hasattr(other, "resident"):
         rows.compare("norm of a resident array of 8 MB, p50", "us", 5, lambda: ours.resident_us(50), name,
                      lambda: median_us(30, other.resident))
-    rows.compare(f"upload of {size}, plain", "GB/s", 5, plain.upload, name, other.upload)
-    rows.compare(f"download of {size} into a new array, plain", "GB/s", 5, plain.download_into_new, name, other.download)
+    side, word = (plain, "plain") if other.plain else (ours, "TLS")
+    rows.compare(f"upload of {size}, {word}", "GB/s", 5, side.upload, name, other.upload)
+    rows.compare(f"download of {size} into a new array, {word}", "GB/s", 5, side.download_into_new, name, other.download)
 
 
 def main():
@@ -168,7 +170,7 @@ def main():
             ours.in_flight(1000)
             return ours
 
-        ours, plain = daemon("bench"), daemon("plain", "--insecure")
+        ours, plain = daemon("bench"), daemon("plain", "--insecure", "--unix-socket", f"{folder}/plain.socket")
         if "cpp" in sections:
             server = "bench", str(size)
             twins = Twins((sys.executable, HERE / "ours.py", *server), (options.bin / "bench_call_peer", *server))

@@ -78,13 +78,15 @@ TEST_F(ConfigTest, FlagsWinOverVariablesOverFileOverDefaults) {
 
 TEST_F(ConfigTest, EveryKindOfValue) {
   variables_["HOTPLATE_DIR"] = "/elsewhere";
-  const Config config = Good({"--inline-bytes", "256KiB", "--array-bytes=2GB", "--idle-timeout", "90s", "--insecure",
-                              "--device", "cpu", "--log-file", "x.log", "--path-root", "/a", "--path-root", "b"});
+  const Config config =
+      Good({"--inline-bytes", "256KiB", "--array-bytes=2GB", "--idle-timeout", "90s", "--insecure", "--unix-socket",
+            "s", "--device", "cpu", "--log-file", "x.log", "--path-root", "/a", "--path-root", "b"});
   EXPECT_EQ(config.directory, "/elsewhere");
   EXPECT_EQ(config.inline_bytes, 256u << 10);
   EXPECT_EQ(config.array_bytes, 2'000'000'000u);
   EXPECT_EQ(config.idle_timeout, seconds(90));
   EXPECT_TRUE(config.insecure);
+  EXPECT_EQ(config.unix_socket, "/current/s");
   EXPECT_EQ(config.device, DeviceChoice::kCpu);
   EXPECT_EQ(config.log_file, "/current/x.log");
   EXPECT_THAT(config.path_roots, ElementsAre("/a", "/current/b"));
@@ -162,9 +164,12 @@ TEST_F(ConfigTest, AWordOfNoFlagIsRefusedByName) {
 }
 
 TEST_F(ConfigTest, PlaintextOnlyWhereNobodyElseListens) {
-  EXPECT_THAT(Refusal({"--insecure", "--listen", "0.0.0.0"}), HasSubstr("0.0.0.0"));
-  EXPECT_THAT(Refusal({"--insecure", "--listen", "10.0.0.1"}), HasSubstr("10.0.0.1"));
-  EXPECT_TRUE(Good({"--insecure", "--listen", "::1"}).insecure);
+  for (const char* address : {"0.0.0.0", "10.0.0.1", "127.0.0.1", "::1"}) {  // loopback is every local user's
+    EXPECT_THAT(
+        Refusal({"--insecure", "--listen", address}),
+        AllOf(HasSubstr("insecure with listen \"" + std::string(address) + "\""), HasSubstr("--unix-socket PATH")));
+  }
+  EXPECT_THAT(Refusal({"--insecure"}), HasSubstr("--unix-socket PATH"));
   EXPECT_TRUE(Good({"--insecure", "--listen", "0.0.0.0", "--unix-socket", "/tmp/s"}).insecure);
   EXPECT_THAT(Refusal({"--listen", "localhost"}), HasSubstr("localhost"));
 }
@@ -176,7 +181,6 @@ TEST_F(ConfigTest, InAnAllocationTheNameIsTheJobsAndTheNodeListens) {
   EXPECT_EQ(config.listen, "0.0.0.0");
   EXPECT_EQ(Good({"--name", "mine", "--listen", "10.1.2.3"}).name, "mine");
   EXPECT_EQ(Good({"--name", "mine", "--listen", "10.1.2.3"}).listen, "10.1.2.3");
-  EXPECT_EQ(Good({"--insecure"}).listen, "127.0.0.1") << "plain text stays on the node";
 }
 
 TEST_F(ConfigTest, AnInterfaceInPlaceOfAnAddress) {
@@ -218,7 +222,7 @@ TEST_F(ConfigTest, NamesThatWouldLeaveTheFolder) {
 
 TEST_F(ConfigTest, CheckConfigPrintsWhatItWouldReadBack) {
   const auto result = Read({"--check-config", "--lanes", "5", "--inline-bytes", "3KiB", "--drain-timeout", "1500ms",
-                            "--path-root", "/data", "--insecure"});
+                            "--path-root", "/data", "--insecure", "--unix-socket", "/tmp/s"});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   const std::string file = folder_.Write("again.toml", std::get<Answer>(*result).text);
   const Config config = Good({"--config", file});

@@ -1,11 +1,15 @@
 // Who gets in: tokens, scopes, certificates, plaintext on this machine only; and what everybody is told.
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/generic/generic_stub.h>
 
 #include <thread>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "tests/unit/service/test_server.h"
 
 namespace hotplate::server {
@@ -61,7 +65,6 @@ TEST_P(AccessTest, NoServiceIsOutsideTheToken) {
       "/hotplate.v1.Jobs/Watch",
       "/hotplate.v1.Telemetry/Watch",
       "/hotplate.v1.Server/Shutdown",
-      "/no.such.Service/Method",
   };
   for (const std::string& method : methods) {
     for (const std::string& token : {std::string(), std::string(64, 'c'), std::string("a")}) {
@@ -125,6 +128,71 @@ class HealthTest : public ServerTest {
 
   static inline std::atomic<bool> lost_;
 };
+
+TEST_F(HealthTest, WhoeverWatchesIsToldTheNews) {
+  const auto stub = grpc::health::v1::Health::NewStub(channel_);
+  grpc::health::v1::HealthCheckRequest request;
+  grpc::health::v1::HealthCheckResponse response;
+  Call of_daemon, of_gpu, of_none, stranger("");
+  const auto daemon = stub->Watch(of_daemon, request);
+  request.set_service("hotplate.device.gpu0");
+  const auto gpu = stub->Watch(of_gpu, request);
+  request.set_service("hotplate.device.gpu7");
+  const auto none = stub->Watch(of_none, request);
+  using Answer = grpc::health::v1::HealthCheckResponse;
+  ASSERT_TRUE(daemon->Read(&response));
+  EXPECT_EQ(response.status(), Answer::SERVING);
+  ASSERT_TRUE(gpu->Read(&response));
+  EXPECT_EQ(response.status(), Answer::SERVING);
+  ASSERT_TRUE(none->Read(&response));
+  EXPECT_EQ(response.status(), Answer::SERVICE_UNKNOWN);
+  LoseDevice(1);
+  ASSERT_TRUE(gpu->Read(&response));
+  EXPECT_EQ(response.status(), Answer::NOT_SERVING);
+  server_.server().SetServing(false);  // the first news of the daemon
+  ASSERT_TRUE(daemon->Read(&response));
+  EXPECT_EQ(response.status(), Answer::NOT_SERVING);
+  EXPECT_EQ(stub->Watch(stranger, request)->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  for (Call* call : {&of_daemon, &of_gpu}) (*call)->TryCancel();
+  EXPECT_EQ(gpu->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}  // one is still open when the server ends
+
+TEST_P(AccessTest, ReflectionTellsTheWholeProtocol) {
+  const auto stub = grpc::reflection::v1alpha::ServerReflection::NewStub(channel_);
+  Call call;
+  const auto stream = stub->ServerReflectionInfo(call);
+  const auto ask = [&](const grpc::reflection::v1alpha::ServerReflectionRequest& request) {
+    grpc::reflection::v1alpha::ServerReflectionResponse response;
+    EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
+    return response;
+  };
+  grpc::reflection::v1alpha::ServerReflectionRequest request;
+  request.set_file_containing_symbol("hotplate.v1.Jobs.Submit");
+  google::protobuf::DescriptorPool pool;
+  const auto jobs = ask(request).file_descriptor_response();
+  for (int round = 0; round < 100; ++round) {
+    // A file can be built once those that it imports are there.
+    bool all = true;
+    for (const std::string& bytes : jobs.file_descriptor_proto()) {
+      google::protobuf::FileDescriptorProto file;
+      ASSERT_TRUE(file.ParseFromString(bytes));
+      if (pool.FindFileByName(file.name()) != nullptr) continue;
+      bool ready = true;
+      for (const std::string& name : file.dependency()) ready = ready && pool.FindFileByName(name) != nullptr;
+      all = ready && pool.BuildFile(file) != nullptr && all;
+    }
+    if (all) break;
+  }
+  ASSERT_NE(pool.FindServiceByName("hotplate.v1.Jobs"), nullptr);
+  request.set_file_by_filename("hotplate/v1/server.proto");
+  EXPECT_GT(ask(request).file_descriptor_response().file_descriptor_proto_size(), 1);
+  request.set_file_containing_symbol("no.such.Thing");
+  const auto error = ask(request).error_response();
+  EXPECT_EQ(error.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(error.error_message(), HasSubstr("no.such.Thing"));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
 
 class OneDeviceHealthTest : public HealthTest {
  protected:
@@ -269,7 +337,7 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
   ServiceContext::Parts parts{};
   parts.engine = &engine;
   const ServiceContext context(std::move(parts));
-  const auto second = GrpcServer::Start(context, std::make_shared<const Authenticator>(std::vector<Token>{}), options);
+  const auto second = GrpcServer::Start(context, options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(options.port)));
 }

@@ -44,7 +44,7 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
   context_ = std::make_unique<ServiceContext>(std::move(parts));
 
   ListenOptions listen;
-  listen.unix_socket = options_.unix_socket;
+  listen.unix_socket = unix_socket();
   listen.message_bytes = options_.message_bytes;
   if (options_.tls) {
     identity_ = MakeIdentity(Role::kDaemon).value();
@@ -52,7 +52,7 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
     listen.identity = identity_;
     listen.client_certificate_pem = client_identity_->certificate_pem;
   }
-  absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, authenticator_, listen);
+  absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, listen);
   if (!server.ok()) {
     ADD_FAILURE() << server.status().ToString();
     std::abort();
@@ -63,8 +63,12 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
 
 TestServer::~TestServer() { server_->Shutdown(std::chrono::system_clock::now()); }
 
+std::string TestServer::unix_socket() const {
+  return options_.tls || !options_.unix_socket.empty() ? options_.unix_socket : folder_.path() + "/plain";
+}
+
 std::string TestServer::target() const {
-  return options_.unix_socket.empty() ? "127.0.0.1:" + std::to_string(server_->port()) : "unix:" + options_.unix_socket;
+  return unix_socket().empty() ? "127.0.0.1:" + std::to_string(server_->port()) : "unix:" + unix_socket();
 }
 
 grpc::SslCredentialsOptions TestServer::Credentials() const {

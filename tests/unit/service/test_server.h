@@ -91,6 +91,7 @@ class TestServer {
   std::shared_ptr<grpc::Channel> Channel(const grpc::SslCredentialsOptions& tls) const;
   grpc::SslCredentialsOptions Credentials() const;
   std::string target() const;
+  std::string unix_socket() const;  // without TLS there always is one
 
   core::Engine& engine() { return *engine_; }
   core::ArrayStore& arrays() { return arrays_; }

@@ -1,0 +1,109 @@
+#include "server/service/health_service.h"
+
+#include <optional>
+#include <utility>
+
+#include "kernels/array/quoted.h"
+
+namespace hotplate::server {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+// One call of Watch. Deletes itself when gRPC is done with it.
+class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheckResponse> {
+ public:
+  Watcher(HealthService& health, std::string service) : health_(health), service_(std::move(service)) {
+    const std::lock_guard lock(health_.mutex_);
+    health_.watchers_.insert(this);
+    TellLocked();
+  }
+
+  void TellLocked() {
+    const Status now = health_.StatusLocked(service_);
+    if (writing_ || gone_ || told_ == now) return;
+    told_ = now;
+    writing_ = true;
+    response_.set_status(now);
+    StartWrite(&response_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(health_.mutex_);
+    writing_ = false;
+    gone_ = gone_ || !ok;
+    GoOnLocked();
+  }
+
+  void OnCancel() override {
+    const std::lock_guard lock(health_.mutex_);
+    gone_ = true;
+    GoOnLocked();
+  }
+
+  void OnDone() override {
+    {
+      const std::lock_guard lock(health_.mutex_);
+      health_.watchers_.erase(this);
+    }
+    delete this;
+  }
+
+ private:
+  void GoOnLocked() {
+    if (!gone_) return TellLocked();
+    if (writing_ || std::exchange(finished_, true)) return;
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+  }
+
+  HealthService& health_;
+  const std::string service_;
+  HealthCheckResponse response_;  // belongs to whoever set writing_
+  // Guarded by health_.mutex_.
+  std::optional<Status> told_;
+  bool writing_ = false, gone_ = false, finished_ = false;
+};
+
+HealthService::HealthService(const ServiceContext& context) : ParsedService(context) {
+  Unary("Check", &HealthService::Check);
+  ServerStream("Watch", &HealthService::Watch);
+}
+
+void HealthService::Tell(const std::string& service, bool serving) {
+  const std::lock_guard lock(mutex_);
+  serving_[service] = serving;
+  for (Watcher* watcher : watchers_) watcher->TellLocked();
+}
+
+HealthService::Status HealthService::StatusLocked(const std::string& service) const {
+  const auto found = serving_.find(service);
+  if (found == serving_.end()) return HealthCheckResponse::SERVICE_UNKNOWN;
+  return found->second ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+}
+
+grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* call, const HealthCheckRequest* request,
+                                               HealthCheckResponse* response) {
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  absl::Status status = context_.KnowsCaller(*call);
+  if (status.ok()) {
+    const std::lock_guard lock(mutex_);
+    response->set_status(StatusLocked(request->service()));
+    if (response->status() == HealthCheckResponse::SERVICE_UNKNOWN) {
+      status = absl::NotFoundError(ToAbsl("service is " + Quoted(request->service()) +
+                                          "; the health of \"\", the daemon, is known, and of each device, as "
+                                          "\"hotplate.device.cpu0\""));
+    }
+  }
+  reactor->Finish(wire::ToGrpc(status));
+  return reactor;
+}
+
+grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(grpc::CallbackServerContext* call,
+                                                                    const HealthCheckRequest* request) {
+  if (absl::Status status = context_.KnowsCaller(*call); !status.ok()) {
+    return new Refusal<grpc::ServerWriteReactor<HealthCheckResponse>>(status);
+  }
+  return new Watcher(*this, request->service());
+}
+
+}  // namespace hotplate::server
