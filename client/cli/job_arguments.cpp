@@ -271,14 +271,14 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
     } else if (names.size() == 1) {
       output.name = names[0];
     }
-    if (outputs.size() == names.size()) {
-      violations.push_back("-o " + word + " is one output too many; " + all);
-      continue;
-    }
     const bool twice = !output.name.empty() && std::any_of(outputs.begin(), outputs.end(), [&](const auto& other) {
       return other.name == output.name;
     });
     if (twice) violations.push_back("-o " + word + ": output " + output.name + " has a place already; " + all);
+    if (!twice && outputs.size() == names.size()) {
+      violations.push_back("-o " + word + " is one output too many; " + all);
+      continue;
+    }
     output.text = target;
     if (const auto array = After(target, "array:")) {
       for (const OutputArgument& other : outputs)

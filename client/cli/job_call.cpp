@@ -26,6 +26,23 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
   return FindKernel(EmbeddedKernels(), kernel);
 }
 
+// A sentence of the daemon's that speaks of inputs by the spec's names, with the files behind these.
+std::string WithFiles(std::string message, const std::vector<InputArgument>& inputs) {
+  for (const InputArgument& input : inputs) {
+    if (input.kind == InputArgument::Kind::kArray || input.kind == InputArgument::Kind::kScalar) continue;
+    // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
+    const std::size_t rule = message.find("; expected ");
+    for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
+      const std::size_t end = at + input.name.size();
+      const bool begins = at == 0 || message[at - 1] == ' ' || message[at - 1] == '\n';
+      if (!begins || (message.compare(end, 4, " is ") != 0 && message.compare(end, 2, " [") != 0)) continue;
+      message.insert(end, " (" + input.text + ")");
+      break;
+    }
+  }
+  return message;
+}
+
 // Those of the outputs that hold elements; where none does, all are as good as filled.
 std::vector<std::string> FilledBy(const v1::CheckJobResponse& check) {
   std::vector<std::string> filled, all;
@@ -79,23 +96,19 @@ absl::Status Settled(const absl::Status& status) {
 
 absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs) {
   if (!absl::IsInvalidArgument(status)) return status;
-  std::string message(status.message());
-  // What only a violation says is shown beside the message, and must not get lost.
-  for (const v1::FieldViolation& violation : client::Violations(status))
-    if (message.find(violation.description()) == std::string::npos) return status;
-  for (const InputArgument& input : inputs) {
-    if (input.kind == InputArgument::Kind::kArray || input.kind == InputArgument::Kind::kScalar) continue;
-    // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
-    const std::size_t rule = message.find("; expected ");
-    for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
-      const std::size_t end = at + input.name.size();
-      const bool begins = at == 0 || message[at - 1] == ' ' || message[at - 1] == '\n';
-      if (!begins || (message.compare(end, 4, " is ") != 0 && message.compare(end, 2, " [") != 0)) continue;
-      message.insert(end, " (" + input.text + ")");
-      break;
-    }
+  v1::JobError error;
+  error.set_code(static_cast<int>(status.code()));
+  error.set_message(WithFiles(std::string(status.message()), inputs));
+  for (const v1::FieldViolation& violation : client::Violations(status)) {
+    // What only a violation says is shown beside the message, and must not get lost.
+    if (status.message().find(violation.description()) == absl::string_view::npos) return status;
+    v1::FieldViolation& named = *error.add_violations();
+    named.set_field(violation.field());
+    named.set_description(WithFiles(violation.description(), inputs));
+    if (error.message().find(named.description()) == std::string::npos)
+      return absl::InvalidArgumentError(error.message());  // it would be told twice
   }
-  return absl::InvalidArgumentError(message);
+  return client::FromJobError(error);
 }
 
 absl::Status DryRun(const Invocation& call, PreparedJob& job) {

@@ -139,6 +139,8 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   heads.emplace_back("BY");
   if (style.wide) heads.insert(heads.end(), {"PRIORITY", "DETACHED", "PARAMETERS"});
   Table table(heads);
+  table.MayBeCut(1);
+  if (labels) table.MayBeCut(7);
   for (const v1::Job& job : jobs) {
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 
@@ -14,7 +15,7 @@ extern "C" void __attribute__((weak)) __lsan_do_leak_check();
 
 int main(int count, char** words) {
   // Scripts ask this often; it needs nothing that the rest prepares.
-  if (count == 2 && std::strcmp(words[1], "--version") == 0) {
+  if (count == 2 && std::strcmp(words[1], "--version") == 0 && std::getenv("HOTPLATE_OUTPUT") == nullptr) {
     std::printf("hotplate %s\n", hotplate::cli::kVersion);
     return std::fflush(stdout) == 0 ? 0 : hotplate::cli::kExitFailed;
   }

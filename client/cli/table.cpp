@@ -11,6 +11,11 @@ Table& Table::AlignRight(std::size_t column) {
   return *this;
 }
 
+Table& Table::MayBeCut(std::size_t column) {
+  may_be_cut_.push_back(column);
+  return *this;
+}
+
 Table& Table::Indent(int columns) {
   indent_ = columns;
   return *this;
@@ -22,15 +27,15 @@ constexpr int kGap = 2;
 // A column that is cut to less tells nothing.
 constexpr int kNarrowest = 6;
 
-// The widest first, down to one another's width.
-void Narrow(std::vector<int>& widths, int room) {
+// The widest of `columns` first, down to one another's width.
+void Narrow(std::vector<int>& widths, const std::vector<std::size_t>& columns, int room) {
   int sum = 0;
   for (const int width : widths) sum += width;
-  while (sum > room) {
-    const auto widest = std::max_element(widths.begin(), widths.end());
-    if (widest == widths.end() || *widest <= kNarrowest) return;
-    --*widest;
-    --sum;
+  for (; sum > room && !columns.empty(); --sum) {
+    const std::size_t widest = *std::max_element(columns.begin(), columns.end(),
+                                                 [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
+    if (widths[widest] <= kNarrowest) return;
+    --widths[widest];
   }
 }
 
@@ -46,7 +51,11 @@ std::string Table::Text(int width) const {
     widths.resize(std::max(widths.size(), line.size()));
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(line[i]));
   }
-  if (width > 0) Narrow(widths, width - indent_ - kGap * (static_cast<int>(widths.size()) - 1));
+  if (width > 0) {
+    std::vector<std::size_t> columns = may_be_cut_;
+    for (std::size_t i = 0; i < widths.size() && may_be_cut_.empty(); ++i) columns.push_back(i);
+    Narrow(widths, columns, width - indent_ - kGap * (static_cast<int>(widths.size()) - 1));
+  }
   std::string text;
   for (const auto& line : lines) {
     std::string row(static_cast<std::size_t>(indent_), ' ');

@@ -16,6 +16,8 @@ class Table {
   explicit Table(std::vector<std::string> heads) : heads_(std::move(heads)) {}
 
   Table& AlignRight(std::size_t column);
+  // Only such columns give way where the terminal is narrow; without any of them all do.
+  Table& MayBeCut(std::size_t column);
   Table& Indent(int columns);
   void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
@@ -28,7 +30,7 @@ class Table {
  private:
   std::vector<std::string> heads_;
   std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> right_;
+  std::vector<std::size_t> right_, may_be_cut_;
   int indent_ = 0;
 };
 

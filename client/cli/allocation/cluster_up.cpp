@@ -57,7 +57,7 @@ absl::StatusOr<Arguments> Again(const Invocation& call, const std::string& name,
     words.erase(std::find(words.begin(), words.end(), "--"), words.end());
     words.insert(words.end(), new_rest, call.words.end());
   }
-  return ParseArguments(AllOptions(call.command), words);
+  return ParseArguments(AllOptions(call.command), words, /*keep_rest=*/true);
 }
 
 absl::StatusOr<Site> WantedSite(const Invocation& call, const Arguments& arguments) {

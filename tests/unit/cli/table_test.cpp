@@ -62,6 +62,10 @@ TEST(Table, FitsIntoTheTerminal) {
   EXPECT_EQ(table.Text(80), table.Text());
   EXPECT_EQ(table.Text(10), "ID  WHAT …\na1  eleme…\n");
   EXPECT_EQ(table.Text(8), "ID  WHA…\na1  ele…\n");
+  Table other({"JOB", "KERNEL", "STATE"});
+  other.MayBeCut(1);
+  other.Row({"1", "mandelbrot", "COMPLETED IN TIME"});
+  EXPECT_EQ(other.Text(30), "JOB  KERNEL  STATE\n1    mande…  COMPLETED IN TIME\n");
 }
 
 }  // namespace
