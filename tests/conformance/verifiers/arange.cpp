@@ -105,8 +105,12 @@ Verdict VerifyArange(const Executed& executed) {
   std::int64_t count = steps > 0 ? static_cast<std::int64_t>(steps) : 0;
   if (stop == 5e-324) count = 1;  // of NumPy 1.24, where it underflows
   Verdict verdict;
-  const std::string& dtype = executed.call.Choice("dtype");
-  verdict.Add(Name(out.signature().dtype) == (dtype == "auto" ? "int64" : dtype) ? 0 : 2,
+  bool integers = true;
+  for (const char* name : {"start", "stop", "step"}) {
+    integers = integers && std::holds_alternative<std::int64_t>(executed.call.Param(name));
+  }
+  const std::string chosen = executed.call.Choice("dtype"), by_numbers = integers ? "int64" : "float64";
+  verdict.Add(Name(out.signature().dtype) == (chosen == "auto" ? by_numbers : chosen) ? 0 : 2,
               [] { return "another dtype"; });
   verdict.Add(out.signature().shape == Shape{count} ? 0 : 2, [&] { return "it is " + ToString(out.signature()); });
   WithType(out.signature().dtype, [&](auto zero) {
