@@ -18,7 +18,7 @@ constexpr int kDrawnBits = 53;
 std::int64_t DrawnSeed() {
   std::uint64_t bits = 0;
   // So few bytes are never cut short once the generator is seeded, which it is long before any user's process.
-  static_cast<void>(getrandom(&bits, sizeof bits, 0));
+  while (getrandom(&bits, sizeof bits, 0) != ssize_t{sizeof bits}) continue;
   return static_cast<std::int64_t>(bits >> (64 - kDrawnBits));
 }
 
