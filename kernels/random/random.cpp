@@ -1,6 +1,6 @@
 #include "kernels/random/random.h"
 
-#include <sys/random.h>
+#include <random>
 
 #include "kernels/made_array.h"
 #include "kernels/refused_param.h"
@@ -16,9 +16,8 @@ constexpr std::int64_t kFresh = -1;
 constexpr int kDrawnBits = 53;
 
 std::int64_t DrawnSeed() {
-  std::uint64_t bits = 0;
-  // So few bytes are never cut short once the generator is seeded, which it is long before any user's process.
-  while (getrandom(&bits, sizeof bits, 0) != ssize_t{sizeof bits}) continue;
+  std::random_device device;  // 32 bits of the system's
+  const std::uint64_t bits = std::uint64_t{device()} << 32 | device();
   return static_cast<std::int64_t>(bits >> (64 - kDrawnBits));
 }
 
