@@ -62,8 +62,8 @@ TEST(PageTextTest, EveryPageFitsATerminalButForItsCode) {
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
       const std::string line = text.substr(begin, end - begin);
-      if (line.rfind("    ", 0) != 0 && line.find(' ') != std::string::npos)
-        EXPECT_LE(DisplayWidth(line), 80) << topic.name << ": " << line;
+      if (line.rfind("    ", 0) == 0 || line.find(' ') == std::string::npos) continue;
+      EXPECT_LE(DisplayWidth(line), 80) << topic.name << ": " << line;
     }
     EXPECT_THAT(topic.summary, Not(HasSubstr("#"))) << topic.name << ": its title is \"# Name: summary\"";
   }
