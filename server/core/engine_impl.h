@@ -43,6 +43,7 @@ class Engine::Impl {
                                std::uint64_t tag);
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
+  absl::StatusOr<JobSnapshot> Fetch(const Principal& who, const JobId& id);
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;
 
   // Observers and sessions: engine_clients.cpp.
@@ -70,6 +71,7 @@ class Engine::Impl {
   }
   void NoteUse() { last_use_.store(clock_.Now().time_since_epoch().count(), std::memory_order_relaxed); }
   EngineStatus Status() const;
+  std::uint64_t last_number() const { return numbers_.last_taken(); }
   // engine_telemetry.cpp
   DeviceMetrics SampleDevice(std::size_t index);
 
@@ -258,6 +260,7 @@ class Engine::Impl {
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
+  JobNumbers numbers_;  // has a lock of its own
   JobTable table_;
   JobQueue queue_;
   SessionTable sessions_;

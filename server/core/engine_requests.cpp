@@ -7,6 +7,14 @@
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {
+namespace {
+
+bool IsUnfetched(const Job& job) {
+  return !job.attached && !job.fetched && job.end != nullptr && !job.end->outputs_dropped && !job.end->outputs.empty();
+}
+
+}  // namespace
+
 bool Engine::Impl::Fits(const DeviceState& device, const Job& job) {
   const DeviceNeed* need = job.bound.NeedOf(device.index);
   return need != nullptr && device.room.Fits(need->extra_bytes);
@@ -71,6 +79,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   absl::StatusOr<BoundJob> bound = binder_.Bind(who, request, Binder::Data::kRequired, LostDevices());
   if (!bound.ok()) return bound.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  if (absl::Status status = numbers_.Await(); !status.ok()) return status;
 
   auto job = std::make_shared<Job>();
   job->owner = who;
@@ -129,13 +138,16 @@ absl::Status Engine::Impl::Enqueue(Job& job) {
   absl::StatusOr<std::shared_ptr<Session>> session = Touch(job.owner.session, 0);
   if (!session.ok()) return session.status();
 
+  const std::uint64_t number = numbers_.Take();
+  if (number == 0) return absl::UnavailableError("more jobs come at once than there are ids for; try again");
+
   job.session = *std::move(session);
   ++job.session->active_jobs;
   job.share = job.session->share;
   job.submit_time = now;
   job.events[0] = {.sequence = 1, .state = JobState::kPending, .time = clock_.WallNow(), .device = {}};
   job.event_count = 1;
-  table_.Insert(job.shared_from_this());
+  table_.Insert(job.shared_from_this(), number);
   queue_.Push(job);
   return absl::OkStatus();
 }
@@ -172,6 +184,14 @@ absl::StatusOr<JobSnapshot> Engine::Impl::Get(const Principal& who, const JobId&
   return snapshot;
 }
 
+absl::StatusOr<JobSnapshot> Engine::Impl::Fetch(const Principal& who, const JobId& id) {
+  std::scoped_lock lock(mutex_);
+  const std::shared_ptr<Job> job = table_.Find(who, id.value());
+  if (job == nullptr) return NoJob(id);
+  if (job->end != nullptr) job->fetched = true;
+  return SnapshotOf(*job);
+}
+
 std::vector<JobSnapshot> Engine::Impl::List(const Principal& who, const JobFilter& filter) const {
   std::vector<JobSnapshot> found;
   std::vector<JobQueue::Position> positions;
@@ -188,6 +208,7 @@ std::vector<JobSnapshot> Engine::Impl::List(const Principal& who, const JobFilte
       if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
       if (filter.session && job.owner.session != *filter.session) return true;
       if (filter.active_only && IsEnd(job.state)) return true;
+      if (filter.unfetched_only && !IsUnfetched(job)) return true;
       any_queued |= job.queued;
       found.push_back(SnapshotOf(job));
       return true;

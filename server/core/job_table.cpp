@@ -19,8 +19,8 @@ std::string JobTable::RequestKey(const std::string& token, const std::string& re
   return absl::StrCat(token.size(), ":", token, request_id);
 }
 
-void JobTable::Insert(const std::shared_ptr<Job>& job) {
-  job->sequence = next_number_++;
+void JobTable::Insert(const std::shared_ptr<Job>& job, std::uint64_t number) {
+  job->sequence = number;
   job->id = JobId(absl::StrCat(job->sequence));
   jobs_.emplace_hint(jobs_.end(), job->sequence, job);
   if (!job->request_key.empty()) requests_.emplace(job->request_key, job.get());

@@ -25,8 +25,8 @@ class JobTable {
  public:
   explicit JobTable(RetentionLimits limits) : limits_(limits) {}
 
-  // Gives the job its sequence and id.
-  void Insert(const std::shared_ptr<Job>& job);
+  // Gives the job its sequence, which is above all before, and its id.
+  void Insert(const std::shared_ptr<Job>& job, std::uint64_t number);
   // Null for an id that is not there, or that `who` must not see.
   std::shared_ptr<Job> Find(const Principal& who, const std::string& id) const;
   // What one principal's request id is known by; empty for an empty id.
@@ -55,7 +55,6 @@ class JobTable {
   std::deque<std::shared_ptr<Job>> ended_;                 // the first to end is the first to leave
   std::uint64_t retained_bytes_ = 0;
   std::uint64_t ended_ever_ = 0;
-  std::uint64_t next_number_ = 1;
 };
 
 }  // namespace hotplate::core
