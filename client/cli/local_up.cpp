@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "client/cli/daemon_start.h"
+#include "client/cli/deaths.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/private_folder.h"
@@ -93,6 +94,7 @@ class LocalStart {
   absl::Status Answer(const v1::GetServerInfoResponse& info, bool started) {
     // The one that was asked for is the one that the next commands mean.
     if (const absl::Status status = SetCurrent(call_.settings, name_); !status.ok()) return status;
+    if (started) TellLoss(call_, info);
     std::vector<std::string> devices;
     for (const v1::Device& device : info.devices()) devices.push_back(device.id() + " " + device.name());
     const std::string who = info.name() + "   pid " + std::to_string(info.pid());

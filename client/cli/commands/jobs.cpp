@@ -1,5 +1,6 @@
 // hotplate jobs: what is queued, runs, and has ended.
 #include "client/cli/commands.h"
+#include "client/cli/deaths.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 
@@ -25,6 +26,8 @@ absl::Status Jobs(const Invocation& call) {
                        return ToJson(list);
                      },
                      ids);
+  if (call.output.talkative())
+    if (const auto info = client->Info(); info.ok() && !info->before().has_end_time()) TellLoss(call, *info);
   return absl::OkStatus();
 }
 
