@@ -24,6 +24,8 @@
 #include "server/description.h"
 #include "server/devices.h"
 #include "server/endpoint.h"
+#include "server/held_notes.h"
+#include "server/job_ids.h"
 #include "server/kill_wait.h"
 #include "server/last_words.h"
 #include "server/log.h"
@@ -70,6 +72,8 @@ class Daemon {
   Daemon(const Config& config, const Surroundings& surroundings) : config_(config), surroundings_(surroundings) {}
 
   absl::Status Start();
+  // After a start that failed: what it had taken is free again.
+  void GiveUp();
   void Serve();
 
  private:
@@ -80,6 +84,7 @@ class Daemon {
   ServiceContext::Parts Parts() const;
   SelfFacts Facts() const { return {config_, allocation_, generation_, start_time_}; }
   void FollowAllocation();
+  absl::Status OpenJobIds();
   void EndChanged(std::optional<core::WallTime> before, core::WallTime now);
   void AskWhenItIsKilled(const std::stop_token& stop);
   LastMoments Moments() const;
@@ -108,6 +113,7 @@ class Daemon {
   std::string generation_, secret_;
   std::shared_ptr<const Authenticator> authenticator_;
   std::unique_ptr<Control> control_;
+  std::unique_ptr<JobIds> job_ids_;
   // In the order of their making; each refers to those before it.
   std::unique_ptr<core::ArrayStore> arrays_;
   std::unique_ptr<core::Engine> engine_;
@@ -128,10 +134,13 @@ class Daemon {
   EndWarnings warnings_;
   SpareMemory spare_memory_;
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
+  std::optional<std::string> held_;  // what goes with the daemon, once that is known
+  std::vector<core::JobId> active_at_drain_;
 
   std::mutex record_mutex_;
   std::optional<v1::EndpointRecord> record_;  // as published; guarded by record_mutex_
   std::unique_ptr<AllocationEnd> end_;        // its thread uses what stands before it
+  std::unique_ptr<HeldNotes> held_notes_;     // so does this one's
 };
 
 absl::Status Daemon::Start() {
@@ -170,8 +179,25 @@ absl::Status Daemon::Start() {
   generation_ = *generation;
   secret_ = *secret;
   authenticator_ = std::make_shared<const Authenticator>(std::vector<Token>{{"owner", secret_, core::Scope::kAdmin}});
+  if (absl::Status status = OpenJobIds(); !status.ok()) return status;
   if (absl::Status status = OpenDevices(); !status.ok()) return status;
   return Listen();
+}
+
+void Daemon::GiveUp() {
+  if (job_ids_ != nullptr) job_ids_->End(0, std::nullopt).IgnoreError();
+}
+
+absl::Status Daemon::OpenJobIds() {
+  v1::DaemonLife life;
+  life.set_name(config_.name);
+  life.set_generation(generation_);
+  life.set_node(NodeName());
+  wire::ToProto(start_time_, *life.mutable_start_time());
+  absl::StatusOr<std::unique_ptr<JobIds>> ids = JobIds::Open(config_.directory, std::move(life));
+  if (!ids.ok()) return ids.status();
+  job_ids_ = *std::move(ids);
+  return absl::OkStatus();
 }
 
 absl::Status Daemon::OpenDevices() {
@@ -195,6 +221,10 @@ absl::Status Daemon::OpenDevices() {
   SpareMemory::Keep(host_bytes / 16);
 
   core::EngineOptions options;
+  const absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
+  if (!numbers.ok()) return numbers.status();
+  options.first_numbers = *numbers;
+  options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };
   options.queued_jobs = config_.queue;
   options.inline_bytes = config_.inline_bytes;
   options.result_retention = config_.result_retention;
@@ -241,6 +271,8 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.info = DescribeServer(Facts(), *engine_);
   parts.allocation_end = [this] { return end_->Get(); };
   parts.facts.versions = parts.info.versions();
+  if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
+  parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;
 }
 
@@ -397,6 +429,8 @@ bool Daemon::EndIsNear(nanoseconds& left) {
 
 void Daemon::Serve() {
   log_->info("{}", WhenUnused(config_));
+  held_notes_ =
+      std::make_unique<HeldNotes>(*engine_, *job_ids_, [log = log_](const std::string& why) { log->warn("{}", why); });
   const std::string idle = "idle for " + FormatDuration(config_.idle_timeout) + ": no job, upload or download";
   for (;;) {
     const Control::Wish wish = control_->Wait(kTick);
@@ -453,6 +487,7 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
   core::SteadyTime saving_end = std::max(end + Moments().after, clock_.Now() + saving);
   // Here, so that whatever shortens it comes after it.
   engine_->BeginDrain(timeout, reason);
+  if (active_at_drain_.empty()) active_at_drain_ = ActiveJobs(*engine_);
   if (leave) saver_->Start(saving_end);
   std::thread drainer([this] {
     const bool all_ended = engine_->AwaitDrained();
@@ -528,9 +563,8 @@ void Daemon::SayGoodbye() {
   while (ListenUntil(clock_.Now() + time + Moments().resort).kind != Control::Wish::Kind::kFinished) {
   }
   goodbye.join();
-  if (const std::string what = WhatIsDropped(*engine_, saved_); !what.empty()) {
-    log_->info("dropped with this daemon: {}", what);
-  }
+  held_ = WhatIsDropped(*engine_, saved_, active_at_drain_);
+  if (!held_->empty()) log_->info("dropped with this daemon: {}", *held_);
   Leave();
 }
 
@@ -581,6 +615,7 @@ void Daemon::Leave() {
     }
     log_->info("stopped");
     log_->flush();
+    job_ids_->End(engine_->last_number(), held_).IgnoreError();
     done->set_value();
   }).detach();
   // Where KillWait is short, what the steps before have left of it is for the record as well.
@@ -594,7 +629,10 @@ void Daemon::Leave() {
 
 int RunDaemon(const Config& config, const Surroundings& surroundings) {
   Daemon daemon(config, surroundings);
-  if (absl::Status status = daemon.Start(); !status.ok()) return Fail(status);
+  if (absl::Status status = daemon.Start(); !status.ok()) {
+    daemon.GiveUp();
+    return Fail(status);
+  }
   daemon.Serve();
   return kExitOk;
 }

@@ -29,6 +29,8 @@ constexpr std::chrono::seconds kPatience{1};
 // By how much the clocks of two nodes may differ.
 constexpr std::chrono::seconds kClocksApart{600};
 
+}  // namespace
+
 absl::Status SystemError(const std::string& what) {
   const int error = errno;
   const std::string sentence = what + ": " + std::strerror(error) + "; ";
@@ -39,7 +41,6 @@ absl::Status SystemError(const std::string& what) {
   return absl::FailedPreconditionError(ToAbsl(sentence + (full ? "make room there, or " : "") + elsewhere));
 }
 
-// A folder that is there, is ours, and is closed to everybody else.
 absl::Status PrivateFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return SystemError("making folder " + path);
   struct stat facts {};
@@ -58,7 +59,6 @@ absl::Status PrivateFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Writes a file of mode 0600 that appears under its name only when it is whole.
 absl::Status WriteWhole(const std::string& path, const std::string& text) {
   const std::string temporary = path + "." + std::to_string(getpid()) + ".new";
   unlink(temporary.c_str());
@@ -80,6 +80,8 @@ absl::Status WriteWhole(const std::string& path, const std::string& text) {
   unlink(temporary.c_str());
   return status;
 }
+
+namespace {
 
 absl::Status PointAt(const std::string& link, const std::string& target) {
   const std::string temporary = link + "." + std::to_string(getpid()) + ".new";
@@ -128,7 +130,8 @@ std::string ReadLink(const std::string& link) {
   return std::filesystem::read_symlink(link, error).string();
 }
 
-// Whether the daemon of a record in `directory` has ended without having withdrawn it. False where nothing can be said.
+}  // namespace
+
 bool IsGone(const std::string& directory, const std::string& record_file) {
   const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
   if (!record.ok()) return true;
@@ -142,6 +145,8 @@ bool IsGone(const std::string& directory, const std::string& record_file) {
   close(lock);
   return free;
 }
+
+namespace {
 
 // Takes the lock. Who looks whether a daemon is gone has it for a moment, hence a second try.
 bool TakeLock(int lock) {

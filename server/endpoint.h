@@ -56,6 +56,19 @@ class EndpointSlot {
   int lock_ = -1;
 };
 
+// The system's last error (errno) as a status, with what to do about a folder that cannot be written to.
+absl::Status SystemError(const std::string& what);
+
+// A folder that is there (made, 0700, where it is missing), is ours, and is closed to everybody else.
+absl::Status PrivateFolder(const std::string& path);
+
+// Writes a file of mode 0600 that appears under its name, in place of another, only when it is whole and on the disk.
+absl::Status WriteWhole(const std::string& path, const std::string& text);
+
+// Whether the daemon of a record in `directory` ("servers/NAME.json") has ended without having withdrawn it. False
+// where nothing can be said.
+bool IsGone(const std::string& directory, const std::string& record_file);
+
 // The record at `path`, or why there is none. For tests and for Withdraw; clients have their own reader.
 absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "server/last_words.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "server/quantity.h"
@@ -19,29 +20,82 @@ std::string Listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? list + ", ..." : list;
 }
 
-std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved) {
-  const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
+namespace {
+
+const core::Principal& Everybody() {
+  static const core::Principal everybody{"", core::SessionId(), core::Scope::kAdmin};
+  return everybody;
+}
+
+std::string Counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string Joined(const std::string& first, const std::string& second) {
+  return first + (first.empty() || second.empty() ? "" : ", ") + second;
+}
+
+std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter) {
+  filter.limit = std::numeric_limits<std::size_t>::max();
+  std::vector<std::string> names;
+  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) names.push_back("job " + job.id.value());
+  return names;
+}
+
+// Arrays but for those that are safe, and results that nobody has fetched.
+std::string Held(core::Engine& engine, const std::function<bool(const core::ArraySnapshot&)>& safe) {
   std::uint64_t bytes = 0;
   std::vector<std::string> names;
-  for (const core::ArraySnapshot& array : engine.arrays().List(all)) {
-    if (saved.Has(array.id)) continue;
+  for (const core::ArraySnapshot& array : engine.arrays().List(Everybody())) {
+    if (safe(array)) continue;
     bytes += array.bytes;
     names.push_back(array.label());
   }
   const std::size_t arrays = names.size();
-  core::JobFilter filter;
-  filter.limit = std::numeric_limits<std::size_t>::max();
-  for (const core::JobSnapshot& job : engine.List(all, filter)) {
-    if (job.detached && job.end && !job.end->outputs_dropped && !job.end->outputs.empty()) {
-      names.push_back("job " + job.id.value());
-    }
-  }
+  const std::vector<std::string> jobs = Jobs(engine, {.unfetched_only = true});
+  names.insert(names.end(), jobs.begin(), jobs.end());
   if (names.empty()) return "";
-  const std::size_t jobs = names.size() - arrays;
-  std::string what;
-  if (arrays > 0) what = std::to_string(arrays) + " arrays of " + FormatBytes(bytes) + " together";
-  if (jobs > 0) what += (what.empty() ? "" : ", ") + ("the kept results of " + std::to_string(jobs)) + " jobs";
-  return what + " (" + Listed(names) + ")";
+  const std::string of_arrays = arrays == 0 ? "" : Counted(arrays, "array") + " of " + FormatBytes(bytes);
+  const std::string of_jobs = jobs.empty() ? "" : "results of " + Counted(jobs.size(), "job") + " that nobody fetched";
+  return Joined(of_arrays, of_jobs) + " (" + Listed(names) + ")";
+}
+
+std::string Active(core::Engine& engine) {
+  const std::vector<std::string> jobs = Jobs(engine, {.active_only = true});
+  return jobs.empty() ? "" : Counted(jobs.size(), "running or waiting job") + " (" + Listed(jobs) + ")";
+}
+
+}  // namespace
+
+std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active) {
+  std::vector<std::string> cancelled;
+  for (const core::JobId& id : active) {
+    const absl::StatusOr<core::JobSnapshot> job = engine.Get(Everybody(), id);
+    if (job.ok() && job->state == core::JobState::kCancelled) cancelled.push_back("job " + id.value());
+  }
+  const std::string of_cancelled =
+      cancelled.empty() ? "" : Counted(cancelled.size(), "cancelled job") + " (" + Listed(cancelled) + ")";
+  return Joined(of_cancelled, Held(engine, [&](const core::ArraySnapshot& array) { return saved.Has(array.id); }));
+}
+
+std::string WhatWouldGo(core::Engine& engine) {
+  return Joined(Active(engine), Held(engine, [](const core::ArraySnapshot&) { return false; }));
+}
+
+std::string WhatIsAtStake(core::Engine& engine) {
+  const auto saved = [](const core::ArraySnapshot& array) {
+    return array.lease_end.has_value() && array.state == core::ArrayState::kReady;
+  };
+  return Joined(Active(engine), Held(engine, saved));
+}
+
+std::vector<core::JobId> ActiveJobs(core::Engine& engine) {
+  std::vector<core::JobId> ids;
+  core::JobFilter filter;
+  filter.active_only = true;
+  filter.limit = std::numeric_limits<std::size_t>::max();
+  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) ids.push_back(job.id);
+  return ids;
 }
 
 }  // namespace hotplate::server

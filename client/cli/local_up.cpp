@@ -6,6 +6,7 @@
 
 #include "client/cli/allocation/text.h"
 #include "client/cli/daemon_start.h"
+#include "client/cli/deaths.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/private_folder.h"
@@ -95,6 +96,7 @@ class LocalStart {
     if (const absl::Status status = SetCurrent(call_.settings, name_); !status.ok()) return status;
     if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
       call_.console.err << "! " << Printable(unavailable) << std::endl;
+    if (started) TellLoss(call_, info);
     std::vector<std::string> devices;
     for (const v1::Device& device : info.devices()) devices.push_back(device.id() + " " + device.name());
     const std::string who = info.name() + "   pid " + std::to_string(info.pid());

@@ -56,6 +56,16 @@ absl::Status SetCurrent(const Settings& settings, const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::Status RemoveRecord(const Settings& settings, const std::string& name, const std::string& generation) {
+  const std::string path = RecordPath(settings, name), link = settings.directory + "/current";
+  if (const auto record = RecordOf(settings, name); !record || record->generation() != generation)
+    return absl::OkStatus();
+  std::error_code error;
+  if (fs::read_symlink(link, error).string() == "servers/" + name + ".json") fs::remove(link, error);
+  if (fs::remove(path, error); error) return absl::PermissionDeniedError(path + ": " + error.message());
+  return absl::OkStatus();
+}
+
 Presence PresenceByRecord(const std::string& record_path, const std::string& generation) {
   struct stat info;
   if (stat(record_path.c_str(), &info) != 0) return errno == ENOENT ? Presence::kGone : Presence::kUnknown;

@@ -30,6 +30,9 @@ std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::
 // where others could have put the record there.
 absl::Status SetCurrent(const Settings& settings, const std::string& name);
 
+// Removes the record of `name`, if it is still that of this generation, and `current` with it if that points there.
+absl::Status RemoveRecord(const Settings& settings, const std::string& name, const std::string& generation);
+
 using client::ProcessExists;
 
 // What a record says of a daemon that does not answer, when nothing else can be seen from here: gone once its record is

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "google/protobuf/struct.pb.h"
@@ -147,8 +148,9 @@ absl::Status UnknownSchema(const std::string& path, std::uint32_t version) {
                                        ": use a client of the daemon's version");
 }
 
-std::string NoDaemonHere(const std::string& directory, const std::string& wanted) {
-  const std::vector<std::string> names = ListRecords(directory);
+// `names`: of those that can be chosen.
+std::string NoDaemonHere(const std::string& directory, const std::string& wanted,
+                         const std::vector<std::string>& names) {
   std::string text = wanted.empty() ? "no daemon is running" : "no daemon \"" + wanted + "\" is running";
   text += " (no record in " + directory + "/servers)";
   if (!names.empty()) {
@@ -213,14 +215,29 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
                                         "\" is not a daemon's name (letters, digits, '.', '_', '-'), nor a path");
     }
     const std::string path = *directory + "/servers/" + wanted + ".json";
-    if (access(path.c_str(), F_OK) != 0) return absl::UnavailableError(NoDaemonHere(*directory, wanted));
+    if (access(path.c_str(), F_OK) != 0)
+      return absl::UnavailableError(NoDaemonHere(*directory, wanted, ListRecords(*directory)));
     return ReadRecord(path);
   }
   const std::string current = *directory + "/current";
-  if (access(current.c_str(), F_OK) == 0) return ReadRecord(current);
-  const std::vector<std::string> names = ListRecords(*directory);
-  if (names.size() != 1) return absl::UnavailableError(NoDaemonHere(*directory, ""));
-  return ReadRecord(*directory + "/servers/" + names.front() + ".json");
+  std::optional<absl::StatusOr<FoundRecord>> ended;
+  if (access(current.c_str(), F_OK) == 0) {
+    ended = ReadRecord(current);
+    if (!ended->ok() || !KnownEnded((*ended)->record)) return *std::move(ended);
+  }
+  std::vector<std::string> living;
+  for (const std::string& name : ListRecords(*directory)) {
+    absl::StatusOr<FoundRecord> found = ReadRecord(*directory + "/servers/" + name + ".json");
+    if (!found.ok() || !KnownEnded(found->record)) {
+      living.push_back(name);
+    } else if (!ended) {
+      ended = std::move(found);
+    }
+  }
+  if (living.size() == 1) return ReadRecord(*directory + "/servers/" + living.front() + ".json");
+  // Whoever connects to one that has ended is told so.
+  if (living.empty() && ended) return *std::move(ended);
+  return absl::UnavailableError(NoDaemonHere(*directory, "", living));
 }
 
 absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
@@ -350,14 +367,19 @@ bool KnownDead(const v1::EndpointRecord& record) {
   return anothers || !ProcessExists(pid);
 }
 
+// Seconds by which the clocks of two nodes may differ.
+constexpr std::int64_t kClocksDiffer = 600;
+
+bool KnownEnded(const v1::EndpointRecord& record) {
+  return KnownDead(record) || (record.has_allocation_end_time() &&
+                               std::time(nullptr) - record.allocation_end_time().seconds() > kClocksDiffer);
+}
+
 bool IsWithdrawn(const FoundRecord& found) {
   if (access(found.path.c_str(), F_OK) != 0) return errno == ENOENT;
   const absl::StatusOr<FoundRecord> now = ReadRecord(found.path);
   return now.ok() && now->record.generation() != found.record.generation();
 }
-
-// Seconds by which the clocks of two nodes may differ.
-constexpr std::int64_t kClocksDiffer = 600;
 
 absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) {
   const v1::EndpointRecord& record = found.record;

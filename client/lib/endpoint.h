@@ -32,7 +32,8 @@ absl::StatusOr<std::string> HotplateDirectory(const std::string& override_direct
 absl::Status CheckDirectory(const std::string& directory);
 
 // The record of `server` (a daemon's name, or a path with a slash in it), else of HOTPLATE_SERVER, else of `current`,
-// else the only one that is there. UNAVAILABLE: there is none, and how to start a daemon. Else as ReadRecord.
+// else the only one that is there. A daemon that is known to have ended is not chosen so while another lives.
+// UNAVAILABLE: there is none, and how to start a daemon. Else as ReadRecord.
 absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std::string& override_directory = "");
 
 // PERMISSION_DENIED: others can read or write the record or its folder, or it belongs to another user (the message
@@ -69,6 +70,9 @@ std::uint64_t PidNamespace();
 // True where the record's process is known to be gone: it ran on this host and has no process any more, or its number
 // is that of another user's. False where nothing can be said.
 bool KnownDead(const v1::EndpointRecord& record);
+
+// The same, also where the record's allocation ended long ago.
+bool KnownEnded(const v1::EndpointRecord& record);
 
 // True where the record is gone from its place, or another start of the daemon has put its own there. False where
 // nothing can be said.

@@ -25,6 +25,7 @@ Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devi
       clock_(clock),
       binder_(catalog, arrays, device_set_.devices),
       most_threads_here_(ThreadsHere(options_)),
+      numbers_(options_.first_numbers, options_.claim_numbers),
       table_({options_.result_retention, options_.retained_jobs, options_.retained_bytes}),
       queue_(options_.queued_jobs),
       sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace}),
@@ -131,6 +132,7 @@ void Engine::Activity::Moved() const { engine_->NoteMove(*moved_); }
 void Engine::Announce(const std::string& text, std::optional<double> seconds_left) {
   impl_->Announce(text, seconds_left);
 }
+std::uint64_t Engine::last_number() const { return impl_->last_number(); }
 EngineStatus Engine::Status() const { return impl_->Status(); }
 const std::vector<std::unique_ptr<Device>>& Engine::devices() const { return impl_->device_set().devices; }
 const std::vector<std::string>& Engine::device_notes() const { return impl_->device_set().notes; }

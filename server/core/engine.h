@@ -26,6 +26,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/core/arrays.h"
+#include "server/core/job_numbers.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -60,6 +61,9 @@ struct EngineOptions {
   std::uint32_t threads_in_submit = 0;
   // A large job of a divisible kernel may be done in parts of at least so many bytes on several devices.
   std::uint64_t part_bytes = 4 << 20;
+  // Where the numbers of jobs come from (job_numbers.h); by themselves they count from 1.
+  NumberBlock first_numbers;
+  JobNumbers::Claim claim_numbers;
   // Called with no lock held, from any thread; messages below `log_level` are not even made.
   std::function<void(LogLevel, const std::string&)> log;
   LogLevel log_level = LogLevel::kInfo;
@@ -131,6 +135,7 @@ struct EngineStatus {
 struct JobFilter {
   std::optional<SessionId> session = std::nullopt;
   bool active_only = false;
+  bool unfetched_only = false;  // detached ones that ended and left outputs that nobody has fetched
   std::size_t limit = 100;
   std::string before_id = {};           // for the next page: only jobs older than this one
   std::vector<JobState> states = {};    // none: any
@@ -228,6 +233,8 @@ class Engine {
   void Announce(const std::string& text, std::optional<double> seconds_left);
 
   EngineStatus Status() const;
+  // The newest job's, 0 if there was none. Waits for no job and no device.
+  std::uint64_t last_number() const;
   // Asks the device how it is, which may take milliseconds, and remembers it for the receipts of jobs that run about
   // now. A device that says that it is lost is lost from then on. For the sampler.
   DeviceMetrics SampleDevice(std::size_t index);

@@ -73,6 +73,7 @@ class Engine::Impl {
   }
   void NoteUse() { last_use_.store(clock_.Now().time_since_epoch().count(), std::memory_order_relaxed); }
   EngineStatus Status() const;
+  std::uint64_t last_number() const { return numbers_.last_taken(); }
   // engine_telemetry.cpp
   DeviceMetrics SampleDevice(std::size_t index);
 
@@ -275,6 +276,7 @@ class Engine::Impl {
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
+  JobNumbers numbers_;  // has a lock of its own
   JobTable table_;
   JobQueue queue_;
   SessionTable sessions_;

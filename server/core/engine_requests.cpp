@@ -9,11 +9,16 @@
 namespace hotplate::core {
 namespace {
 
+bool IsUnfetched(const Job& job) {
+  return !job.attached && !job.fetched && job.end != nullptr && !job.end->outputs_dropped && !job.end->outputs.empty();
+}
+
 bool Passes(const Job& job, const JobFilter& filter) {
   const std::vector<JobState>& states = filter.states;
   if (!states.empty() && std::find(states.begin(), states.end(), job.state) == states.end()) return false;
   if (!filter.kernel.empty() && job.bound.call.spec->name() != filter.kernel) return false;
   if (!filter.label.empty() && job.label != filter.label) return false;
+  if (filter.unfetched_only && !IsUnfetched(job)) return false;
   return !filter.submitted_since || job.events[0].time >= *filter.submitted_since;
 }
 
@@ -82,6 +87,7 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   absl::StatusOr<BoundJob> bound = binder_.Bind(who, request, Binder::Data::kRequired, LostDevices());
   if (!bound.ok()) return bound.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  if (absl::Status status = numbers_.Await(); !status.ok()) return status;
 
   auto job = std::make_shared<Job>();
   job->owner = who;
@@ -146,13 +152,16 @@ absl::Status Engine::Impl::Enqueue(Job& job, Aftermath& after) {
   absl::StatusOr<std::shared_ptr<Session>> session = Touch(job.owner.session, 0, SessionUse::kHolds, after);
   if (!session.ok()) return session.status();
 
+  const std::uint64_t number = numbers_.Take();
+  if (number == 0) return absl::UnavailableError("more jobs come at once than there are ids for; try again");
+
   job.session = *std::move(session);
   ++job.session->active_jobs;
   job.share = job.session->share;
   job.submit_time = now;
   job.events[0] = {.sequence = 1, .state = JobState::kPending, .time = clock_.WallNow(), .device = {}};
   job.event_count = 1;
-  table_.Insert(job.shared_from_this());
+  table_.Insert(job.shared_from_this(), number);
   queue_.Push(job);
   return absl::OkStatus();
 }

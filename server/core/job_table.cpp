@@ -21,8 +21,10 @@ std::string JobTable::RequestKey(const std::string& token, const std::string& re
   return absl::StrCat(token.size(), ":", token, request_id);
 }
 
-void JobTable::Insert(const std::shared_ptr<Job>& job) {
-  job->sequence = next_number_++;
+void JobTable::Insert(const std::shared_ptr<Job>& job, std::uint64_t number) {
+  if (first_number_ == 0) first_number_ = number;
+  last_number_ = number;
+  job->sequence = number;
   job->id = JobId(absl::StrCat(job->sequence));
   jobs_.emplace_hint(jobs_.end(), job->sequence, job);
   if (!job->request_key.empty()) requests_.emplace(job->request_key, job.get());
@@ -98,6 +100,7 @@ void JobTable::Ended(const std::shared_ptr<Job>& job) {
 }
 
 void JobTable::Fetched(Job& job) {
+  job.fetched = true;
   if (job.shelf != JobShelf::kPromised || job.keeps_request || !job.owned_arrays.empty()) return;
   Put(Take(job), JobShelf::kDelivered);
 }
@@ -140,7 +143,7 @@ std::shared_ptr<Job> JobTable::Remove(Shelf& shelf, Limit limit) {
 
 std::string JobTable::WhyGone(const std::string& id) const {
   const std::uint64_t number = NumberOf(id);
-  if (number == 0 || number >= next_number_ || jobs_.contains(number)) return "";
+  if (number == 0 || number < first_number_ || number > last_number_ || jobs_.contains(number)) return "";
   const Gone& gone = gone_[number % kRemembered];
   const std::string time =
       absl::StrCat("ended jobs are kept for ", DurationText(limits_.time), " (limit result-retention)");

@@ -33,8 +33,8 @@ class JobTable {
 
   // RESOURCE_EXHAUSTED, with the limit's name, if the job is promised and there is no room to keep it.
   absl::Status CheckRoom(const Job& job) const;
-  // Gives the job its sequence and id, and sets the room aside that it was promised.
-  void Insert(const std::shared_ptr<Job>& job);
+  // Gives the job its sequence, which is above all before, and its id, and sets the room aside that it was promised.
+  void Insert(const std::shared_ptr<Job>& job, std::uint64_t number);
   // Null for an id that is not there, or that `who` must not see.
   std::shared_ptr<Job> Find(const Principal& who, const std::string& id) const;
   // What one principal's request id is known by; empty for an empty id.
@@ -90,7 +90,7 @@ class JobTable {
   std::uint64_t active_bytes_ = 0;   // that their inline results may have
   std::vector<Gone> gone_;           // by number, modulo its size
   std::uint64_t ended_ever_ = 0;
-  std::uint64_t next_number_ = 1;
+  std::uint64_t first_number_ = 0, last_number_ = 0;  // of all jobs that were inserted
 };
 
 }  // namespace hotplate::core

@@ -21,6 +21,12 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
   return who;
 }
 
+absl::Status ServiceContext::AboutJob(const absl::Status& status, const std::string& job_id) const {
+  if (!absl::IsNotFound(status) || !parts_.whose_job) return status;
+  const std::string whose = parts_.whose_job(job_id);
+  return whose.empty() ? status : absl::NotFoundError(ToAbsl(whose));
+}
+
 absl::Status ServiceContext::AcceptsJobs() const {
   if (!control().draining()) return absl::OkStatus();
   return absl::UnavailableError("the daemon is draining: it finishes what runs and takes no more jobs");

@@ -20,8 +20,9 @@ constexpr std::size_t kDefaultPage = 100, kLargestPage = 1000;
 core::JobId IdOf(const std::string& text) { return core::JobId(text.substr(0, 128)); }
 
 template <typename Response>
-absl::Status Show(const absl::StatusOr<core::JobSnapshot>& job, const ServiceContext& context, Response& response) {
-  if (!job.ok()) return job.status();
+absl::Status Show(const absl::StatusOr<core::JobSnapshot>& job, const std::string& id, const ServiceContext& context,
+                  Response& response) {
+  if (!job.ok()) return context.AboutJob(job.status(), id);
   wire::ToProto(*job, context.facts(), *response.mutable_job());
   response.set_generation(context.generation());
   return absl::OkStatus();
@@ -129,7 +130,7 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobsService::Watch(grpc::Callbac
 grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, const v1::GetJobRequest* request,
                                            v1::GetJobResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
-    return Show(context_.engine().Get(who, IdOf(request->job_id())), context_, *response);
+    return Show(context_.engine().Get(who, IdOf(request->job_id())), request->job_id(), context_, *response);
   });
 }
 
@@ -162,7 +163,7 @@ grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, c
 grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call, const v1::CancelJobRequest* request,
                                               v1::CancelJobResponse* response) {
   return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) {
-    return Show(context_.engine().Cancel(who, IdOf(request->job_id())), context_, *response);
+    return Show(context_.engine().Cancel(who, IdOf(request->job_id())), request->job_id(), context_, *response);
   });
 }
 
@@ -171,7 +172,7 @@ grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* 
                                                    v1::FetchResultResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) -> absl::Status {
     const absl::StatusOr<core::JobSnapshot> job = context_.engine().Fetch(who, IdOf(request->job_id()));
-    if (!job.ok()) return job.status();
+    if (!job.ok()) return context_.AboutJob(job.status(), request->job_id());
     if (!job->end) {
       return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
                                                   std::string(core::Name(job->state)) +

@@ -15,7 +15,7 @@ WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackSe
   if (!who.ok()) return new Refusal<WatchReactor>(who.status());
   const core::JobId id(request.job_id().substr(0, 128));
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(*who, id);
-  if (!job.ok()) return new Refusal<WatchReactor>(job.status());
+  if (!job.ok()) return new Refusal<WatchReactor>(context.AboutJob(job.status(), id.value()));
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
   if (!ticket.ok()) return new Refusal<WatchReactor>(ticket.status());
 

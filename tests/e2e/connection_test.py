@@ -451,7 +451,7 @@ class Flags(harness.Case):
         self.assertEqual(self.stop_daemon(daemon), 0)
         dropped = [line for line in self.log("holder").splitlines() if "dropped with this daemon" in line]
         self.assertEqual(len(dropped), 1, self.log("holder"))
-        for text in ("1 arrays of 16 together", "the kept results of 1 jobs", "temperatures", f"job {job_id}"):
+        for text in ("1 array of 16", "results of 1 job that nobody fetched", "temperatures", f"job {job_id}"):
             self.assertIn(text, dropped[0])
 
     def test_a_path_root_that_is_not_there_is_named(self):

@@ -84,7 +84,7 @@ class Daemon(harness.SlurmCase):
         said = self.output(job)
         self.assertIn(f"array leased (a1) is saved: {saved}", said)
         self.assertIn("idle for 10s", said)
-        self.assertIn("the kept results of 1 jobs (job 1)", said)
+        self.assertIn("results of 1 job that nobody fetched (job ", said)
 
     def test_what_cannot_be_saved_is_named(self):
         job, record = self.serving("--idle-timeout", "10s", "--scratch", "/proc/nowhere")

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/cli/allocation/text.h"
+#include "client/cli/deaths.h"
 #include "client/cli/ending.h"
 #include "client/cli/forwarding.h"
 #include "client/cli/local_daemon.h"
@@ -119,6 +120,14 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
   const auto found = LookForAllocation(call);
   if (!found) {
+    const auto name = ServerName(call.settings);
+    const auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
+    if (record && client::KnownDead(*record) && call.settings.endpoint.empty()) {
+      const Death death = DeathOf(call.settings, *record);
+      return WithNextStep(Worded(status, std::string(status.message()) + (death.what.empty() ? "" : "\n" + death.what) +
+                                             (death.last_words.empty() ? "" : "\nits last words: " + death.last_words)),
+                          "clear it: hotplate down " + record->name() + " · hotplate logs --server " + record->name());
+    }
     const std::string advice = ForwardingAdvice(call.settings);
     return advice.empty() ? status : WithNextStep(status, advice);
   }

@@ -9,6 +9,7 @@
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/wait.h"
 #include "client/cli/daemon_start.h"
+#include "client/cli/deaths.h"
 #include "client/cli/json.h"
 #include "client/cli/local_daemon.h"
 #include "client/cli/records.h"
@@ -136,6 +137,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
     call.console.err << "! " << Printable(missing) << std::endl;
   if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
     call.console.err << "! " << Printable(unavailable) << std::endl;
+  if (submitted) TellLoss(call, info);
   const std::string usable = note.name + "   " + DevicesText(info);
   call.output.Answer(
       [&] {

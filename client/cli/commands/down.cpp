@@ -1,5 +1,6 @@
 // hotplate down: drain the daemon, wait until its process has ended, and see its allocation off.
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
+#include "client/cli/deaths.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
 
@@ -121,9 +123,37 @@ absl::Status CancelJob(const Invocation& call, const FoundAllocation& found, con
   return absl::OkStatus();
 }
 
+// A daemon that died has left nothing but its record.
+absl::Status ClearDead(const Invocation& call, const v1::EndpointRecord& record) {
+  const Death death = DeathOf(call.settings, record);
+  if (const absl::Status status = RemoveRecord(call.settings, record.name(), record.generation()); !status.ok())
+    return status;
+  call.output.Answer(
+      [&] {
+        return Done(call.console,
+                    record.name() + " (pid " + std::to_string(record.pid()) + ") had died, and its record is removed" +
+                        (death.what.empty() ? "" : ": " + death.what) +
+                        (death.last_words.empty() ? "" : "\n  its last words: " + Printable(death.last_words)));
+      },
+      [&] {
+        return JsonObject()
+            .Text("name", record.name())
+            .Raw("pid", std::to_string(record.pid()))
+            .Text("state", "DEAD")
+            .Text("what", death.what)
+            .Json();
+      },
+      "");
+  return absl::OkStatus();
+}
+
 // Where no daemon answers: `why`.
 absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = LookForAllocation(call);
+  if (const auto name = ServerName(call.settings);
+      name && (!found || found->note.over()) && call.settings.server.find('/') == std::string::npos)
+    if (const auto record = RecordOf(call.settings, *name); record && client::KnownEnded(*record))
+      return ClearDead(call, *record);
   if (found && found->daemon_ended) {  // as it should be, for --all too
     const AllocationNote& note = found->note;
     RemoveNote(call.settings.directory, note.name);
@@ -155,6 +185,7 @@ struct Ended {
   std::optional<AllocationNote> note;  // of the job that was released
   bool attached = false;               // `up --attach` has started it: its job goes on without it
   nanoseconds took{};
+  std::string lost;  // what went with it, as it wrote at its end
 };
 
 void Tell(const Invocation& call, const Ended& ended) {
@@ -162,21 +193,22 @@ void Tell(const Invocation& call, const Ended& ended) {
   const std::string job = info.allocation().job_id();
   call.output.Answer(
       [&] {
+        const std::string lost = ended.lost.empty() ? "" : "\n  went with it: " + ended.lost;
         const std::string after = "after " + Span(Between(info.start_time(), NowOf(info)) + ended.took);
         if (job.empty())
           return Done(call.console, info.name() + " (pid " + std::to_string(info.pid()) + ") drained and ended in " +
-                                        Span(ended.took) + ", " + after);
+                                        Span(ended.took) + ", " + after + lost);
         const std::string usage = UsageText(info.allocation());
         const std::string drained = info.name() + " drained in " + Span(ended.took);
         return Done(call.console,
                     (ended.note ? drained + ", job " + job + " released " + after
                                 : drained + ", " + after + "; job " + job + " was not submitted by hotplate up and " +
                                       (ended.attached ? "is left to itself" : "ends with its script")) +
-                        (usage.empty() ? "" : "; " + usage));
+                        (usage.empty() ? "" : "; " + usage) + lost);
       },
       [&] {
         JsonObject json;
-        json.Text("name", info.name()).Raw("pid", std::to_string(info.pid()));
+        json.Text("name", info.name()).Raw("pid", std::to_string(info.pid())).Text("lost", ended.lost);
         if (!job.empty())
           json.Text("jobId", job)
               .Raw("released", ended.note ? "true" : "false")
@@ -195,14 +227,30 @@ std::optional<AllocationNote> NoteOfJob(const Invocation& call, const v1::Alloca
   return std::nullopt;
 }
 
+// Where somebody is there to ask, and has something to lose.
+absl::Status AskFirst(const Invocation& call, const v1::GetServerInfoResponse& info) {
+  const bool asks =
+      !call.arguments.Flag("yes") && call.output.talkative() && call.console.err_terminal && isatty(STDIN_FILENO) == 1;
+  if (info.at_stake().empty() || !asks) return absl::OkStatus();
+  if (Agreed(call, info.name() + " has " + info.at_stake() + ". End it all the same?")) return absl::OkStatus();
+  return WithNextStep(Interrupted(info.name() + " goes on"), "without the question: hotplate down --yes");
+}
+
+absl::Status DownAs(const Invocation& call, const std::string& name);
+
 absl::Status DownOne(const Invocation& call) {
   const auto timeout = call.arguments.Duration("drain-timeout");
   if (!timeout.ok()) return timeout.status();
+  // The current daemon, also when it is dead and another lives, which nobody has asked to end.
+  if (const auto name = ServerName(call.settings); name && call.settings.server.empty())
+    if (const auto record = RecordOf(call.settings, *name); record && client::KnownEnded(*record))
+      return DownAs(call, *name);
   auto client = call.TryConnect(/*retries=*/0);
   if (!client.ok())
     return absl::IsUnavailable(client.status()) ? DownWithoutDaemon(call, client.status()) : client.status();
   const auto info = client->Info();
   if (!info.ok()) return info.status();
+  if (const absl::Status status = AskFirst(call, *info); !status.ok()) return status;
   const Steady::time_point start = Steady::now();
   const absl::Status asked = client->Shutdown(*timeout);
   // One that drains already goes on by its own timeout.
@@ -210,7 +258,8 @@ absl::Status DownOne(const Invocation& call) {
       info->has_drain_timeout() ? std::chrono::seconds(info->drain_timeout().seconds()) : std::chrono::minutes(2);
   const nanoseconds longest = std::max(timeout->value_or(nanoseconds(0)), own) + kMargin;
   if (const absl::Status status = WaitForTheEnd(call, *info, *client, asked, longest); !status.ok()) return status;
-  Ended ended{*info, std::nullopt, false, Steady::now() - start};
+  Ended ended{*info, std::nullopt, false, Steady::now() - start, ""};
+  if (const auto life = LifeOf(call.settings.directory, info->generation())) ended.lost = life->held();
   // Only the job that this very daemon ran in, and only one that `up` submitted.
   if (const auto note = NoteOfJob(call, info->allocation())) {
     if (note->attached) {
@@ -258,7 +307,9 @@ Command DownCommand() {
           "Running jobs may finish until the drain timeout; then they are cancelled. Ctrl-C stops waiting, but the\n"
           "daemon still ends. down touches only the job that hotplate up submitted for this daemon, waiting or\n"
           "running. If the daemon does not answer, down asks before it cancels the job; --cancel skips the question.\n"
-          "A job that up attached to is kept.",
+          "A job that up attached to is kept.\n"
+          "On a terminal, down asks first if jobs run or wait, if nobody has fetched a result, or if an array will not\n"
+          "be saved. Afterwards it lists what was lost. It removes the record of a daemon that died.",
       .example = "hotplate down",
       .positionals =
           {{.name = "NAME", .help = "the daemon (default: the current one)", .minimum = 0, .offer = Offer::kServer}},
@@ -266,6 +317,7 @@ Command DownCommand() {
                    .value = "TIME",
                    .help = "how long running jobs may take (default: the daemon's setting)"},
                   {.names = "--cancel", .value = "", .help = "cancel the job if its daemon does not answer"},
+                  {.names = "-y,--yes", .value = "", .help = "do not ask"},
                   {.names = "--all", .value = "", .help = "end all daemons and allocations, one after the other"}},
       .run = Down};
 }

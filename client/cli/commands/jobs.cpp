@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "client/cli/commands.h"
+#include "client/cli/deaths.h"
 #include "client/cli/job_text.h"
 #include "client/cli/json.h"
 #include "kernels/array/quoted.h"
@@ -68,6 +69,8 @@ absl::Status Jobs(const Invocation& call) {
         return ToJson(list);
       },
       ids);
+  if (call.output.talkative())
+    if (const auto info = client->Info(); info.ok() && !info->before().has_end_time()) TellLoss(call, *info);
   return absl::OkStatus();
 }
 

@@ -45,6 +45,11 @@ absl::Status Logs(const Invocation& call) {
     path = record->log_file();
   else if (note)
     path = note->output_file;  // what the scheduler took from a start, also of one that failed
+  std::error_code kind;
+  const std::filesystem::file_type type = std::filesystem::status(path, kind).type();
+  if (std::filesystem::exists(path, kind) && type != std::filesystem::file_type::regular)
+    return absl::FailedPreconditionError("the log " + path + " is not a regular file: what was written to it went " +
+                                         "elsewhere, and reading it could wait for ever");
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     // Whether it is a wrong wish or there is no daemon at all: the exit code of every other command tells.

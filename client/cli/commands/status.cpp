@@ -6,6 +6,7 @@
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
+#include "client/cli/deaths.h"
 #include "client/cli/forwarding.h"
 #include "client/cli/json.h"
 #include "client/cli/records.h"
@@ -71,9 +72,47 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
   return Fitted(page, WidthOf(call.console));
 }
 
+// The record's daemon, if it is known to have died: as long as its record is there, that is what can be shown.
+std::optional<v1::EndpointRecord> DeadDaemon(const Invocation& call) {
+  const auto name = ServerName(call.settings);
+  auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
+  if (!record || !client::KnownDead(*record)) return std::nullopt;
+  return record;
+}
+
+absl::Status ShowDead(const Invocation& call, const v1::EndpointRecord& record) {
+  const Death death = DeathOf(call.settings, record);
+  const std::string node = record.endpoints(0).node();
+  call.output.Answer(
+      [&] {
+        Table table;
+        table.Indent(2);
+        table.Row({"process", "that process is gone" + (death.what.empty() ? "" : "; " + death.what)});
+        if (!death.last_words.empty()) table.Row({"last words", Printable(death.last_words)});
+        table.Row({"next", "clear it: hotplate down " + record.name() + " · hotplate logs --server " + record.name() +
+                               " · another: hotplate up"});
+        return Paint(call.console.out_colour, Tone::kBold, record.name()) + "  DEAD  pid " +
+               std::to_string(record.pid()) + " on " + node + "\n" + table.Text();
+      },
+      [&] {
+        return JsonObject()
+            .Text("name", record.name())
+            .Text("state", "DEAD")
+            .Raw("pid", std::to_string(record.pid()))
+            .Text("node", node)
+            .Text("what", death.what)
+            .Text("lastWords", death.last_words)
+            .Json();
+      },
+      "DEAD");
+  return Silent(kExitNoDaemon);
+}
+
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
 absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = absl::IsUnavailable(why) ? LookForAllocation(call) : std::nullopt;
+  if (!found && absl::IsUnavailable(why) && call.settings.endpoint.empty())
+    if (const auto dead = DeadDaemon(call)) return ShowDead(call, *dead);
   if (!found || found->note.over() || !found->status.ok() || found->has_record || found->daemon_ended)
     return WhyNoDaemon(call, why);
   const AllocationNote& note = found->note;

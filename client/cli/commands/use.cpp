@@ -15,14 +15,27 @@ absl::Status Use(const Invocation& call) {
     const std::vector<std::string> names = ServerNames(call.settings);
     const std::string current = ServerName(call.settings).value_or("");
     std::string text;
-    for (const std::string& name : names) text += (name == current ? "* " : "  ") + name + "\n";
+    std::vector<std::string> dead;
+    for (const std::string& name : names) {
+      const auto record = RecordOf(call.settings, name);
+      const bool ended = record && client::KnownEnded(*record);
+      text += (name == current ? "* " : "  ") + name +
+              (ended ? "   (dead; clear it: hotplate down " + name + ")" : "") + "\n";
+      if (ended) dead.push_back(name);
+    }
     for (const AllocationNote& note : ReadNotes(call.settings.directory))
       if (!note.over() && std::find(names.begin(), names.end(), note.name) == names.end())
         text +=
             "  " + note.name + "   (job " + note.job.id + ", no daemon: hotplate status --server " + note.name + ")\n";
     if (text.empty()) text = "no daemon is known in " + call.settings.directory + "; start one: hotplate up\n";
     call.output.Answer([&] { return text; },
-                       [&] { return JsonObject().Text("current", current).Raw("servers", JsonTexts(names)).Json(); },
+                       [&] {
+                         return JsonObject()
+                             .Text("current", current)
+                             .Raw("servers", JsonTexts(names))
+                             .Raw("dead", JsonTexts(dead))
+                             .Json();
+                       },
                        Join(names, "\n"));
     return absl::OkStatus();
   }

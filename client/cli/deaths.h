@@ -1,0 +1,30 @@
+// What is known of a daemon that died, or that ended with something in its hands.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "client/cli/command.h"
+#include "client/cli/settings.h"
+#include "hotplate/v1/endpoint.pb.h"
+
+namespace hotplate::cli {
+
+// What the daemon of this generation last wrote of itself in the directory; nothing if that cannot be read from here.
+std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation);
+
+// "the daemon before, local, died (last seen 3 m 20 s ago); with it went: 2 running or waiting jobs (job 7, job 8)".
+// Empty where nothing is to be told. `who`: how the sentence begins.
+std::string LossText(const std::string& who, const v1::DaemonLife& life);
+
+// Says on standard error what went with the daemon before the one that was started now.
+void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info);
+
+// Of a record whose daemon is known to be gone.
+struct Death {
+  std::string what;        // "it was last seen 3 m ago; with it went: …"; may be empty
+  std::string last_words;  // the last line of its log; may be empty
+};
+Death DeathOf(const Settings& settings, const v1::EndpointRecord& record);
+
+}  // namespace hotplate::cli

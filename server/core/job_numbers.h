@@ -1,0 +1,59 @@
+// The numbers that jobs are known by. They come in blocks, since several daemons may share them (server/job_ids.h), and
+// each block is asked for before it is needed, since whoever hands them out may have to wait for a file system.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "absl/status/statusor.h"
+
+namespace hotplate::core {
+
+struct NumberBlock {
+  std::uint64_t first = 1, last = std::numeric_limits<std::uint64_t>::max();
+};
+
+// Thread-safe.
+class JobNumbers {
+ public:
+  // A block above all before of at least one number, of `size` if it can be. May wait; called on one thread at a time.
+  using Claim = std::function<absl::StatusOr<NumberBlock>(std::uint64_t size)>;
+
+  // Without `claim` there is no more than the first block.
+  JobNumbers(NumberBlock first, Claim claim);
+  ~JobNumbers();
+
+  // Returns when there are numbers, which is at once but for the first jobs of a flood; UNAVAILABLE with the reason if
+  // there are none for long.
+  absl::Status Await();
+  // The next one; 0 if there is none, after which Await helps. Does not wait.
+  std::uint64_t Take();
+  // The last one taken, 0 for none.
+  std::uint64_t last_taken() const;
+
+  // Of the first block. Each is four times as large as the one before: they are few in a daemon's life, and what is
+  // left of the last one when it is killed is in proportion.
+  static constexpr std::uint64_t kFirstSize = 100;
+
+ private:
+  std::uint64_t LeftLocked() const;
+  void ClaimAhead();
+
+  const Claim claim_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  NumberBlock now_, next_;
+  std::uint64_t enough_;  // with fewer left of now_, the next one is claimed
+  bool wanted_ = false;   // a block is to be claimed
+  bool stopping_ = false;
+  absl::Status failure_;  // of the last claim
+  std::uint64_t last_taken_ = 0;
+  std::thread claimer_;
+};
+
+}  // namespace hotplate::core
