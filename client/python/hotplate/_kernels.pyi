@@ -384,10 +384,11 @@ class AioMatmul(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Norm(Kernel):
-    """norms of vectors (1, 2, inf, -inf, p) along an axis, and of matrices (fro, 1, inf)"""
+    """norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)"""
 
     @overload
-    def __call__(self, x: Input, ord: Union[Literal["1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
+    def __call__(self, x: Input,
+                 ord: Union[Literal["auto", "0", "1", "-1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
                  axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "matrices"], Real, None] = ...,
                  keepdims: Optional[Bool] = ..., *, p: Optional[Real] = ..., keep: Kept,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -395,7 +396,8 @@ class Norm(Kernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Array: ...
     @overload
-    def __call__(self, x: Input, ord: Union[Literal["1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
+    def __call__(self, x: Input,
+                 ord: Union[Literal["auto", "0", "1", "-1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
                  axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "matrices"], Real, None] = ...,
                  keepdims: Optional[Bool] = ..., *, p: Optional[Real] = ..., keep: Optional[bool] = ...,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -404,9 +406,10 @@ class Norm(Kernel):
                  progress: Optional[Progress] = ...) -> Any: ...
 
 class AioNorm(AioKernel):
-    """norms of vectors (1, 2, inf, -inf, p) along an axis, and of matrices (fro, 1, inf)"""
+    """norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)"""
 
-    def __call__(self, x: Input, ord: Union[Literal["1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
+    def __call__(self, x: Input,
+                 ord: Union[Literal["auto", "0", "1", "-1", "2", "inf", "-inf", "p", "fro"], Real, None] = ...,
                  axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "matrices"], Real, None] = ...,
                  keepdims: Optional[Bool] = ..., *, p: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -672,20 +675,29 @@ class svd_result(_svd_outputs):
 class Svd(Kernel):
     """a = u diag(s) vt, the singular value decomposition"""
 
-    def __call__(self, a: Input, *, compute: Optional[Literal["thin", "full", "values"]] = ...,
-                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+    @overload
+    def __call__(self, a: Input, full_matrices: Optional[Bool] = ..., *,
+                 compute: Optional[Literal["full", "thin", "values"]] = ..., compute_uv: Literal[False],
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+    @overload
+    def __call__(self, a: Input, full_matrices: Optional[Bool] = ..., compute_uv: Optional[Bool] = ..., *,
+                 compute: Optional[Literal["full", "thin", "values"]] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> svd_result: ...
 
 class AioSvd(AioKernel):
     """a = u diag(s) vt, the singular value decomposition"""
 
-    def __call__(self, a: Input, *, compute: Optional[Literal["thin", "full", "values"]] = ...,
-                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
-                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
-                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+    def __call__(self, a: Input, full_matrices: Optional[Bool] = ..., compute_uv: Optional[Bool] = ..., *,
+                 compute: Optional[Literal["full", "thin", "values"]] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
