@@ -187,10 +187,10 @@ class BadInput(harness.Case):
         self.assertEqual(list(closed.iterdir()), [])
 
     def test_two_outputs_into_one_file(self):
-        for other in ("s.npy", "./s.npy", str(self.folder / "s.npy")):
-            self.refused("run", "integrate2d", "--n", "10", "-o", "value=s.npy", "-o", f"error={other}",
+        for other in ("both.npy", "./both.npy", str(self.folder / "both.npy")):
+            self.refused("run", "integrate2d", "--n", "10", "-o", "value=both.npy", "-o", f"error={other}",
                          says=["value", "error", other])
-        self.assertFalse((self.folder / "s.npy").exists())
+        self.assertFalse((self.folder / "both.npy").exists())
         self.refused("run", "integrate2d", "-o", "value=array:S", "-o", "error=array:S", says="array:S")
 
     def test_an_output_that_the_kernel_does_not_have(self):
