@@ -132,13 +132,9 @@ std::string ReadLink(const std::string& link) {
 
 }  // namespace
 
-bool IsGone(const std::string& directory, const std::string& record_file) {
-  const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
-  if (!record.ok()) return true;
-  const std::int64_t end = record->has_allocation_end_time() ? record->allocation_end_time().seconds() : 0;
-  if (end > 0 && end + kClocksApart.count() < std::time(nullptr)) return true;
+bool IsNameFree(const std::string& directory, const std::string& name) {
   // Its lock ends with it, on whatever node.
-  const std::string path = directory + "/" + std::filesystem::path(record_file).replace_extension(".lock").string();
+  const std::string path = directory + "/servers/" + name + ".lock";
   const int lock = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (lock < 0) return errno == ENOENT;
   const bool free = flock(lock, LOCK_SH | LOCK_NB) == 0;
@@ -147,6 +143,15 @@ bool IsGone(const std::string& directory, const std::string& record_file) {
 }
 
 namespace {
+
+// Whether the daemon of a record in `directory` has ended without having withdrawn it. False where nothing can be said.
+bool IsGone(const std::string& directory, const std::string& record_file) {
+  const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
+  if (!record.ok()) return true;
+  const std::int64_t end = record->has_allocation_end_time() ? record->allocation_end_time().seconds() : 0;
+  if (end > 0 && end + kClocksApart.count() < std::time(nullptr)) return true;
+  return IsNameFree(directory, std::filesystem::path(record_file).stem().string());
+}
 
 // Takes the lock. Who looks whether a daemon is gone has it for a moment, hence a second try.
 bool TakeLock(int lock) {

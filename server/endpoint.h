@@ -65,9 +65,8 @@ absl::Status PrivateFolder(const std::string& path);
 // Writes a file of mode 0600 that appears under its name, in place of another, only when it is whole and on the disk.
 absl::Status WriteWhole(const std::string& path, const std::string& text);
 
-// Whether the daemon of a record in `directory` ("servers/NAME.json") has ended without having withdrawn it. False
-// where nothing can be said.
-bool IsGone(const std::string& directory, const std::string& record_file);
+// Whether no daemon has this name, starts with it or ends. False where nothing can be said.
+bool IsNameFree(const std::string& directory, const std::string& name);
 
 // The record at `path`, or why there is none. For tests and for Withdraw; clients have their own reader.
 absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path);

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -202,9 +203,11 @@ void JobIds::Refresh() {
   const absl::StatusOr<std::vector<Key>> there = List(folder_);
   if (!there.ok()) return;
   std::map<Key, v1::JobIdBlock> known;
+  std::string own_name;  // no other daemon has it
   {
     const std::scoped_lock lock(mutex_);
     known = blocks_;
+    own_name = life_.name();
   }
   for (const Key& key : *there) {
     const auto at = known.find(key);
@@ -214,10 +217,12 @@ void JobIds::Refresh() {
   std::set<std::string> living;
   for (const auto& [key, block] : known) {
     const v1::DaemonLife& life = block.daemon();
-    if (life.has_end_time()) continue;
+    if (life.has_end_time() || life.name() == own_name) continue;
+    if (IsNameFree(directory_, life.name())) continue;
     const absl::StatusOr<v1::EndpointRecord> record =
         ReadEndpointRecord(directory_ + "/servers/" + life.name() + ".json");
-    if (record.ok() && record->generation() == life.generation()) living.insert(life.generation());
+    // Without a record it starts.
+    if (!record.ok() || record->generation() == life.generation()) living.insert(life.generation());
   }
   const std::scoped_lock lock(mutex_);
   known.insert(blocks_.begin(), blocks_.end());  // those that were claimed meanwhile
@@ -270,21 +275,22 @@ std::optional<v1::DaemonLife> JobIds::Before() const {
   for (const auto& [key, block] : blocks_) {
     const v1::DaemonLife life = LifeLocked(block);
     if (life.generation() == life_.generation()) continue;
-    const bool eventful = !life.has_end_time() || !life.held().empty();
+    const bool eventful = life.has_end_time() ? !life.held().empty() : !living_.contains(life.generation());
     if (!eventful || WallTime::clock::now() - Time(end_of(life)) > kLately) continue;
     if (before && !IsLater(end_of(life), end_of(*before))) continue;
-    const std::string file = "servers/" + life.name() + ".json";
-    const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory_ + "/" + file);
-    const bool has_record = record.ok() && record->generation() == life.generation();
-    // This daemon has the name now.
-    const bool succeeded = life.name() == life_.name();
-    if (!life.has_end_time() && has_record && !succeeded && !IsGone(directory_, file)) continue;
     before = life;
   }
   return before;
 }
 
 void JobIds::RemoveOld() {
+  // What a daemon was writing when it was killed. Nobody takes an hour for it.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    const auto written = entry.last_write_time(error);
+    const bool old = !error && std::filesystem::file_time_type::clock::now() - written > std::chrono::hours(1);
+    if (old && entry.path().extension() == ".new") std::filesystem::remove(entry.path(), error);
+  }
   const absl::StatusOr<std::vector<Key>> there = List(folder_);
   if (!there.ok() || there->size() <= kFilesKept) return;
   const std::time_t oldest = std::time(nullptr) - std::chrono::seconds(kAgeKept).count();

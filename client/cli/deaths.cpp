@@ -43,6 +43,7 @@ std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::st
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory + "/jobs", error), end; !error && at != end;
        at.increment(error)) {
+    if (at->path().extension() == ".new") continue;  // not whole yet, or never
     auto block = ReadBlock(at->path());
     if (!block || block->daemon().generation() != generation) continue;
     if (!newest || block->first_job_id() > newest->first_job_id()) newest = std::move(block);

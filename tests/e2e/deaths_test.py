@@ -37,7 +37,7 @@ class Ids(harness.Case):
         refused = self.start_daemon("--listen", "192.0.2.1", name="refused", ready=False)
         refused.communicate(timeout=harness.PATIENCE)
         self.assertNotEqual(refused.returncode, 0)
-        newest = max((self.directory / "jobs").glob("[0-9]*"), key=lambda path: [int(part) for part in path.name.split(".")])
+        newest = max((self.directory / "jobs").glob("*.[0-9]"), key=lambda path: [int(part) for part in path.name.split(".")])
         block = json.loads(newest.read_text())
         self.assertIn("end_time", block["daemon"])
         self.assertEqual(int(block.get("last_used", 0)), int(block["first_job_id"]) - 1)
@@ -49,7 +49,7 @@ class Death(harness.Case):
             path.unlink()
 
     def held(self, generation):
-        blocks = [json.loads(path.read_text()) for path in (self.directory / "jobs").glob("[0-9]*")]
+        blocks = [json.loads(path.read_text()) for path in (self.directory / "jobs").glob("*.[0-9]")]
         return [block["daemon"].get("held", "") for block in blocks if block["daemon"]["generation"] == generation][-1]
 
     def killed(self, name="local"):

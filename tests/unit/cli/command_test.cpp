@@ -309,7 +309,7 @@ TEST_F(CommandTest, HintsNameCommandsAndKernelsThatAreThere) {
 TEST_F(CommandTest, OptionsMayStandBeforeTheVerb) {
   const Ran ran = Hotplate({"--json", "--server", "nobody", "use"});
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_EQ(ran.out, "{\"current\":\"nobody\",\"servers\":[]}\n");
+  EXPECT_EQ(ran.out, "{\"current\":\"nobody\",\"servers\":[],\"dead\":[]}\n");
 }
 
 TEST_F(CommandTest, NoColoursInAPipe) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/endpoint.h"
 #include "server/wire/types.h"
 #include "tests/temporary_folder.h"
 
@@ -112,22 +113,27 @@ TEST_F(JobIdsTest, DaemonsAtTheSameTimeHaveNumbersOfTheirOwn) {
 }
 
 TEST_F(JobIdsTest, WhoseAJobWasIsKnown) {
-  const auto ended = Daemon("early", "g1"), died = Daemon("dead", "g2"), lives = Daemon("other", "g3");
+  const auto ended = Daemon("early", "g1"), died = Daemon("dead", "g2"), lives = Daemon("other", "g3"),
+             begins = Daemon("starts", "g5");
   ExpectBlock(*ended, 100, 1, 100);
   ExpectBlock(*died, 100, 101, 200);
   ExpectBlock(*lives, 100, 201, 300);
+  ExpectBlock(*begins, 100, 301, 400);
   ASSERT_TRUE(ended->End(57, "").ok());
-  std::filesystem::create_directory(directory_ + "/servers");
-  std::ofstream(directory_ + "/servers/other.json") << R"({"generation": "g3"})";
-  std::ofstream(directory_ + "/servers/dead.json") << R"({"generation": "another"})";
+  auto running = EndpointSlot::Claim(directory_, "other"), starts = EndpointSlot::Claim(directory_, "starts");
+  ASSERT_TRUE(running.ok() && starts.ok());
+  v1::EndpointRecord record;
+  record.set_generation("g3");
+  ASSERT_TRUE(running->Publish(record).ok());
   const auto ids = Daemon("local", "g4");
-  ExpectBlock(*ids, 100, 301, 400);
+  ExpectBlock(*ids, 100, 401, 500);
   EXPECT_THAT(ids->WhoseJob("57"), AllOf(HasSubstr("job 57 was of daemon \"early\""), HasSubstr("which ended at 20")));
   EXPECT_EQ(ids->WhoseJob("58"), "") << "it was nobody's";
   EXPECT_THAT(ids->WhoseJob("101"),
               AllOf(HasSubstr("daemon \"dead\""), HasSubstr("which died: it was last seen at 20")));
   EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("hotplate --server other"));
-  for (const char* other : {"301", "401", "0", "", "x", "1x"}) EXPECT_EQ(ids->WhoseJob(other), "") << other;
+  EXPECT_THAT(ids->WhoseJob("350"), HasSubstr("hotplate --server starts"));
+  for (const char* other : {"401", "501", "0", "", "x", "1x"}) EXPECT_EQ(ids->WhoseJob(other), "") << other;
 }
 
 TEST_F(JobIdsTest, TheDaemonBeforeIsTheLastThatHadSomethingToLose) {
