@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import harness
-from harness import BIN, FAILED, OK, PATIENCE, TRY_LATER
+from harness import BIN, FAILED, INVALID, OK, PATIENCE, TRY_LATER
 
 FAKES = pathlib.Path(os.environ["HOTPLATE_FAKES"])
 PLUGIN = "libhotplate_cuda13.so"
@@ -197,8 +197,8 @@ class Cuda(harness.Case):
         words = ("run", "selu", "large.npy", "-o", "y.npy")
         why = ("selu fits no GPU", "needed on gpu0", 'ask for device "cpu0", or "any"')
         for place in ("large.npy", "path:large.npy"):
-            self.hotplate("run", "selu", place, "-o", "y.npy", code=TRY_LATER, says=why)
-        self.hotplate(*words, "--dry-run", code=TRY_LATER, says=(*why, "gpu0", "never fits"))
+            self.hotplate("run", "selu", place, "-o", "y.npy", code=INVALID, says=why)
+        self.hotplate(*words, "--dry-run", code=INVALID, says=(*why, "gpu0", "never fits"))
         self.assertEqual(self.answer("arrays").get("arrays", []), [])
         self.hotplate(*words, "--dry-run", "--device", "any", says="cpu0")
         self.assertEqual(self.answer("run", "selu", "path:large.npy", "-o", "y.npy", "--device", "any")["receipt"]["device"],

@@ -85,7 +85,7 @@ def test_one_that_is_there_is_left(directory):
 
 
 def test_a_daemon_that_is_gone_already(directory):
-    with pytest.warns(RuntimeWarning, match="could not be released: ") as told:
+    with pytest.warns(RuntimeWarning, match="had died before the end of the block: ") as told:
         with local():
             [record] = records(directory)
             os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
@@ -115,7 +115,7 @@ def test_a_process_that_was_forked_in_the_block_does_not_end_it(directory):
 
 
 def test_what_went_wrong_in_the_block_comes_first(directory):
-    with pytest.warns(RuntimeWarning, match="could not be released"), pytest.raises(ZeroDivisionError):
+    with pytest.warns(RuntimeWarning, match="had died"), pytest.raises(ZeroDivisionError):
         with local():
             [record] = records(directory)
             os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)

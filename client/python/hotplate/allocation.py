@@ -120,7 +120,9 @@ class Allocation:
             self.client.close()
             return
         try:
-            self.down()
+            answer = self.down()
+            if answer.get("state") == "DEAD":
+                warnings.warn(f"{self.name} had died before the end of the block: {answer['what']}", RuntimeWarning, stacklevel=2)
         except Exception as failed:
             # One that is gone needs no release, and one that is not must be heard of; what went wrong in the block is
             # what the caller has to see.
@@ -135,7 +137,8 @@ class Allocation:
             drain_timeout: how long running jobs may take: seconds, "2m" or a timedelta (default: the daemon's setting).
 
         Returns:
-            The answer of `hotplate down --json`; for a scheduler's job it has the GPU-minutes used.
+            The answer of `hotplate down --json`; for a scheduler's job it has the GPU-minutes used. The "state" of a daemon
+            that had died is "DEAD", and "what" tells what went with it.
 
         Raises:
             ConnectionError: the daemon does not answer, and its job could not be cancelled.

@@ -47,7 +47,7 @@ TEST(CheckRequestTest, TypesAreTakenInAnyCaseAndWrittenAsTheSiteDoes) {
 TEST(CheckRequestTest, ATypeThatCannotBeUsedIsRefusedWithTheReason) {
   EXPECT_THAT(Refusal("hpc2n", At("mi100")), HasSubstr("hpc2n: mi100 cannot be used: it is AMD's and has no CUDA"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.gpu_type = "a40"}), HasSubstr("interactive graphics"));
-  EXPECT_THAT(Refusal("gwdg-scc", {.gpu_type = "gtx1080"}), HasSubstr("needs 7.0 or newer"));
+  EXPECT_THAT(Refusal("gwdg-scc", {.gpu_type = "gtx1080"}), HasSubstr("it has compute capability 6.1, and Hotplate's CUDA code begins at 7.0"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.partition = "gpua40"}),
               HasSubstr("lunarc-cosmos: a40 in gpua40 cannot be used: LUNARC keeps the A40s for interactive graphics"))
       << "also by its partition";
@@ -73,8 +73,8 @@ TEST(CheckRequestTest, CountsAreThoseOfANode) {
   EXPECT_EQ(Refusal("hpc2n", At("l40s", 6)), "(accepted)");
   EXPECT_EQ(Refusal("hpc2n", At("l40s", 4)), "(accepted)") << "on a node of six";
   EXPECT_THAT(Refusal("hpc2n", At("l40s", 7)), HasSubstr("nodes of 2 or 6"));
-  EXPECT_THAT(Refusal("hpc2n", At("v100", 0)), HasSubstr("--gpus: 0 of v100"));
-  EXPECT_THAT(Refusal("hpc2n", At("v100", -1)), HasSubstr("-1 of v100"));
+  EXPECT_THAT(Refusal("hpc2n", At("v100", 0)), HasSubstr("--gpus: you asked for 0 v100 on one node"));
+  EXPECT_THAT(Refusal("hpc2n", At("v100", -1)), HasSubstr("you asked for -1 v100 on one node"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.gpus = 3}),
               HasSubstr("has nodes of 1 or 2 in gpua100i, whole nodes of 1 in gpua100"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.partition = "gpua100", .gpus = 2}), HasSubstr("whole nodes of 1 in gpua100"));
