@@ -52,7 +52,7 @@ TEST_F(CommandTest, EveryCommandHasHelpWithAnExample) {
     EXPECT_THAT(ran.out,
                 AllOf(StartsWith("hotplate " + command.name), HasSubstr(command.summary), HasSubstr("--server NAME"),
                       HasSubstr("Example\n  "), HasSubstr("hotplate " + command.name)));
-    EXPECT_EQ(Hotplate({"help", command.name}).out, ran.out);
+    EXPECT_THAT(Hotplate({"help", command.name}).out, StartsWith(ran.out));  // a page of that name follows
     for (const OptionSpec& option : command.options) {
       EXPECT_NE(option.LongName(), "") << command.name << " " << option.names;
       EXPECT_NE(option.help, "") << command.name << " " << option.names;
@@ -262,7 +262,8 @@ TEST_F(CommandTest, ANearMissIsOneSwapOfNeighbours) {
   EXPECT_THAT(Hotplate({"describe", "sleu"}).err, HasSubstr("Nearest: selu"));
   EXPECT_THAT(Hotplate({"run", "sleu"}).err, HasSubstr("Nearest: selu"));
   EXPECT_THAT(Hotplate({"lgos"}).err, AllOf(HasSubstr("Nearest: logs"), HasSubstr("all commands: hotplate help")));
-  EXPECT_EQ(Hotplate({"help", "lgos"}).err, Hotplate({"lgos"}).err);
+  EXPECT_THAT(Hotplate({"help", "lgos"}).err, AllOf(HasSubstr("no command or topic \"lgos\". Nearest: logs"),
+                                                    HasSubstr("all commands and topics: hotplate help")));
   EXPECT_LT(Hotplate({std::string(3000, 'n')}).err.size(), 500u);
   EXPECT_THAT(Hotplate({"jobs", "--jsno"}).err, HasSubstr("Nearest: --json"));
   EXPECT_THAT(Hotplate({"run", "integrate2d", "--variatn", "fast"}).err, HasSubstr("Nearest: --variant"));

@@ -179,7 +179,7 @@ TEST_F(ClusterUpTest, TheVariablesOfSbatchDoNotOverruleTheScript) {
   ASSERT_EQ(ran.exit, kExitOk) << ran.err;
   EXPECT_EQ(ReadText(folder_.File("variables")), "SBATCH_QOS=7\n") << "the script says nothing of a QOS";
   EXPECT_THAT(ReadText(folder_.File("submitted")), HasSubstr("#SBATCH --account=7\n"));
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("! SBATCH_TIMELIMIT=7 is left out"), HasSubstr("! SBATCH_ARRAY_INX=7"),
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("! SBATCH_TIMELIMIT=7 is ignored"), HasSubstr("! SBATCH_ARRAY_INX=7"),
                              HasSubstr("! --account 7, as SBATCH_ACCOUNT says"),
                              HasSubstr("! sbatch: project has used 98 % of its hours")));
 }

@@ -149,7 +149,7 @@ TEST(Waits, TheTable) {
             "  90 %                          0 s\n"
             "empty      -         -          -          0\n");
   const std::string json = WaitJson({"lab", 1000, 2000, false}, table, waits);
-  EXPECT_THAT(json, HasSubstr(R"("since":"1970-01-01T00:16:40Z")"));
+  EXPECT_THAT(json, HasSubstr(R"("since":1000,)"));
   EXPECT_THAT(json, HasSubstr(R"({"label":"< 4 CPUh","from":0,"to":4,"jobs":3,"medianSeconds":20,"p90Seconds":28})"));
   EXPECT_THAT(
       json, HasSubstr(R"({"label":"> 16 CPUh","from":16,"to":null,"jobs":0,"medianSeconds":null,"p90Seconds":null})"));

@@ -73,8 +73,8 @@ TEST(CheckRequestTest, CountsAreThoseOfANode) {
   EXPECT_EQ(Refusal("hpc2n", At("l40s", 6)), "(accepted)");
   EXPECT_EQ(Refusal("hpc2n", At("l40s", 4)), "(accepted)") << "on a node of six";
   EXPECT_THAT(Refusal("hpc2n", At("l40s", 7)), HasSubstr("nodes of 2 or 6"));
-  EXPECT_THAT(Refusal("hpc2n", At("v100", 0)), HasSubstr("--gpus: 0 of v100"));
-  EXPECT_THAT(Refusal("hpc2n", At("v100", -1)), HasSubstr("-1 of v100"));
+  EXPECT_THAT(Refusal("hpc2n", At("v100", 0)), HasSubstr("--gpus: you asked for 0 v100"));
+  EXPECT_THAT(Refusal("hpc2n", At("v100", -1)), HasSubstr("you asked for -1 v100"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.gpus = 3}),
               HasSubstr("has nodes of 1 or 2 in gpua100i, whole nodes of 1 in gpua100"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.partition = "gpua100", .gpus = 2}), HasSubstr("whole nodes of 1 in gpua100"));

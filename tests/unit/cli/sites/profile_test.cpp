@@ -134,7 +134,7 @@ TEST(ProfileTest, AccountsMatchTheirOwnPattern) {
 }
 
 TEST(ProfileTest, AHugeFileIsNoProfile) {
-  EXPECT_THAT(Wrong(std::string(100'000, '#')), HasSubstr("100000 bytes is no site's profile"));
+  EXPECT_THAT(Wrong(std::string(100'000, '#')), HasSubstr("100000 bytes is too large for a profile"));
   std::string many = "modules = [";
   for (int i = 0; i < 100; ++i) many += "\"m\",";
   EXPECT_THAT(Wrong(many + "]\n" + kGood), HasSubstr("more than 64 entries"));
