@@ -268,7 +268,7 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
       violations.push_back("-o " + word + ": no output \"" + wrong + "\"; " + all + ". For a file of that name: -o ./" +
                            word);
       continue;
-    } else if (names.size() == 1) {
+    } else if (names.size() == 1 && outputs.empty()) {
       output.name = names[0];
     }
     const bool twice = !output.name.empty() && std::any_of(outputs.begin(), outputs.end(), [&](const auto& other) {

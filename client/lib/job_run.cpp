@@ -229,7 +229,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
                                                {.until = deadline_, .stop = stop_});
   if (!status.ok()) return status;
   // What will not be accepted is not worth its upload.
-  if (!answer.refusal().empty()) return absl::ResourceExhaustedError(answer.refusal());
+  if (!answer.refusal().empty()) return Exhausted("device", answer.refusal());
   // Of a call that was made before, nothing is said here but at its end.
   if (answer.outputs_size() > 0) {
     if (absl::Status known = CheckDestinations(options_.destinations, answer.outputs()); !known.ok()) return known;
