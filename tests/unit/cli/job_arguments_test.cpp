@@ -241,7 +241,7 @@ TEST(PlanJob, OutputsThatThereAreNot) {
   EXPECT_THAT(Refusal({"svd", "a.npy", "-o", "z=y.npy"}),
               HasSubstr("-o z=y.npy: no output \"z\"; its outputs: u, s, vt. For a file of that name: -o ./z=y.npy"));
   EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./z=y.npy"})->outputs[0].text, "./z=y.npy");
-  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}), HasSubstr("-o z.npy: output y has a place already; its outputs: y"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}), HasSubstr("-o z.npy is one output too many; its outputs: y"));
   for (const char* place : {"path:c.npy", "y=path:/scratch/c.npy"})
     EXPECT_THAT(Refusal({"selu", "x.npy", "-o", place}), HasSubstr("path: is for inputs"));
 }

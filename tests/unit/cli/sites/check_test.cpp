@@ -47,7 +47,7 @@ TEST(CheckRequestTest, TypesAreTakenInAnyCaseAndWrittenAsTheSiteDoes) {
 TEST(CheckRequestTest, ATypeThatCannotBeUsedIsRefusedWithTheReason) {
   EXPECT_THAT(Refusal("hpc2n", At("mi100")), HasSubstr("hpc2n: mi100 cannot be used: it is AMD's and has no CUDA"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.gpu_type = "a40"}), HasSubstr("interactive graphics"));
-  EXPECT_THAT(Refusal("gwdg-scc", {.gpu_type = "gtx1080"}), HasSubstr("it has compute capability 6.1, and Hotplate's CUDA code begins at 7.0"));
+  EXPECT_THAT(Refusal("gwdg-scc", {.gpu_type = "gtx1080"}), HasSubstr("it has compute capability 6.1; Hotplate needs 7.0 or newer"));
   EXPECT_THAT(Refusal("lunarc-cosmos", {.partition = "gpua40"}),
               HasSubstr("lunarc-cosmos: a40 in gpua40 cannot be used: LUNARC keeps the A40s for interactive graphics"))
       << "also by its partition";
