@@ -205,8 +205,8 @@ class BadInput(harness.Case):
         self.refused("run", "svd", "square.npy", "-o", "o.npy", "-o", "p.npy", "-o", "q.npy", "--compute", "values",
                      says=["which output?", "This call gives s"])
         self.refused("submit", "svd", "square.npy", "-o", "array:O", says="which output?")
-        self.hotplate("run", "svd", "square.npy", "--compute", "values", "-o", "s.npy")
-        np.testing.assert_allclose(np.load(self.folder / "s.npy"), [3, 2])
+        self.hotplate("run", "svd", "square.npy", "--compute", "values", "-o", "values.npy")
+        np.testing.assert_allclose(np.load(self.folder / "values.npy"), [3, 2])
         job_id = self.answer("submit", "svd", "square.npy")["jobId"]
         self.hotplate("wait", job_id)
         self.hotplate("result", job_id, "-o", "o.npy", code=harness.INVALID, says=["which output?", "u, s, vt"])

@@ -170,7 +170,7 @@ class Jobs(harness.Case):
         """Also of one that ended before somebody watched, and of one that never began."""
         long = [self.submit_long_job(), *(self.answer("submit", *harness.LONG_JOB)["jobId"] for _ in range(4))]
         over = self.answer("submit", "vector_add", "x.npy", "x.npy", "--priority", "100")["jobId"]
-        for job_id in long:
+        for job_id in reversed(long):  # those that wait first
             self.hotplate("cancel", job_id)
         for job_id in (*long, over):
             self.wait_for_state(job_id, *harness.ENDED)
