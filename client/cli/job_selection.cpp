@@ -34,7 +34,7 @@ class Known {
   absl::StatusOr<std::vector<std::string>> All(AllJobs which) {
     std::vector<std::string> ids;
     if (absl::Status status = Ask(); !status.ok()) return status;
-    for (const v1::Job& job : *jobs_)
+    for (const v1::Job& job : jobs_)
       if (which == AllJobs::kEveryOne || job.state() <= v1::RUNNING) ids.push_back(job.id());
     return ids;
   }
@@ -53,7 +53,7 @@ class Known {
       return absl::InvalidArgumentError("jobs " + word + ": the first is larger than the last");
     if (absl::Status status = Ask(); !status.ok()) return status;
     std::vector<std::string> ids;
-    for (const v1::Job& job : *jobs_)
+    for (const v1::Job& job : jobs_)
       if (IsNumber(job.id()) && std::stoll(job.id()) >= range.first && std::stoll(job.id()) <= range.last)
         ids.push_back(job.id());
     if (ids.empty()) return absl::NotFoundError("jobs " + word + ": the daemon knows none of them (hotplate jobs)");
@@ -63,16 +63,18 @@ class Known {
  private:
   // Oldest first.
   absl::Status Ask() {
-    if (jobs_) return absl::OkStatus();
+    if (asked_) return absl::OkStatus();
     auto jobs = client_.Jobs();
     if (!jobs.ok()) return jobs.status();
     std::reverse(jobs->begin(), jobs->end());
     jobs_ = *std::move(jobs);
+    asked_ = true;
     return absl::OkStatus();
   }
 
   client::Client& client_;
-  std::optional<std::vector<v1::Job>> jobs_;
+  bool asked_ = false;
+  std::vector<v1::Job> jobs_;
 };
 
 }  // namespace
