@@ -150,9 +150,11 @@ TEST_F(NeededLibrariesTest, ThePlugInWhoseLibrariesAreThereIsTaken) {
   EXPECT_THAT(set_.notes, Contains(AllOf(HasSubstr("libhotplate_cuda13.so is not used: CUDA's libraries that its"),
                                          HasSubstr("and those of libhotplate_cuda12.so are"))));
   EXPECT_TRUE(Plan("matmul").ok()) << Plan("matmul");
-  // Where neither has its own, the newest.
-  fs::remove(LibraryPath());
-  set_ = OpenCudaDevices(options_, BuiltinCatalog());
+}
+
+TEST_F(NeededLibrariesTest, OfPlugInsWithoutTheirLibrariesTheNewestIsTaken) {
+  fs::copy_file(HOTPLATE_FAKES "/calls_absent.so", folder_.File("libhotplate_cuda12.so"));
+  Open("calls_absent");
   EXPECT_THAT(set_.sources, Contains(HasSubstr("libhotplate_cuda13.so with a driver for CUDA 13")));
   EXPECT_THAT(set_.notes, Not(Contains(HasSubstr("is not used"))));
 }
