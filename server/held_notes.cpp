@@ -39,9 +39,12 @@ void HeldNotes::Run(const std::stop_token& stop) {
     }
     std::string held = WhatWouldGo(engine_);
     if (held == noted && now - noted_at < kSeenInterval) continue;
+    if (absl::Status status = ids_.Note(held); !status.ok()) {
+      failed_(std::string(status.message()));
+      continue;
+    }
     noted = std::move(held);
     noted_at = now;
-    if (absl::Status status = ids_.Note(noted); !status.ok()) failed_(std::string(status.message()));
   }
 }
 

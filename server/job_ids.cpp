@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -42,13 +43,20 @@ bool IsNumber(std::string_view text, Number& number) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
-absl::StatusOr<v1::JobIdBlock> Read(const std::string& path) {
+// Empty for what is no file: a FIFO would not let anybody go who opens it.
+std::string TextOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
   std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+absl::StatusOr<v1::JobIdBlock> Read(const std::string& path) {
+  const std::string text = TextOf(path);
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;
   v1::JobIdBlock block;
-  if (!file || !google::protobuf::util::JsonStringToMessage(text, &block, options).ok() || block.first_job_id() == 0 ||
+  if (!google::protobuf::util::JsonStringToMessage(text, &block, options).ok() || block.first_job_id() == 0 ||
       block.last_job_id() < block.first_job_id()) {
     return absl::FailedPreconditionError(
         ToAbsl(path +
@@ -132,6 +140,7 @@ absl::StatusOr<std::unique_ptr<JobIds>> JobIds::Open(const std::string& director
 }
 
 absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
+  if (size == 0) return absl::InvalidArgumentError("a block of 0 job ids was asked for");
   const std::scoped_lock writing(writing_);
   if (own_.daemon().has_end_time()) return absl::FailedPreconditionError("the daemon has ended");
   v1::JobIdBlock block;
@@ -144,11 +153,16 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const absl::StatusOr<std::vector<Key>> there = List(folder_);
     if (!there.ok()) return there.status();
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t first = 1, last = size;
     std::uint32_t turn = 0;
     if (!there->empty()) {
       const absl::StatusOr<v1::JobIdBlock> newest = Read(FileOf(there->back()));
       if (!newest.ok()) return newest.status();
+      if (newest->last_job_id() > kMost - size) {
+        return absl::ResourceExhaustedError(ToAbsl(FileOf(there->back()) + " ends with job id " +
+                                                   std::to_string(newest->last_job_id()) + ": there are none beyond"));
+      }
       first = newest->last_job_id() + 1, last = newest->last_job_id() + size;
       if (newest->daemon().has_end_time() && newest->last_used() < newest->last_job_id()) {
         first = newest->last_used() + 1, last = newest->last_job_id();

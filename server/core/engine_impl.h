@@ -270,13 +270,13 @@ class Engine::Impl {
   const Clock& clock_;
   const Binder binder_;
   const std::uint32_t most_threads_here_;
+  JobNumbers numbers_;  // has a lock of its own
   std::unordered_map<const KernelSpec*, std::string> spec_hashes_;
   std::vector<std::unique_ptr<DeviceState>> devices_;  // in the set's order
   DeviceHistory history_{device_set_.devices.size()};
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  JobNumbers numbers_;  // has a lock of its own
   JobTable table_;
   JobQueue queue_;
   SessionTable sessions_;

@@ -9,8 +9,12 @@
 namespace hotplate::core {
 namespace {
 
+// Outputs that were kept as arrays under a name or a lease do not go with the job.
 bool IsUnfetched(const Job& job) {
-  return !job.attached && !job.fetched && job.end != nullptr && !job.end->outputs_dropped && !job.end->outputs.empty();
+  if (job.attached || job.fetched || job.end == nullptr || job.end->outputs_dropped) return false;
+  const std::vector<JobOutputValue>& outputs = job.end->outputs;
+  return !job.owned_arrays.empty() ||
+         std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) { return one.data != nullptr; });
 }
 
 bool Passes(const Job& job, const JobFilter& filter) {

@@ -29,7 +29,6 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   Principal owner;
   std::shared_ptr<Session> session;
   BoundJob bound;           // when the job ends, all but its kernel and parameters goes, under the mutex
-  bool fetched = false;     // its result, by JobTable::Fetched
   std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
   std::string label;
@@ -52,6 +51,7 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   std::vector<std::shared_ptr<Subscription>> subscriptions;
   SteadyTime start_time, end_time;
   bool attached = false;
+  bool fetched = false;  // its result, by JobTable::Fetched
   bool cancel_requested = false;
   bool time_limit_reached = false;
   bool device_shared = false;

@@ -9,12 +9,15 @@
 namespace hotplate::core {
 namespace {
 
-constexpr std::chrono::seconds kPatience(10);
+// Threads that serve other calls wait here: a client tries again.
+constexpr std::chrono::seconds kPatience(1);
 constexpr std::chrono::seconds kBeforeAnotherTry(1);
 // Numbers for those who have awaited them and not taken them yet: threads that submit.
 constexpr std::uint64_t kReserve = 16;
 // The last part of a block, during which the next one is claimed.
 constexpr std::uint64_t kLastPart = 4;
+constexpr std::uint64_t kGrowth = 4;
+constexpr std::uint64_t kLargest = 1 << 20;
 constexpr NumberBlock kNone{1, 0};
 
 std::uint64_t SizeOf(const NumberBlock& block) { return block.last - block.first + 1; }  // kNone: 0
@@ -39,12 +42,11 @@ JobNumbers::~JobNumbers() {
 std::uint64_t JobNumbers::LeftLocked() const { return SizeOf(now_) + SizeOf(next_); }
 
 void JobNumbers::ClaimAhead() {
-  std::uint64_t size = kFirstSize;
+  std::uint64_t size = kFirstSize * kGrowth;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return wanted_ || stopping_; });
     if (stopping_) return;
-    size *= 4;
     lock.unlock();
     absl::StatusOr<NumberBlock> block = claim_(size);
     lock.lock();
@@ -52,17 +54,26 @@ void JobNumbers::ClaimAhead() {
     if (block.ok()) {
       next_ = *block;
       wanted_ = false;
+      size = std::min(size * kGrowth, kLargest);
     }
     changed_.notify_all();
     if (!block.ok()) changed_.wait_for(lock, kBeforeAnotherTry, [this] { return stopping_; });
   }
 }
 
+void JobNumbers::WantLocked() {
+  if (wanted_ || SizeOf(next_) > 0) return;
+  wanted_ = true;
+  changed_.notify_all();
+}
+
 absl::Status JobNumbers::Await() {
   std::unique_lock lock(mutex_);
   if (LeftLocked() > kReserve || !claim_) return absl::OkStatus();
+  WantLocked();
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  changed_.wait_until(lock, end, [this] { return LeftLocked() > kReserve || !failure_.ok() || stopping_; });
+  changed_.wait_until(lock, end,
+                      [this] { return LeftLocked() > kReserve || !wanted_ || !failure_.ok() || stopping_; });
   if (LeftLocked() > 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "there is no id for the job: ", failure_.ok() ? "the folder of job ids does not answer" : failure_.message(),
@@ -77,10 +88,7 @@ std::uint64_t JobNumbers::Take() {
   }
   if (SizeOf(now_) == 0) return 0;
   last_taken_ = now_.first++;
-  if (claim_ && !wanted_ && SizeOf(next_) == 0 && SizeOf(now_) < enough_) {
-    wanted_ = true;
-    changed_.notify_all();
-  }
+  if (claim_ && SizeOf(now_) < enough_) WantLocked();
   return last_taken_;
 }
 

@@ -42,6 +42,7 @@ class JobNumbers {
  private:
   std::uint64_t LeftLocked() const;
   void ClaimAhead();
+  void WantLocked();  // the next block, unless it is there or under way
 
   const Claim claim_;
   mutable std::mutex mutex_;

@@ -46,7 +46,7 @@ class RunStream final
   void GoThroughRequest();
   bool HasNoJob();
   // A job that is just coming is sent again by whoever sent it, to another stream.
-  bool IsIdleLocked() const { return !closed_ && active_.empty(); }
+  bool IsIdleLocked() const { return !ClosingLocked() && active_.empty(); }
   void BeginJob(const v1::RunJobsRequest::Start& start);
   // Those of request_ whose tag is one that an earlier one has: whether that has ended by then must not matter.
   void FindRepeatedTags();

@@ -135,6 +135,9 @@ class UpdateStream : public Reactor,
     Advance(lock);
   }
 
+  // Finish was called, or will be when what is on its way has been sent.
+  bool ClosingLocked() const { return closed_ || close_.has_value(); }
+
   // The same from EndedLocked: the end that is being added is the last update.
   void CloseAfterEndLocked() {
     if (!close_) close_ = absl::OkStatus();

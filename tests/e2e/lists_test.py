@@ -84,6 +84,8 @@ class Lists(harness.Case):
         self.assertIn("label", self.hotplate("show", other))
         self.hotplate("submit", "vector_add", "x.npy", "x.npy", "--label", "x" * 65, code=harness.INVALID,
                       says="at most 64 bytes")
+        self.hotplate("submit", "vector_add", "x.npy", "x.npy", "--label", "a\nb", code=harness.INVALID,
+                      says="control characters")
 
     def test_filters_and_orders(self):
         quick = self.tiny("--label", "filters")

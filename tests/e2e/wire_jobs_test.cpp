@@ -298,7 +298,7 @@ TEST_F(WireTest, EveryJobThatWasAcceptedHasItsResult) {
   std::vector<std::string> ids;
   int refused = 0;
   for (int i = 0; i < 400; ++i) {
-    job.set_request_id("r" + std::to_string(i));
+    job.set_request_id(std::to_string(i));
     job.set_forget_when_delivered(i % 2 == 0);
     std::string id;
     const grpc::Status status = Submit(job, id);

@@ -62,6 +62,32 @@ TEST(JobNumbersTest, NothingIsClaimedBeforeMostAreUsed) {
   EXPECT_EQ(numbers.Take(), 101u);
 }
 
+// A block that grew with each failed try would be past all numbers by the time the disk has room again.
+TEST(JobNumbersTest, FailedTriesDoNotMakeTheNextBlockLarger) {
+  std::atomic<int> tries{0};
+  std::atomic<std::uint64_t> claimed{0};
+  JobNumbers numbers({1, 4}, [&](std::uint64_t size) -> absl::StatusOr<NumberBlock> {
+    if (++tries < 3) return absl::FailedPreconditionError("the disk is full");
+    claimed = size;
+    return NumberBlock{5, 4 + size};
+  });
+  for (int i = 0; i < 4; ++i) numbers.Take();
+  while (claimed == 0) std::this_thread::yield();
+  EXPECT_EQ(claimed, 4 * JobNumbers::kFirstSize);
+}
+
+// Few numbers left over by the daemon before: the next block is asked for by whoever waits for it.
+TEST(JobNumbersTest, AFirstBlockOfFewIsEnoughToBegin) {
+  std::atomic<bool> claimed{false};
+  JobNumbers numbers({96, 100}, [&](std::uint64_t) -> absl::StatusOr<NumberBlock> {
+    claimed = true;
+    return NumberBlock{101, 500};
+  });
+  ASSERT_TRUE(numbers.Await().ok());
+  EXPECT_TRUE(claimed) << "it did not wait for a block that nobody had asked for";
+  EXPECT_EQ(numbers.Take(), 96u);
+}
+
 TEST(JobNumbersTest, WhyThereAreNoneIsSaidAndTriedAgain) {
   std::atomic<bool> broken{true};
   JobNumbers numbers({1, 20}, [&](std::uint64_t) -> absl::StatusOr<NumberBlock> {

@@ -167,5 +167,16 @@ TEST_F(JobIdsTest, AFileThatMakesNoSenseIsNamed) {
               AllOf(HasSubstr(directory_ + "/jobs/1.0"), HasSubstr("remove it")));
 }
 
+// A folder ended the daemon, and a FIFO held it up for good.
+TEST_F(JobIdsTest, ANameThatIsNoFileIsNamed) {
+  const auto ids = Daemon("local", "g1");
+  const std::string path = directory_ + "/jobs/1.0";
+  ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
+  EXPECT_THAT(std::string(ids->Claim(100).status().message()), HasSubstr(path));
+  ASSERT_EQ(rmdir(path.c_str()), 0);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(ids->Claim(100).status().message()), HasSubstr(path));
+}
+
 }  // namespace
 }  // namespace hotplate::server
