@@ -313,7 +313,7 @@ TEST_F(WireTest, EveryJobThatWasAcceptedHasItsResult) {
   EXPECT_EQ(ids.size(), (std::uint64_t{256} << 20) / (120'000 * sizeof(double)));
   EXPECT_GT(refused, 100);
   std::string again;
-  job.set_request_id("r0");
+  job.set_request_id("0");
   job.set_forget_when_delivered(true);
   ASSERT_TRUE(Submit(job, again).ok());
   EXPECT_EQ(again, ids[0]) << "the same id ran twice";
