@@ -43,7 +43,7 @@ for packed in "$work"/packed/*; do
   [ "$name" = SHA256SUMS ] || grep -qF "  $name" "$work/packed/SHA256SUMS" ||
     { echo "bundle_test: SHA256SUMS does not name $name" >&2; exit 1; }
 done
-grep -qxF "$(awk '/^## Unreleased/ { inside = 1; next } inside && /^- / { print; exit }' CHANGELOG.md)" "$work/packed/NOTES.md" ||
+grep -qxF -- "$(awk '/^## Unreleased/ { inside = 1; next } inside && /^- / { print; exit }' CHANGELOG.md)" "$work/packed/NOTES.md" ||
   { echo "bundle_test: NOTES.md does not begin as the CHANGELOG's Unreleased" >&2; exit 1; }
 for plugin in "$build"/bin/libhotplate_cuda*.so; do
   [ ! -e "$plugin" ] || grep -q "^CUDA plug-ins in the bundle:.* $(basename "$plugin")" "$work/packed/NOTES.md" ||
