@@ -70,6 +70,9 @@ class SlowFolder(fusepy.Operations):
         os.symlink(target, path)
         self.give(path)
 
+    def link(self, path, existing):
+        os.link(self.source + existing, path)
+
     def rename(self, path, target):
         os.rename(path, self.source + target)
 
