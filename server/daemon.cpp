@@ -117,6 +117,7 @@ class Daemon {
   SocketFile socket_file_;
   std::unique_ptr<ArraySaver> saver_;
   SavedArrays saved_;
+  std::string end_reason_;
 
   std::optional<core::SteadyTime> signalled_;                        // first told to stop
   std::optional<core::SteadyTime> gone_by_;                          // then, where somebody kills
@@ -439,6 +440,7 @@ nanoseconds Daemon::TimeToSaveWhenIdle() const {
 // On other threads while this one listens: a second signal, or the very last moment, ends the process. Arrays are saved
 // from the start, since what is complete does not change any more, and those that jobs still make at the end.
 void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, nanoseconds saving) {
+  end_reason_ = reason;
   control_->StartDraining();
   server_->SetServing(false);
   const auto announce = [this](nanoseconds left, const std::string& why) {
@@ -518,7 +520,14 @@ void Daemon::TellWhatWasSaved() {
 
 void Daemon::SayGoodbye() {
   const nanoseconds time = Moments().goodbye;
-  std::thread goodbye([this, time] {
+  v1::DaemonEnd end = WhatBecame(*engine_, saved_);
+  end.set_name(config_.name);
+  end.set_generation(generation_);
+  wire::ToProto(clock_.WallNow(), *end.mutable_end_time());
+  end.set_reason(end_reason_);
+  end.set_saved_arrays(SavedArraysFolder(config_));
+  std::thread goodbye([this, time, end = std::move(end)] {
+    if (const std::string why_not = WriteEnd(config_.directory, end); !why_not.empty()) log_->warn("{}", why_not);
     server_->Shutdown(clock_.WallNow() + std::chrono::duration_cast<core::WallTime::duration>(time));
     end_->Stop();
     control_->Finished();

@@ -29,6 +29,6 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job);
 
 // Writes the outputs' files and prints the answer: files, kept arrays, scalars, summaries; in JSON all of the result.
 absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
-                     JobOutputs& files, const client::JobResult& result);
+                     JobOutputs& files, client::JobResult result);
 
 }  // namespace hotplate::cli

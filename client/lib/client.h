@@ -98,13 +98,27 @@ ArrayView View(const std::vector<T>& elements, Shape shape) {
   return View(std::span<const T>(elements), std::move(shape));
 }
 
+// An input that is read while it goes up, from a file say, in place of memory that holds all of it. It is uploaded
+// whatever its size.
+struct ArraySource {
+  Signature signature;
+  // Fills `to` with the elements' bytes in C order, from byte `offset` on. Called by the thread that uploads: forward,
+  // and again from an earlier byte where a connection broke. Its error ends the call.
+  std::function<absl::Status(std::uint64_t offset, std::span<std::byte> to)> read;
+};
+
+// Takes an array's bytes as they come, in place of memory that holds all of them: in order, each once; of an array
+// without bytes one empty piece. Called by the thread that downloads. Its error ends the call.
+using TakePiece =
+    std::function<absl::Status(const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece)>;
+
 struct ArrayRef {
   std::string id_or_name;  // an array that the daemon holds
 };
 struct PathRef {
   std::string path;  // a .npy file that the daemon can read
 };
-using Input = std::variant<ArrayView, ArrayRef, PathRef>;
+using Input = std::variant<ArrayView, ArrayRef, PathRef, ArraySource>;
 using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct KeepOutput {
@@ -135,6 +149,11 @@ struct JobOptions {
   // One of another size, of an output that there is none of, or of one that is in `keep` is an INVALID_ARGUMENT; of a
   // call that fails nobody knows what is there.
   std::map<std::string, std::span<std::byte>> destinations = {};
+  // Takes the bytes of outputs that are downloaded, by output, in place of buffers; not of those that have a
+  // destination. What comes inside a message, being small, has a buffer all the same.
+  std::function<absl::Status(const std::string& output, const Signature& signature, std::uint64_t offset,
+                             std::span<const std::byte> piece)>
+      take_output = {};
   // Called for states, progress and notices: by Run on the thread that called it, by RunAsync on the library's thread.
   // A slow callback misses progress, and a short job may have nothing to say before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
@@ -152,7 +171,7 @@ struct JobOptions {
 };
 
 // An array that came back, or that was left on the daemon (then `id` is set and `buffer` null). In a destination of the
-// caller's it has no buffer either.
+// caller's, and where its pieces were taken, it has no buffer either.
 struct OutputArray {
   Signature signature;
   std::shared_ptr<HostBuffer> buffer;
@@ -224,9 +243,17 @@ class Client {
                                 std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
                                 const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
                                 const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::Array> Put(const ArraySource& array, const std::string& name = "",
+                                std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
+                                const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
+                                const Cancellation* cancellation = nullptr);
   absl::StatusOr<OutputArray> Get(const std::string& id_or_name,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                                   const Cancellation* cancellation = nullptr);
+  // The same without memory for all of it: what comes back has no buffer.
+  absl::StatusOr<OutputArray> GetPieces(const std::string& id_or_name, const TakePiece& take,
+                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                                        const Cancellation* cancellation = nullptr);
   // Into memory of the caller's: exactly the array's bytes.
   absl::Status GetInto(const std::string& id_or_name, std::span<std::byte> destination,
                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
@@ -281,6 +308,9 @@ class Client {
   // NOT_FOUND when a large output has been freed, or went with the session that ran the job.
   absl::StatusOr<JobResult> Fetch(const std::string& job_id,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                                  const Cancellation* cancellation = nullptr);
+  // With the options' destinations, take_output and on_download; the others mean nothing here.
+  absl::StatusOr<JobResult> Fetch(const std::string& job_id, const JobOptions& options,
                                   const Cancellation* cancellation = nullptr);
   // Frees what leave_result has left.
   void Release(JobResult& result);

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/ended.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
@@ -155,24 +156,36 @@ struct Ended {
   std::optional<AllocationNote> note;  // of the job that was released
   bool attached = false;               // `up --attach` has started it: its job goes on without it
   nanoseconds took{};
+  std::optional<v1::DaemonEnd> end;  // what it said of it
 };
+
+// Of this start of the daemon, which may have ended without a word.
+std::optional<v1::DaemonEnd> WordsOf(const Invocation& call, const v1::GetServerInfoResponse& info) {
+  Settings settings = call.settings;
+  settings.server = info.name();
+  auto end = EndOfDaemon(settings);
+  if (end && end->generation() != info.generation()) end.reset();
+  return end;
+}
 
 void Tell(const Invocation& call, const Ended& ended) {
   const v1::GetServerInfoResponse& info = ended.info;
   const std::string job = info.allocation().job_id();
+  const std::string what = ended.end ? EndedText(*ended.end) : "";
+  const std::string more = what.empty() ? "" : "\n" + what;
   call.output.Answer(
       [&] {
         const std::string after = "after " + Span(Between(info.start_time(), NowOf(info)) + ended.took);
         if (job.empty())
           return Done(call.console, info.name() + " (pid " + std::to_string(info.pid()) + ") drained and ended in " +
-                                        Span(ended.took) + ", " + after);
+                                        Span(ended.took) + ", " + after + more);
         const std::string usage = UsageText(info.allocation());
         const std::string drained = info.name() + " drained in " + Span(ended.took);
         return Done(call.console,
                     (ended.note ? drained + ", job " + job + " released " + after
                                 : drained + ", " + after + "; job " + job + " was not submitted by hotplate up and " +
                                       (ended.attached ? "is left to itself" : "ends with its script")) +
-                        (usage.empty() ? "" : "; " + usage));
+                        (usage.empty() ? "" : "; " + usage) + more);
       },
       [&] {
         JsonObject json;
@@ -182,6 +195,7 @@ void Tell(const Invocation& call, const Ended& ended) {
               .Raw("released", ended.note ? "true" : "false")
               .Raw("gpuMinutesUsed", Number(info.allocation().gpu_minutes_used()))
               .Raw("gpuMinutesIdle", Number(info.allocation().gpu_minutes_idle()));
+        if (ended.end) json.Raw("end", ToJson(*ended.end));
         return json.Json();
       },
       "");
@@ -210,7 +224,7 @@ absl::Status DownOne(const Invocation& call) {
       info->has_drain_timeout() ? std::chrono::seconds(info->drain_timeout().seconds()) : std::chrono::minutes(2);
   const nanoseconds longest = std::max(timeout->value_or(nanoseconds(0)), own) + kMargin;
   if (const absl::Status status = WaitForTheEnd(call, *info, *client, asked, longest); !status.ok()) return status;
-  Ended ended{*info, std::nullopt, false, Steady::now() - start};
+  Ended ended{*info, std::nullopt, false, Steady::now() - start, WordsOf(call, *info)};
   // Only the job that this very daemon ran in, and only one that `up` submitted.
   if (const auto note = NoteOfJob(call, info->allocation())) {
     if (note->attached) {
@@ -258,7 +272,8 @@ Command DownCommand() {
           "Jobs that run may finish until the drain timeout is over; then they are cancelled. Ctrl-C ends the\n"
           "waiting; the daemon goes on ending. Of the scheduler's jobs only the one that hotplate up submitted for\n"
           "this daemon is touched: also while it waits in the queue, and while its daemon starts. Where its daemon\n"
-          "does not answer, a question comes first, or --cancel. A job that was attached to stays.",
+          "does not answer, a question comes first, or --cancel. A job that was attached to stays. Says which arrays\n"
+          "the daemon saved, and what was lost; hotplate status says it again afterwards.",
       .example = "hotplate down",
       .positionals =
           {{.name = "NAME", .help = "which one (default: the current)", .minimum = 0, .offer = Offer::kServer}},

@@ -42,27 +42,27 @@ absl::Status Get(const Invocation& call) {
     }
   }
   Progress progress(call.console, call.output.talkative());
-  const auto array = client->Get(
-      name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
+  const auto take = [&](const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece) {
+    return files.Take(name, signature, offset, piece);
+  };
+  const auto array = client->GetPieces(
+      name, take, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
   progress.Clear();
+  if (!files.take_error().ok()) return files.take_error();
   if (!array.ok()) {
     if (!interrupt.interrupted()) return array.status();
     return Interrupted(array.status(), "the fetch was given up", files.NotWritten());
   }
-  if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
-  if (path)
-    if (const absl::Status status = files.Write(name, array->signature, array->buffer->bytes()); !status.ok())
-      return status;
+  if (const absl::Status status = files.Write(name, array->signature); !status.ok()) return status;
   call.output.Answer(
       [&] {
-        return path ? Done(call.console, *path + "   " + ToString(array->signature))
-                    : SummaryText(array->signature, array->buffer->bytes());
+        return path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text();
       },
       [&] {
         return JsonObject()
             .Text("name", name)
             .Text("signature", ToString(array->signature))
-            .Text("bytes", std::to_string(array->buffer->size()))
+            .Text("bytes", std::to_string(ByteSize(array->signature).value_or(0)))
             .Text("path", path.value_or(""))
             .Json();
       },

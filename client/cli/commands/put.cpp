@@ -20,9 +20,9 @@ absl::Status Put(const Invocation& call) {
   const std::string name = call.arguments.Text("name").value_or(std::filesystem::path(path).stem().string());
   const auto asked = call.arguments.Duration("lease");
   if (!asked.ok()) return asked.status();
-  const auto file = NpyFile::Open(path);
+  auto file = NpyFile::Open(path);
   if (const NpyError* error = std::get_if<NpyError>(&file)) return FileError(path, *error);
-  const NpyFile& npy = std::get<NpyFile>(file);
+  const client::ArraySource source = SourceOf(std::get<NpyFile>(std::move(file)), path);
   auto client = call.Connect();
   if (!client.ok()) return client.status();
 
@@ -35,20 +35,16 @@ absl::Status Put(const Invocation& call) {
     if (info->limits().has_longest_lease() && info->limits().longest_lease().seconds() > 0)
       lease = std::min<nanoseconds>(lease, std::chrono::seconds(info->limits().longest_lease().seconds()));
   }
-  const auto bytes = ByteSize(npy.signature());
-  const auto buffer = bytes ? HostBuffer::Allocate(*bytes) : nullptr;
-  if (!buffer)
-    return absl::ResourceExhaustedError(path + ": this machine has no memory for " + ToString(npy.signature()));
-  if (const auto error = npy.Read(buffer->bytes())) return FileError(path, *error);
 
   interrupt.Begin();
   Progress progress(call.console, call.output.talkative());
   const auto array = client->Put(
-      {npy.signature(), buffer->bytes()}, name, lease, call.arguments.Flag("replace"),
+      source, name, lease, call.arguments.Flag("replace"),
       [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); }, &cancellation);
   progress.Clear();
   if (!array.ok()) {
-    const std::string told = path + ": " + std::string(array.status().message());
+    std::string told(array.status().message());
+    if (told.rfind(path + ": ", 0) != 0) told = path + ": " + told;  // an error of the file names it
     if (interrupt.interrupted()) return Interrupted(told);
     if (absl::IsAlreadyExists(array.status()))
       return WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name");

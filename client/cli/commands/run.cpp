@@ -78,6 +78,8 @@ absl::Status Run(const Invocation& call) {
   options.on_update = [&progress](const v1::JobUpdate& update) { progress.Update(update); };
   options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
   options.on_download = [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); };
+  options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
+                            std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
   // The daemon keeps its copy until the files are in place; under a request id also for the same call again.
   options.leave_result = true;
   const Steady::time_point begin = Steady::now();
@@ -92,6 +94,7 @@ absl::Status Run(const Invocation& call) {
 
   const absl::Status& status = result.status();
   const std::string job_id = client::JobIdOf(status);
+  if (!files->take_error().ok()) return NotDelivered(files->take_error(), job->plan, job_id);
   const auto end = client::EndOf(status);
   if (end) ReportEnd(call, job_id, *end);
   if (interrupt.interrupted()) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/ended.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
@@ -66,11 +67,17 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
   return page + table.Text();
 }
 
+// With what the last daemon said when it ended, if it did.
+absl::Status WithLastEnd(const Invocation& call, const absl::Status& why) {
+  const auto end = absl::IsUnavailable(why) ? EndOfDaemon(call.settings) : std::nullopt;
+  return end ? Worded(why, std::string(why.message()) + "\n" + EndedPage(*end)) : why;
+}
+
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
 absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = absl::IsUnavailable(why) ? LookForAllocation(call) : std::nullopt;
   if (!found || found->note.over() || !found->status.ok() || found->has_record || found->daemon_ended)
-    return WhyNoDaemon(call, why);
+    return WithLastEnd(call, WhyNoDaemon(call, why));
   const AllocationNote& note = found->note;
   const JobStatus& status = *found->status;
   const bool pending = status.phase == JobStatus::Phase::kPending;
@@ -130,8 +137,9 @@ Command StatusCommand() {
       .group = Group::kDaemon,
       .summary = "show the daemon: state, process, devices, load",
       .details =
-          "Of an allocation that has no daemon yet: where it stands in the queue. Exit code 3 as long as no daemon\n"
-          "answers. With --json all that the daemon says of itself, pid included.",
+          "Of an allocation that has no daemon yet: where it stands in the queue. After a daemon has ended: what it\n"
+          "saved, and what was lost. Exit code 3 as long as no daemon answers. With --json all that the daemon says of "
+          "itself, pid included.",
       .example = "hotplate status --json | jq .pid",
       .options = {{.names = "--forward",
                    .value = "",

@@ -1,0 +1,200 @@
+"""Files of any size on a login node: what a command holds of them in memory, and what it leaves on the disk."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import numpy as np
+
+import harness
+
+MIB = 1 << 20
+MOST_RESIDENT = 64 * MIB
+ELEMENTS = 100_000_000  # float32: 400 MB
+PIECE = 1 << 20  # elements
+
+# The parent of a measured command: its own memory would count as the command's if it were this process, which has NumPy.
+RUN_AND_MEASURE = """
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print("resident", usage.ru_maxrss * 1024, file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(status) & 255)
+"""
+
+
+def parts(folder):
+    return [path for path in pathlib.Path(folder).iterdir() if path.name.endswith(".part")]
+
+
+class Large(harness.Case):
+    """400 MB arrays, of which a command may hold 64 MiB."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+
+    def save_large(self, name, start):
+        """float32 [ELEMENTS], start + its index modulo 1000, written in pieces: this process stays small, too."""
+        with open(self.folder / name, "wb") as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (ELEMENTS,)})
+            for first in range(0, ELEMENTS, PIECE):
+                self.values(start, first, min(PIECE, ELEMENTS - first)).tofile(file)
+
+    @staticmethod
+    def values(start, first, count):
+        return (np.arange(first, first + count) % 1000 + start).astype(np.float32)
+
+    def check(self, name, start):
+        with open(self.folder / name, "rb") as file:
+            self.assertEqual(np.lib.format.read_magic(file), (1, 0))
+            self.assertEqual(np.lib.format.read_array_header_1_0(file), ((ELEMENTS,), False, np.dtype("float32")))
+            for first in range(0, ELEMENTS, PIECE):
+                count = min(PIECE, ELEMENTS - first)
+                np.testing.assert_array_equal(np.fromfile(file, np.float32, count), self.values(start, first, count))
+            self.assertEqual(file.read(1), b"")
+
+    def measured(self, *words):
+        """The standard output of `hotplate WORDS`, which held 64 MiB at most."""
+        done = subprocess.run(
+            [sys.executable, "-S", "-E", "-c", RUN_AND_MEASURE, str(harness.BIN / "hotplate"), *words], cwd=self.folder,
+            env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False)
+        told = f"hotplate {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        self.assertEqual(done.returncode, 0, told)
+        resident = int(done.stderr.split()[-1])
+        self.assertEqual(done.stderr.split()[-2], "resident", told)
+        print(f"hotplate {' '.join(words)}: {resident / MIB:.1f} MiB")
+        self.assertLessEqual(resident, MOST_RESIDENT, told)
+        return done.stdout
+
+    def test_no_command_holds_a_large_array(self):
+        self.save_large("a.npy", 1)
+        self.save_large("b.npy", 2)
+        self.measured("put", "a.npy", "--name", "A")
+        self.measured("get", "A", "-o", "back.npy")
+        self.check("back.npy", 1)
+        self.assertIn("max 1000", self.measured("get", "A"))
+        (self.folder / "back.npy").unlink()
+        self.measured("run", "vector_add", "a.npy", "array:A", "-o", "sum.npy")
+        self.measured("run", "vector_add", "a.npy", "b.npy", "-o", "c.npy", "--request-id", "once")
+        self.assertIn("max 2001", self.measured("run", "vector_add", "a.npy", "b.npy", "--request-id", "once"))
+        job = self.measured("submit", "vector_add", "a.npy", "array:A", "--quiet").strip()
+        self.hotplate("wait", job)
+        self.measured("result", job, "-o", "again.npy")
+        with open(self.folder / "c.npy", "rb") as file:
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+            for first in range(0, ELEMENTS, PIECE):
+                count = min(PIECE, ELEMENTS - first)
+                np.testing.assert_array_equal(np.fromfile(file, np.float32, count),
+                                              self.values(1, first, count) + self.values(2, first, count))
+        self.assertEqual(subprocess.run(["cmp", "sum.npy", "again.npy"], cwd=self.folder, check=False).returncode, 0)
+        self.assertEqual(parts(self.folder), [])
+
+    def test_files_in_fortran_order_go_up_in_pieces_too(self):
+        rows, columns = 8000, 12_500  # 400 MB
+        with open(self.folder / "f.npy", "wb") as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": True, "shape": (rows, columns)})
+            for column in range(columns):
+                (np.arange(rows) + column).astype(np.float32).tofile(file)
+        self.measured("put", "f.npy", "--name", "F")
+        self.measured("get", "F", "-o", "c_order.npy")
+        with open(self.folder / "c_order.npy", "rb") as file:
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+            for row in range(rows):
+                np.testing.assert_array_equal(np.fromfile(file, np.float32, columns), (np.arange(columns) + row).astype(np.float32))
+        self.hotplate("free", "F")
+
+
+class Unfinished(harness.Case):
+    """What killed commands leave beside their outputs."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        np.save(cls.folder / "big.npy", np.zeros(20_000_000))
+        np.save(cls.folder / "small.npy", np.zeros(4))
+
+    def stopped_in_the_middle(self, output):
+        """A `get` of the large array that is stopped while its file is unfinished."""
+        process = self.start("get", "big", "-o", output)
+        harness.wait_until(lambda: any(part.name.startswith(f".{output}.") for part in parts(self.folder)), f"{output} was begun")
+        process.send_signal(signal.SIGSTOP)
+        self.assertFalse((self.folder / output).exists(), "it was too fast to be stopped")
+        return process
+
+    def test_the_next_command_removes_them(self):
+        self.hotplate("put", "big.npy")
+        self.hotplate("put", "small.npy")
+        killed = self.stopped_in_the_middle("killed.npy")
+        killed.kill()
+        killed.wait()
+        self.assertEqual(len(parts(self.folder)), 1)
+        living = self.stopped_in_the_middle("living.npy")
+        self.assertEqual([path.name.split(".npy")[0] for path in parts(self.folder)], [".living"])
+        self.hotplate("get", "small", "-o", "other.npy")
+        self.assertEqual(len(parts(self.folder)), 1, "that of a command that is alive stays")
+        living.send_signal(signal.SIGCONT)
+        self.assertEqual(living.wait(timeout=harness.PATIENCE), 0)
+        self.assertEqual(parts(self.folder), [])
+        self.assertEqual(os.path.getsize(self.folder / "living.npy"), os.path.getsize(self.folder / "big.npy"))
+
+
+class Ended(harness.Case):
+    """What is told of a daemon's arrays and results once it has ended: by `down`, and by `status` afterwards."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        np.save(cls.folder / "a.npy", np.zeros(1000))
+
+    def fill(self, name):
+        self.hotplate("--server", name, "put", "a.npy", "--name", "A")
+        job = self.answer("--server", name, "submit", "full", "--n", "7")["jobId"]
+        self.hotplate("--server", name, "wait", job)
+        return job
+
+    def test_down_says_what_was_saved_and_what_was_lost(self):
+        self.start_daemon(name="one")
+        job = self.fill("one")
+        saved = self.directory / "saved" / "one"
+        words = [f"saved in {saved}: A (8.0 kB)", f"hotplate put {saved}/A.npy", f"lost: the result of job {job}"]
+        self.hotplate("--server", "one", "down", says=words)
+        self.hotplate("--server", "one", "status", code=harness.NO_DAEMON, says=["one ended at", *words])
+        self.start_daemon(name="two")
+        said = self.answer("--server", "two", "down")["end"]
+        self.assertEqual((said["name"], said["arrays"], said["lostResults"]), ("two", [], []))
+        self.hotplate("--server", "two", "status", code=harness.NO_DAEMON, says=["two ended at", "nothing was lost"])
+        self.hotplate("--server", "one", "status", code=harness.NO_DAEMON, says=words)
+
+    def test_a_daemon_that_was_killed_does_not_speak_with_the_words_of_the_one_before(self):
+        self.start_daemon(name="killed")
+        self.hotplate("--server", "killed", "down")
+        self.hotplate("--server", "killed", "status", code=harness.NO_DAEMON, says="killed ended at")
+        self.stop_daemon(self.start_daemon(name="killed"), signal.SIGKILL)
+        self.assertNotIn("killed ended at", "".join(self.run_command("--server", "killed", "status")[1:]))
+
+    def test_what_cannot_be_saved_is_lost(self):
+        self.start_daemon("--scratch", "/proc/nowhere", name="three")
+        self.fill("three")
+        self.hotplate("--server", "three", "down", says=["lost: A (8.0 kB: the folder /proc/nowhere", "the result of job"])
+
+    def test_an_idle_daemon_leaves_its_words(self):
+        daemon = self.start_daemon("--idle-timeout", "3s", name="idle")
+        self.fill("idle")
+        self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
+        self.hotplate("--server", "idle", "status", code=harness.NO_DAEMON,
+                      says=["idle ended at", "idle for 3s: no job, upload or download", "saved in", "lost: the result of job"])
+        end = self.directory / "ended" / "idle.json"
+        self.assertEqual((end.stat().st_mode & 0o777, end.parent.stat().st_mode & 0o777), (0o600, 0o700))
+        end.chmod(0o622)  # others may have written it
+        self.assertNotIn("saved in", "".join(self.run_command("--server", "idle", "status")[1:]))
+
+
+if __name__ == "__main__":
+    harness.main()
