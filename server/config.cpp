@@ -183,7 +183,7 @@ std::string RemarksOn(const Config& config) {
   wire::CanonicalRoots(config.path_roots, &missing);
   std::string remarks;
   for (const std::string& root : missing) {
-    remarks += "# path-root " + Quoted(root) + " is no folder that can be reached: no input by path comes from there\n";
+    remarks += "# path-root " + Quoted(root) + " is no folder that can be reached: no file by path is read or written there\n";
   }
   return remarks;
 }

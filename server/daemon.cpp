@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -233,8 +235,12 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
   std::vector<std::string> missing;
   parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
+  for (const std::string& root : config_.path_roots) {
+    if (std::find(missing.begin(), missing.end(), root) == missing.end())
+      parts.bounds.named_roots.push_back((std::filesystem::path(root) / "").lexically_normal().parent_path().string());
+  }
   for (const std::string& root : missing) {
-    log_->warn("path-root {} is no folder that can be reached: no input by path comes from there", Quoted(root));
+    log_->warn("path-root {} is no folder that can be reached: no file by path is read or written there", Quoted(root));
   }
   for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
   parts.info = DescribeServer(Facts(), *engine_);

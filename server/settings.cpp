@@ -265,7 +265,8 @@ Setting PortRow() {
 
 Setting PathRoots() {
   Setting row = Row(
-      "path-root", "DIR", "inputs by path must lie below DIR; repeatable (default: home and the current folder)",
+      "path-root", "DIR",
+      "inputs and outputs by path must lie below DIR; repeatable (default: home and the current folder)",
       [](Config& config, const std::string& text) -> Complaint {
         if (Complaint complaint = CheckPath(text)) return complaint;
         config.path_roots.push_back(text);

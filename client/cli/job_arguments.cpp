@@ -36,6 +36,12 @@ std::optional<std::pair<std::string, std::string>> Named(const std::string& word
   return std::make_pair(name, word.substr(equals + 1));
 }
 
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
 class Planner {
  public:
   Planner(const v1::KernelSpec& kernel, const Arguments& arguments) : arguments_(arguments) { plan_.kernel = kernel; }
@@ -100,11 +106,7 @@ class Planner {
 
   InputArgument Input(const std::string& name, const std::string& word) {
     if (const auto array = After(word, "array:")) return {name, InputArgument::Kind::kArray, *array};
-    if (const auto path = After(word, "path:")) {
-      std::error_code error;
-      const auto absolute = std::filesystem::absolute(*path, error);
-      return {name, InputArgument::Kind::kPath, error ? *path : absolute.lexically_normal().string()};
-    }
+    if (const auto path = After(word, "path:")) return {name, InputArgument::Kind::kPath, AbsolutePath(*path)};
     if (word.empty()) violations_.push_back("input " + name + ": \"\" names no file");
     return {name, InputArgument::Kind::kFile, word};
   }
@@ -137,6 +139,10 @@ class Planner {
     for (const OutputArgument& output : plan_.outputs)
       if (output.kind == OutputArgument::Kind::kArray)
         options.keep[output.name] = {output.text, lease->value_or(kDefaultLease)};
+      else if (output.kind == OutputArgument::Kind::kPath)
+        options.place[output.name] = {output.text, arguments_.Flag("force")};
+    if (arguments_.Flag("force") && options.place.empty())
+      return UsageError("--force is for -o path:FILE.npy; other outputs replace a file as it is");
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
     plan_.dry_run = arguments_.Flag("dry-run");
@@ -152,9 +158,11 @@ std::vector<OptionSpec> SharedJobOptions() {
   return {
       {.names = "-o,--output",
        .value = "[NAME=]PLACE",
-       .help = "where an output goes: a .npy file, a .png picture, or array:NAME on the daemon",
+       .help = "where an output goes: a .npy file, a .png picture, array:NAME on the daemon, or path:FILE.npy, which "
+               "the daemon writes itself",
        .repeatable = true,
        .offer = Offer::kFile},
+      {.names = "--force", .value = "", .help = "-o path:FILE.npy replaces a file that is there already"},
       {.names = "--device", .value = "ID", .help = "run on this device (hotplate devices)"},
       {.names = "--precision",
        .value = "MODE",
@@ -268,10 +276,18 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
           violations.push_back("-o " + word + ": output " + other.name + " is to be array:" + *array + " already");
       output.kind = OutputArgument::Kind::kArray;
       output.text = *array;
+    } else if (const auto path = After(target, "path:")) {
+      output.kind = OutputArgument::Kind::kPath;
+      output.text = AbsolutePath(*path);
+      if (!EndsWith(*path, ".npy")) violations.push_back("-o " + word + ": \"" + *path + "\" does not end in .npy");
+      for (const OutputArgument& other : outputs)
+        if (other.kind == OutputArgument::Kind::kPath && other.text == output.text)
+          violations.push_back("-o " + word + ": output " + other.name + " is to go to " + output.text + " already");
     } else if (EndsWith(target, ".png")) {
       output.kind = OutputArgument::Kind::kPicture;
     } else if (!EndsWith(target, ".npy")) {
-      violations.push_back("-o " + word + ": \"" + target + "\" ends in neither .npy nor .png, and is no array:NAME");
+      violations.push_back("-o " + word + ": \"" + target +
+                           "\" ends in neither .npy nor .png, and is no array:NAME or path:FILE.npy");
     }
     outputs.push_back(output);
   }

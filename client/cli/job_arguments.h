@@ -25,10 +25,12 @@ struct InputArgument {
 };
 
 struct OutputArgument {
-  enum class Kind { kNpy, kPicture, kArray };
+  enum class Kind { kNpy, kPicture, kArray, kPath };
   std::string name;
   Kind kind = Kind::kNpy;
-  std::string text;  // a file, or an array's name
+  std::string text;  // a file, an array's name, or an absolute path that the daemon writes to
+
+  bool IsFileHere() const { return kind == Kind::kNpy || kind == Kind::kPicture; }
 };
 
 struct JobPlan {

@@ -114,7 +114,7 @@ absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& a
   std::vector<std::pair<Place, const OutputArgument*>> places;
   std::set<std::string> tidied;
   for (const OutputArgument& argument : arguments) {
-    if (argument.kind == OutputArgument::Kind::kArray) continue;
+    if (!argument.IsFileHere()) continue;
     auto created = AtomicFile::Create(argument.text);
     if (const NpyError* error = std::get_if<NpyError>(&created))
       return FileError("output " + argument.name + ": " + argument.text, *error);

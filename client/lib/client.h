@@ -126,9 +126,17 @@ struct KeepOutput {
   std::optional<nanoseconds> lease;  // none: the session's
 };
 
+// A .npy file that the daemon writes itself, below its roots for paths; nothing comes here. One that is there already
+// is refused (ALREADY_EXISTS) unless it is to be replaced.
+struct PlaceOutput {
+  std::string path;  // absolute, or from this program's current folder on
+  bool replace = false;
+};
+
 struct JobOptions {
   std::map<std::string, ParamValue> params = {};
-  std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
+  std::map<std::string, KeepOutput> keep = {};    // outputs to leave on the daemon as arrays
+  std::map<std::string, PlaceOutput> place = {};  // outputs that the daemon writes to files
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   // The same bits every time on the same device, whatever else it does. Refused where the kernel cannot (its spec
@@ -176,6 +184,7 @@ struct OutputArray {
   Signature signature;
   std::shared_ptr<HostBuffer> buffer;
   std::string id;
+  std::string path = {};  // of the file that the daemon wrote it to; then there is neither buffer nor id
 };
 
 // The client's own part of a receipt, on the client's monotonic clock.

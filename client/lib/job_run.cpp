@@ -125,6 +125,10 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
                                         std::to_string(*bytes) + " bytes; its destination has " +
                                         std::to_string(destination->second.size()));
     }
+    if (output.has_path()) {
+      array.path = output.path();
+      continue;
+    }
     if (output.has_inline_()) {
       std::byte* to_bytes = nullptr;
       if (destination != destinations.end()) {

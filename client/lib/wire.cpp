@@ -136,12 +136,19 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
     text("an output's name", name);
     text("the array's name for output " + name, keep.array_name);
   }
+  const auto only = [&](const std::string& name, bool other, const std::string& what) {
+    if (status.ok() && other)
+      status = absl::InvalidArgumentError("output " + name + " is to be " + what + ": it can be one of the two");
+  };
+  for (const auto& [name, place] : options.place) {
+    text("an output's name", name);
+    text("the path of output " + name, Absolute(place.path));
+    only(name, options.keep.count(name) > 0, "kept on the daemon and to be written to " + place.path);
+    only(name, options.destinations.count(name) > 0, "written to " + place.path + " and has a destination here");
+  }
   for (const auto& [name, destination] : options.destinations) {
     text("an output's name", name);
-    if (status.ok() && options.keep.count(name) > 0) {
-      status = absl::InvalidArgumentError(
-          "output " + name + " is to be kept on the daemon and has a destination here: it can be one of the two");
-    }
+    only(name, options.keep.count(name) > 0, "kept on the daemon and has a destination here");
   }
   text("the device", options.device);
   text("the request id", options.request_id);
@@ -165,6 +172,12 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
     output.set_keep(true);
     output.set_array_name(keep.array_name);
     if (keep.lease) ToWire(*keep.lease, *output.mutable_lease());
+  }
+  for (const auto& [name, place] : options.place) {
+    v1::JobOutput& output = *spec.add_outputs();
+    output.set_name(name);
+    output.set_path(Absolute(place.path));
+    output.set_replace(place.replace);
   }
   spec.set_device(options.device);
   spec.set_precision(options.precision);

@@ -124,8 +124,9 @@ bool IsAbandoned(int descriptor, const std::string& host) {
   return std::time(nullptr) - status.st_mtime >= kDay;
 }
 
-// Beside `path`, hidden, and not there yet.
-std::string TemporaryName(const std::string& path) {
+}  // namespace
+
+std::string UnfinishedName(const std::string& path) {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
   char digits[17];
@@ -137,14 +138,11 @@ std::string TemporaryName(const std::string& path) {
          std::string(kUnfinishedEnd);
 }
 
-// Locks a new unfinished file. False: one who tidies up had it first, and removes it.
 bool LockUnfinished(int descriptor) {
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;  // some file systems have no locks
   struct stat status {};
   return fstat(descriptor, &status) != 0 || status.st_nlink > 0;
 }
-
-}  // namespace
 
 std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
   if (path.empty()) return SystemError("cannot write it", ENOENT);
@@ -157,7 +155,7 @@ std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
 
   constexpr int kAttempts = 8;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string temporary = TemporaryName(final_path);
+    std::string temporary = UnfinishedName(final_path);
     const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor < 0) {
       if (errno == EEXIST || errno == EINTR) continue;

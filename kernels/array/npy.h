@@ -110,4 +110,9 @@ class AtomicFile {
   std::string temporary_;
 };
 
+// The name of an unfinished file beside `path`: hidden, and not there yet. AtomicFile::RemoveAbandoned knows it.
+std::string UnfinishedName(const std::string& path);
+// Locks a new one while its descriptor is open. False: one who tidies up had it first, and removes it.
+bool LockUnfinished(int descriptor);
+
 }  // namespace hotplate

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -143,6 +144,80 @@ class Unfinished(harness.Case):
         self.assertEqual(living.wait(timeout=harness.PATIENCE), 0)
         self.assertEqual(parts(self.folder), [])
         self.assertEqual(os.path.getsize(self.folder / "living.npy"), os.path.getsize(self.folder / "big.npy"))
+
+
+class Placed(harness.Case):
+    """Outputs that the daemon writes itself: -o path:FILE.npy."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.root = cls.folder / "allowed"
+        cls.root.mkdir()
+        (cls.root / "sub").mkdir()
+        (cls.folder / "outside").mkdir()
+        cls.start_daemon("--path-root", cls.root)
+
+    def full(self, value, place, *more, **options):
+        return self.hotplate("run", "full", "--n", "5", "--value", value, "-o", f"path:{place}", *more, **options)
+
+    def load(self, path):
+        return np.load(path, allow_pickle=False).tolist()
+
+    def test_the_daemon_writes_it(self):
+        self.full(2, "allowed/sub/a.npy", says=f"{self.root}/sub/a.npy   float64 [5]   written by the daemon")
+        self.assertEqual(self.load(self.root / "sub/a.npy"), [2.0] * 5)
+        told = self.answer("run", "full", "--n", "5", "-o", f"path:{self.root}/json.npy")["outputs"][0]
+        self.assertEqual(told["path"], f"{self.root}/json.npy")
+        self.assertEqual(parts(self.root), [])
+
+    def test_also_of_a_job_that_nobody_waits_for(self):
+        job = self.hotplate("submit", "full", "--n", "5", "--value", "3", "-o", "path:allowed/detached.npy", "--quiet").strip()
+        self.hotplate("wait", job)
+        self.assertEqual(self.load(self.root / "detached.npy"), [3.0] * 5)
+        self.hotplate("result", job, says=f"{self.root}/detached.npy")
+
+    def test_a_file_that_is_there_stays_without_force(self):
+        self.full(1, "allowed/there.npy")
+        self.full(2, "allowed/there.npy", code=harness.INVALID, says=[f"{self.root}/there.npy: the file is there already", "--force"])
+        self.assertEqual(self.load(self.root / "there.npy"), [1.0] * 5)
+        self.full(2, "allowed/there.npy", "--force")
+        self.assertEqual(self.load(self.root / "there.npy"), [2.0] * 5)
+        self.hotplate("run", "full", "--n", "5", "--force", code=harness.USAGE, says="--force is for -o path:FILE.npy")
+
+    def test_a_repeated_call_is_not_refused_for_its_own_file(self):
+        for _ in range(2):
+            self.full(4, "allowed/once.npy", "--request-id", "placed-once", says="once.npy")
+        self.assertEqual(self.load(self.root / "once.npy"), [4.0] * 5)
+
+    def test_nothing_is_written_through_a_link_or_outside(self):
+        outside = self.folder / "outside"
+        (self.root / "way").symlink_to(outside)
+        victim = outside / "victim.npy"
+        victim.write_text("precious")
+        (self.root / "victim.npy").symlink_to(victim)
+        for force in ((), ("--force",)):
+            self.full(1, "allowed/way/x.npy", *force, code=harness.INVALID, says=["way is a link", f"the root is {self.root}"])
+            self.full(1, "allowed/victim.npy", *force, code=harness.INVALID, says="victim.npy is a link")
+            self.full(1, "outside/x.npy", *force, code=harness.NOT_ALLOWED,
+                      says=[f'"{outside}/x.npy" is outside the folders', f"now names {self.root}"])
+            self.full(1, "allowed/../outside/x.npy", *force, code=harness.NOT_ALLOWED, says="outside the folders")
+            self.full(1, "allowed/.ssh/x.npy", *force, code=harness.INVALID, says=".ssh begins with a dot")
+        self.full(1, "allowed/x.txt", code=harness.INVALID, says="does not end in .npy")
+        self.full(1, "allowed/nowhere/x.npy", code=harness.INVALID, says=["nowhere", "No such file or directory"])
+        self.assertEqual(victim.read_text(), "precious")
+        self.assertEqual([path.name for path in outside.iterdir()], ["victim.npy"])
+
+class FullDisk(harness.Case):
+    def test_the_job_fails_and_leaves_nothing(self):
+        def small_files_only():  # stands in for a full disk, or a quota
+            resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, MIB))
+        (self.folder / "full").mkdir()
+        self.start_daemon("--path-root", self.folder / "full", preexec_fn=small_files_only, restore_signals=False)
+        self.hotplate("run", "full", "--n", "200000", "-o", "path:full/x.npy", code=harness.FAILED,
+                      says=[f"{self.folder}/full/x.npy: cannot write it: File too large"])
+        self.assertEqual(list((self.folder / "full").iterdir()), [])
+        self.hotplate("run", "full", "--n", "5", "-o", "path:full/x.npy")
 
 
 class Ended(harness.Case):

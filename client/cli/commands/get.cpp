@@ -30,7 +30,7 @@ absl::Status Get(const Invocation& call) {
     one_output.add_outputs()->set_name(name);
     const auto places = PlanOutputs(one_output, {name + "=" + *path}, violations);
     if (!violations.empty()) return absl::InvalidArgumentError(Join(violations, "\n"));
-    if (places[0].kind == OutputArgument::Kind::kArray) return UsageError("-o takes a .npy file or a .png picture");
+    if (!places[0].IsFileHere()) return UsageError("-o takes a .npy file or a .png picture");
     auto opened = JobOutputs::Open(places);
     if (!opened.ok()) return opened.status();
     files = *std::move(opened);

@@ -39,9 +39,12 @@ absl::Status Result(const Invocation& call) {
 
   std::vector<std::string> violations;
   const std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
-  for (const OutputArgument& place : places)
+  for (const OutputArgument& place : places) {
     if (place.kind == OutputArgument::Kind::kArray)
       violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
+    if (place.kind == OutputArgument::Kind::kPath)
+      violations.push_back("-o path:" + place.text + ": a job that has run cannot be told where to write its output");
+  }
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
   auto files = JobOutputs::Open(places);
   if (!files.ok()) return files.status();

@@ -39,7 +39,7 @@ absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
 absl::Status NotDelivered(const absl::Status& status, const JobPlan& plan, const std::string& job_id) {
   std::string place = "elsewhere.npy";
   const auto file = std::find_if(plan.outputs.begin(), plan.outputs.end(),
-                                 [](const OutputArgument& one) { return one.kind != OutputArgument::Kind::kArray; });
+                                 [](const OutputArgument& one) { return one.IsFileHere(); });
   if (plan.kernel.outputs_size() > 1 && file != plan.outputs.end()) place = file->name + "=" + place;
   return WithNextStep(Appended(status, "\njob " + job_id + " COMPLETED, and the daemon still has its result"),
                       "fetch it soon: hotplate result " + job_id + " -o " + place);
@@ -129,22 +129,22 @@ absl::Status Run(const Invocation& call) {
 }  // namespace
 
 Command RunCommand() {
-  return {
-      .name = "run",
-      .group = Group::kJobs,
-      .summary = "run a kernel and wait for what it gives",
-      .details =
-          "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
-          "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
-          "is printed and an array is summed up. Ctrl-C cancels the job. Where the connection breaks the daemon is\n"
-          "tried again for 2 minutes, and inputs and outputs go on where they were; the job runs once. The\n"
-          "daemon cancels it 10 s after it has missed this command (hotplated --disconnect-grace), unless\n"
-          "--detach-on-disconnect was given.",
-      .example = "hotplate run matmul a.npy b.npy -o c.npy",
-      .positionals = JobPositionals(),
-      .options = JobOptionsOfRun(),
-      .takes_kernel_parameters = true,
-      .run = Run};
+  return {.name = "run",
+          .group = Group::kJobs,
+          .summary = "run a kernel and wait for what it gives",
+          .details =
+              "An INPUT is a .npy file, array:NAME (held by the daemon), or path:FILE.npy, which the daemon reads\n"
+              "itself so that nothing crosses the network; NAME=INPUT gives one by its name. Without -o a scalar\n"
+              "is printed and an array is summed up; with -o path:FILE.npy the daemon writes the file itself. Ctrl-C "
+              "cancels the job. Where the connection breaks the daemon is\n"
+              "tried again for 2 minutes, and inputs and outputs go on where they were; the job runs once. The\n"
+              "daemon cancels it 10 s after it has missed this command (hotplated --disconnect-grace), unless\n"
+              "--detach-on-disconnect was given.",
+          .example = "hotplate run matmul a.npy b.npy -o c.npy",
+          .positionals = JobPositionals(),
+          .options = JobOptionsOfRun(),
+          .takes_kernel_parameters = true,
+          .run = Run};
 }
 
 }  // namespace hotplate::cli
