@@ -6,6 +6,7 @@
 
 #include "client/cli/catalogue.h"
 #include "client/cli/ending.h"
+#include "client/cli/standard_streams.h"
 
 namespace hotplate::cli {
 namespace {
@@ -158,8 +159,8 @@ std::vector<OptionSpec> SharedJobOptions() {
   return {
       {.names = "-o,--output",
        .value = "[NAME=]PLACE",
-       .help = "where an output goes: a .npy file, a .png picture, array:NAME on the daemon, or path:FILE.npy, which "
-               "the daemon writes itself",
+       .help = "where an output goes: a .npy file, a .png picture, - (standard output), array:NAME on the daemon, or "
+               "path:FILE.npy, which the daemon writes itself",
        .repeatable = true,
        .offer = Offer::kFile},
       {.names = "--force", .value = "", .help = "-o path:FILE.npy replaces a file that is there already"},
@@ -285,7 +286,7 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
           violations.push_back("-o " + word + ": output " + other.name + " is to go to " + output.text + " already");
     } else if (EndsWith(target, ".png")) {
       output.kind = OutputArgument::Kind::kPicture;
-    } else if (!EndsWith(target, ".npy")) {
+    } else if (!EndsWith(target, ".npy") && target != kStandardStream) {
       violations.push_back("-o " + word + ": \"" + target +
                            "\" ends in neither .npy nor .png, and is no array:NAME or path:FILE.npy");
     }

@@ -43,6 +43,11 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
 }
 
+absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {
+  if (!files.TakesStandardOutput() || !call.arguments.Flag("json")) return absl::OkStatus();
+  return UsageError("-o - and --json both write to standard output: drop one of the two");
+}
+
 absl::Status Settled(const absl::Status& status) {
   if (status.ok() || client::EndOf(status) || !absl::IsUnavailable(status)) return status;
   if (!client::ConnectionLost(status)) return WithExitCode(status, kExitTryLater);
@@ -141,6 +146,10 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     }
   }
   text += scalars.Text();
+  if (files.TakesStandardOutput()) {
+    if (call.output.talkative()) call.console.err << text << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
+    return absl::OkStatus();
+  }
   call.output.Answer([&] { return text; }, [&] { return ResultJson(result, names, paths); }, essentials);
   if (call.output.talkative()) {
     call.console.out.flush();

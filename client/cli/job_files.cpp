@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <variant>
@@ -9,6 +10,7 @@
 #include "client/cli/ending.h"
 #include "client/cli/format.h"
 #include "client/cli/picture.h"
+#include "client/cli/standard_streams.h"
 
 namespace hotplate::cli {
 
@@ -59,6 +61,10 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
   JobInputs inputs;
   std::string errors;
   absl::StatusCode code = absl::StatusCode::kPermissionDenied;  // if it is so of all that will not do
+  if (std::count_if(arguments.begin(), arguments.end(), [](const InputArgument& argument) {
+        return argument.kind == InputArgument::Kind::kFile && argument.text == kStandardStream;
+      }) > 1)
+    return absl::InvalidArgumentError("standard input (-) is given for two inputs: it can be one of them");
   for (const InputArgument& argument : arguments) {
     switch (argument.kind) {
       case InputArgument::Kind::kArray:
@@ -68,7 +74,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
         inputs.remote_[argument.name] = client::PathRef{argument.text};
         break;
       case InputArgument::Kind::kFile: {
-        auto opened = NpyFile::Open(argument.text);
+        auto opened = OpenInput(argument.text);
         if (const NpyError* error = std::get_if<NpyError>(&opened)) {
           errors += errors.empty() ? "" : "\n";
           errors += "input " + argument.name + ": " + argument.text + ": " + error->message;
@@ -115,6 +121,13 @@ absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& a
   std::set<std::string> tidied;
   for (const OutputArgument& argument : arguments) {
     if (!argument.IsFileHere()) continue;
+    if (argument.text == kStandardStream) {
+      if (absl::Status status = CheckStandardOutput(); !status.ok()) return status;
+      if (outputs.TakesStandardOutput())
+        return absl::InvalidArgumentError("-o -: two outputs go to standard output; it takes one");
+      outputs.files_.emplace(argument.name, File{argument.text, false, std::nullopt, {}});
+      continue;
+    }
     auto created = AtomicFile::Create(argument.text);
     if (const NpyError* error = std::get_if<NpyError>(&created))
       return FileError("output " + argument.name + ": " + argument.text, *error);
@@ -165,11 +178,14 @@ absl::Status JobOutputs::TakeIntoFile(File& file, const hotplate::Signature& sig
     std::copy(piece.begin(), piece.end(), file.pixels->bytes().begin() + static_cast<std::ptrdiff_t>(offset));
     return absl::OkStatus();
   }
+  const auto write = [&file](std::span<const std::byte> bytes) {
+    return file.file ? file.file->Write(bytes) : WriteStandardOutput(bytes);
+  };
   if (offset == 0) {
     const std::string header = NpyHeaderFor(signature);
-    if (const auto error = file.file.Write(std::as_bytes(std::span(header)))) return WriteError(file.path, *error);
+    if (const auto error = write(std::as_bytes(std::span(header)))) return WriteError(file.path, *error);
   }
-  if (const auto error = file.file.Write(piece)) return WriteError(file.path, *error);
+  if (const auto error = write(piece)) return WriteError(file.path, *error);
   return absl::OkStatus();
 }
 
@@ -188,9 +204,10 @@ absl::Status JobOutputs::Write(const std::string& output, const hotplate::Signat
   if (file.picture) {
     const auto picture = EncodePicture(signature, file.pixels->bytes());
     if (!picture.ok()) return absl::InvalidArgumentError(file.path + ": " + std::string(picture.status().message()));
-    if (const auto error = file.file.Write(std::as_bytes(std::span(*picture)))) return WriteError(file.path, *error);
+    if (const auto error = file.file->Write(std::as_bytes(std::span(*picture)))) return WriteError(file.path, *error);
   }
-  if (const auto error = file.file.Commit()) return WriteError(file.path, *error);
+  if (!file.file) return absl::OkStatus();
+  if (const auto error = file.file->Commit()) return WriteError(file.path, *error);
   return absl::OkStatus();
 }
 
@@ -204,6 +221,10 @@ std::string JobOutputs::NotWritten() const {
   std::vector<std::string> paths;
   for (const auto& [name, file] : files_) paths.push_back(file.path);
   return paths.empty() ? "" : "; " + Join(paths, ", ") + " not written";
+}
+
+bool JobOutputs::TakesStandardOutput() const {
+  return std::any_of(files_.begin(), files_.end(), [](const auto& one) { return !one.second.file; });
 }
 
 bool JobOutputs::HasPicture() const {

@@ -72,12 +72,14 @@ class JobOutputs {
   // "; a.npy, b.npy not written", or nothing where there are no files.
   std::string NotWritten() const;
   bool HasPicture() const;
+  // One goes to standard output, which is for nothing else then.
+  bool TakesStandardOutput() const;
 
  private:
   struct File {
     std::string path;
     bool picture = false;
-    AtomicFile file;
+    std::optional<AtomicFile> file;      // none: standard output
     std::shared_ptr<HostBuffer> pixels;  // of a picture, which is encoded as a whole
   };
   absl::Status TakeIntoFile(File& file, const hotplate::Signature& signature, std::uint64_t offset,

@@ -1,5 +1,7 @@
 """Files of any size on a login node: what a command holds of them in memory, and what it leaves on the disk."""
 
+import io
+import json
 import os
 import pathlib
 import resource
@@ -218,6 +220,64 @@ class FullDisk(harness.Case):
                       says=[f"{self.folder}/full/x.npy: cannot write it: File too large"])
         self.assertEqual(list((self.folder / "full").iterdir()), [])
         self.hotplate("run", "full", "--n", "5", "-o", "path:full/x.npy")
+
+
+class Streams(harness.Case):
+    """Standard input and output in the place of a file, and several files at once."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon()
+        cls.big = np.random.default_rng(5).standard_normal(3_000_001)
+        np.save(cls.folder / "big.npy", cls.big)
+        for name in ("p1", "p2", "p3"):
+            np.save(cls.folder / f"{name}.npy", np.zeros(3))
+
+    def piped(self, *words, given=b"", code=0):
+        """What `hotplate WORDS` writes, of what is piped into it."""
+        done = subprocess.run([str(harness.BIN / "hotplate"), *words], cwd=self.folder, env=self.environment, input=given,
+                              capture_output=True, timeout=harness.PATIENCE, check=False)
+        self.assertEqual(done.returncode, code, f"{words}: {done.returncode}\n{done.stderr.decode()}")
+        return done.stdout if code == 0 else done.stderr.decode()
+
+    def array(self, written):
+        return np.load(io.BytesIO(written), allow_pickle=False)
+
+    def test_there_and_back_through_pipes(self):
+        file = (self.folder / "big.npy").read_bytes()
+        self.piped("put", "-", "--name", "piped", given=file)
+        np.testing.assert_array_equal(self.array(self.piped("get", "piped", "-o", "-")), self.big)
+        np.testing.assert_array_equal(self.array(self.piped("run", "vector_add", "-", "array:piped", "-o", "-", given=file)), 2 * self.big)
+        small = self.piped("run", "full", "--n", "3", "-o", "-")
+        np.testing.assert_array_equal(self.array(self.piped("run", "vector_add", "-", "p1.npy", "-o", "-", given=small)), np.zeros(3))
+        with open(self.folder / "big.npy", "rb") as redirected:
+            done = subprocess.run([str(harness.BIN / "hotplate"), "put", "-", "--name", "file", "--json"], stdin=redirected,
+                                  env=self.environment, capture_output=True, text=True, timeout=harness.PATIENCE, check=True)
+        self.assertEqual(json.loads(done.stdout)["name"], "file")
+
+    def test_what_cannot_be(self):
+        self.assertIn("standard input (-) is given for two inputs", self.piped("run", "vector_add", "-", "-", code=harness.INVALID))
+        self.assertIn("--name NAME is missing", self.piped("put", "-", code=harness.USAGE))
+        self.assertIn("-: ", self.piped("put", "-", "--name", "none", given=b"no array", code=harness.INVALID))
+        self.assertIn("drop one of the two", self.piped("run", "full", "--n", "3", "-o", "-", "--json", code=harness.USAGE))
+        process, shown = self.start_on_terminal("run", "full", "--n", "3", "-o", "-")
+        harness.wait_until(lambda: shown() is not None and process.poll() is not None, "it ended")
+        self.assertEqual(process.returncode, harness.INVALID)
+        self.assertIn(b"standard output is a terminal", shown())
+
+    def test_several_files(self):
+        self.hotplate("put", "p1.npy", "p2.npy", says=["array:p1", "array:p2"])
+        self.assertEqual([array["name"] for array in self.answer("put", "p*.npy", "--replace")], ["p1", "p2", "p3"])
+        self.hotplate("put", "p1.npy", "p2.npy", "--name", "x", code=harness.USAGE, says="--name is for one file")
+        (self.folder / "other").mkdir()
+        np.save(self.folder / "other/p1.npy", np.zeros(1))
+        self.hotplate("put", "p1.npy", "other/p1.npy", code=harness.INVALID, says="would both be array:p1")
+        self.hotplate("free", "p1")
+        self.hotplate("put", "p1.npy", "nothing.npy", code=harness.INVALID, says=["nothing.npy: ", "nothing was sent"])
+        self.assertNotIn("p1", [array["name"] for array in self.answer("arrays")["arrays"]])
+        # One that fails does not hide those before it.
+        self.assertIn("array:p1", self.hotplate("put", "p1.npy", "p2.npy", code=harness.INVALID, says="--replace"))
 
 
 class Ended(harness.Case):

@@ -4,6 +4,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/elements.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/job_call.h"
 #include "client/cli/job_files.h"
 #include "client/cli/json.h"
 #include "client/cli/picture.h"
@@ -34,6 +35,7 @@ absl::Status Get(const Invocation& call) {
     auto opened = JobOutputs::Open(places);
     if (!opened.ok()) return opened.status();
     files = *std::move(opened);
+    if (const absl::Status status = CheckAnswer(call, files); !status.ok()) return status;
     if (files.HasPicture()) {
       const auto array = client->DescribeArray(name);
       if (!array.ok()) return array.status();
@@ -54,6 +56,7 @@ absl::Status Get(const Invocation& call) {
     return Interrupted(array.status(), "the fetch was given up", files.NotWritten());
   }
   if (const absl::Status status = files.Write(name, array->signature); !status.ok()) return status;
+  if (files.TakesStandardOutput()) return absl::OkStatus();
   call.output.Answer(
       [&] {
         return path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text();
@@ -80,7 +83,7 @@ Command GetCommand() {
           .positionals = {{.name = "ARRAY", .help = "an array's name or id", .offer = Offer::kArray}},
           .options = {{.names = "-o,--output",
                        .value = "FILE",
-                       .help = "a .npy file or a .png picture",
+                       .help = "a .npy file, a .png picture, or - (standard output)",
                        .offer = Offer::kFile}},
           .run = Get};
 }

@@ -48,6 +48,7 @@ absl::Status Result(const Invocation& call) {
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
   auto files = JobOutputs::Open(places);
   if (!files.ok()) return files.status();
+  if (const absl::Status status = CheckAnswer(call, *files); !status.ok()) return status;
 
   if (call.arguments.Flag("wait")) {
     Progress progress(call.console, call.output.talkative());

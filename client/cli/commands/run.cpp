@@ -67,6 +67,7 @@ absl::Status Run(const Invocation& call) {
   interrupt.Begin();
   auto files = JobOutputs::Open(job->plan.outputs);
   if (!files.ok()) return NotRun(files.status(), job->plan.kernel);
+  if (const absl::Status status = CheckAnswer(call, *files); !status.ok()) return status;
   if (const absl::Status status = CheckPictures(*job, *files); !status.ok())
     return NamingFiles(Settled(status), job->plan.inputs);
   if (job->plan.dry_run) return DryRun(call, *job);
