@@ -75,6 +75,7 @@ TEST_F(ConfigTest, ArraysAreSavedOnTheSitesScratchWhereItIsKnown) {
   EXPECT_EQ(Good({}).scratch, folder_.path() + "/job17/hotplate/saved");
   EXPECT_EQ(Good({"--scratch", "/else"}).scratch, "/else");
   variables_["SLURM_JOB_ID"] = "17";
+  variables_["SLURMD_NODENAME"] = "gpu1";
   EXPECT_EQ(Good({"--name", "x"}).scratch, home) << "it goes with the job";
   variables_["SCRATCH"] = "job17";
   EXPECT_EQ(Good({"--name", "x"}).scratch, home) << "relative to what?";
