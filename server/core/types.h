@@ -80,7 +80,7 @@ struct JobOutput {
   std::string array_name;
   std::optional<nanoseconds> lease;  // none: the session's
   // Not with keep: it is written there, by the daemon. Its place has been looked at.
-  std::shared_ptr<PlacedFile> file;
+  std::shared_ptr<PlacedFile> file = {};
 };
 
 // What becomes of an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
