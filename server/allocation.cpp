@@ -30,7 +30,7 @@ class Reader {
 
   std::string Text(const char* variable) const { return surroundings_.environment(variable).value_or(""); }
 
-  // What is not a whole number up to `most` is nothing: a variable of Slurm's is not the user's to mend.
+  // Anything but a whole number up to `most` counts as not set: a variable of Slurm's is not the user's to mend.
   std::optional<std::int64_t> Count(const char* variable, std::int64_t most) const {
     const std::optional<std::int64_t> number = Number(Text(variable));
     return number && *number <= most ? number : std::nullopt;

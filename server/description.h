@@ -22,7 +22,7 @@ struct SelfFacts {
 // All that does not change while the daemon runs.
 v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& engine);
 
-// What its devices cannot run now: a library may prove to be of no use when the first job needs it.
+// The kernels that its devices cannot run now: a library may prove to be of no use when the first job needs it.
 void DescribeUnavailable(const core::Engine& engine, v1::GetServerInfoResponse& info);
 
 // But for certificates and token.

@@ -92,7 +92,7 @@ absl::StatusOr<bool> LinkTo(const std::string& written, const std::string& path)
   return SystemError("making " + path);
 }
 
-// What was made in a folder outlives a crash of the machine.
+// Makes new names in a folder outlive a crash of the machine.
 void SyncFolder(const std::string& folder) {
   const int open_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (open_ < 0) return;
@@ -298,7 +298,7 @@ std::optional<v1::DaemonLife> JobIds::Before() const {
 }
 
 void JobIds::RemoveOld() {
-  // What a daemon was writing when it was killed. Nobody takes an hour for it.
+  // The file that a killed daemon was writing: no writer takes an hour.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
     const auto written = entry.last_write_time(error);

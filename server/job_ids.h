@@ -33,7 +33,7 @@ class JobIds {
 
   absl::StatusOr<core::NumberBlock> Claim(std::uint64_t size);
 
-  // What the daemon holds by now.
+  // Notes what the daemon holds by now.
   absl::Status Note(const std::string& held);
   // Its end, and what goes with it; nothing: what was noted last. `last_used`: the last number that it gave to a job.
   absl::Status End(std::uint64_t last_used, const std::optional<std::string>& held);
@@ -55,7 +55,7 @@ class JobIds {
     return folder_ + "/" + std::to_string(key.first) + "." + std::to_string(key.second);
   }
   absl::Status Rewrite(const std::optional<std::string>& held, std::optional<std::uint64_t> last_used);
-  // Of a daemon that is not this one, as far as it is known: its newest block's.
+  // The life of another daemon, as far as it is known: from its newest block.
   v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const;
   void RemoveOld();
 

@@ -16,7 +16,7 @@ std::string WhenUnused(const Config& config);
 // The first of them, as a list for people.
 std::string Listed(const std::vector<std::string>& names);
 
-// What goes with a daemon, in words on one line for whoever looks for it later; empty: nothing. Takes locks.
+// Lists what goes with a daemon, in words on one line for whoever looks for it later; empty: nothing. Takes locks.
 // At its end: those of the jobs `active`, which it had when it began to drain, that were cancelled, arrays that were
 // not saved, and results that nobody fetched.
 std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active);
@@ -25,7 +25,7 @@ std::string WhatWouldGo(core::Engine& engine);
 // If it were told to end: the same, without the arrays that it would save.
 std::string WhatIsAtStake(core::Engine& engine);
 
-// Those that run or wait.
+// The jobs that run or wait.
 std::vector<core::JobId> ActiveJobs(core::Engine& engine);
 
 }  // namespace hotplate::server

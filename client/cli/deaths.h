@@ -1,4 +1,4 @@
-// What is known of a daemon that died, or that ended with something in its hands.
+// Words about a daemon that died, or that held something when it ended.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hotplate::cli {
 
-// What the daemon of this generation last wrote of itself in the directory; nothing if that cannot be read from here.
+// The last note that the daemon of this generation wrote about itself in the directory; nothing if that cannot be read from here.
 std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation);
 
 // "the daemon before, local, died (last seen 3 m 20 s ago); with it went: 2 running or waiting jobs (job 7, job 8)".
@@ -20,7 +20,7 @@ std::string LossText(const std::string& who, const v1::DaemonLife& life);
 // Says on standard error what went with the daemon before the one that was started now.
 void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info);
 
-// Of a record whose daemon is known to be gone.
+// Describes the end of a daemon whose record is still there.
 struct Death {
   std::string what;        // "it was last seen 3 m ago; with it went: …"; may be empty
   std::string last_words;  // the last line of its log; may be empty

@@ -44,7 +44,7 @@ absl::Status Interrupted(const absl::Status& status, const std::string& when_can
 // Everything has been said already: the program only ends with `code`.
 absl::Status Silent(ExitCode code);
 
-// What went wrong has been answered already: as JSON it is not told a second time.
+// Marks an error that the answer contains already, so that JSON does not repeat it.
 absl::Status Answered(const absl::Status& status);
 
 ExitCode ExitCodeOf(const absl::Status& status);

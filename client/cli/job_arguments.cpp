@@ -37,7 +37,7 @@ std::optional<std::pair<std::string, std::string>> Named(const std::string& word
   return std::make_pair(name, word.substr(equals + 1));
 }
 
-// What stands before a '=' if it could be the name of an output; a path holds a slash, a dot or a dash there.
+// The text before a '=' if it could be the name of an output; a path holds a slash, a dot or a dash there.
 std::string NameBeforeEquals(const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   const bool is_name = name.size() < word.size() && !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {

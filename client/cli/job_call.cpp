@@ -100,7 +100,7 @@ absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgu
   error.set_code(static_cast<int>(status.code()));
   error.set_message(WithFiles(std::string(status.message()), inputs));
   for (const v1::FieldViolation& violation : client::Violations(status)) {
-    // What only a violation says is shown beside the message, and must not get lost.
+    // Text that only a violation has is shown beside the message, and must not get lost.
     if (status.message().find(violation.description()) == absl::string_view::npos) return status;
     v1::FieldViolation& named = *error.add_violations();
     named.set_field(violation.field());

@@ -12,7 +12,7 @@ namespace hotplate::cli {
 // For help.
 inline constexpr char kJobWords[] = "an id, last (the newest), all, or a range as 20-24";
 
-// What "all" means to a command.
+// The jobs that "all" stands for in a command.
 enum class AllJobs { kEveryOne, kThatGoOn };
 
 // The ids of the jobs that `words` name, each once, in the order of the words and by age within one. Asks the daemon

@@ -21,7 +21,7 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kMarkdownSpace) - first + 1);
 }
 
-// What a reader of a terminal can follow behind a link's words.
+// A reference that a terminal's reader can follow, to be put behind a link's words.
 std::string LinkTarget(std::string_view target) {
   if (target.find("://") != std::string_view::npos) return " <" + std::string(target) + ">";
   target = target.substr(0, target.find('#'));
@@ -250,7 +250,7 @@ class Page {
   const int width_;
   const bool bold_;
   std::string text_;
-  // What is being gathered: a paragraph or a list's item, or a table.
+  // The block being collected: a paragraph or a list's item, or a table.
   std::string paragraph_, first_;
   std::vector<std::vector<std::string>> rows_;
   bool code_ = false;

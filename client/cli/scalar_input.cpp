@@ -38,7 +38,7 @@ Found TypeOf(const InputArgument& input, absl::StatusOr<client::Client>& client)
   return std::nullopt;
 }
 
-// What the kernel takes for the type variable `type`.
+// The types that the kernel takes for the type variable `type`.
 std::vector<DType> Candidates(const v1::KernelSpec& kernel, const std::string& type) {
   std::vector<DType> dtypes;
   for (const v1::TypeVariable& variable : kernel.type_variables())

@@ -235,7 +235,7 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
     }
   }
   if (living.size() == 1) return ReadRecord(*directory + "/servers/" + living.front() + ".json");
-  // Whoever connects to one that has ended is told so.
+  // A client of a daemon that has ended is told so.
   if (living.empty() && ended) return *std::move(ended);
   return absl::UnavailableError(NoDaemonHere(*directory, "", living));
 }

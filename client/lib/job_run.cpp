@@ -228,7 +228,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   const absl::Status status = connection_.Call(connection_.jobs(), &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
                                                {.until = deadline_, .stop = stop_});
   if (!status.ok()) return status;
-  // What will not be accepted is not worth its upload.
+  // Upload nothing for a job that will not be accepted.
   if (!answer.refusal().empty()) return Exhausted("device", answer.refusal());
   // Of a call that was made before, nothing is said here but at its end.
   if (answer.outputs_size() > 0) {

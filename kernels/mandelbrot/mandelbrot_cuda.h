@@ -26,7 +26,7 @@ struct Orbit {
   std::int32_t count = 0;
 };
 
-// Of a point: z starts at c.
+// A point's state: z starts at c.
 HOTPLATE_HOST_DEVICE inline Orbit OrbitOf(double c_real, double c_imaginary) {
   Orbit orbit;
   orbit.x = orbit.c_real = 2 * c_real;

@@ -83,7 +83,7 @@ class ArrayStore::Impl {
     return missing > 0 && reclaim && reclaim(missing);
   }
 
-  // Nobody goes on writing it, for so long.
+  // Its upload has stood still for this long.
   bool IsStalled(const Entry& entry, SteadyTime now, nanoseconds upload_grace) const {
     const nanoseconds grace = entry.has_writer ? limits.upload_grace : std::min(upload_grace, limits.upload_grace);
     return entry.array.state == ArrayState::kWriting && now - entry.last_write >= grace;

@@ -116,7 +116,7 @@ class ArrayStore {
   // Frees arrays whose lease or upload grace is over, the latter where no stream writes: by this one, if that is
   // shorter. Returns what it freed, for the log.
   std::vector<ArraySnapshot> Expire(nanoseconds upload_grace = nanoseconds::max());
-  // Of those that such an Expire would free for their upload, and that belong to no session.
+  // The bytes of sessionless arrays that such an Expire would free because their upload stands still.
   std::uint64_t StalledUploadBytes(nanoseconds upload_grace) const;
 
   std::uint64_t bytes_held() const;    // with what jobs have that is no array yet, or will be none

@@ -248,7 +248,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
                    {{"device", absl::StrCat(name, " can run on ", none, ": ",
                                             reasons.empty() ? "there is none" : reasons, list)}});
   }
-  // Of all, the fastest kind that can run it.
+  // The fastest kind of all that can run it.
   const auto is_cpu = [&](const DeviceNeed& need) { return IsCpu(*devices_[need.device]); };
   if (data == Data::kRequired && !std::all_of(job.needs.begin(), job.needs.end(), is_cpu)) {
     std::erase_if(job.needs, is_cpu);
@@ -280,7 +280,7 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
                                              : "")}});
 }
 
-// What to ask for where the GPUs cannot run a job; empty where there is no CPU to run it.
+// The advice for a job that the GPUs cannot run; empty where there is no CPU to run it.
 std::string Binder::HowOnTheCpu() const {
   for (const std::unique_ptr<Device>& device : devices_) {
     if (!IsCpu(*device)) continue;

@@ -186,7 +186,7 @@ class Engine::Impl {
   // With the mutex held: engine_clients.cpp. A new session takes the place of another where there are too many.
   absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& session, int streams, SessionUse use,
                                                  Aftermath& after);
-  // Of a session that is in the table no more, because others need what it had.
+  // Cleans up after a session that left the table because others need what it had.
   void FreeArraysOf(const SessionId& session, std::string_view needed, Aftermath& after);
   // That abandoned sessions, and uploads that nobody goes on with, hold.
   std::uint64_t AbandonedBytes(const ArrayHolders& holders, SteadyTime now) const;

@@ -147,7 +147,7 @@ void Engine::Impl::Expire() {
   gone.clear();
   FreeExpired(nanoseconds::max(), after);
   Perform(after);
-  // What waits for the memory of an abandoned session would wait for the session timeout.
+  // A job that waits for the memory of an abandoned session would wait for the session timeout.
   std::uint64_t wanted = 0;
   {
     std::scoped_lock lock(mutex_);

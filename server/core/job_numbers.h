@@ -35,7 +35,7 @@ class JobNumbers {
   // The last one taken, 0 for none.
   std::uint64_t last_taken() const;
 
-  // Of the first block. Each is four times as large as the one before: they are few in a daemon's life, and what is
+  // The size of the first block. Each is four times as large as the one before: they are few in a daemon's life, and what is
   // left of the last one when it is killed is in proportion.
   static constexpr std::uint64_t kFirstSize = 100;
 

@@ -49,7 +49,7 @@ class SessionTable {
   std::optional<SessionId> EndForPlace(SessionUse use, const ArrayHolders& holders, SteadyTime now);
   // The same for memory: one that is abandoned and whose arrays would free some.
   std::optional<SessionId> EndForMemory(const ArrayHolders& holders, SteadyTime now);
-  // What the ends of all such would free.
+  // The bytes that ending all such sessions would free.
   std::uint64_t AbandonedBytes(const ArrayHolders& holders, SteadyTime now) const;
   // The session is there again if it is not: it may have given way after a call looked for it and before that call
   // left something behind, which must end with a session like everything else. Beyond the limit if need be.

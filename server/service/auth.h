@@ -1,4 +1,4 @@
-// Who calls: the token that every RPC carries (health and reflection too), and the session it belongs to. Each handler
+// Identifies callers: the token that every RPC carries (health and reflection too), and the session it belongs to. Each handler
 // asks, through ServiceContext, before it does anything. Not a metadata processor of gRPC's credentials: for that, gRPC
 // 1.51 converts all metadata, and a header grpclb_client_stats aborts the process there (CVE-2023-1428).
 // Immutable, thread-safe.

@@ -74,7 +74,7 @@ class ServiceContext {
   // OK, or why whoever calls is a stranger (UNAUTHENTICATED).
   absl::Status KnowsCaller(const grpc::CallbackServerContext& call) const;
 
-  // Who calls, if they may; touches their session, but for which there may be no room: what leaves something behind in
+  // The caller, if allowed; touches their session, but for which there may be no room: what leaves something behind in
   // it, a job, an array or a stream, has to ask for that.
   absl::StatusOr<core::Principal> Admit(const grpc::CallbackServerContext& call, core::Scope needed) const;
 

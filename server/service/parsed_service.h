@@ -94,7 +94,7 @@ class ParsedService : public Base {
                            }));
   }
 
-  // Of a method whose handler parses what it reads.
+  // For a method whose handler parses what it reads.
   template <typename Response>
   void BidiStream(
       const char* name,
@@ -111,7 +111,7 @@ class ParsedService : public Base {
     return pool->FindServiceByName(Generated::service_full_name())->FindMethodByName(name)->index();
   }
 
-  // Who has no token is told that first.
+  // A caller without a token is told that first.
   template <typename Reactor>
   Reactor* Malformed(grpc::CallbackServerContext* call, const absl::Status& malformed) const {
     const absl::Status known = context_.KnowsCaller(*call);

@@ -35,7 +35,7 @@ if [ $roots = yes ]; then
 fi
 
 step "Pack"
-# Of any tree: changes need not be committed here.
+# From any tree: changes need not be committed here.
 deploy/release.sh --snapshot --built "$build" "$work/packed"
 (cd "$work/packed" && sha256sum -c SHA256SUMS)
 for packed in "$work"/packed/*; do

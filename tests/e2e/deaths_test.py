@@ -1,4 +1,4 @@
-"""What outlives a daemon: the numbers of its jobs, and words on what went with it."""
+"""Things that outlive a daemon: the numbers of its jobs, and words on what went with it."""
 
 import json
 import os
@@ -98,7 +98,7 @@ class Death(harness.Case):
         (self.directory / "current").symlink_to("servers/local.json")
         self.assertEqual(self.answer("status")["name"], "other")
         self.hotplate("run", "integrate2d", "--n", "10")
-        # What is to end is the current one: the other is not asked for.
+        # The current one is to end; the other is not asked for.
         self.hotplate("down", says="local (pid ")
         self.assertIsNone(other.poll())
         self.assertFalse(self.record_path().exists())

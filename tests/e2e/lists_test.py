@@ -126,7 +126,7 @@ class Lists(harness.Case):
     # A terminal.
 
     def shown(self, *words, columns=80, lines=24, **environment):
-        """What `hotplate WORDS` shows on a terminal of that size, line by line."""
+        """The output of `hotplate WORDS` on a terminal of that size, line by line."""
         controller, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         process = subprocess.Popen([str(harness.BIN / "hotplate"), *words], cwd=self.folder, stdin=terminal, stdout=terminal,

@@ -7,7 +7,7 @@ import numpy as np
 
 import harness
 
-# What each command is run with, and what has to be there before. `up` passes the words on to hotplated: its own test.
+# The words that each command is run with, and what has to be there before. `up` passes the words on to hotplated: its own test.
 ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
     "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The commands of README and of the pages run as they are written: in order, in a shell, with a daemon on this machine.
 
-What a page shows below a command on a line that begins with a mark (✓ or ✗) has to come, but for figures that vary.
+A line below a command that begins with a mark (✓ or ✗) has to come, but for figures that vary.
 """
 
 import os

@@ -19,7 +19,7 @@ from test_kernels import EPS, floating, same
 
 DEFAULT = object()  # the parameter is left out
 
-# Of parameters that are numbers.
+# Values for parameters that are numbers.
 NUMBERS = {
     "arange": {"start": [0, 2, -1.5, 2.0], "stop": [0, 7, 7.0, -3, 2.5], "step": [1, 3, -2, 0.5, 0]},
     "fft": {"axes": [1, 2], "n": [1, 4, 9]},
@@ -30,7 +30,7 @@ NUMBERS = {
     "random": {"n": [0, 3], "rows": [0, 2], "batch": [0, 2], "seed": [0, 7], "low": [-2, 5], "high": [5, 2**31, 2**40]},
     "reduce": {"ddof": [0, 1]},
 }
-# What NumPy's users write beside a choice's own values.
+# Values that NumPy's users write beside a choice's own values.
 SPELLED = {
     "norm": {"ord": [None, 1, np.inf, -np.inf, -1, 0, 3, 2.5, -2, "nuc"], "axis": [None, 1, (1,), (-2, -1), (0, 1), (1, 0)]},
     "histogram": {"range": [None, (-1.5, 2), [0, 1]]},
@@ -77,7 +77,7 @@ def whole(dtype, **values):
                 raise Refused(f"{name} is {value}")
 
 
-# What each kernel is to give, by NumPy; the defaults are NumPy's, too.
+# The result that each kernel must give, by NumPy; the defaults are NumPy's, too.
 
 
 def arange(stop, start=0, step=1, dtype="auto"):
@@ -240,7 +240,7 @@ def compare(kernel, got, expected, arrays, params):
 
 
 def values_of(kernel, param, parameter):
-    """What it is tried with: left out where the reference has a default, and every value of a choice."""
+    """The values it is tried with: left out where the reference has a default, and every value of a choice."""
     values = [] if parameter.default is inspect.Parameter.empty else [DEFAULT]
     if param["type"] == "BOOL":
         return [*values, True, False]

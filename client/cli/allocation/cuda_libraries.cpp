@@ -64,7 +64,7 @@ std::string Numbers(const std::set<int>& plugins) {
   return numbers;
 }
 
-// What puts the libraries for the newest of the plug-ins into the user's own Python packages.
+// The command that puts the libraries for the newest of the plug-ins into the user's own Python packages.
 std::string PipCommand(const std::set<int>& plugins) {
   const std::string suffix = *plugins.rbegin() >= 13 ? "" : "-cu" + std::to_string(*plugins.rbegin());
   return "pip install --user nvidia-cublas" + suffix + " nvidia-cufft" + suffix + " nvidia-cusolver" + suffix;

@@ -93,7 +93,7 @@ class NumPyFunctions:
             options: as every call takes them, and matmul's own.
 
         Returns:
-            Of two vectors a number, else an ndarray; with `keep` a hotplate.Array.
+            A number for two vectors, else an ndarray; with `keep` a hotplate.Array.
 
         Raises:
             ValueError: numbers, which have no axis; stacks, of which numpy.dot pairs every matrix with every other; inner

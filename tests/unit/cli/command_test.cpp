@@ -296,7 +296,7 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
   EXPECT_EQ(Hotplate({"describe", "norm"}).exit, 0);
 }
 
-// What a hint says works.
+// The commands in a hint exist.
 TEST_F(CommandTest, HintsNameCommandsAndKernelsThatAreThere) {
   for (const char* word : {"ls", "ps", "list", "stop", "kill", "start", "queue", "info", "rm", "upload", "download"}) {
     const std::string said = Hotplate({word}).err;

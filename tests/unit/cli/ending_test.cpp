@@ -122,7 +122,7 @@ TEST(Report, ListsTheFieldsThatTheMessageDoesNotName) {
             "✗ refused: two things are wrong: alpha is too large\n  inputs.x: x is missing\n");
 }
 
-// Of a long sentence the daemon sends the beginning in a violation.
+// A violation holds only the beginning of a long sentence.
 TEST(Report, SaysASentenceOnceThatWasCut) {
   v1::JobError error;
   error.set_code(9);

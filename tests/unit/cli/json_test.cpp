@@ -1,4 +1,4 @@
-// What scripts read: times, counts and bytes as numbers, ids and seeds as texts.
+// JSON for scripts: times, counts and bytes as numbers, ids and seeds as texts.
 #include "client/cli/json.h"
 
 #include <gtest/gtest.h>

@@ -45,7 +45,7 @@ TEST_F(EngineRetentionTest, WhatNobodyFetchedStaysAndAnotherJobIsRefused) {
   EXPECT_TRUE(Knows(Run(Attached()))) << "of an attached job nothing has to be kept";
   for (const JobId& id : ids) EXPECT_TRUE(HasResult(id)) << id.value();
 
-  // Those that were fetched give way, the oldest first.
+  // Fetched ones give way, the oldest first.
   const JobId fourth = Run(Request("copy"));
   EXPECT_TRUE(Eventually([&] { return !Knows(ids[0]); }));
   EXPECT_THAT(WhyGone(ids[0]), AllOf(HasSubstr("job 1:"), HasSubstr("retained-jobs: 3")));
@@ -131,7 +131,7 @@ TEST_F(EngineRetentionTest, ARequestIdForRetriesGoesWithItsDeliveredJob) {
   EXPECT_TRUE(Eventually([&] { return !Knows(id); }));
   EXPECT_NE(Run(request), id);
 
-  // Of a detached job that nobody has fetched it goes on.
+  // It goes on for a detached job that nobody has fetched.
   request.attached = false;
   request.request_id = "of submit";
   const JobId waits = Run(request);

@@ -1,4 +1,4 @@
-// What `up` says before the queue of CUDA's libraries: they have to fit the plug-ins beside the daemon.
+// `up` speaks of CUDA's libraries before the queue: they have to fit the plug-ins beside the daemon.
 #include "client/cli/allocation/cuda_libraries.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ TEST_F(CudaLibrariesTest, WithoutAModuleItSaysHowToLoadOne) {
 
 TEST_F(CudaLibrariesTest, WithoutAPlugInThereIsNoGpu) {
   EXPECT_THAT(Text({"CUDA/12.1.1"}), HasSubstr("no CUDA plug-in (libhotplate_cuda13.so) beside " + folder_.path()));
-  // Of a bundle they lie elsewhere.
+  // In a bundle they lie elsewhere.
   folder_.Write("libexec/hotplate/libhotplate_cuda12.so", "");
   EXPECT_THAT(Text({"CUDA/12.1.1"}), IsEmpty());
 }
