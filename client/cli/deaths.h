@@ -10,7 +10,7 @@
 
 namespace hotplate::cli {
 
-// The last note that the daemon of this generation wrote about itself in the directory; nothing if that cannot be read from here.
+// The last note that the daemon of this generation wrote about itself in the directory; nothing if it cannot be read.
 std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation);
 
 // "the daemon before, local, died (last seen 3 m 20 s ago); with it went: 2 running or waiting jobs (job 7, job 8)".

@@ -73,8 +73,8 @@ std::string Conditions(const v1::Receipt& receipt) {
   return Join(notes, " · ");
 }
 
-// The time that no other row names, so that the rows add up: "1.2 ms between steps on the daemon · 3.0 ms …". Nothing where
-// that is next to nothing.
+// The time that no other row names, so that the rows add up: "1.2 ms between steps on the daemon · 3.0 ms …". Nothing
+// where that is next to nothing.
 void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<client::ClientTimings>& client) {
   const auto ns = [](std::uint64_t count) { return nanoseconds(static_cast<std::int64_t>(count)); };
   const nanoseconds daemon = ns(receipt.total_ns());

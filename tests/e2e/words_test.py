@@ -7,7 +7,8 @@ import numpy as np
 
 import harness
 
-# The words that each command is run with, and what has to be there before. `up` passes the words on to hotplated: its own test.
+# The words that each command is run with, and what has to be there before. `up` passes its words on to hotplated and has
+# a test of its own.
 ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
     "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
