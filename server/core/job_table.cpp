@@ -51,9 +51,11 @@ absl::Status JobTable::CheckRoom(const Job& job) const {
   const std::size_t waiting = promised_.jobs.size();
   const auto refusal = [&](const std::string& limit, const std::string& of_this) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(waiting, " ended jobs wait until somebody fetches their results, and ", active_promises_,
-                     " jobs under way will: there is no room to keep another result (limit ", limit, of_this,
-                     "); fetch some (hotplate result JOB), or start the daemon with a larger --", limit));
+        absl::StrCat(waiting, " ended jobs wait until their results are fetched or, with a request id or large outputs, ",
+                     DurationText(limits_.time), " are over; ", active_promises_,
+                     " jobs under way will too: there is no room to keep another result (limit ", limit, of_this,
+                     "); fetch some (hotplate result JOB), or start the daemon with a larger --", limit,
+                     " or a shorter --result-retention"));
   };
   if (waiting + active_promises_ >= limits_.jobs) {
     return refusal("retained-jobs", absl::StrCat(": ", limits_.jobs));
