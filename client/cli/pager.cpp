@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,8 +15,11 @@ namespace {
 bool Shown(const std::string& pager, const std::string& text) {
   std::FILE* const pipe = popen(pager.c_str(), "w");
   if (!pipe) return false;
+  // A pager may end before it has read all. It is not to inherit this: what it starts may count on the signal.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
   std::fwrite(text.data(), 1, text.size(), pipe);
   const int status = pclose(pipe);
+  std::signal(SIGPIPE, before);
   constexpr int kNotFound = 127, kNotAProgram = 126;  // the shell's
   return status != -1 &&
          !(WIFEXITED(status) && (WEXITSTATUS(status) == kNotFound || WEXITSTATUS(status) == kNotAProgram));

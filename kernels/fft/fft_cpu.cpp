@@ -13,6 +13,8 @@
 
 #define POCKETFFT_NO_MULTITHREADING
 #define POCKETFFT_CACHE_SIZE 0
+// Else it asks aligned_alloc() for sizes that are no multiple of the alignment, which AddressSanitizer refuses.
+#define _LIBCPP_HAS_NO_ALIGNED_ALLOCATION
 #include <pocketfft_hdronly.h>
 
 #include "kernels/cpu/cpu_context.h"

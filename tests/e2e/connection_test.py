@@ -292,7 +292,7 @@ class SuddenDeath(harness.Case):
         job_id = self.answer("jobs")["jobs"][0]["id"]
         daemon.kill()
         harness.wait_until(lambda: (shown(), run.poll())[1] is not None, "it notices")
-        said = shown().decode(errors="replace")
+        said = " ".join(shown().decode(errors="replace").split())  # lines are as wide as the terminal
         self.assertEqual(run.returncode, harness.NO_DAEMON, said)
         for words in ('daemon "local" (pid ', "does not answer", f"(job {job_id} was under way)", "old.npy not written",
                       "what happened to it: hotplate logs"):

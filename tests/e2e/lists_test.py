@@ -6,6 +6,7 @@ import pty
 import re
 import struct
 import subprocess
+import tempfile
 import termios
 
 import numpy as np
@@ -146,9 +147,12 @@ class Lists(harness.Case):
     def test_nothing_is_wider_than_the_terminal(self):
         self.tiny("--label", "a label that is quite long, as labels go")
         for words in (("jobs",), ("kernels",), ("arrays",), ("devices",), ("help",), ("run", "--help"), ("describe", "svd"), ("status",),
-                      ("show", "last"), ("down", "nobody")):
+                      ("show", "last")):
             for line in self.shown(*words, columns=60, lines=1000):
                 self.assertLessEqual(len(line), 60, f"{words}: {line}")
+        with tempfile.TemporaryDirectory(dir="/tmp") as short:  # a path is not broken, and this refusal names one
+            for line in self.shown("down", "nobody", columns=60, HOTPLATE_DIR=short):
+                self.assertLessEqual(len(line), 60, line)
         self.assertTrue(any(line.endswith("…") for line in self.shown("kernels", columns=60)), "what is cut is marked")
         self.assertFalse(any("…" in line for line in self.hotplate("kernels").splitlines()), "a pipe has all of it")
         self.assertTrue(any(len(line) > 60 for line in self.shown("jobs", "--wide", columns=60)))
@@ -159,6 +163,8 @@ class Lists(harness.Case):
         self.assertFalse(self.shown("run", "--help", PAGER=pager, lines=1000)[0].startswith("paged:"), "it fits the screen")
         for nothing in ("", "/no/such/pager"):
             self.assertTrue(any(line.startswith("hotplate run KERNEL") for line in self.shown("run", "--help", PAGER=nothing)))
+        self.shown("run", "--help", PAGER="exec <&-; sleep 0.3")
+        self.assertEqual(self.processes[-1].returncode, 0, "a pager that reads nothing")
         self.assertTrue(self.hotplate("run", "--help", env={"PAGER": pager}).startswith("hotplate run"), "in a pipe never")
 
     def test_states_have_colours(self):
