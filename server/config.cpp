@@ -16,6 +16,7 @@
 #include "kernels/status.h"
 #include "server/addresses.h"
 #include "server/allocation.h"
+#include "server/free_space.h"
 #include "server/manual.h"
 #include "server/settings.h"
 #include "server/version.h"
@@ -121,6 +122,18 @@ std::string DefaultListen(const Config& config, const Allocation& allocation) {
   return allocation.empty() ? "127.0.0.1" : "0.0.0.0";
 }
 
+// On the site's scratch, where SCRATCH names a folder that is there and not the node's own, gone with the job; else in
+// the user's home.
+std::string DefaultScratch(const Config& config, const Surroundings& surroundings, const Allocation& allocation) {
+  const std::string scratch = surroundings.environment("SCRATCH").value_or("");
+  const bool of_the_job =
+      !allocation.empty() && (scratch.find(allocation.job_id) != std::string::npos || IsOfOneMachine(scratch));
+  if (scratch.starts_with('/') && access(scratch.c_str(), W_OK | X_OK) == 0 && !of_the_job) {
+    return (std::filesystem::path(scratch) / "hotplate/saved").lexically_normal().string();
+  }
+  return config.directory + "/saved";
+}
+
 // A stronger source's choice of one of the two replaces a weaker one's of the other.
 absl::Status CheckListen(const std::vector<Given>& given) {
   const auto is = [&](const char* flag) {
@@ -139,7 +152,7 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   for (std::string* path : {&config.directory, &config.log_file, &config.unix_socket, &config.scratch}) {
     *path = Absolute(*path, surroundings);
   }
-  if (config.scratch.empty()) config.scratch = config.directory + "/saved";
+  if (config.scratch.empty()) config.scratch = DefaultScratch(config, surroundings, allocation);
   if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
   for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
 
@@ -170,8 +183,8 @@ std::string RemarksOn(const Config& config) {
   wire::CanonicalRoots(config.path_roots, &missing);
   std::string remarks;
   for (const std::string& root : missing) {
-    remarks +=
-        "# path-root " + Quoted(root) + " is not a folder that can be reached, so no input by path can come from it\n";
+    remarks += "# path-root " + Quoted(root) +
+               " is not a folder that can be reached, so no file by path can be read or written there\n";
   }
   return remarks;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,6 +15,9 @@
 namespace hotplate::server {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
+
+// Of saved_bytes: half of what is free there, and of what saved arrays take.
+inline constexpr std::uint64_t kHalfOfTheRoom = std::numeric_limits<std::uint64_t>::max();
 
 // The first that is free of these; 0: any that is free.
 struct PortRange {
@@ -56,12 +60,11 @@ struct Config {
 
   std::chrono::nanoseconds squeue_interval = std::chrono::minutes(1);  // 0: never
 
-  std::string scratch;  // where arrays under a lease are saved at the end
-  // Of what older daemons saved there; 0: any.
-  std::chrono::nanoseconds saved_age = std::chrono::hours(30 * 24);
-  std::uint64_t saved_bytes = std::uint64_t{64} << 30;
-  std::vector<std::string> path_roots;  // inputs by path must lie below one of these
-  std::string log_file;                 // empty: standard error
+  std::string scratch;                                               // where arrays under a lease are saved at the end
+  std::chrono::nanoseconds saved_age = std::chrono::hours(30 * 24);  // of what older daemons saved there; 0: any
+  std::uint64_t saved_bytes = kHalfOfTheRoom;                        // of what older daemons saved; 0: any
+  std::vector<std::string> path_roots;                               // inputs by path must lie below one of these
+  std::string log_file;                                              // empty: standard error
   std::string log_level = "info";
 };
 

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -123,6 +125,7 @@ class Daemon {
   SocketFile socket_file_;
   std::unique_ptr<ArraySaver> saver_;
   SavedArrays saved_;
+  std::string end_reason_;
 
   std::optional<core::SteadyTime> signalled_;                        // first told to stop
   std::optional<core::SteadyTime> gone_by_;                          // then, where somebody kills
@@ -134,7 +137,7 @@ class Daemon {
   EndWarnings warnings_;
   SpareMemory spare_memory_;
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
-  std::optional<std::string> held_;  // what goes with the daemon, once that is known
+  std::optional<JobIds::LastWords> last_words_;  // once they are known
   std::vector<core::JobId> active_at_drain_;
 
   std::mutex record_mutex_;
@@ -264,8 +267,13 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
   std::vector<std::string> missing;
   parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
+  for (const std::string& root : config_.path_roots) {
+    if (std::find(missing.begin(), missing.end(), root) == missing.end())
+      parts.bounds.named_roots.push_back((std::filesystem::path(root) / "").lexically_normal().parent_path().string());
+  }
   for (const std::string& root : missing) {
-    log_->warn("path-root {} is not a folder that can be reached, so no input by path can come from it", Quoted(root));
+    log_->warn("path-root {} is not a folder that can be reached, so no file by path can be read or written there",
+               Quoted(root));
   }
   for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
   parts.info = DescribeServer(Facts(), *engine_);
@@ -475,6 +483,7 @@ nanoseconds Daemon::TimeToSaveWhenIdle() const {
 // On other threads while this one listens: a second signal, or the very last moment, ends the process. Arrays are saved
 // from the start, since what is complete does not change any more, and those that jobs still make at the end.
 void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, nanoseconds saving) {
+  end_reason_ = reason;
   control_->StartDraining();
   server_->SetServing(false);
   const auto announce = [this](nanoseconds left, const std::string& why) {
@@ -563,8 +572,9 @@ void Daemon::SayGoodbye() {
   while (ListenUntil(clock_.Now() + time + Moments().resort).kind != Control::Wish::Kind::kFinished) {
   }
   goodbye.join();
-  held_ = WhatIsDropped(*engine_, saved_, active_at_drain_);
-  if (!held_->empty()) log_->info("dropped with this daemon: {}", *held_);
+  last_words_ = {
+      .held = WhatIsDropped(*engine_, saved_, active_at_drain_), .saved = WhatIsSaved(saved_), .reason = end_reason_};
+  if (!last_words_->held.empty()) log_->info("dropped with this daemon: {}", last_words_->held);
   Leave();
 }
 
@@ -615,7 +625,7 @@ void Daemon::Leave() {
     }
     log_->info("stopped");
     log_->flush();
-    job_ids_->End(engine_->last_number(), held_).IgnoreError();
+    job_ids_->End(engine_->last_number(), last_words_).IgnoreError();
     done->set_value();
   }).detach();
   // Where KillWait is short, what the steps before have left of it is for the record as well.

@@ -188,11 +188,15 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
                                        std::to_string(kTries) + " tries: others were faster each time"));
 }
 
-absl::Status JobIds::Rewrite(const std::optional<std::string>& held, std::optional<std::uint64_t> last_used) {
+absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used) {
   const std::scoped_lock writing(writing_);
   if (own_.first_job_id() == 0 || own_.daemon().has_end_time()) return absl::OkStatus();
   v1::DaemonLife& life = *own_.mutable_daemon();
-  if (held) life.set_held(*held);
+  if (words) {
+    life.set_held(words->held);
+    life.set_saved(words->saved);
+    life.set_end_reason(words->reason);
+  }
   const WallTime now = std::chrono::system_clock::now();
   wire::ToProto(now, *life.mutable_seen_time());
   if (last_used) {
@@ -207,10 +211,10 @@ absl::Status JobIds::Rewrite(const std::optional<std::string>& held, std::option
   return WriteWhole(FileOf({own_.first_job_id(), own_.turn()}), ToJson(own_));
 }
 
-absl::Status JobIds::Note(const std::string& held) { return Rewrite(held, std::nullopt); }
+absl::Status JobIds::Note(const std::string& held) { return Rewrite(LastWords{.held = held}, std::nullopt); }
 
-absl::Status JobIds::End(std::uint64_t last_used, const std::optional<std::string>& held) {
-  return Rewrite(held, last_used);
+absl::Status JobIds::End(std::uint64_t last_used, const std::optional<LastWords>& words) {
+  return Rewrite(words, last_used);
 }
 
 void JobIds::Refresh() {

@@ -35,8 +35,13 @@ class JobIds {
 
   // Notes what the daemon holds by now.
   absl::Status Note(const std::string& held);
-  // Its end, and what goes with it; nothing: what was noted last. `last_used`: the last number that it gave to a job.
-  absl::Status End(std::uint64_t last_used, const std::optional<std::string>& held);
+  // What a daemon says of its end, each in words for DaemonLife's field.
+  struct LastWords {
+    std::string held = {}, saved = {}, reason = {};
+  };
+  // Notes its end; without words what it held is what was noted last. `last_used`: the last number that it gave to a
+  // job.
+  absl::Status End(std::uint64_t last_used, const std::optional<LastWords>& words);
 
   // Looks again what others have written.
   void Refresh();
@@ -54,7 +59,7 @@ class JobIds {
   std::string FileOf(Key key) const {
     return folder_ + "/" + std::to_string(key.first) + "." + std::to_string(key.second);
   }
-  absl::Status Rewrite(const std::optional<std::string>& held, std::optional<std::uint64_t> last_used);
+  absl::Status Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used);
   // The life of another daemon, as far as it is known: from its newest block.
   v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const;
   void RemoveOld();

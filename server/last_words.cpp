@@ -42,14 +42,17 @@ std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter) {
   return names;
 }
 
-// Arrays but for those that are safe, and results that nobody has fetched.
-std::string Held(core::Engine& engine, const std::function<bool(const core::ArraySnapshot&)>& safe) {
+// Arrays but for those that are safe, and results that nobody has fetched. `why`: of an array that was to be saved and
+// was not.
+std::string Held(core::Engine& engine, const std::function<bool(const core::ArraySnapshot&)>& safe,
+                 const std::function<std::string(const core::ArraySnapshot&)>& why = nullptr) {
   std::uint64_t bytes = 0;
   std::vector<std::string> names;
   for (const core::ArraySnapshot& array : engine.arrays().List(Everybody())) {
     if (safe(array)) continue;
     bytes += array.bytes;
-    names.push_back(array.label());
+    const std::string reason = why ? why(array) : "";
+    names.push_back(array.label() + (reason.empty() ? "" : " (" + reason + ")"));
   }
   const std::size_t arrays = names.size();
   const std::vector<std::string> jobs = Jobs(engine, {.unfetched_only = true});
@@ -75,7 +78,24 @@ std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const 
   }
   const std::string of_cancelled =
       cancelled.empty() ? "" : Counted(cancelled.size(), "cancelled job") + " (" + Listed(cancelled) + ")";
-  return Joined(of_cancelled, Held(engine, [&](const core::ArraySnapshot& array) { return saved.Has(array.id); }));
+  const auto safe = [&saved](const core::ArraySnapshot& array) { return saved.Has(array.id); };
+  const auto why = [&saved](const core::ArraySnapshot& array) { return saved.WhyNot(array.id); };
+  return Joined(of_cancelled, Held(engine, safe, why));
+}
+
+std::string WhatIsSaved(const SavedArrays& saved) {
+  std::uint64_t bytes = 0;
+  std::vector<std::string> names;
+  std::string file;
+  for (const SavedArrays::One& one : saved.all) {
+    if (one.file.empty()) continue;
+    bytes += one.bytes;
+    names.push_back(one.name);
+    if (file.empty()) file = one.file;
+  }
+  if (names.empty()) return "";
+  return Counted(names.size(), "array") + " of " + FormatBytes(bytes) + " (" + Listed(names) +
+         "); to bring one back: hotplate put " + file;
 }
 
 std::string WhatWouldGo(core::Engine& engine) {

@@ -20,6 +20,8 @@ std::string Listed(const std::vector<std::string>& names);
 // At its end: those of the jobs `active`, which it had when it began to drain, that were cancelled, arrays that were
 // not saved, and results that nobody fetched.
 std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active);
+// Says which arrays were saved, where, and how to bring one back; empty: none.
+std::string WhatIsSaved(const SavedArrays& saved);
 // If it died now: jobs that run or wait, all arrays, those results.
 std::string WhatWouldGo(core::Engine& engine);
 // If it were told to end: the same, without the arrays that it would save.

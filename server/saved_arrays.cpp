@@ -1,6 +1,5 @@
 #include "server/saved_arrays.h"
 
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 #include <utility>
 
 #include "kernels/array/npy.h"
+#include "server/config.h"
+#include "server/free_space.h"
 #include "server/quantity.h"
 
 namespace hotplate::server {
@@ -19,20 +20,15 @@ constexpr std::size_t kPiece = std::size_t{4} << 20;
 // What the kernel may hold of a file: what it still has at the end is waited for, whatever the clock says then.
 constexpr std::size_t kUnwritten = std::size_t{64} << 20;
 
-// A disk that is known to be too full need not be filled first. Quotas are not seen here, but when they are hit.
-std::string LookForRoom(const std::string& folder, std::uint64_t bytes) {
-  struct statvfs facts {};
-  if (statvfs(folder.c_str(), &facts) != 0) return "";
-  const std::uint64_t free_bytes = std::uint64_t{facts.f_bavail} * facts.f_frsize;
-  if (bytes <= free_bytes) return "";
-  return "it has " + FormatBytes(bytes) + ", and " + folder + " has " + FormatBytes(free_bytes) + " free" +
-         kAnotherScratch;
-}
-
 }  // namespace
 
 bool SavedArrays::Has(const core::ArrayId& id) const {
   return std::any_of(all.begin(), all.end(), [&](const One& one) { return one.id == id && !one.file.empty(); });
+}
+
+std::string SavedArrays::WhyNot(const core::ArrayId& id) const {
+  const auto at = std::find_if(all.begin(), all.end(), [&id](const One& one) { return one.id == id; });
+  return at == all.end() ? "" : at->why_not;
 }
 
 ArraySaver::~ArraySaver() {
@@ -96,6 +92,24 @@ void ArraySaver::SaveNew() {
   for (const core::ArraySnapshot& array : arrays) Save(array);
 }
 
+// A disk, or a quota, that is known to be too full need not be filled first. What the system does not tell of is
+// noticed when it is hit.
+std::string ArraySaver::LookForRoom(std::uint64_t bytes) const {
+  const std::string& folder = options_.folder;
+  if (options_.bounds.bytes == kHalfOfTheRoom && free_at_first_) {
+    const std::uint64_t most = *free_at_first_ / 2;
+    if (saved_bytes_ > most || bytes > most - saved_bytes_) {
+      return "it has " + FormatBytes(bytes) + "; saved arrays take at most half of the " +
+             FormatBytes(*free_at_first_) + " that were free in " + folder + ", and " + FormatBytes(saved_bytes_) +
+             " are taken (--scratch names another place, --saved-bytes 0 lifts the bound)";
+    }
+  }
+  const std::optional<std::uint64_t> free_bytes = FreeSpace(folder);
+  if (!free_bytes || bytes <= *free_bytes) return "";
+  return "it has " + FormatBytes(bytes) + ", and " + folder + " has " + FormatBytes(*free_bytes) + " free" +
+         kAnotherScratch;
+}
+
 std::vector<std::string> ArraySaver::Abandon() {
   const std::unique_lock lock(plan_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return {};
@@ -109,13 +123,15 @@ void ArraySaver::SetTemporary(const std::string& file) {
 }
 
 void ArraySaver::Save(const core::ArraySnapshot& array) {
-  SavedArrays::One one{array.id, array.label(), "", ""};
+  SavedArrays::One one{array.id, array.label(), array.bytes, "", ""};
   const std::string file = FileFor(array);
   one.why_not = TimeIsOver() ? "there was no time left" : MakeSavedFolder(options_.folder);
   if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(options_.folder, [this] { return TimeIsOver(); });
-  if (one.why_not.empty()) one.why_not = LookForRoom(options_.folder, array.bytes);
+  if (one.why_not.empty() && saved_bytes_ == 0) free_at_first_ = FreeSpace(options_.folder);
+  if (one.why_not.empty()) one.why_not = LookForRoom(array.bytes);
   if (one.why_not.empty()) one.why_not = Write(array, file);
   if (one.why_not.empty()) {
+    saved_bytes_ += array.bytes;
     one.file = file;
     files_.insert(file);
   }

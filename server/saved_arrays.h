@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -22,12 +23,14 @@ struct SavedArrays {
   struct One {
     core::ArrayId id;
     std::string name;  // or the id
+    std::uint64_t bytes = 0;
     std::string file;  // empty: not saved
     std::string why_not;
   };
   std::vector<One> all;
 
-  bool Has(const core::ArrayId& id) const;  // in a file
+  bool Has(const core::ArrayId& id) const;            // in a file
+  std::string WhyNot(const core::ArrayId& id) const;  // empty too where nobody tried to save it
 };
 
 // Works on a thread of its own from Start on; the other calls are of one thread, but Finish and DropOld, which may wait
@@ -86,7 +89,12 @@ class ArraySaver {
   std::vector<std::string> plan_;  // names, in their order; guarded by plan_mutex_
   std::string temporary_;          // guarded by plan_mutex_
 
+  // Why an array of so many bytes is not to be begun, or nothing.
+  std::string LookForRoom(std::uint64_t bytes) const;
+
   // The thread's own until it is joined.
+  std::optional<std::uint64_t> free_at_first_;  // before anything was saved; nothing: not known
+  std::uint64_t saved_bytes_ = 0;
   SavedArrays saved_;
   std::set<std::string> seen_;   // ids
   std::set<std::string> files_;  // of this run

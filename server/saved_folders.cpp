@@ -13,6 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "server/config.h"
+#include "server/free_space.h"
 #include "server/quantity.h"
 
 namespace hotplate::server {
@@ -218,15 +220,16 @@ std::string DropOldSaved(const std::string& root, const SavedBounds& bounds, con
   // What is spared is not made up for by others either.
   std::uint64_t total = 0;
   for (const SavedFile& file : files) total += spared(file) ? 0 : file.bytes;
+  const std::uint64_t most = bounds.bytes == kHalfOfTheRoom ? (FreeSpace(root).value_or(0) + total) / 2 : bounds.bytes;
   for (const SavedFile& file : files) {
     const bool old = bounds.age.count() > 0 && now - file.changed >= bounds.age;
-    const bool much = bounds.bytes > 0 && !spared(file) && total > bounds.bytes;
+    const bool much = bounds.bytes > 0 && !spared(file) && total > most;
     if ((!old && !much) || enough()) return "";
     if (!spared(file)) total -= file.bytes;
     if (!Drop(top, file)) continue;
-    dropped(path_of(file).string(), old ? "older than " + FormatDuration(bounds.age) + " (--saved-age)"
-                                        : "the oldest of more than " + FormatBytes(bounds.bytes) +
-                                              " that were saved over a day ago (--saved-bytes)");
+    dropped(path_of(file).string(),
+            old ? "older than " + FormatDuration(bounds.age) + " (--saved-age)"
+                : "the oldest of more than " + FormatBytes(most) + " that were saved over a day ago (--saved-bytes)");
   }
   return "";
 }

@@ -16,7 +16,9 @@ inline constexpr std::chrono::hours kSparedBySize{24};
 
 struct SavedBounds {
   std::chrono::nanoseconds age{};  // 0: any
-  std::uint64_t bytes = 0;         // of all folders together, of what was saved over kSparedBySize ago; 0: any
+  // Of all folders together, of what was saved over kSparedBySize ago; 0: any. With kHalfOfTheRoom also of what one
+  // daemon saves.
+  std::uint64_t bytes = 0;
 };
 
 // In a folder of saved arrays: only where this file is, files are ever dropped.

@@ -265,7 +265,8 @@ Setting PortRow() {
 
 Setting PathRoots() {
   Setting row = Row(
-      "path-root", "DIR", "allow inputs by path below DIR; repeatable (default: home and the current folder)",
+      "path-root", "DIR",
+      "allow inputs and outputs by path below DIR; repeatable (default: home and the current folder)",
       [](Config& config, const std::string& text) -> Complaint {
         if (Complaint complaint = CheckPath(text)) return complaint;
         config.path_roots.push_back(text);
@@ -275,6 +276,24 @@ Setting PathRoots() {
   row.repeatable = true;
   row.show = [](const Config& config) { return config.path_roots; };
   return row;
+}
+
+Setting SavedBytesRow() {
+  return Row(
+      "saved-bytes", "half|SIZE",
+      "when a daemon ends, the oldest arrays that were saved over a day ago are dropped from the scratch folder until "
+      "those have no more than this together; 0: never. half: of what is free there (disk and quota) and what they "
+      "have; "
+      "then a daemon also saves no more than half of what is free, the smallest arrays first",
+      [](Config& config, const std::string& text) -> Complaint {
+        const std::optional<std::uint64_t> bytes = text == "half" ? kHalfOfTheRoom : ParseBytes(text);
+        if (!bytes) return "half, or a size like 64GiB or 2TB";
+        config.saved_bytes = *bytes;
+        return std::nullopt;
+      },
+      [](const Config& config) {
+        return config.saved_bytes == kHalfOfTheRoom ? "half" : FormatBytes(config.saved_bytes);
+      });
 }
 
 std::vector<Setting> MakeSettings() {
@@ -349,16 +368,14 @@ std::vector<Setting> MakeSettings() {
       PathRoots(),
       Text("scratch", "DIR",
            "arrays under a lease that is not over are saved below DIR when the daemon ends, as NAME.npy in a folder of "
-           "the daemon's name (default: saved in the folder of the records, that is in your home)",
+           "the daemon's name (default: hotplate/saved below $SCRATCH where that is a shared folder, else saved in the "
+           "folder of the records, that is in your home)",
            &Config::scratch, CheckPath),
       Duration(
           "saved-age",
           "when a daemon ends, arrays that older ones saved longer ago are dropped from the scratch folder; 0: never",
           &Config::saved_age, hours(24 * 3650)),
-      Bytes("saved-bytes",
-            "when a daemon ends, the oldest arrays that were saved over a day ago are dropped from the scratch folder "
-            "until those have no more than this together; 0: never",
-            &Config::saved_bytes, 0, kAny),
+      SavedBytesRow(),
       Text("log-file", "FILE", "log to this file instead of standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "what to log: trace, debug, info, warning, error, critical or off", &Config::log_level,
            CheckLevel),

@@ -8,10 +8,13 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "client/cli/format.h"
 #include "client/cli/local_daemon.h"
+#include "client/cli/records.h"
 #include "client/cli/scheduler/scheduler.h"
+#include "client/lib/endpoint.h"
 
 namespace hotplate::cli {
 namespace {
@@ -36,20 +39,48 @@ std::string Ago(const google::protobuf::Timestamp& time) {
   return Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
 }
 
-}  // namespace
-
-std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation) {
+// The life that was told last of those that `wanted` takes: a daemon's newest block has it.
+template <typename Wanted>
+std::optional<v1::DaemonLife> NewestLife(const std::string& directory, const Wanted& wanted) {
   std::optional<v1::JobIdBlock> newest;
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory + "/jobs", error), end; !error && at != end;
        at.increment(error)) {
     if (at->path().extension() == ".new") continue;  // not whole yet, or never
     auto block = ReadBlock(at->path());
-    if (!block || block->daemon().generation() != generation) continue;
-    if (!newest || block->first_job_id() > newest->first_job_id()) newest = std::move(block);
+    if (!block || !wanted(block->daemon())) continue;
+    const auto order = [](const v1::JobIdBlock& one) { return std::pair(one.first_job_id(), one.turn()); };
+    if (!newest || order(*block) > order(*newest)) newest = std::move(block);
   }
   if (!newest) return std::nullopt;
   return newest->daemon();
+}
+
+}  // namespace
+
+std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation) {
+  return NewestLife(directory, [&](const v1::DaemonLife& life) { return life.generation() == generation; });
+}
+
+std::string EndText(const v1::DaemonLife& life) {
+  std::string text;
+  if (!life.saved().empty()) text += "\n  saved: " + Printable(life.saved());
+  if (!life.held().empty()) text += "\n  went with it: " + Printable(life.held());
+  return text;
+}
+
+std::string LastEnd(const Settings& settings) {
+  if (!client::CheckDirectory(settings.directory).ok()) return "";  // others could have written it
+  const auto name = ServerName(settings);
+  // Without a name, it is about a daemon whose record is there, if there is one.
+  if (!name && !ServerNames(settings).empty()) return "";
+  const auto life = NewestLife(settings.directory, [&](const v1::DaemonLife& life) {
+    return name ? life.name() == *name : life.has_end_time();
+  });
+  if (!life || !life->has_end_time()) return "";
+  const std::string reason = life->end_reason().empty() ? "" : ": " + Printable(life->end_reason());
+  const std::string text = EndText(*life);
+  return life->name() + " ended " + Ago(life->end_time()) + reason + (text.empty() ? "; nothing was lost" : text);
 }
 
 std::string LossText(const std::string& who, const v1::DaemonLife& life) {

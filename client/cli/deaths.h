@@ -17,6 +17,11 @@ std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::st
 // Empty where nothing is to be told. `who`: how the sentence begins.
 std::string LossText(const std::string& who, const v1::DaemonLife& life);
 
+// What a daemon said of its own end: "local ended 3 m ago: idle for 15 m …", what it saved and what was lost, a line
+// each. LastEnd: of the daemon that the settings name, else of the one that ended last; empty where there is none.
+std::string EndText(const v1::DaemonLife& life);
+std::string LastEnd(const Settings& settings);
+
 // Says on standard error what went with the daemon before the one that was started now.
 void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info);
 

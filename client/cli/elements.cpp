@@ -4,11 +4,15 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "client/cli/format.h"
 
 namespace hotplate::cli {
 namespace {
+
+// Elements that a summary begins with.
+constexpr std::size_t kShown = 6;
 
 template <typename T>
 T Load(std::span<const std::byte> elements, std::size_t index) {
@@ -35,24 +39,22 @@ std::string Complex(const std::string& real, const std::string& imaginary) {
   return real + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
 }
 
+struct Sums {
+  double minimum, maximum, sum;
+  std::size_t numbers;
+};
+
 // `element(i)` is element i as a double.
 template <typename Element>
-Summary SummariseElements(std::size_t count, const Element& element) {
-  Summary summary;
-  summary.minimum = INFINITY;
-  summary.maximum = -INFINITY;
-  double sum = 0;
+void AddElements(std::size_t count, const Element& element, Sums& sums) {
   for (std::size_t i = 0; i < count; ++i) {
     const double value = element(i);
     if (std::isnan(value)) continue;
-    ++summary.numbers;
-    sum += value;
-    summary.minimum = std::min(summary.minimum, value);
-    summary.maximum = std::max(summary.maximum, value);
+    ++sums.numbers;
+    sums.sum += value;
+    sums.minimum = std::min(sums.minimum, value);
+    sums.maximum = std::max(sums.maximum, value);
   }
-  summary.not_numbers = count - summary.numbers;
-  summary.mean = summary.numbers > 0 ? sum / static_cast<double>(summary.numbers) : NAN;
-  return summary;
 }
 
 // A few digits: a summary is for the eye.
@@ -121,33 +123,83 @@ std::string ElementText(DType dtype, std::span<const std::byte> elements, std::s
   }
 }
 
-std::optional<Summary> Summarise(const Signature& signature, std::span<const std::byte> elements) {
-  if (!IsReal(signature.dtype) || elements.empty()) return std::nullopt;
-  const std::size_t count = elements.size() / SizeOf(signature.dtype);
-  // The two that are large in practice do without the switch per element.
-  if (signature.dtype == DType::kFloat32)
-    return SummariseElements(count, [&](std::size_t i) { return static_cast<double>(Load<float>(elements, i)); });
-  if (signature.dtype == DType::kFloat64)
-    return SummariseElements(count, [&](std::size_t i) { return Load<double>(elements, i); });
-  return SummariseElements(count, [&](std::size_t i) { return ElementAsDouble(signature.dtype, elements, i); });
+Summariser::Summariser(Signature signature)
+    : signature_(std::move(signature)), minimum_(INFINITY), maximum_(-INFINITY) {}
+
+void Summariser::Add(std::span<const std::byte> piece) {
+  const std::size_t size = SizeOf(signature_.dtype);
+  if (!begun_.empty()) {
+    const std::size_t rest = std::min(size - begun_.size(), piece.size());
+    begun_.insert(begun_.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(rest));
+    piece = piece.subspan(rest);
+    if (begun_.size() < size) return;
+    AddWhole(begun_);
+    begun_.clear();
+  }
+  const std::size_t whole = piece.size() / size * size;
+  AddWhole(piece.first(whole));
+  begun_.assign(piece.begin() + static_cast<std::ptrdiff_t>(whole), piece.end());
 }
 
-std::string SummaryText(const Signature& signature, std::span<const std::byte> elements) {
-  constexpr std::size_t kShown = 6;
-  std::string text = ToString(signature);
-  const std::size_t count = elements.size() / SizeOf(signature.dtype);
-  if (const auto summary = Summarise(signature, elements)) {
+void Summariser::AddWhole(std::span<const std::byte> elements) {
+  const DType dtype = signature_.dtype;
+  if (const std::size_t shown = kShown * SizeOf(dtype); first_.size() < shown) {
+    const auto missing = elements.first(std::min(elements.size(), shown - first_.size()));
+    first_.insert(first_.end(), missing.begin(), missing.end());
+  }
+  const std::size_t count = elements.size() / SizeOf(dtype);
+  count_ += count;
+  if (!IsReal(dtype)) return;
+  Sums sums{minimum_, maximum_, sum_, numbers_};
+  // The two that are large in practice do without the switch per element.
+  if (dtype == DType::kFloat32) {
+    AddElements(
+        count, [&](std::size_t i) { return static_cast<double>(Load<float>(elements, i)); }, sums);
+  } else if (dtype == DType::kFloat64) {
+    AddElements(
+        count, [&](std::size_t i) { return Load<double>(elements, i); }, sums);
+  } else {
+    AddElements(
+        count, [&](std::size_t i) { return ElementAsDouble(dtype, elements, i); }, sums);
+  }
+  minimum_ = sums.minimum;
+  maximum_ = sums.maximum;
+  sum_ = sums.sum;
+  numbers_ = sums.numbers;
+}
+
+std::optional<Summary> Summariser::Get() const {
+  if (!IsReal(signature_.dtype) || count_ == 0) return std::nullopt;
+  return Summary{minimum_, maximum_, numbers_ > 0 ? sum_ / static_cast<double>(numbers_) : NAN, count_ - numbers_,
+                 numbers_};
+}
+
+std::string Summariser::Text() const {
+  std::string text = ToString(signature_);
+  if (const auto summary = Get()) {
     if (summary->numbers > 0)
       text +=
           "   min " + Brief(summary->minimum) + " · max " + Brief(summary->maximum) + " · mean " + Brief(summary->mean);
     if (summary->not_numbers > 0) text += " · " + std::to_string(summary->not_numbers) + " NaN";
   }
-  if (count > 0) text += "   ";
-  for (std::size_t i = 0; i < std::min(count, kShown); ++i) {
+  if (count_ > 0) text += "   ";
+  for (std::size_t i = 0; i < std::min(count_, kShown); ++i) {
     if (i > 0) text += " ";
-    text += ElementText(signature.dtype, elements, i);
+    text += ElementText(signature_.dtype, first_, i);
   }
-  return text + (count > kShown ? " …" : "");
+  return text + (count_ > kShown ? " …" : "");
+}
+
+std::optional<Summary> Summarise(const Signature& signature, std::span<const std::byte> elements) {
+  Summariser summariser(signature);
+  summariser.Add(elements);
+  return summariser.Get();
+}
+
+std::string SummaryText(const Signature& signature, std::span<const std::byte> elements) {
+  Summariser summariser(signature);
+  summariser.Add(elements);
+  return summariser.Text();
 }
 
 }  // namespace hotplate::cli

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/array/shape.h"
 
@@ -24,10 +25,33 @@ struct Summary {
   std::size_t not_numbers = 0;                // NaN
   std::size_t numbers = 0;
 };
-// Nothing for complex dtypes and empty arrays.
-std::optional<Summary> Summarise(const Signature& signature, std::span<const std::byte> elements);
 
-// "float32 [1000]   min -1.7 · max 3.2 · mean 0.31   0.1 0.2 0.3 …"
+// Sums an array up as its bytes come.
+class Summariser {
+ public:
+  explicit Summariser(Signature signature);
+
+  // In order; a piece may end within an element.
+  void Add(std::span<const std::byte> piece);
+
+  // Nothing for complex dtypes and empty arrays.
+  std::optional<Summary> Get() const;
+  // "float32 [1000]   min -1.7 · max 3.2 · mean 0.31   0.1 0.2 0.3 …"
+  std::string Text() const;
+  // The first elements, at least one if there is any.
+  std::span<const std::byte> first() const { return first_; }
+
+ private:
+  void AddWhole(std::span<const std::byte> elements);
+
+  Signature signature_;
+  std::size_t count_ = 0;  // elements
+  double minimum_, maximum_, sum_ = 0;
+  std::size_t numbers_ = 0;
+  std::vector<std::byte> first_, begun_;  // begun_: an element of which the rest is to come
+};
+
+std::optional<Summary> Summarise(const Signature& signature, std::span<const std::byte> elements);
 std::string SummaryText(const Signature& signature, std::span<const std::byte> elements);
 
 }  // namespace hotplate::cli

@@ -7,6 +7,7 @@
 #include "client/cli/catalogue.h"
 #include "client/cli/ending.h"
 #include "client/cli/scalar_input.h"
+#include "client/cli/standard_streams.h"
 
 namespace hotplate::cli {
 namespace {
@@ -44,6 +45,12 @@ std::string NameBeforeEquals(const std::string& word) {
                          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
                        });
   return is_name ? name : "";
+}
+
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
 }
 
 class Planner {
@@ -110,11 +117,7 @@ class Planner {
 
   InputArgument Input(const std::string& name, const std::string& word) {
     if (const auto array = After(word, "array:")) return {name, InputArgument::Kind::kArray, *array};
-    if (const auto path = After(word, "path:")) {
-      std::error_code error;
-      const auto absolute = std::filesystem::absolute(*path, error);
-      return {name, InputArgument::Kind::kPath, error ? *path : absolute.lexically_normal().string()};
-    }
+    if (const auto path = After(word, "path:")) return {name, InputArgument::Kind::kPath, AbsolutePath(*path)};
     if (word.empty()) violations_.push_back("input " + name + ": \"\" names no file");
     if (IsScalarWord(word)) return {name, InputArgument::Kind::kScalar, word};
     return {name, InputArgument::Kind::kFile, word};
@@ -146,7 +149,13 @@ class Planner {
     const auto lease = arguments_.Duration("lease");
     if (!lease.ok()) return lease.status();
     plan_.lease = lease->value_or(kDefaultLease);
-    if (!LackNames(plan_.outputs)) KeepArrays(plan_);
+    plan_.replace_files = arguments_.Flag("force");
+    const bool any_path = std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [](const OutputArgument& output) {
+      return output.kind == OutputArgument::Kind::kPath;
+    });
+    if (plan_.replace_files && !any_path)
+      return UsageError("--force is for -o path:FILE.npy; other outputs replace a file without it");
+    if (!LackNames(plan_.outputs)) AskForOutputs(plan_);
     options.label = arguments_.Text("label").value_or("");
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
@@ -163,9 +172,11 @@ std::vector<OptionSpec> SharedJobOptions() {
   return {
       {.names = "-o,--output",
        .value = "[NAME=]PLACE",
-       .help = "write an output to a .npy file, a .png picture, or array:NAME on the daemon",
+       .help = "write an output to a .npy file, a .png picture, - (standard output), array:NAME on the daemon, or "
+               "path:FILE.npy, which the daemon writes itself",
        .repeatable = true,
        .offer = Offer::kFile},
+      {.names = "--force", .value = "", .help = "let -o path:FILE.npy replace an existing file"},
       {.names = "--device",
        .value = "ID",
        .help = "run on this device (hotplate devices); any: on the CPU if no GPU can"},
@@ -286,13 +297,18 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
           violations.push_back("-o " + word + ": another output is to be array:" + *array + " already");
       output.kind = OutputArgument::Kind::kArray;
       output.text = *array;
-    } else if (After(target, "path:")) {
-      violations.push_back("-o " + word + ": path: is for inputs; an output goes to a file (-o FILE.npy) or stays on " +
-                           "the daemon (-o array:NAME)");
+    } else if (const auto path = After(target, "path:")) {
+      output.kind = OutputArgument::Kind::kPath;
+      output.text = AbsolutePath(*path);
+      if (!EndsWith(*path, ".npy")) violations.push_back("-o " + word + ": \"" + *path + "\" does not end in .npy");
+      for (const OutputArgument& other : outputs)
+        if (other.kind == OutputArgument::Kind::kPath && other.text == output.text)
+          violations.push_back("-o " + word + ": another output is to go to " + output.text + " already");
     } else if (EndsWith(target, ".png")) {
       output.kind = OutputArgument::Kind::kPicture;
-    } else if (!EndsWith(target, ".npy")) {
-      violations.push_back("-o " + word + ": \"" + target + "\" ends in neither .npy nor .png, and is no array:NAME");
+    } else if (!EndsWith(target, ".npy") && target != kStandardStream) {
+      violations.push_back("-o " + word + ": \"" + target +
+                           "\" ends in neither .npy nor .png, and is no array:NAME or path:FILE.npy");
     }
     outputs.push_back(output);
   }
@@ -310,7 +326,10 @@ absl::Status NameOutputs(const std::vector<std::string>& filled, std::vector<Out
       left.push_back(name);
   for (const OutputArgument& output : outputs)
     if (output.name.empty())
-      places.push_back((output.kind == OutputArgument::Kind::kArray ? "array:" : "") + output.text);
+      places.push_back((output.kind == OutputArgument::Kind::kArray  ? "array:"
+                        : output.kind == OutputArgument::Kind::kPath ? "path:"
+                                                                     : "") +
+                       output.text);
   if (places.size() != left.size())
     return absl::InvalidArgumentError("-o " + Join(places, " -o ") + ": which output? This call gives " +
                                       Join(filled, ", ") + ". Name what you want, as in -o " + filled[0] + "=" +
@@ -321,9 +340,12 @@ absl::Status NameOutputs(const std::vector<std::string>& filled, std::vector<Out
   return absl::OkStatus();
 }
 
-void KeepArrays(JobPlan& plan) {
+void AskForOutputs(JobPlan& plan) {
   for (const OutputArgument& output : plan.outputs)
-    if (output.kind == OutputArgument::Kind::kArray) plan.options.keep[output.name] = {output.text, plan.lease};
+    if (output.kind == OutputArgument::Kind::kArray)
+      plan.options.keep[output.name] = {output.text, plan.lease};
+    else if (output.kind == OutputArgument::Kind::kPath)
+      plan.options.place[output.name] = {output.text, plan.replace_files};
 }
 
 absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, const std::string& text) {

@@ -26,10 +26,12 @@ struct InputArgument {
 };
 
 struct OutputArgument {
-  enum class Kind { kNpy, kPicture, kArray };
+  enum class Kind { kNpy, kPicture, kArray, kPath };
   std::string name;  // the spec's; empty until NameOutputs, where the words leave it open
   Kind kind = Kind::kNpy;
-  std::string text;  // a file, or an array's name
+  std::string text;  // a file, an array's name, or an absolute path that the daemon writes to
+
+  bool IsFileHere() const { return kind == Kind::kNpy || kind == Kind::kPicture; }
 };
 
 struct JobPlan {
@@ -38,6 +40,7 @@ struct JobPlan {
   std::vector<OutputArgument> outputs;  // as given
   client::JobOptions options;
   nanoseconds lease = kDefaultLease;  // of outputs that stay as arrays
+  bool replace_files = false;         // that the daemon writes
   bool dry_run = false;
 };
 
@@ -68,8 +71,8 @@ bool LackNames(const std::vector<OutputArgument>& outputs);
 // Gives `filled`, the outputs that this call fills, in order to those without a name. INVALID_ARGUMENT where they are
 // not as many as the outputs that are left.
 absl::Status NameOutputs(const std::vector<std::string>& filled, std::vector<OutputArgument>& outputs);
-// Tells the daemon which outputs stay there as arrays; once all have names.
-void KeepArrays(JobPlan& plan);
+// Asks the daemon for the outputs that stay there as arrays or that it writes to files; once all have names.
+void AskForOutputs(JobPlan& plan);
 
 // A value for this parameter, or a sentence with the value and what is wrong with it.
 absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, const std::string& text);

@@ -63,7 +63,7 @@ absl::Status NameOutputsOf(PreparedJob& job) {
   if (const absl::Status named = NameOutputs(FilledBy(*check), plan.outputs); !named.ok())
     return WithNextStep(Worded(named, plan.kernel.name() + ": " + std::string(named.message())),
                         "nothing was run · hotplate describe " + plan.kernel.name());
-  KeepArrays(plan);
+  AskForOutputs(plan);
   return absl::OkStatus();
 }
 
@@ -86,6 +86,11 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   PreparedJob job{*client, *std::move(plan), *std::move(inputs)};
   if (const absl::Status named = NameOutputsOf(job); !named.ok()) return named;
   return job;
+}
+
+absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {
+  if (!files.TakesStandardOutput() || !call.arguments.Flag("json")) return absl::OkStatus();
+  return UsageError("-o - and --json both write to standard output: drop one of the two");
 }
 
 absl::Status Settled(const absl::Status& status) {
@@ -127,14 +132,22 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
 }
 
 absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
-                     JobOutputs& files, const client::JobResult& result) {
+                     JobOutputs& files, client::JobResult result) {
+  // A scalar that was too large for a message, to a daemon that says so of every output, is told as any other.
+  for (auto& [name, output] : result.outputs) {
+    const Summariser* summary = files.SummaryOf(name);
+    if (summary == nullptr || !output.signature.shape.empty()) continue;
+    output.buffer = HostBuffer::Allocate(summary->first().size());
+    std::copy(summary->first().begin(), summary->first().end(), output.buffer->bytes().begin());
+  }
   std::map<std::string, std::string> paths;
   for (const auto& [name, output] : result.outputs) {
     const auto path = files.PathOf(name);
     if (!path) continue;
-    if (!output.buffer) return absl::InternalError("output " + name + " did not come back; " + *path + " not written");
-    if (const absl::Status status = files.Write(name, output.signature, output.buffer->bytes()); !status.ok())
-      return status;
+    if (!output.buffer && !files.Taken(name))
+      return absl::InternalError("output " + name + " did not come back; " + *path + " not written");
+    const std::span<const std::byte> elements = output.buffer ? output.buffer->bytes() : std::span<const std::byte>();
+    if (const absl::Status status = files.Write(name, output.signature, elements); !status.ok()) return status;
     paths[name] = *path;
   }
   // In the spec's order, with what a newer daemon may have added at the end.
@@ -156,6 +169,11 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     const std::string signature = ToString(output.signature);
     if (const auto path = paths.find(name); path != paths.end()) {
       text += Done(call.console, path->second + "   " + signature) + "\n";
+    } else if (!output.path.empty()) {
+      paths[name] = output.path;
+      text += Done(call.console, output.path + "   " + signature + "   written by the daemon") + "\n";
+    } else if (const Summariser* summary = files.SummaryOf(name); summary != nullptr && !output.buffer) {
+      text += name + "   " + summary->Text() + "\n";
     } else if (!output.buffer) {
       const std::string kept = kept_name(name).empty() ? output.id : kept_name(name);
       text += Done(call.console, "array:" + kept + "   " + signature + "   on the daemon") + "\n";
@@ -172,6 +190,10 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     }
   }
   text += scalars.Text();
+  if (files.TakesStandardOutput()) {
+    if (call.output.talkative()) call.console.err << text << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
+    return absl::OkStatus();
+  }
   call.output.Answer([&] { return text; }, [&] { return ResultJson(result, names, paths); }, essentials);
   if (call.output.talkative()) {
     call.console.out.flush();

@@ -17,6 +17,9 @@ struct PreparedJob {
 // daemon. The daemon's spec of the kernel wins over the one built in.
 absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& options);
 
+// A usage error where an output and the JSON would both go to standard output.
+absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files);
+
 // A refusal as it is. UNAVAILABLE by the daemon's own word is a refusal for now (it drains), not a lost connection; an
 // error of a job that ended keeps its state.
 absl::Status Settled(const absl::Status& status);
@@ -29,6 +32,6 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job);
 
 // Writes the outputs' files and prints the answer: files, kept arrays, scalars, summaries; in JSON all of the result.
 absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
-                     JobOutputs& files, const client::JobResult& result);
+                     JobOutputs& files, client::JobResult result);
 
 }  // namespace hotplate::cli

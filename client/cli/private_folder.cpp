@@ -49,6 +49,20 @@ absl::Status MakePrivateFolder(const std::string& path) {
   return CannotBeMade(path, errno);
 }
 
+std::optional<std::string> ReadPrivateFile(const std::string& path, std::size_t longest) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return std::nullopt;
+  struct stat info;
+  std::optional<std::string> text;
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0 &&
+      info.st_size > 0 && static_cast<std::size_t>(info.st_size) <= longest) {
+    text.emplace(static_cast<std::size_t>(info.st_size), '\0');
+    if (pread(file, text->data(), text->size(), 0) != info.st_size) text.reset();
+  }
+  close(file);
+  return text;
+}
+
 absl::Status WritePrivateFile(const std::string& path, const std::string& text) {
   const std::string draft = path + "." + std::to_string(getpid()) + ".draft";
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -62,6 +62,8 @@ grpc::ChannelArguments Arguments(const ConnectOptions& options) {
   // Bulk: one frame per chunk, and a window that does not make the sender wait for the receiver.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 8 << 20);
+  // Else the window grows with the connection's speed, to as much memory as an array has where it is written to a disk.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   return arguments;
 }
 

@@ -99,8 +99,7 @@ absl::Status Broken(const std::string& what) {
 
 }  // namespace
 
-grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, std::span<const std::byte> data,
-                             Borrowed& borrowed) {
+grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, const grpc::Slice& data) {
   std::string head;
   if (!array_id.empty()) {
     AppendVarint(head, kIdTag);
@@ -111,20 +110,26 @@ grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, 
     AppendVarint(head, kWriteOffsetTag);
     AppendVarint(head, offset);
   }
-  if (data.empty()) {
+  if (data.size() == 0) {
     const grpc::Slice only(head);
     return grpc::ByteBuffer(&only, 1);
   }
   AppendVarint(head, kDataTag);
   AppendVarint(head, data.size());
+  const grpc::Slice slices[] = {grpc::Slice(head), data};
+  return grpc::ByteBuffer(slices, 2);
+}
+
+grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, std::span<const std::byte> data,
+                             Borrowed& borrowed) {
+  if (data.empty()) return EncodeWrite(array_id, offset, grpc::Slice());
   borrowed.count_.fetch_add(1, std::memory_order_relaxed);
   // gRPC reads only; its slices just have no const.
   auto* bytes = const_cast<std::byte*>(data.data());
   const auto give_back = [](void* count) {
     static_cast<std::atomic<int>*>(count)->fetch_sub(1, std::memory_order_release);
   };
-  const grpc::Slice slices[] = {grpc::Slice(head), grpc::Slice(bytes, data.size(), give_back, &borrowed.count_)};
-  return grpc::ByteBuffer(slices, 2);
+  return EncodeWrite(array_id, offset, grpc::Slice(bytes, data.size(), give_back, &borrowed.count_));
 }
 
 absl::StatusOr<std::size_t> DecodeRead(const grpc::ByteBuffer& message, std::uint64_t expected_offset,

@@ -37,6 +37,9 @@ class Borrowed {
 grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, std::span<const std::byte> data,
                              Borrowed& borrowed);
 
+// The same of a slice that gRPC owns and gives back by itself.
+grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, const grpc::Slice& data);
+
 // Copies the data of a ReadArrayResponse to their place in `array`, and returns how many bytes that were. INTERNAL:
 // the message is broken, is not at `expected_offset`, or does not fit into the array. Of a part of an array `begin` is
 // where it begins in the whole; `expected_offset`, also in the whole, is not before it.

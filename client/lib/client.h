@@ -96,13 +96,27 @@ ArrayView View(const std::vector<T>& elements, Shape shape) {
   return View(std::span<const T>(elements), std::move(shape));
 }
 
+// An input that is read while it goes up, from a file say, in place of memory that holds all of it. It is uploaded
+// whatever its size.
+struct ArraySource {
+  Signature signature;
+  // Fills `to` with the elements' bytes in C order, from byte `offset` on. Called by the thread that uploads: forward,
+  // and again from an earlier byte where a connection broke. Its error ends the call.
+  std::function<absl::Status(std::uint64_t offset, std::span<std::byte> to)> read;
+};
+
+// Takes an array's bytes as they come, in place of memory that holds all of them: in order, each once; of an array
+// without bytes one empty piece. Called by the thread that downloads. Its error ends the call.
+using TakePiece =
+    std::function<absl::Status(const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece)>;
+
 struct ArrayRef {
   std::string id_or_name;  // an array on the daemon
 };
 struct PathRef {
   std::string path;  // a .npy file that the daemon can read
 };
-using Input = std::variant<ArrayView, ArrayRef, PathRef>;
+using Input = std::variant<ArrayView, ArrayRef, PathRef, ArraySource>;
 using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct KeepOutput {
@@ -110,9 +124,17 @@ struct KeepOutput {
   std::optional<nanoseconds> lease;  // none: the session's, as long as this client is there
 };
 
+// A .npy file that the daemon writes itself, below its roots for paths; nothing comes here. One that is there already
+// is refused (ALREADY_EXISTS) unless it is to be replaced.
+struct PlaceOutput {
+  std::string path;  // absolute, or from this program's current folder on
+  bool replace = false;
+};
+
 struct JobOptions {
   std::map<std::string, ParamValue> params = {};
-  std::map<std::string, KeepOutput> keep = {};  // outputs to leave on the daemon as arrays
+  std::map<std::string, KeepOutput> keep = {};    // outputs to leave on the daemon as arrays
+  std::map<std::string, PlaceOutput> place = {};  // outputs that the daemon writes to files
   // A device's id. Empty: the daemon's GPUs, and where it has none its CPU; "any": a GPU that can run it, else the CPU.
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
@@ -135,6 +157,11 @@ struct JobOptions {
   // wrong size, an unknown output, or one that is in `keep` is an INVALID_ARGUMENT. After a failed call its content is
   // undefined.
   std::map<std::string, std::span<std::byte>> destinations = {};
+  // Takes the bytes of downloaded outputs, by output name, instead of buffers; not of those that have a destination.
+  // Small outputs that come inside a message have a buffer all the same.
+  std::function<absl::Status(const std::string& output, const Signature& signature, std::uint64_t offset,
+                             std::span<const std::byte> piece)>
+      take_output = {};
   // Called for states, progress and notices: by Run on the calling thread, by RunAsync on the library's thread. A slow
   // callback misses progress. A short job may report nothing before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
@@ -150,11 +177,12 @@ struct JobOptions {
 };
 
 // An array that came back, or that stayed on the daemon (then `id` is set and `buffer` is null). An output in a
-// destination of yours has no buffer either.
+// destination of yours, or whose pieces were taken, has no buffer either.
 struct OutputArray {
   Signature signature;
   std::shared_ptr<HostBuffer> buffer;
   std::string id;
+  std::string path = {};  // of the file that the daemon wrote it to; then there is neither buffer nor id
 };
 
 // The client's own part of a receipt, on the client's monotonic clock.
@@ -222,9 +250,17 @@ class Client {
                                 std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
                                 const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
                                 const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::Array> Put(const ArraySource& array, const std::string& name = "",
+                                std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
+                                const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
+                                const Cancellation* cancellation = nullptr);
   absl::StatusOr<OutputArray> Get(const std::string& id_or_name,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
                                   const Cancellation* cancellation = nullptr);
+  // Hands the array over in pieces; the result has no buffer.
+  absl::StatusOr<OutputArray> GetPieces(const std::string& id_or_name, const TakePiece& take,
+                                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                                        const Cancellation* cancellation = nullptr);
   // Reads into your memory, which must have exactly the array's size.
   absl::Status GetInto(const std::string& id_or_name, std::span<std::byte> destination,
                        const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
@@ -279,6 +315,9 @@ class Client {
   // large output was freed, or went with the session that ran the job.
   absl::StatusOr<JobResult> Fetch(const std::string& job_id,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,
+                                  const Cancellation* cancellation = nullptr);
+  // With the options' destinations, take_output and on_download; the others have no effect.
+  absl::StatusOr<JobResult> Fetch(const std::string& job_id, const JobOptions& options,
                                   const Cancellation* cancellation = nullptr);
   // Frees the copies that leave_result left on the daemon.
   void Release(JobResult& result);

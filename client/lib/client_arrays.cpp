@@ -34,20 +34,23 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
   return std::pair(std::move(*response.mutable_array()), *std::move(signature));
 }
 
-}  // namespace
+std::string NameIn(const std::string& name) { return name.empty() ? "array" : "array " + name; }
 
-absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& name, std::optional<nanoseconds> lease,
-                                      bool replace, const OnProgress& on_upload, const Cancellation* cancellation) {
-  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
-  if (const absl::Status status = CheckView(name.empty() ? "array" : "array " + name, view); !status.ok())
-    return status;
-  const Connection& connection = *impl_->connection;
-  const std::stop_token stop = Impl::TokenOf(cancellation);
-  if (!lease) impl_->stream().Open();
-  absl::StatusOr<v1::Array> array = CreateArray(connection, view.signature, name, lease, replace, std::nullopt, stop);
+struct NewArray {
+  const std::string& name;
+  const Signature& signature;
+  std::optional<nanoseconds> lease;
+  bool replace;
+};
+
+// Makes it, and has `upload` fill it; frees it where that fails.
+absl::StatusOr<v1::Array> PutArray(const Connection& connection, const NewArray& wanted, const std::stop_token& stop,
+                                   const std::function<absl::Status(const std::string& id)>& upload) {
+  absl::StatusOr<v1::Array> array =
+      CreateArray(connection, wanted.signature, wanted.name, wanted.lease, wanted.replace, std::nullopt, stop);
   // One without bytes is complete from the start.
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
-  const absl::Status status = Upload(connection, array->id(), view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
+  const absl::Status status = upload(array->id());
   if (!status.ok()) {
     const absl::Status freed = FreeAll(connection, {array->id()});
     if (!stop.stop_requested()) return status;
@@ -56,8 +59,43 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
                                     : "the upload was abandoned; the daemon frees the array after its upload grace");
   }
   array->set_state(v1::ARRAY_STATE_READY);
-  array->set_bytes_written(view.bytes.size());
+  array->set_bytes_written(*ByteSize(wanted.signature));
   return array;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& name, std::optional<nanoseconds> lease,
+                                      bool replace, const OnProgress& on_upload, const Cancellation* cancellation) {
+  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
+  if (const absl::Status status = CheckView(NameIn(name), view); !status.ok()) return status;
+  const std::stop_token stop = Impl::TokenOf(cancellation);
+  return PutArray(*impl_->connection, {name, view.signature, lease, replace}, stop, [&](const std::string& id) {
+    return Upload(*impl_->connection, id, view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
+  });
+}
+
+absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const std::string& name,
+                                      std::optional<nanoseconds> lease, bool replace, const OnProgress& on_upload,
+                                      const Cancellation* cancellation) {
+  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
+  if (const absl::Status status = CheckSignature(NameIn(name), source.signature); !status.ok()) return status;
+  const std::stop_token stop = Impl::TokenOf(cancellation);
+  return PutArray(*impl_->connection, {name, source.signature, lease, replace}, stop, [&](const std::string& id) {
+    return Upload(*impl_->connection, id, source, RulesFor(on_upload, *ByteSize(source.signature), stop));
+  });
+}
+
+absl::StatusOr<OutputArray> Client::GetPieces(const std::string& id_or_name, const TakePiece& take,
+                                              const OnProgress& on_download, const Cancellation* cancellation) {
+  const Connection& connection = *impl_->connection;
+  const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
+  if (!array.ok()) return array.status();
+  const auto& [described, signature] = *array;
+  const absl::Status status = Download(connection, described.id(), signature, take,
+                                       RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+  if (!status.ok()) return status;
+  return OutputArray{signature, nullptr, described.id()};
 }
 
 absl::StatusOr<OutputArray> Client::Get(const std::string& id_or_name, const OnProgress& on_download,

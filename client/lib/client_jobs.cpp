@@ -229,6 +229,13 @@ absl::StatusOr<JobResult> Client::Wait(const std::string& job_id, const Cancella
 absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
                                         const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
                                         const Cancellation* cancellation) {
+  JobOptions options;
+  options.on_download = on_download;
+  return Fetch(job_id, options, cancellation);
+}
+
+absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id, const JobOptions& options,
+                                        const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Clock::time_point begin = Clock::now();
   const Connection& c = *impl_->connection;
@@ -259,7 +266,7 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id,
   };
   JobResult result;
   result.job_id = job_id;
-  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, {}, on_download, rules, result);
+  const absl::Status collected = CollectOutputs(c, end.result(), is_kept, options, rules, result);
   if (!collected.ok()) return AboutJob(collected, job_id);
   result.receipt = std::move(*end.mutable_result()->mutable_receipt());
   result.timings.total = std::chrono::duration_cast<nanoseconds>(Clock::now() - begin);

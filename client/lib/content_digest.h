@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "client/lib/client.h"
 
 namespace hotplate::client {
@@ -12,5 +13,7 @@ inline constexpr std::size_t kDigestBytes = 20;
 
 // The first kDigestBytes of BLAKE2b over request id, signature and bytes, in hexadecimal: the same in every process.
 std::string ContentDigest(const std::string& request_id, const ArrayView& view);
+// The same of what a source reads, or its error.
+absl::StatusOr<std::string> ContentDigest(const std::string& request_id, const ArraySource& source);
 
 }  // namespace hotplate::client

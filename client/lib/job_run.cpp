@@ -106,10 +106,9 @@ absl::Status CheckDestinations(const std::map<std::string, std::span<std::byte>>
 }  // namespace
 
 absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
-                            const std::map<std::string, std::span<std::byte>>& destinations,
-                            const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
-                            const TransferRules& rules, JobResult& to) {
+                            const JobOptions& options, const TransferRules& rules, JobResult& to) {
   const Clock::time_point begin = Clock::now();
+  const auto& destinations = options.destinations;
   if (absl::Status status = CheckDestinations(destinations, from.outputs()); !status.ok()) return status;
   std::vector<std::pair<const v1::JobResult::Output*, std::size_t>> downloads;
   std::uint64_t total = 0;
@@ -125,6 +124,10 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
       return absl::InvalidArgumentError("output " + output.name() + ", " + ToString(array.signature) + ", has " +
                                         std::to_string(*bytes) + " bytes; its destination has " +
                                         std::to_string(destination->second.size()));
+    }
+    if (output.has_path()) {
+      array.path = output.path();
+      continue;
     }
     if (output.has_inline_()) {
       std::byte* to_bytes = nullptr;
@@ -152,11 +155,16 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
   std::uint64_t before = 0;
   for (const auto& [output, bytes] : downloads) {
     TransferRules one = rules;
-    if (on_download) one.on_bytes = [&](std::uint64_t done) { on_download(before + done, total); };
+    if (options.on_download) one.on_bytes = [&](std::uint64_t done) { options.on_download(before + done, total); };
     OutputArray& array = to.outputs[output->name()];
     absl::Status status;
     if (const auto destination = destinations.find(output->name()); destination != destinations.end()) {
       status = Download(connection, output->array_id(), 0, destination->second, one);
+    } else if (options.take_output) {
+      const TakePiece take = [&](const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece) {
+        return options.take_output(output->name(), signature, offset, piece);
+      };
+      status = Download(connection, output->array_id(), array.signature, take, one);
     } else {
       absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
           DownloadArray(connection, output->array_id(), array.signature, one);
@@ -205,12 +213,13 @@ absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
 
 // All but the small ones that still fit into the request together.
 std::vector<std::string> JobRun::LargeInputs() const {
+  std::vector<std::string> large;
   std::vector<std::pair<std::size_t, std::string>> by_size;
   for (const auto& [name, input] : inputs_) {
     if (const auto* view = std::get_if<ArrayView>(&input)) by_size.emplace_back(view->bytes.size(), name);
+    if (std::holds_alternative<ArraySource>(input)) large.push_back(name);
   }
   std::sort(by_size.begin(), by_size.end());
-  std::vector<std::string> large;
   std::size_t together = 0;
   for (const auto& [bytes, name] : by_size) {
     together += bytes;
@@ -240,21 +249,25 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
   spec.set_request_id(request_id);
   // One and the same memory for two inputs (x and x) goes up once.
-  std::map<std::pair<const std::byte*, std::string>, std::string> there;
+  std::map<std::pair<const void*, std::string>, std::string> there;
+  const auto key_of = [](const Input& input) {
+    const auto* view = std::get_if<ArrayView>(&input);
+    const void* place = view != nullptr ? static_cast<const void*>(view->bytes.data()) : &input;
+    return std::pair(place, ToString(*SignatureHere(input)));
+  };
   std::uint64_t total = 0;
   for (const std::string& name : large) {
-    const ArrayView& view = std::get<ArrayView>(inputs_.at(name));
-    if (there.try_emplace({view.bytes.data(), ToString(view.signature)}).second) total += view.bytes.size();
+    const Input& input = inputs_.at(name);
+    if (there.try_emplace(key_of(input)).second) total += ByteSize(*SignatureHere(input)).value_or(0);
   }
   for (const auto& [name, input] : inputs_) {
     if (std::find(large.begin(), large.end(), name) == large.end()) {
       AddInput(name, input, ViewsAs::kInline, spec);
       continue;
     }
-    const ArrayView& view = std::get<ArrayView>(input);
-    std::string& id = there[{view.bytes.data(), ToString(view.signature)}];
+    std::string& id = there[key_of(input)];
     if (id.empty()) {
-      absl::StatusOr<std::string> uploaded = UploadInput(name, view, total);
+      absl::StatusOr<std::string> uploaded = UploadInput(name, input, total);
       if (!uploaded.ok()) return uploaded.status();
       id = *std::move(uploaded);
     }
@@ -264,24 +277,35 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   return spec;
 }
 
-absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total) {
+absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const Input& input, std::uint64_t total) {
+  const auto* source = std::get_if<ArraySource>(&input);
   // Under a request id the same call must look the same: by what the array holds, not by which one it is. Of this
   // request id alone, so that nobody else frees or replaces it.
-  const std::string array_name = options_.request_id.empty() ? "" : "input-" + ContentDigest(options_.request_id, view);
+  std::string array_name;
+  if (!options_.request_id.empty()) {
+    const absl::StatusOr<std::string> digest = source != nullptr
+                                                   ? ContentDigest(options_.request_id, *source)
+                                                   : ContentDigest(options_.request_id, std::get<ArrayView>(input));
+    if (!digest.ok()) return digest.status();
+    array_name = "input-" + *digest;
+  }
   TransferRules rules{.until = deadline_, .stop = stop_};
   const std::uint64_t before = timings_.bytes_up;
   if (options_.on_upload) {
     rules.on_bytes = [this, before, total](std::uint64_t done) { options_.on_upload(before + done, total); };
   }
   for (bool again = false;; again = true) {
-    const absl::StatusOr<v1::Array> array = ArrayFor(view, array_name);
+    const absl::StatusOr<v1::Array> array = ArrayFor(*SignatureHere(input), array_name);
     // The daemon has no idea which input it was.
     if (!array.ok()) return Worded(array.status(), "input " + name + ": " + std::string(array.status().message()));
     if (array->state() == v1::ARRAY_STATE_READY) return array_name.empty() ? array->id() : array_name;
     uploaded_.push_back(array->id());
-    const absl::Status status = Upload(connection_, array->id(), view.bytes, rules, !array_name.empty());
+    const bool shared = !array_name.empty();
+    const absl::Status status = source != nullptr
+                                    ? Upload(connection_, array->id(), *source, rules, shared)
+                                    : Upload(connection_, array->id(), std::get<ArrayView>(input).bytes, rules, shared);
     if (status.ok()) {
-      timings_.bytes_up += view.bytes.size();
+      timings_.bytes_up += ByteSize(*SignatureHere(input)).value_or(0);
       return array_name.empty() ? array->id() : array_name;
     }
     // The call that this one shared the array with has given it up.
@@ -290,9 +314,9 @@ absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const A
   }
 }
 
-absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::string& array_name) {
+absl::StatusOr<v1::Array> JobRun::ArrayFor(const Signature& signature, const std::string& array_name) {
   absl::StatusOr<v1::Array> array =
-      CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
+      CreateArray(connection_, signature, array_name, std::nullopt, false, deadline_, stop_);
   if (!absl::IsAlreadyExists(array.status())) return array;
   // The same call has been here: it goes on, or was lost on its way. What it has sent is what this one would send.
   v1::DescribeArrayRequest request;
@@ -302,7 +326,7 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const ArrayView& view, const std::str
                                                response, {.until = deadline_, .stop = stop_});
   if (status.ok()) return std::move(*response.mutable_array());
   if (!absl::IsNotFound(status)) return status;
-  return CreateArray(connection_, view.signature, array_name, std::nullopt, false, deadline_, stop_);
+  return CreateArray(connection_, signature, array_name, std::nullopt, false, deadline_, stop_);
 }
 
 absl::Status JobRun::FreeUploads(nanoseconds patience) { return Free(std::exchange(uploaded_, {}), patience); }
@@ -348,9 +372,8 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
     if (!kept) downloaded.push_back(output.array_id());
     return kept;
   };
-  const absl::Status status =
-      CollectOutputs(connection_, ended->end.result(), is_kept, options_.destinations, options_.on_download,
-                     {.until = deadline_, .stop = stop_, .on_wait = options_.on_wait}, result);
+  const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_,
+                                             {.until = deadline_, .stop = stop_, .on_wait = options_.on_wait}, result);
   if (status.ok() && !options_.leave_result) Free(downloaded, kFreePatience).IgnoreError();
   if (status.ok() && options_.leave_result) result.left = std::move(downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());

@@ -59,10 +59,10 @@ class JobRun {
 
  private:
   absl::StatusOr<v1::JobSpec> PrepareUploads();
-  // The id of an array with the elements of `view`; its name where a request id asks for arrays that tell their
-  // content.
-  absl::StatusOr<std::string> UploadInput(const std::string& name, const ArrayView& view, std::uint64_t total);
-  absl::StatusOr<v1::Array> ArrayFor(const ArrayView& view, const std::string& array_name);
+  // The id of an array with the elements of a view or a source; its name where a request id asks for arrays that tell
+  // their content.
+  absl::StatusOr<std::string> UploadInput(const std::string& name, const Input& input, std::uint64_t total);
+  absl::StatusOr<v1::Array> ArrayFor(const Signature& signature, const std::string& array_name);
   std::vector<std::string> LargeInputs() const;
   // After a stop nobody can have the result any more: neither by the same call again nor because it asked for that.
   bool ResultIsForNobody() const;
@@ -86,12 +86,10 @@ class JobRun {
 // Which outputs are not to be downloaded: asked for each that is an array of the daemon's.
 using IsKept = std::function<absl::StatusOr<bool>(const v1::JobResult::Output& output)>;
 
-// Copies inline outputs out, downloads arrays, names kept ones by id; what has a destination goes there. Adds to the
-// result's timings. Frees nothing.
+// Copies inline outputs out, downloads arrays, names kept ones by id. Of the options: destinations, take_output and
+// on_download. Adds to the result's timings. Frees nothing.
 absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& from, const IsKept& is_kept,
-                            const std::map<std::string, std::span<std::byte>>& destinations,
-                            const std::function<void(std::uint64_t, std::uint64_t)>& on_download,
-                            const TransferRules& rules, JobResult& to);
+                            const JobOptions& options, const TransferRules& rules, JobResult& to);
 
 // A new buffer with the bytes of an array of the daemon's.
 absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& connection, const std::string& array_id,

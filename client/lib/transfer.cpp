@@ -4,6 +4,8 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "client/lib/chunk_codec.h"
 #include "client/lib/status.h"
@@ -50,11 +52,10 @@ class Attempt {
     }
   }
 
-  bool Write(const grpc::ByteBuffer& message, bool last) {
+  void StartWrite(const grpc::ByteBuffer& message, bool last) {
     grpc::WriteOptions options;
     if (last) options.set_last_message();
     stream_->Write(message, options, this);
-    return Await();
   }
 
   void StartRead(grpc::ByteBuffer& message) { stream_->Read(&message, this); }
@@ -128,18 +129,43 @@ void Tell(const TransferRules& rules, std::uint64_t done) {
   if (rules.on_bytes) rules.on_bytes(done);
 }
 
-// Sends everything from `offset` on, as one stream. `sent` is how far it came, as far as this side can tell.
-Ending WriteFrom(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                 std::size_t offset, const TransferRules& rules) {
+// What an upload consists of: `encode` makes the message with the `count` bytes from `at` on. `array_id` is for the
+// first one of a stream, which says where it begins.
+struct Outgoing {
+  std::size_t bytes = 0;
+  std::function<absl::StatusOr<grpc::ByteBuffer>(const std::string& array_id, std::size_t at, std::size_t count,
+                                                 Borrowed& borrowed)>
+      encode;
+};
+
+// An error is that of a source; what became of the stream is for Finish to tell.
+absl::Status WriteChunks(Attempt& attempt, const std::string& array_id, const Outgoing& from, std::size_t offset,
+                         const TransferRules& rules, Borrowed& borrowed) {
+  const auto count_at = [&](std::size_t at) { return std::min(kChunkBytes, from.bytes - at); };
+  absl::StatusOr<grpc::ByteBuffer> message = from.encode(array_id, offset, count_at(offset), borrowed);
+  for (std::size_t at = offset;;) {
+    if (!message.ok()) return message.status();
+    at += count_at(at);
+    const bool last = at == from.bytes;
+    attempt.StartWrite(*message, last);
+    // The next one is read while this one goes out.
+    absl::StatusOr<grpc::ByteBuffer> next;
+    if (!last) next = from.encode("", at, count_at(at), borrowed);
+    if (!attempt.Await()) return absl::OkStatus();
+    Tell(rules, at);
+    if (last) return absl::OkStatus();
+    message = std::move(next);
+  }
+}
+
+// Sends everything from `offset` on, as one stream.
+Ending WriteFrom(const Connection& connection, const std::string& array_id, const Outgoing& from, std::size_t offset,
+                 const TransferRules& rules) {
   Borrowed borrowed;
   Attempt attempt(connection, "/hotplate.v1.Arrays/Write", rules);
-  bool first = true;
-  for (std::size_t at = offset; first || at < bytes.size(); first = false) {
-    const std::span<const std::byte> chunk = bytes.subspan(at, std::min(kChunkBytes, bytes.size() - at));
-    const grpc::ByteBuffer message = EncodeWrite(first ? array_id : std::string(), first ? at : 0, chunk, borrowed);
-    at += chunk.size();
-    if (!attempt.Write(message, at == bytes.size())) break;
-    Tell(rules, at);
+  if (const absl::Status read = WriteChunks(attempt, array_id, from, offset, rules, borrowed); !read.ok()) {
+    attempt.AwaitReturn(borrowed);
+    return {read};
   }
   grpc::ByteBuffer answer;
   attempt.StartRead(answer);
@@ -149,24 +175,32 @@ Ending WriteFrom(const Connection& connection, const std::string& array_id, std:
   return ending;
 }
 
-Ending ReadFrom(const Connection& connection, const std::string& array_id, std::uint64_t offset,
-                std::span<std::byte> destination, std::size_t& done, Reconnecting& reconnecting,
-                const TransferRules& rules) {
+// Where a download goes: `bytes` of the array, from its byte `offset` on. `take` is given the message that continues
+// at byte `at` of the array, and returns how many bytes it held.
+struct Incoming {
+  std::uint64_t offset = 0;
+  std::size_t bytes = 0;
+  std::function<absl::StatusOr<std::size_t>(const grpc::ByteBuffer& message, std::uint64_t at)> take;
+};
+
+Ending ReadFrom(const Connection& connection, const std::string& array_id, const Incoming& to, std::size_t& done,
+                Reconnecting& reconnecting, const TransferRules& rules) {
   v1::ReadArrayRequest request;
   request.set_array_id(array_id);
-  request.set_offset(offset + done);
-  request.set_length(destination.size() - done);
+  request.set_offset(to.offset + done);
+  request.set_length(to.bytes - done);
   const grpc::Slice encoded(request.SerializeAsString());
 
   Attempt attempt(connection, "/hotplate.v1.Arrays/Read", rules);
   grpc::ByteBuffer messages[2];
-  bool more = attempt.Write(grpc::ByteBuffer(&encoded, 1), true);
+  attempt.StartWrite(grpc::ByteBuffer(&encoded, 1), true);
+  bool more = attempt.Await();
   if (more) attempt.StartRead(messages[0]);
   more = more && attempt.Await();
   for (int current = 0; more; current ^= 1) {
     // The next message comes in while this one is copied out.
     attempt.StartRead(messages[current ^ 1]);
-    const absl::StatusOr<std::size_t> copied = DecodeRead(messages[current], offset + done, destination, offset);
+    const absl::StatusOr<std::size_t> copied = to.take(messages[current], to.offset + done);
     messages[current].Clear();
     if (copied.ok()) {
       done += *copied;
@@ -177,9 +211,23 @@ Ending ReadFrom(const Connection& connection, const std::string& array_id, std::
     if (!copied.ok()) return {copied.status()};
   }
   Ending ending = attempt.Finish();
-  if (!ending.status.ok() || done == destination.size()) return ending;
+  if (!ending.status.ok() || done == to.bytes) return ending;
   return {absl::InternalError("the daemon ended array " + array_id + " after " + std::to_string(done) + " of " +
-                              std::to_string(destination.size()) + " bytes")};
+                              std::to_string(to.bytes) + " bytes")};
+}
+
+absl::Status DownloadAll(const Connection& connection, const std::string& array_id, const Incoming& to,
+                         const TransferRules& rules) {
+  // To the protocol no length is the length of all.
+  if (to.bytes == 0) return absl::OkStatus();
+  Reconnecting reconnecting(connection, rules.stop, rules.on_wait);
+  std::size_t done = 0;
+  while (true) {
+    const Ending ending = ReadFrom(connection, array_id, to, done, reconnecting, rules);
+    if (ending.status.ok() || !IsConnectionLoss(ending.status)) return ending.status;
+    if (done == to.bytes) return absl::OkStatus();  // only the goodbye was lost
+    if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
+  }
 }
 
 // Where an upload stands on the daemon's side. An answer of before the daemon noticed that the last stream broke leads
@@ -232,30 +280,28 @@ class Refusals {
   int count_ = 0;
 };
 
-}  // namespace
-
-absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
-                    const TransferRules& rules, bool shared) {
+absl::Status UploadAll(const Connection& connection, const std::string& array_id, const Outgoing& from,
+                       const TransferRules& rules, bool shared) {
   Reconnecting reconnecting(connection, rules.stop, rules.on_wait);
   Refusals refusals(connection, rules);
   std::size_t offset = 0;
   for (bool resuming = shared;; resuming = true) {
-    Ending ending = WriteFrom(connection, array_id, bytes, offset, rules);
+    Ending ending = WriteFrom(connection, array_id, from, offset, rules);
     const bool refused = resuming && absl::IsFailedPrecondition(ending.status);
     if (ending.status.ok() || !(refused || IsConnectionLoss(ending.status))) return ending.status;
     std::size_t there = 0;
     if (refused) {
       reconnecting.Reached();
       if (!refusals.Again()) return ending.status;
-      ending = FindOut(connection, array_id, bytes.size(), rules, there);
+      ending = FindOut(connection, array_id, from.bytes, rules, there);
     }
     while (IsConnectionLoss(ending.status)) {
       if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
-      ending = FindOut(connection, array_id, bytes.size(), rules, there);
+      ending = FindOut(connection, array_id, from.bytes, rules, there);
     }
     if (!ending.status.ok()) return ending.status;
     reconnecting.Reached();
-    if (there == bytes.size()) return absl::OkStatus();
+    if (there == from.bytes) return absl::OkStatus();
     if (there > offset) {
       reconnecting.Progressed();
       refusals.Progressed();
@@ -264,18 +310,51 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, s
   }
 }
 
+}  // namespace
+
+absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
+                    const TransferRules& rules, bool shared) {
+  const auto encode = [bytes](const std::string& id, std::size_t at, std::size_t count, Borrowed& borrowed) {
+    return EncodeWrite(id, id.empty() ? 0 : at, bytes.subspan(at, count), borrowed);
+  };
+  return UploadAll(connection, array_id, {bytes.size(), encode}, rules, shared);
+}
+
+absl::Status Upload(const Connection& connection, const std::string& array_id, const ArraySource& source,
+                    const TransferRules& rules, bool shared) {
+  const auto encode = [&source](const std::string& id, std::size_t at, std::size_t count,
+                                Borrowed&) -> absl::StatusOr<grpc::ByteBuffer> {
+    // gRPC keeps it until it is sent, which is a moment longer than this call's write.
+    const grpc::Slice chunk(count);
+    const std::span<std::byte> to(reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(chunk.begin())), count);
+    if (absl::Status status = source.read(at, to); !status.ok()) return status;
+    return EncodeWrite(id, id.empty() ? 0 : at, chunk);
+  };
+  return UploadAll(connection, array_id, {ByteSize(source.signature).value_or(0), encode}, rules, shared);
+}
+
 absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
                       std::span<std::byte> destination, const TransferRules& rules) {
-  // To the protocol no length is the length of all.
-  if (destination.empty()) return absl::OkStatus();
-  Reconnecting reconnecting(connection, rules.stop, rules.on_wait);
-  std::size_t done = 0;
-  while (true) {
-    const Ending ending = ReadFrom(connection, array_id, offset, destination, done, reconnecting, rules);
-    if (ending.status.ok() || !IsConnectionLoss(ending.status)) return ending.status;
-    if (done == destination.size()) return absl::OkStatus();  // only the goodbye was lost
-    if (!reconnecting.Again(ending.status, ending.may_come_back)) return ending.status;
-  }
+  const auto take = [&](const grpc::ByteBuffer& message, std::uint64_t at) {
+    return DecodeRead(message, at, destination, offset);
+  };
+  return DownloadAll(connection, array_id, {offset, destination.size(), take}, rules);
+}
+
+absl::Status Download(const Connection& connection, const std::string& array_id, const Signature& signature,
+                      const TakePiece& take, const TransferRules& rules) {
+  const std::size_t bytes = ByteSize(signature).value_or(0);
+  if (bytes == 0) return take(signature, 0, {});
+  std::vector<std::byte> stage;
+  const auto take_message = [&](const grpc::ByteBuffer& message, std::uint64_t at) -> absl::StatusOr<std::size_t> {
+    // No message has more data than bytes, and gRPC bounds those.
+    stage.resize(std::max(stage.size(), std::min<std::size_t>(message.Length(), bytes - at)));
+    const absl::StatusOr<std::size_t> copied = DecodeRead(message, at, stage, at);
+    if (!copied.ok() || *copied == 0) return copied;
+    if (absl::Status status = take(signature, at, std::span(stage).first(*copied)); !status.ok()) return status;
+    return copied;
+  };
+  return DownloadAll(connection, array_id, {0, bytes, take_message}, rules);
 }
 
 }  // namespace hotplate::client

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/lib/client.h"
 #include "client/lib/connection.h"
 
 namespace hotplate::client {
@@ -32,9 +33,15 @@ struct TransferRules {
 // has come for ConnectOptions::reconnect.
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared = false);
+// The same from a source, of which a few chunks are in memory at a time.
+absl::Status Upload(const Connection& connection, const std::string& array_id, const ArraySource& source,
+                    const TransferRules& rules, bool shared = false);
 
 // Fills `destination` with the array's bytes from `offset` on, which it must have.
 absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
                       std::span<std::byte> destination, const TransferRules& rules);
+// Hands all of the array's bytes to `take`, of which a few chunks are in memory at a time.
+absl::Status Download(const Connection& connection, const std::string& array_id, const Signature& signature,
+                      const TakePiece& take, const TransferRules& rules);
 
 }  // namespace hotplate::client

@@ -76,25 +76,35 @@ std::string RandomHex(std::size_t bytes) {
 bool HaveUploads(const std::map<std::string, Input>& inputs) {
   std::size_t held = 0;
   for (const auto& [name, input] : inputs) {
+    if (std::holds_alternative<ArraySource>(input)) return true;
     if (const auto* view = std::get_if<ArrayView>(&input)) held += view->bytes.size();
   }
   return held > kInlineInputBytes;
 }
 
-absl::Status CheckView(const std::string& name, const ArrayView& view) {
-  const int dtype = static_cast<int>(view.signature.dtype);
+const Signature* SignatureHere(const Input& input) {
+  if (const auto* view = std::get_if<ArrayView>(&input)) return &view->signature;
+  if (const auto* source = std::get_if<ArraySource>(&input)) return &source->signature;
+  return nullptr;
+}
+
+absl::Status CheckSignature(const std::string& name, const Signature& signature) {
+  const int dtype = static_cast<int>(signature.dtype);
   const auto refused = [&name](const std::string& why) { return absl::InvalidArgumentError(name + ": " + why); };
   if (!DTypeFromNumber(dtype)) return refused("dtype number " + std::to_string(dtype) + " is none");
-  if (const std::size_t rank = view.signature.shape.size(); rank > kMaxRank) {
+  if (const std::size_t rank = signature.shape.size(); rank > kMaxRank) {
     return refused("the array has " + std::to_string(rank) + " axes; there may be at most " + std::to_string(kMaxRank));
   }
-  const std::optional<std::size_t> bytes = ByteSize(view.signature);
-  if (!bytes) return refused(ToString(view.signature.shape) + " is not a shape that an array can have");
-  if (*bytes != view.bytes.size()) {
-    return refused(std::to_string(view.bytes.size()) + " bytes were given for " + ToString(view.signature) +
-                   ", which has " + std::to_string(*bytes));
-  }
+  if (!ByteSize(signature)) return refused(ToString(signature.shape) + " is not a shape that an array can have");
   return absl::OkStatus();
+}
+
+absl::Status CheckView(const std::string& name, const ArrayView& view) {
+  if (absl::Status status = CheckSignature(name, view.signature); !status.ok()) return status;
+  const std::size_t bytes = *ByteSize(view.signature);
+  if (bytes == view.bytes.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(name + ": " + std::to_string(view.bytes.size()) + " bytes were given for " +
+                                    ToString(view.signature) + ", which has " + std::to_string(bytes));
 }
 
 absl::Status CheckText(std::string_view what, std::string_view text) {
@@ -115,6 +125,8 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
     if (const auto* path = std::get_if<PathRef>(&input)) text("the path of input " + name, Absolute(path->path));
     const auto* view = std::get_if<ArrayView>(&input);
     if (view != nullptr && status.ok()) status = CheckView("input " + name, *view);
+    const auto* source = std::get_if<ArraySource>(&input);
+    if (source != nullptr && status.ok()) status = CheckSignature("input " + name, source->signature);
   }
   for (const auto& [name, value] : options.params) {
     text("a parameter's name", name);
@@ -124,12 +136,19 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
     text("an output's name", name);
     text("the array's name for output " + name, keep.array_name);
   }
+  const auto only = [&](const std::string& name, bool other, const std::string& what) {
+    if (status.ok() && other)
+      status = absl::InvalidArgumentError("output " + name + " is to be " + what + ": it can be one of the two");
+  };
+  for (const auto& [name, place] : options.place) {
+    text("an output's name", name);
+    text("the path of output " + name, Absolute(place.path));
+    only(name, options.keep.count(name) > 0, "kept on the daemon and to be written to " + place.path);
+    only(name, options.destinations.count(name) > 0, "written to " + place.path + " and has a destination here");
+  }
   for (const auto& [name, destination] : options.destinations) {
     text("an output's name", name);
-    if (status.ok() && options.keep.count(name) > 0) {
-      status = absl::InvalidArgumentError(
-          "output " + name + " is to be kept on the daemon and has a destination here: it can be one of the two");
-    }
+    only(name, options.keep.count(name) > 0, "kept on the daemon and has a destination here");
   }
   text("the device", options.device);
   text("the request id", options.request_id);
@@ -154,6 +173,12 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
     output.set_array_name(keep.array_name);
     if (keep.lease) ToWire(*keep.lease, *output.mutable_lease());
   }
+  for (const auto& [name, place] : options.place) {
+    v1::JobOutput& output = *spec.add_outputs();
+    output.set_name(name);
+    output.set_path(Absolute(place.path));
+    output.set_replace(place.replace);
+  }
   spec.set_device(options.device);
   spec.set_precision(options.precision);
   spec.set_deterministic(options.deterministic);
@@ -170,13 +195,12 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
 void AddInput(const std::string& name, const Input& input, ViewsAs views, v1::JobSpec& spec) {
   v1::JobInput& to = *spec.add_inputs();
   to.set_name(name);
-  if (const auto* view = std::get_if<ArrayView>(&input)) {
-    if (views == ViewsAs::kSignature) {
-      ToWire(view->signature, *to.mutable_signature());
-    } else {
-      ToWire(view->signature, *to.mutable_inline_()->mutable_signature());
-      to.mutable_inline_()->set_data(view->bytes.data(), view->bytes.size());
-    }
+  const Signature* here = SignatureHere(input);
+  if (here != nullptr && views == ViewsAs::kSignature) {
+    ToWire(*here, *to.mutable_signature());
+  } else if (const auto* view = std::get_if<ArrayView>(&input)) {
+    ToWire(view->signature, *to.mutable_inline_()->mutable_signature());
+    to.mutable_inline_()->set_data(view->bytes.data(), view->bytes.size());
   } else if (const auto* array = std::get_if<ArrayRef>(&input)) {
     to.set_array_id(array->id_or_name);
   } else {

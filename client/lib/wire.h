@@ -28,9 +28,13 @@ std::string RandomHex(std::size_t bytes);
 // The inputs are too large to ride in the request: a call begins with uploads.
 bool HaveUploads(const std::map<std::string, Input>& inputs);
 
+// Of an input whose bytes are here; nothing of others.
+const Signature* SignatureHere(const Input& input);
+
 // INVALID_ARGUMENT, and what is wrong with it: an array with a dtype or a shape that none can have, or whose bytes are
 // not what they say. `name` begins the message.
 absl::Status CheckView(const std::string& name, const ArrayView& view);
+absl::Status CheckSignature(const std::string& name, const Signature& signature);
 // INVALID_ARGUMENT: text that is not UTF-8. gRPC drops a connection on which such text comes.
 absl::Status CheckText(std::string_view what, std::string_view text);
 // Both, for all of a job.
@@ -53,7 +57,7 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
 
 enum class ViewsAs { kInline, kSignature };
 
-// Adds the inputs; arrays of the caller's inline or by signature alone.
+// Adds the inputs; arrays of the caller's inline, but for sources, or by signature alone.
 void AddInputs(const std::map<std::string, Input>& inputs, ViewsAs views, v1::JobSpec& spec);
 void AddInput(const std::string& name, const Input& input, ViewsAs views, v1::JobSpec& spec);
 

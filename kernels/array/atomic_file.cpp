@@ -1,12 +1,17 @@
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -71,8 +76,57 @@ std::variant<std::optional<mode_t>, NpyError> ModeToKeep(const std::string& path
   return std::optional<mode_t>(status.st_mode & 07777);
 }
 
-// Beside `path`, hidden, and not there yet.
-std::string TemporaryName(const std::string& path) {
+constexpr std::string_view kUnfinishedEnd = ".part";
+constexpr std::size_t kNumberDigits = 16;
+constexpr std::size_t kLongestHost = 32;
+// What is not looked at any more: a folder of so many entries is read for too long.
+constexpr std::size_t kMostEntries = 100'000;
+constexpr std::time_t kDay = 24 * 60 * 60;
+
+// This machine's name as part of a file's, without its domain.
+std::string ThisHost() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return "unknown";
+  std::string host = name;
+  host.resize(std::min(host.find('.'), host.size()));
+  std::erase_if(host, [](unsigned char c) { return !std::isalnum(c) && c != '-'; });
+  host.resize(std::min(host.size(), kLongestHost));
+  return host.empty() ? "unknown" : host;
+}
+
+// Of ".NAME.DIGITS.HOST.part" the host; empty for ".NAME.DIGITS.part", as older versions had it. Nothing for another
+// file.
+std::optional<std::string> HostOfUnfinished(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kUnfinishedEnd)) return std::nullopt;
+  name.remove_suffix(kUnfinishedEnd.size());
+  const auto last_part = [&name] { return name.substr(std::min(name.rfind('.') + 1, name.size())); };
+  const auto is_number = [](std::string_view part) {
+    return part.size() == kNumberDigits && part.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  };
+  std::string host;
+  if (!is_number(last_part())) {
+    host = last_part();
+    name.remove_suffix(std::min(name.size(), host.size() + 1));
+    if (!is_number(last_part())) return std::nullopt;
+  }
+  return name.size() > kNumberDigits + 2 ? std::optional(host) : std::nullopt;
+}
+
+// Whether nobody writes to this unfinished file any more, as far as can be told.
+bool IsAbandoned(int descriptor, const std::string& host) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) return false;
+  // A lock says it at once where its writer was on this machine, and where there are locks.
+  if (host == ThisHost()) {
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK) return false;
+  }
+  return std::time(nullptr) - status.st_mtime >= kDay;
+}
+
+}  // namespace
+
+std::string UnfinishedName(const std::string& path) {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
   char digits[17];
@@ -80,10 +134,15 @@ std::string TemporaryName(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
   // A name may have 255 bytes: a long one is cut to leave room for the rest.
-  return path.substr(0, name) + "." + path.substr(name, 200) + "." + digits + ".part";
+  return path.substr(0, name) + "." + path.substr(name, 180) + "." + digits + "." + ThisHost() +
+         std::string(kUnfinishedEnd);
 }
 
-}  // namespace
+bool LockUnfinished(int descriptor) {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;  // some file systems have no locks
+  struct stat status {};
+  return fstat(descriptor, &status) != 0 || status.st_nlink > 0;
+}
 
 std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
   if (path.empty()) return SystemError("cannot write it", ENOENT);
@@ -96,11 +155,15 @@ std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
 
   constexpr int kAttempts = 8;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string temporary = TemporaryName(final_path);
+    std::string temporary = UnfinishedName(final_path);
     const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor < 0) {
       if (errno == EEXIST || errno == EINTR) continue;
       return SystemError("cannot write to its folder " + FolderOf(final_path), errno);
+    }
+    if (!LockUnfinished(descriptor)) {
+      close(descriptor);
+      continue;
     }
     AtomicFile file(descriptor, std::move(final_path), std::move(temporary));
     const auto& kept = std::get<std::optional<mode_t>>(mode);
@@ -109,6 +172,23 @@ std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
   }
   return SystemError("cannot write to its folder " + FolderOf(final_path), EEXIST);
 }
+
+void AtomicFile::RemoveAbandoned(const std::string& folder) {
+  DIR* const stream = opendir(folder.c_str());
+  if (stream == nullptr) return;
+  std::size_t entries = 0;
+  for (const dirent* entry; entries < kMostEntries && (entry = readdir(stream)) != nullptr; ++entries) {
+    const std::optional<std::string> host = HostOfUnfinished(entry->d_name);
+    if (!host) continue;
+    const int file = openat(dirfd(stream), entry->d_name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) continue;
+    if (IsAbandoned(file, *host)) unlinkat(dirfd(stream), entry->d_name, 0);
+    close(file);
+  }
+  closedir(stream);
+}
+
+std::string AtomicFile::folder() const { return FolderOf(path_); }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
@@ -149,9 +229,13 @@ std::optional<NpyError> AtomicFile::Commit() {
   if (descriptor_ < 0) return SystemError("cannot write it, it is complete already", EBADF);
   // Closing reports too: over NFS that is where a full quota may first be told.
   const int synced = fsync(descriptor_) == 0 ? 0 : errno;
+  const int lock = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);  // until the file has its name
   const int closed = close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;
+  int renamed = 0;
+  if (synced == 0 && closed == 0 && rename(temporary_.c_str(), path_.c_str()) != 0) renamed = errno;
+  if (lock >= 0) close(lock);
   if (synced != 0 || closed != 0) return SystemError("cannot write it", synced != 0 ? synced : closed);
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) return SystemError("cannot put it in place", errno);
+  if (renamed != 0) return SystemError("cannot put it in place", renamed);
   temporary_.clear();
   // The file is there and whole; this makes its name last through a power cut, where the file system can.
   const int folder = open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

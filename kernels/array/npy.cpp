@@ -195,6 +195,10 @@ std::variant<NpyHeader, NpyError> CheckedHeader(int descriptor, std::size_t file
   return header;
 }
 
+std::int64_t ChangedAt(const struct stat& status) {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 std::optional<NpyError> NotAFile(const struct stat& status) {
   if (S_ISREG(status.st_mode)) return std::nullopt;
   if (S_ISDIR(status.st_mode)) return NpyError{.message = "it is a folder, not a file", .system_error = EISDIR};
@@ -221,15 +225,19 @@ std::variant<NpyFile, NpyError> NpyFile::Open(const std::string& path) {
   std::variant<NpyHeader, NpyError> header = CheckedHeader(descriptor, static_cast<std::size_t>(status.st_size));
   if (auto* error = std::get_if<NpyError>(&header)) return std::move(*error);
   file.header_ = std::get<NpyHeader>(std::move(header));
+  file.changed_ns_ = ChangedAt(status);
   return file;
 }
 
 NpyFile::NpyFile(NpyFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), header_(std::move(other.header_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      header_(std::move(other.header_)),
+      changed_ns_(other.changed_ns_) {}
 
 NpyFile& NpyFile::operator=(NpyFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(header_, other.header_);
+  std::swap(changed_ns_, other.changed_ns_);
   return *this;
 }
 
@@ -244,10 +252,21 @@ std::optional<NpyError> NpyFile::Read(std::span<std::byte> destination, const st
                                std::to_string(destination.size()) + " was given"};
   }
   if (bytes == 0) return std::nullopt;
-  if (header_.fortran_order && OrderMatters(header_.signature.shape)) {
-    return ReadFortran(descriptor_, header_, destination, stop);
-  }
+  if (transposed()) return ReadFortran(descriptor_, header_, destination, stop);
   return ReadAll(descriptor_, destination, header_.data_offset, stop);
+}
+
+bool NpyFile::transposed() const { return header_.fortran_order && OrderMatters(header_.signature.shape); }
+
+std::optional<NpyError> NpyFile::ReadStored(std::uint64_t offset, std::span<std::byte> destination) const {
+  return ReadAll(descriptor_, destination, header_.data_offset + offset, nullptr);
+}
+
+std::optional<NpyError> NpyFile::Unchanged() const {
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0) return SystemError("cannot examine it", errno);
+  if (ChangedAt(status) == changed_ns_) return std::nullopt;
+  return NpyError{.message = "the file was written to while it was read"};
 }
 
 }  // namespace hotplate

@@ -58,23 +58,34 @@ class NpyFile {
   // Fills `destination` (exactly the array's bytes) with the elements in C order, by pread. Fortran order is
   // transposed on the way. Asks `stop` every 16 MiB at the latest; ECANCELED where it says so.
   std::optional<NpyError> Read(std::span<std::byte> destination, const std::function<bool()>& stop = nullptr) const;
+  // The file holds its elements in an order that is not C's.
+  bool transposed() const;
+  // Fills `destination` with the elements' bytes from byte `offset` on, in the order of the file.
+  std::optional<NpyError> ReadStored(std::uint64_t offset, std::span<std::byte> destination) const;
+  // An error if the file was written to since it was opened: nobody knows what was read.
+  std::optional<NpyError> Unchanged() const;
 
  private:
   NpyFile(int descriptor, NpyHeader header) : descriptor_(descriptor), header_(std::move(header)) {}
 
   int descriptor_;
   NpyHeader header_;
+  std::int64_t changed_ns_ = 0;  // when it was last written to, since 1970
 };
 
 // A file that replaces `path` when it is complete, and leaves no trace when it is not: written beside it under
 // another name, synced, then renamed. Write in order; Commit once. A symbolic link stays, and what it points to is
 // replaced; in a folder like /tmp only a link of the user's own, or of the folder's owner. A new file's permissions
 // follow the umask, a replaced one's stay as they were. What is no regular file (/dev/null), or may not be written, is
-// not replaced.
+// not replaced. The unfinished file is locked while its writer lives.
 class AtomicFile {
  public:
   // Fails at once if the folder is not there or not writable, or `path` is a folder.
   static std::variant<AtomicFile, NpyError> Create(const std::string& path);
+
+  // Removes the unfinished files in a folder that writers of the user's left when they were killed: on this machine at
+  // once, on others (another node may still write) when they have not changed for a day.
+  static void RemoveAbandoned(const std::string& folder);
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
@@ -84,8 +95,9 @@ class AtomicFile {
   // Waits until what is written so far is on the disk, which Commit does at once for all of it.
   std::optional<NpyError> Sync();
   std::optional<NpyError> Commit();
-  // Where it will be, links followed.
+  // Where it will be, links followed, and the folder of that.
   const std::string& path() const { return path_; }
+  std::string folder() const;
   // The unfinished file.
   const std::string& temporary() const { return temporary_; }
 
@@ -97,5 +109,10 @@ class AtomicFile {
   std::string path_;
   std::string temporary_;
 };
+
+// The name of an unfinished file beside `path`: hidden, and not there yet. AtomicFile::RemoveAbandoned knows it.
+std::string UnfinishedName(const std::string& path);
+// Locks a new one while its descriptor is open. False: one who tidies up had it first, and removes it.
+bool LockUnfinished(int descriptor);
 
 }  // namespace hotplate

@@ -157,6 +157,17 @@ absl::Status Binder::BindOutputs(const Principal& who, const JobRequest& request
       continue;
     }
     seen[at] = true;
+    job.outputs[at].file = output.file;
+    if (output.file != nullptr && output.keep) {
+      violations.push_back({field, absl::StrCat(output.name, ": it is to be kept as an array and to be written to ",
+                                                output.file->path(), ": it can be one of the two")});
+      continue;
+    }
+    if (const auto taken = output.file != nullptr ? output.file->Taken() : std::nullopt) {
+      return Refused(absl::StatusCode::kAlreadyExists,
+                     {{field, absl::StrCat(output.name, ": ", output.file->path(), ": ", taken->message,
+                                           "; --force (replace) puts the new one in its place")}});
+    }
     if (!output.keep) {
       if (output.array_name.empty() && !output.lease) continue;
       violations.push_back({field, absl::StrCat(output.name, ": a name or a lease is for an output that is kept")});

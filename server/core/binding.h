@@ -26,6 +26,7 @@ struct BoundOutput {
   bool keep = false;
   std::optional<nanoseconds> lease;
   ArrayStore::NameHold name;
+  std::shared_ptr<PlacedFile> file = {};  // null: none
 };
 
 // What a job takes of one device that it may run on.

@@ -34,6 +34,9 @@ bool Engine::Impl::IsTiny(const Job& job) {
   for (const BoundInput& input : job.bound.inputs) {
     if (input.buffer == nullptr) return false;
   }
+  for (const BoundOutput& output : job.bound.outputs) {
+    if (output.file != nullptr) return false;  // and outputs by path be written
+  }
   for (const DeviceNeed& need : job.bound.needs) {
     if (need.peak_bytes > kTinyBytes) return false;
   }

@@ -236,12 +236,13 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
 absl::Status Engine::Impl::PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs) {
   std::uint64_t inline_bytes = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!job.bound.outputs[i].keep) inline_bytes += outputs[i].data->size();
+    if (!job.bound.outputs[i].keep && outputs[i].data != nullptr) inline_bytes += outputs[i].data->size();
   }
   const bool all_inline = inline_bytes <= options_.inline_bytes;
   std::vector<ArrayId> made;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     BoundOutput& wanted = job.bound.outputs[i];
+    if (outputs[i].data == nullptr) continue;  // it is in a file
     if (!wanted.keep && all_inline) continue;
     // What belongs to no session goes with the job: nobody else would free it.
     const bool goes_with_job = !wanted.lease && (job.session->ended || (!wanted.keep && !job.attached));

@@ -56,6 +56,28 @@ absl::Status ErrorOf(const Outcome& outcome, const std::string& kernel, const st
   }
 }
 
+bool HasFiles(const Job& job) {
+  return std::any_of(job.bound.outputs.begin(), job.bound.outputs.end(),
+                     [](const BoundOutput& output) { return output.file != nullptr; });
+}
+
+absl::Status FileError(const std::string& output, const PlacedFile& file, const NpyError& error) {
+  const std::string message = absl::StrCat(output, ": ", file.path(), ": ", error.message);
+  switch (error.system_error) {
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(absl::StrCat(message, "; it came there while the job ran (--force replaces it)"));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    default:
+      return absl::FailedPreconditionError(message);
+  }
+}
+
 }  // namespace
 
 RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
@@ -105,14 +127,39 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
       value.data = std::move(outputs_[i]);
       if (call.spec->output_rules()[i].shape.at_most && result.error.ok()) result.error = CutToSize(job, i, value);
     }
+    const SteadyTime start = clock_.Now();
+    if (result.error.ok() && HasFiles(job)) {
+      result.error = WriteFiles(job, result.outputs);
+      result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
+    }
     if (!result.error.ok()) {
-      result.kind = RunResult::Kind::kFailed;
+      result.kind = absl::IsCancelled(result.error) ? RunResult::Kind::kCancelled : RunResult::Kind::kFailed;
       result.outputs.clear();
     }
   }
   inputs_.clear();
   outputs_.clear();
   return result;
+}
+
+absl::Status TaskRunner::WriteFiles(Job& job, std::vector<JobOutputValue>& outputs) {
+  const auto cancelled = [&job] { return job.control.cancel_requested(); };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    PlacedFile* const file = job.bound.outputs[i].file.get();
+    if (file == nullptr) continue;
+    if (const auto error = file->Write(outputs[i].signature, outputs[i].data->bytes(), cancelled)) {
+      if (error->system_error == ECANCELED && cancelled()) return absl::CancelledError(error->message);
+      return FileError(outputs[i].name, *file, *error);
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    PlacedFile* const file = job.bound.outputs[i].file.get();
+    if (file == nullptr) continue;
+    if (const auto error = file->Commit()) return FileError(outputs[i].name, *file, *error);
+    outputs[i].path = file->path();
+    outputs[i].data = nullptr;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutputValue& value) {

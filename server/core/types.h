@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "kernels/array/host_buffer.h"
 #include "kernels/array/npy.h"
+#include "kernels/array/placed_file.h"
 #include "kernels/device.h"
 #include "kernels/spec.h"
 
@@ -85,6 +86,8 @@ struct JobOutput {
   bool keep = false;
   std::string array_name;
   std::optional<nanoseconds> lease;  // none: the session's
+  // Not with keep: it is written there, by the daemon. Its place has been looked at.
+  std::shared_ptr<PlacedFile> file = {};
 };
 
 // What becomes of an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
@@ -128,9 +131,10 @@ struct JobRequest {
 struct JobOutputValue {
   std::string name;
   Signature signature;
-  // Either the data themselves (small), or the array that holds them.
+  // The data themselves (small), or the array that holds them, or the path of the file that they were written to.
   std::shared_ptr<const HostBuffer> data;
   ArrayId array;
+  std::string path = {};
 };
 
 // In hotplate.v1.EnergyState's numbers.

@@ -176,7 +176,7 @@ void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInput
   }
 }
 
-void ReadOutputs(const v1::JobSpec& spec, core::JobRequest& request, Complaints& complaints) {
+void ReadOutputs(const v1::JobSpec& spec, const JobBounds& bounds, core::JobRequest& request, Complaints& complaints) {
   if (spec.outputs_size() > kMostArguments) {
     complaints.Add("outputs", "there are " + std::to_string(spec.outputs_size()) + " outputs; at most " +
                                   std::to_string(kMostArguments) + " are possible");
@@ -201,6 +201,15 @@ void ReadOutputs(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
       } else {
         complaints.Add(field, lease.status());
       }
+    }
+    if (from.replace() && from.path().empty()) complaints.Add(field, field + ".replace is for an output with a path");
+    if (!from.path().empty()) {
+      absl::StatusOr<std::shared_ptr<PlacedFile>> file = OpenPathOutput(from.path(), from.replace(), field, bounds);
+      if (!file.ok()) {
+        complaints.Add(field, file.status());
+        continue;
+      }
+      output.file = *std::move(file);
     }
     request.outputs.push_back(std::move(output));
   }
@@ -240,7 +249,8 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   const std::string& label = spec.label();
   if (!CheckLength(label, core::kMaxLabelBytes, "label", complaints)) return;
   if (std::any_of(label.begin(), label.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
-    complaints.Add("label", "label is " + Quoted(label) + "; line breaks and other control characters are not possible");
+    complaints.Add("label",
+                   "label is " + Quoted(label) + "; line breaks and other control characters are not possible");
     return;
   }
   request.label = label;
@@ -263,7 +273,9 @@ std::uint64_t HashOf(const v1::JobSpec& spec) {
 
 bool NeedsFiles(const v1::JobSpec& spec) {
   return std::any_of(spec.inputs().begin(), spec.inputs().end(),
-                     [](const v1::JobInput& input) { return input.source_case() == v1::JobInput::kPath; });
+                     [](const v1::JobInput& input) { return input.source_case() == v1::JobInput::kPath; }) ||
+         std::any_of(spec.outputs().begin(), spec.outputs().end(),
+                     [](const v1::JobOutput& output) { return !output.path().empty(); });
 }
 
 absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBounds& bounds,
@@ -273,7 +285,7 @@ absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBou
   ReadScalars(spec, request, complaints);
   ReadParams(spec, request, complaints);
   ReadInputs(spec, bounds, signature_inputs, arrays, request, complaints);
-  ReadOutputs(spec, request, complaints);
+  ReadOutputs(spec, bounds, request, complaints);
   if (absl::Status status = complaints.status(); !status.ok()) return status;
   if (!request.request_id.empty()) request.payload_hash = HashOf(spec);
   return request;

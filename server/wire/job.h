@@ -15,8 +15,10 @@ namespace hotplate::wire {
 
 struct JobBounds {
   std::uint64_t max_array_bytes = 0;
-  // Canonical folders; inputs by path must lie below one of them.
+  // Canonical folders; inputs and outputs by path must lie below one of them.
   std::vector<std::string> path_roots;
+  // The same as they were named: what an output's path may begin with, too.
+  std::vector<std::string> named_roots;
   std::shared_ptr<OpenInputs> open_inputs = OpenInputs::AsManyAsMayBe();
 };
 

@@ -51,11 +51,19 @@ absl::Status CannotOpen(const std::string& path, const std::string& field, int e
   return Refused(code, {{field + ".path", sentence}});  // which tells it from an array that is not there
 }
 
-// An input, counted while it is open.
+// An input or an output, counted while it is open.
+template <typename File>
 struct CountedFile {
   std::shared_ptr<const void> count;
-  NpyFile file;
+  File file;
 };
+
+absl::Status TooManyOpen(const std::string& field, const OpenInputs& open) {
+  return absl::ResourceExhaustedError(ToAbsl(
+      field + ": the jobs that wait or run have " + std::to_string(open.most()) +
+      " inputs and outputs by path, the most for which the daemon has file descriptors (a quarter of ulimit -n); try "
+      "again later, or give arrays (hotplate put)"));
+}
 
 }  // namespace
 
@@ -119,20 +127,54 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   if (!S_ISREG(facts.st_mode)) return InvalidField(field, field + ": " + Quoted(path) + " is not a regular file");
 
   std::shared_ptr<const void> count = OpenInputs::Count(open_inputs);
-  if (count == nullptr) {
-    const std::string most = std::to_string(open_inputs->most());
-    return absl::ResourceExhaustedError(ToAbsl(
-        field + ": the jobs that wait or run have " + most +
-        " inputs by path, the most for which the daemon has file descriptors (a quarter of ulimit -n); try again "
-        "later, or give arrays (hotplate put)"));
-  }
+  if (count == nullptr) return TooManyOpen(field, *open_inputs);
   std::variant<NpyFile, NpyError> file = NpyFile::Open(link);
   if (const NpyError* wrong = std::get_if<NpyError>(&file)) {
     if (wrong->system_error != 0) return CannotOpen(path, field, wrong->system_error);
     return InvalidField(field, field + ": " + Quoted(path) + ": " + wrong->message);
   }
-  const auto counted = std::make_shared<CountedFile>(CountedFile{std::move(count), std::get<NpyFile>(std::move(file))});
+  const auto counted = std::make_shared<CountedFile<NpyFile>>(
+      CountedFile<NpyFile>{std::move(count), std::get<NpyFile>(std::move(file))});
   return std::shared_ptr<const NpyFile>(counted, &counted->file);
+}
+
+absl::StatusOr<std::shared_ptr<PlacedFile>> OpenPathOutput(const std::string& path, bool replace,
+                                                           const std::string& field, const JobBounds& bounds) {
+  if (path.front() != '/' || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
+    return InvalidField(field, field + ": " + Quoted(path) + " is not an absolute path of a file");
+  }
+  // The longest, so that no link lies between it and the file that need not be followed.
+  std::string root, all;
+  for (const std::vector<std::string>* roots : {&bounds.path_roots, &bounds.named_roots}) {
+    for (const std::string& one : *roots) {
+      if (roots == &bounds.path_roots) all += (all.empty() ? "" : ", ") + one;
+      if (IsBelow(path, one) && one.size() > root.size()) root = one;
+    }
+  }
+  if (root.empty()) {
+    return Refused(
+        absl::StatusCode::kPermissionDenied,
+        {{field, field + ": " + Quoted(path) +
+                     " is outside the folders that the daemon may write to; start it with --path-root, which "
+                     "now names " +
+                     (all.empty() ? "none that exists" : all)}});
+  }
+  std::shared_ptr<const void> count = OpenInputs::Count(bounds.open_inputs);
+  if (count == nullptr) return TooManyOpen(field, *bounds.open_inputs);
+  std::variant<PlacedFile, NpyError> file = PlacedFile::Open(root, path, replace);
+  if (const NpyError* wrong = std::get_if<NpyError>(&file)) {
+    const int error = wrong->system_error;
+    const std::string sentence = field + ": " + Quoted(path) + ": " + wrong->message + " (the root is " + root + ")";
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+      return absl::ResourceExhaustedError(ToAbsl(sentence + "; try again later"));
+    }
+    const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
+    const absl::StatusCode code = forbidden ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kInvalidArgument;
+    return Refused(code, {{field + ".path", sentence}});
+  }
+  const auto counted = std::make_shared<CountedFile<PlacedFile>>(
+      CountedFile<PlacedFile>{std::move(count), std::get<PlacedFile>(std::move(file))});
+  return std::shared_ptr<PlacedFile>(counted, &counted->file);
 }
 
 }  // namespace hotplate::wire

@@ -1,4 +1,4 @@
-// Inputs by path: the daemon reads the file itself, below the folders it is allowed to read.
+// Inputs and outputs by path: the daemon reads and writes the files itself, below the folders it is allowed to use.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/array/npy.h"
+#include "kernels/array/placed_file.h"
 
 namespace hotplate::wire {
 
-// Counts the inputs by path that are open: each keeps a descriptor until its job ends, and connections need some, too.
+struct JobBounds;  // job.h
+
+// Counts the files by path that are open: each keeps a descriptor until its job ends, and connections need some, too.
 // Thread-safe.
 class OpenInputs {
  public:
@@ -35,5 +38,10 @@ class OpenInputs {
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
                                                              const std::vector<std::string>& roots,
                                                              const std::shared_ptr<OpenInputs>& open_inputs);
+
+// The place of a .npy file at `path`, a path below one of the roots, as PlacedFile has it; nothing is made. Errors as
+// those of OpenPathInput.
+absl::StatusOr<std::shared_ptr<PlacedFile>> OpenPathOutput(const std::string& path, bool replace,
+                                                           const std::string& field, const JobBounds& bounds);
 
 }  // namespace hotplate::wire

@@ -24,7 +24,9 @@ void FillOutputs(const core::JobEnd& end, v1::JobResult& out) {
     v1::JobResult::Output& one = *out.add_outputs();
     one.set_name(value.name);
     ToProto(value.signature, *one.mutable_signature());
-    if (!value.array.empty()) {
+    if (!value.path.empty()) {
+      one.set_path(value.path);
+    } else if (!value.array.empty()) {
       one.set_array_id(value.array.value());
     } else if (value.data) {
       one.set_inline_(value.data->data(), value.data->size());

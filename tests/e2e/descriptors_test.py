@@ -57,7 +57,7 @@ class FewDescriptors(harness.Case):
                 break
             waiting.append(out.strip())
         self.assertEqual(code, harness.TRY_LATER, err)
-        self.assertIn(f"{LIMIT // 4} inputs by path", err)
+        self.assertIn(f"{LIMIT // 4} inputs and outputs by path", err)
         self.assertIn("try again later", err)
         self.assertEqual(len(waiting), LIMIT // 4)
         self.hotplate("submit", "integrate2d", "--n", "10")

@@ -119,6 +119,18 @@ class Storage(harness.SlurmCase):
         self.assertIn("Disk quota exceeded", self.output(job))
         self.assertEqual(self.servers(), [])
 
+    def test_saved_arrays_leave_half_of_what_is_free(self):
+        elsewhere = {"HOTPLATE_DIR": str(self.folder / "roomy")}
+        self.mount("-t tmpfs -o mode=1777,size=4m place")
+        job = self.submit("--scratch", str(self.place / "saved"), sbatch=["-w", "gpu1"], env=elsewhere)
+        wait_until(lambda: (self.folder / "roomy" / "servers" / f"lab-{job}.json").exists(), "the record was there")
+        for name in ("one", "two"):  # a megabyte each
+            self.hotplate("put", "a.npy", "--name", name, "--lease", "1h", env=elsewhere)
+        self.lab.run("login", ["scancel", job], check=True)
+        self.wait_for_job(job, "CANCELLED")
+        self.assertIn("array one (a1) is saved", self.output(job))
+        self.assertIn("array two (a2) is not saved: it has 1MiB; saved arrays take at most half of the", self.output(job))
+
     # Slow.
 
     def slow(self, seconds):

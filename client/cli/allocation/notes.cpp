@@ -35,21 +35,6 @@ std::string PathOf(const std::string& directory, const std::string& name) {
   return FolderOf(directory) + "/" + name + ".json";
 }
 
-// What only this user can have written; else nothing.
-std::optional<std::string> ReadOwn(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return std::nullopt;
-  struct stat info;
-  std::optional<std::string> text;
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0 &&
-      info.st_size > 0 && static_cast<std::size_t>(info.st_size) <= kLongestNote) {
-    text.emplace(static_cast<std::size_t>(info.st_size), '\0');
-    if (pread(file, text->data(), text->size(), 0) != info.st_size) text.reset();
-  }
-  close(file);
-  return text;
-}
-
 std::string Json(const AllocationNote& note) {
   JsonObject object;
   object.Raw("schema_version", "1")
@@ -150,7 +135,7 @@ absl::Status WriteNote(const std::string& directory, const AllocationNote& note)
 
 std::optional<AllocationNote> ReadNote(const std::string& directory, const std::string& name) {
   if (!client::IsServerName(name) || !client::CheckDirectory(directory).ok()) return std::nullopt;
-  const auto text = ReadOwn(PathOf(directory, name));
+  const auto text = ReadPrivateFile(PathOf(directory, name), kLongestNote);
   auto note = text ? Parse(*text) : std::nullopt;
   if (note && note->name != name) note.reset();
   return note;

@@ -185,7 +185,7 @@ struct Ended {
   std::optional<AllocationNote> note;  // of the job that was released
   bool attached = false;               // `up --attach` has started it: its job goes on without it
   nanoseconds took{};
-  std::string lost;  // what went with it, as it wrote at its end
+  v1::DaemonLife life;  // what it wrote of its end
 };
 
 void Tell(const Invocation& call, const Ended& ended) {
@@ -193,22 +193,25 @@ void Tell(const Invocation& call, const Ended& ended) {
   const std::string job = info.allocation().job_id();
   call.output.Answer(
       [&] {
-        const std::string lost = ended.lost.empty() ? "" : "\n  went with it: " + ended.lost;
+        const std::string became = EndText(ended.life);
         const std::string after = "after " + Span(Between(info.start_time(), NowOf(info)) + ended.took);
         if (job.empty())
           return Done(call.console, info.name() + " (pid " + std::to_string(info.pid()) + ") drained and ended in " +
-                                        Span(ended.took) + ", " + after + lost);
+                                        Span(ended.took) + ", " + after + became);
         const std::string usage = UsageText(info.allocation());
         const std::string drained = info.name() + " drained in " + Span(ended.took);
         return Done(call.console,
                     (ended.note ? drained + ", job " + job + " released " + after
                                 : drained + ", " + after + "; job " + job + " was not submitted by hotplate up and " +
                                       (ended.attached ? "is left to itself" : "ends with its script")) +
-                        (usage.empty() ? "" : "; " + usage) + lost);
+                        (usage.empty() ? "" : "; " + usage) + became);
       },
       [&] {
         JsonObject json;
-        json.Text("name", info.name()).Raw("pid", std::to_string(info.pid())).Text("lost", ended.lost);
+        json.Text("name", info.name())
+            .Raw("pid", std::to_string(info.pid()))
+            .Text("saved", ended.life.saved())
+            .Text("lost", ended.life.held());
         if (!job.empty())
           json.Text("jobId", job)
               .Raw("released", ended.note ? "true" : "false")
@@ -258,8 +261,8 @@ absl::Status DownOne(const Invocation& call) {
       info->has_drain_timeout() ? std::chrono::seconds(info->drain_timeout().seconds()) : std::chrono::minutes(2);
   const nanoseconds longest = std::max(timeout->value_or(nanoseconds(0)), own) + kMargin;
   if (const absl::Status status = WaitForTheEnd(call, *info, *client, asked, longest); !status.ok()) return status;
-  Ended ended{*info, std::nullopt, false, Steady::now() - start, ""};
-  if (const auto life = LifeOf(call.settings.directory, info->generation())) ended.lost = life->held();
+  Ended ended{*info, std::nullopt, false, Steady::now() - start, {}};
+  if (const auto life = LifeOf(call.settings.directory, info->generation())) ended.life = *life;
   // Only the job that this very daemon ran in, and only one that `up` submitted.
   if (const auto note = NoteOfJob(call, info->allocation())) {
     if (note->attached) {
@@ -308,8 +311,10 @@ Command DownCommand() {
           "daemon still ends. down touches only the job that hotplate up submitted for this daemon, waiting or\n"
           "running. If the daemon does not answer, down asks before it cancels the job; --cancel skips the question.\n"
           "A job that up attached to is kept.\n"
-          "On a terminal, down asks first if jobs run or wait, if nobody has fetched a result, or if an array will not\n"
-          "be saved. Afterwards it lists what was lost. It removes the record of a daemon that died.",
+          "On a terminal, down asks first if jobs run or wait, if nobody has fetched a result, or if an array will "
+          "not\n"
+          "be saved. Afterwards it lists what was saved, where, and what was lost. It removes the record of a daemon "
+          "that died.",
       .example = "hotplate down",
       .positionals =
           {{.name = "NAME", .help = "the daemon (default: the current one)", .minimum = 0, .offer = Offer::kServer}},

@@ -4,6 +4,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/elements.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/job_call.h"
 #include "client/cli/job_files.h"
 #include "client/cli/json.h"
 #include "client/cli/picture.h"
@@ -30,10 +31,11 @@ absl::Status Get(const Invocation& call) {
     one_output.add_outputs()->set_name(name);
     const auto places = PlanOutputs(one_output, {name + "=" + *path}, violations);
     if (!violations.empty()) return absl::InvalidArgumentError(Join(violations, "\n"));
-    if (places[0].kind == OutputArgument::Kind::kArray) return UsageError("-o takes a .npy file or a .png picture");
+    if (!places[0].IsFileHere()) return UsageError("-o takes a .npy file or a .png picture");
     auto opened = JobOutputs::Open(places);
     if (!opened.ok()) return opened.status();
     files = *std::move(opened);
+    if (const absl::Status status = CheckAnswer(call, files); !status.ok()) return status;
     if (files.HasPicture()) {
       const auto array = client->DescribeArray(name);
       if (!array.ok()) return array.status();
@@ -42,27 +44,28 @@ absl::Status Get(const Invocation& call) {
     }
   }
   Progress progress(call.console, call.output.talkative());
-  const auto array = client->Get(
-      name, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
+  const auto take = [&](const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece) {
+    return files.Take(name, signature, offset, piece);
+  };
+  const auto array = client->GetPieces(
+      name, take, [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); }, &cancellation);
   progress.Clear();
+  if (!files.take_error().ok()) return files.take_error();
   if (!array.ok()) {
     if (!interrupt.interrupted()) return array.status();
     return Interrupted(array.status(), "the fetch was given up", files.NotWritten());
   }
-  if (!array->buffer) return absl::InternalError("array " + name + " came without its elements");
-  if (path)
-    if (const absl::Status status = files.Write(name, array->signature, array->buffer->bytes()); !status.ok())
-      return status;
+  if (const absl::Status status = files.Write(name, array->signature); !status.ok()) return status;
+  if (files.TakesStandardOutput()) return absl::OkStatus();
   call.output.Answer(
       [&] {
-        return path ? Done(call.console, *path + "   " + ToString(array->signature))
-                    : SummaryText(array->signature, array->buffer->bytes());
+        return path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text();
       },
       [&] {
         return JsonObject()
             .Text("name", name)
             .Text("signature", ToString(array->signature))
-            .Count("bytes", static_cast<std::int64_t>(array->buffer->size()))
+            .Count("bytes", static_cast<std::int64_t>(ByteSize(array->signature).value_or(0)))
             .Text("path", path.value_or(""))
             .Json();
       },
@@ -80,7 +83,7 @@ Command GetCommand() {
           .positionals = {{.name = "ARRAY", .help = "an array's name or id", .offer = Offer::kArray}},
           .options = {{.names = "-o,--output",
                        .value = "FILE",
-                       .help = "write it to a .npy file or a .png picture",
+                       .help = "write it to a .npy file, a .png picture, or - (standard output)",
                        .offer = Offer::kFile}},
           .run = Get};
 }

@@ -1,6 +1,10 @@
-// hotplate put: a .npy file becomes an array that the daemon holds.
+// hotplate put: .npy files become arrays that the daemon holds.
+#include <glob.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <variant>
 
 #include "client/cli/commands.h"
@@ -9,20 +13,68 @@
 #include "client/cli/job_files.h"
 #include "client/cli/json.h"
 #include "client/cli/progress.h"
+#include "client/cli/standard_streams.h"
 
 namespace hotplate::cli {
 namespace {
 
+struct Upload {
+  std::string path, name;
+  client::ArraySource source;
+};
+
+// The words as they are, but for patterns that the shell has left alone: the files that those match.
+std::vector<std::string> Matched(const std::vector<std::string>& words) {
+  std::vector<std::string> paths;
+  for (const std::string& word : words) {
+    glob_t found{};
+    const bool pattern = word.find_first_of("*?[") != std::string::npos && access(word.c_str(), F_OK) != 0;
+    if (pattern && glob(word.c_str(), 0, nullptr, &found) == 0) {
+      paths.insert(paths.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    } else {
+      paths.push_back(word);
+    }
+    globfree(&found);
+  }
+  return paths;
+}
+
+// Every file is looked at before the first is sent.
+absl::StatusOr<std::vector<Upload>> OpenAll(const Invocation& call) {
+  const std::vector<std::string> paths = Matched(call.arguments.words());
+  const auto name = call.arguments.Text("name");
+  if (name && paths.size() > 1) return UsageError("--name is for one file; of several, each is named after its file");
+  std::vector<Upload> uploads;
+  std::map<std::string, std::string> names;
+  std::string errors;
+  absl::Status first;
+  for (const std::string& path : paths) {
+    if (path == kStandardStream && !name) return UsageError("--name NAME is missing: standard input has no name");
+    const std::string array = name.value_or(std::filesystem::path(path).stem().string());
+    const auto [taken, is_new] = names.try_emplace(array, path);
+    if (!is_new)
+      return absl::InvalidArgumentError(taken->second + " and " + path + " would both be array:" + array +
+                                        "; put them one by one, with --name");
+    auto file = OpenInput(path);
+    if (const NpyError* error = std::get_if<NpyError>(&file)) {
+      const absl::Status status = FileError(path, *error);
+      first.Update(status);
+      errors += (errors.empty() ? "" : "\n") + std::string(status.message());
+    } else {
+      uploads.push_back({path, array, SourceOf(std::get<NpyFile>(std::move(file)), path)});
+    }
+  }
+  if (!first.ok()) return absl::Status(first.code(), errors + (paths.size() > 1 ? "\nnothing was sent" : ""));
+  return uploads;
+}
+
 absl::Status Put(const Invocation& call) {
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
-  const std::string& path = call.arguments.words()[0];
-  const std::string name = call.arguments.Text("name").value_or(std::filesystem::path(path).stem().string());
   const auto asked = call.arguments.Duration("lease");
   if (!asked.ok()) return asked.status();
-  const auto file = NpyFile::Open(path);
-  if (const NpyError* error = std::get_if<NpyError>(&file)) return FileError(path, *error);
-  const NpyFile& npy = std::get<NpyFile>(file);
+  const auto uploads = OpenAll(call);
+  if (!uploads.ok()) return uploads.status();
   auto client = call.Connect();
   if (!client.ok()) return client.status();
 
@@ -35,32 +87,37 @@ absl::Status Put(const Invocation& call) {
     if (info->limits().has_longest_lease() && info->limits().longest_lease().seconds() > 0)
       lease = std::min<nanoseconds>(lease, std::chrono::seconds(info->limits().longest_lease().seconds()));
   }
-  const auto bytes = ByteSize(npy.signature());
-  const auto buffer = bytes ? HostBuffer::Allocate(*bytes) : nullptr;
-  if (!buffer)
-    return absl::ResourceExhaustedError(path + ": this machine does not have memory for " + ToString(npy.signature()));
-  if (const auto error = npy.Read(buffer->bytes())) return FileError(path, *error);
 
   interrupt.Begin();
   Progress progress(call.console, call.output.talkative());
-  const auto array = client->Put(
-      {npy.signature(), buffer->bytes()}, name, lease, call.arguments.Flag("replace"),
-      [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); }, &cancellation);
-  progress.Clear();
-  if (!array.ok()) {
-    const std::string told = path + ": " + std::string(array.status().message());
-    if (interrupt.interrupted()) return Interrupted(told);
-    if (absl::IsAlreadyExists(array.status()))
-      return WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name");
-    return Worded(Settled(array.status()), told);
+  std::string text, essentials;
+  std::vector<std::string> json;
+  absl::Status status;
+  for (const Upload& upload : *uploads) {
+    const auto array = client->Put(
+        upload.source, upload.name, lease, call.arguments.Flag("replace"),
+        [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); }, &cancellation);
+    progress.Clear();
+    if (!array.ok()) {
+      std::string told(array.status().message());
+      if (told.rfind(upload.path + ": ", 0) != 0) told = upload.path + ": " + told;  // an error of the file names it
+      status = interrupt.interrupted() ? Interrupted(told)
+               : absl::IsAlreadyExists(array.status())
+                   ? WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name")
+                   : Worded(Settled(array.status()), told);
+      break;
+    }
+    text += Done(call.console, "array:" + array->name() + "   " + Describe(array->signature()) + "   " +
+                                   Bytes(static_cast<double>(array->bytes())) + ", kept for " + Span(lease)) +
+            "\n";
+    essentials += (array->name().empty() ? array->id() : array->name()) + "\n";
+    json.push_back(ToJson(*array));
   }
-  call.output.Answer(
-      [&] {
-        return Done(call.console, "array:" + array->name() + "   " + Describe(array->signature()) + "   " +
-                                      Bytes(static_cast<double>(array->bytes())) + ", kept for " + Span(lease));
-      },
-      [&] { return ToJson(*array); }, array->name().empty() ? array->id() : array->name());
-  return absl::OkStatus();
+  // Of several, also those that were sent before one that was not.
+  if (status.ok() || !json.empty())
+    call.output.Answer([&] { return text; }, [&] { return uploads->size() == 1 ? json[0] : JsonArray(json); },
+                       essentials);
+  return status;
 }
 
 }  // namespace
@@ -69,15 +126,17 @@ Command PutCommand() {
   return {
       .name = "put",
       .group = Group::kArrays,
-      .summary = "upload a .npy file to the daemon as array:NAME",
+      .summary = "upload .npy files to the daemon as array:NAME",
       .details =
-          "If the connection breaks, put tries to reach the daemon for 2 minutes and continues the upload. With\n"
-          "--replace the old array stays until the new one is complete, so there must be room for both. Of several\n"
-          "uploads at the same time, the last to be complete stays. If memory is short, a new upload takes that of an\n"
-          "interrupted one.",
+          "Each array is named after its file. - is standard input and needs --name. If the connection breaks, put\n"
+          "tries to reach the daemon for 2 minutes and continues the upload. With --replace the old array stays until\n"
+          "the new one is complete, so there must be room for both. Of several uploads at the same time, the last to\n"
+          "be complete stays. If memory is short, a new upload takes that of an interrupted one.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
-      .positionals = {{.name = "FILE", .help = "a .npy file", .offer = Offer::kFile}},
-      .options = {{.names = "--name", .value = "NAME", .help = "the array's name (default: the file's, without .npy)"},
+      .positionals = {{.name = "FILE", .help = "a .npy file, or -", .maximum = kAnyNumber, .offer = Offer::kFile}},
+      .options = {{.names = "--name",
+                   .value = "NAME",
+                   .help = "the array's name, of one file (default: the file's, without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
                   {.names = "--replace",
                    .value = "",

@@ -10,13 +10,18 @@ namespace hotplate::cli {
 namespace {
 
 // What was kept as an array is fetched from there where it is to go into a file.
-absl::Status FetchKept(client::Client& client, const JobOutputs& files, client::JobResult& result,
+absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::JobResult& result,
                        const client::Cancellation& cancellation) {
-  for (auto& [name, output] : result.outputs) {
-    if (output.buffer || !files.PathOf(name)) continue;
-    auto array = client.Get(output.id, nullptr, &cancellation);
-    if (!array.ok()) return Worded(array.status(), "output " + name + ": " + std::string(array.status().message()));
-    output.buffer = std::move(array->buffer);
+  for (const auto& [name, output] : result.outputs) {
+    if (output.buffer || files.Taken(name) || !files.PathOf(name)) continue;
+    const auto take = [&files, output_name = name](const Signature& signature, std::uint64_t offset,
+                                                   std::span<const std::byte> piece) {
+      return files.Take(output_name, signature, offset, piece);
+    };
+    const auto array = client.GetPieces(output.id, take, nullptr, &cancellation);
+    if (!array.ok() && files.take_error().ok())
+      return Worded(array.status(), "output " + name + ": " + std::string(array.status().message()));
+    if (!array.ok()) return array.status();
   }
   return absl::OkStatus();
 }
@@ -37,9 +42,12 @@ absl::Status Result(const Invocation& call) {
 
   std::vector<std::string> violations;
   std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
-  for (const OutputArgument& place : places)
+  for (const OutputArgument& place : places) {
     if (place.kind == OutputArgument::Kind::kArray)
       violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
+    if (place.kind == OutputArgument::Kind::kPath)
+      violations.push_back("-o path:" + place.text + ": a job that has run cannot be told where to write its output");
+  }
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
   if (LackNames(places)) {
     std::vector<std::string> all;
@@ -49,6 +57,7 @@ absl::Status Result(const Invocation& call) {
   }
   auto files = JobOutputs::Open(places);
   if (!files.ok()) return files.status();
+  if (const absl::Status status = CheckAnswer(call, *files); !status.ok()) return status;
 
   if (call.arguments.Flag("wait")) {
     Progress progress(call.console, call.output.talkative());
@@ -59,10 +68,14 @@ absl::Status Result(const Invocation& call) {
       return Interrupted(end.status(), "the wait was given up; job " + id + " goes on", files->NotWritten());
     }
   }
-  auto result = client->Fetch(id, nullptr, &cancellation);
+  client::JobOptions options;
+  options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
+                            std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
+  auto result = client->Fetch(id, options, &cancellation);
   if (result.ok())
     if (const absl::Status kept = FetchKept(*client, *files, *result, cancellation); !kept.ok()) result = kept;
   if (!result.ok()) {
+    if (!files->take_error().ok()) return files->take_error();
     if (interrupt.interrupted())
       return Interrupted(result.status(), "the daemon still has the result of job " + id, files->NotWritten());
     if (absl::IsFailedPrecondition(result.status()) && !client::EndOf(result.status()))

@@ -39,7 +39,7 @@ absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
 absl::Status NotDelivered(const absl::Status& status, const JobPlan& plan, const std::string& job_id) {
   std::string place = "elsewhere.npy";
   const auto file = std::find_if(plan.outputs.begin(), plan.outputs.end(),
-                                 [](const OutputArgument& one) { return one.kind != OutputArgument::Kind::kArray; });
+                                 [](const OutputArgument& one) { return one.IsFileHere(); });
   if (plan.kernel.outputs_size() > 1 && file != plan.outputs.end()) place = file->name + "=" + place;
   return WithNextStep(Appended(status, "\njob " + job_id + " COMPLETED, and the daemon still has its result"),
                       "fetch it soon: hotplate result " + job_id + " -o " + place);
@@ -67,6 +67,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
   interrupt.Begin();
   auto files = JobOutputs::Open(job->plan.outputs);
   if (!files.ok()) return NotRun(files.status(), job->plan.kernel);
+  if (const absl::Status status = CheckAnswer(call, *files); !status.ok()) return status;
   if (const absl::Status status = CheckPictures(*job, *files); !status.ok())
     return NamingFiles(Settled(status), job->plan.inputs);
   if (job->plan.dry_run) return DryRun(call, *job);
@@ -78,6 +79,8 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
   options.on_update = [&progress](const v1::JobUpdate& update) { progress.Update(update); };
   options.on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); };
   options.on_download = [&](std::uint64_t done, std::uint64_t total) { progress.Download(done, total); };
+  options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
+                            std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
   // The daemon keeps its copy until the files are in place; under a request id also for the same call again.
   options.leave_result = true;
   const Steady::time_point begin = Steady::now();
@@ -92,6 +95,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
 
   const absl::Status& status = result.status();
   const std::string job_id = client::JobIdOf(status);
+  if (!files->take_error().ok()) return NotDelivered(files->take_error(), job->plan, job_id);
   const auto end = client::EndOf(status);
   answered = end.has_value();
   if (end) ReportEnd(call, job_id, *end);
@@ -140,10 +144,11 @@ Command RunCommand() {
       .details =
           "An INPUT is a .npy file, a number, array:NAME on the daemon, or path:FILE.npy, which the daemon reads\n"
           "itself, so that nothing crosses the network. NAME=INPUT names the input it is for. Without -o, prints a\n"
-          "scalar or the summary of an array. Ctrl-C cancels the job. If the connection breaks, run tries to reach "
-          "the\n"
-          "daemon for 2 minutes and continues the transfers; the job runs once. The daemon cancels the job 10 s after\n"
-          "it lost this command (hotplated --disconnect-grace), unless you gave --detach-on-disconnect.",
+          "scalar or the summary of an array. -o path:FILE.npy makes the daemon write the file itself. Ctrl-C cancels\n"
+          "the job. If the connection breaks, run tries to reach the daemon for 2 minutes and continues the "
+          "transfers;\n"
+          "the job runs once. The daemon cancels the job 10 s after it lost this command (hotplated\n"
+          "--disconnect-grace), unless you gave --detach-on-disconnect.",
       .example = "hotplate run matmul a.npy b.npy -o c.npy",
       .positionals = JobPositionals(),
       .options = JobOptionsOfRun(),

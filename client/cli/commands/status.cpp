@@ -108,13 +108,19 @@ absl::Status ShowDead(const Invocation& call, const v1::EndpointRecord& record) 
   return Silent(kExitNoDaemon);
 }
 
+// With what the last daemon said when it ended, if it did.
+absl::Status WithLastEnd(const Invocation& call, const absl::Status& why) {
+  const std::string end = absl::IsUnavailable(why) ? LastEnd(call.settings) : "";
+  return end.empty() ? why : Worded(why, std::string(why.message()) + "\n" + end);
+}
+
 // Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
 absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = absl::IsUnavailable(why) ? LookForAllocation(call) : std::nullopt;
   if (!found && absl::IsUnavailable(why) && call.settings.endpoint.empty())
     if (const auto dead = DeadDaemon(call)) return ShowDead(call, *dead);
   if (!found || found->note.over() || !found->status.ok() || found->has_record || found->daemon_ended)
-    return WhyNoDaemon(call, why);
+    return WithLastEnd(call, WhyNoDaemon(call, why));
   const AllocationNote& note = found->note;
   const JobStatus& status = *found->status;
   const bool pending = status.phase == JobStatus::Phase::kPending;
@@ -169,17 +175,19 @@ absl::Status Status(const Invocation& call) {
 }  // namespace
 
 Command StatusCommand() {
-  return {.name = "status",
-          .group = Group::kDaemon,
-          .summary = "show the daemon: state, process, devices, load",
-          .details =
-              "If the allocation has no daemon yet, shows its place in the queue. The exit code is 3 until a daemon\n"
-              "answers. --json shows everything that the daemon reports, such as its pid.",
-          .example = "hotplate status --json | jq .pid",
-          .options = {{.names = "--forward",
-                       .value = "",
-                       .help = "print the ssh command that forwards its port to this host"}},
-          .run = Status};
+  return {
+      .name = "status",
+      .group = Group::kDaemon,
+      .summary = "show the daemon: state, process, devices, load",
+      .details =
+          "If the allocation has no daemon yet, shows its place in the queue. The exit code is 3 until a daemon\n"
+          "answers. After a daemon has ended, shows what it saved and what was lost. --json shows everything that the\n"
+          "daemon reports, such as its pid.",
+      .example = "hotplate status --json | jq .pid",
+      .options = {{.names = "--forward",
+                   .value = "",
+                   .help = "print the ssh command that forwards its port to this host"}},
+      .run = Status};
 }
 
 }  // namespace hotplate::cli

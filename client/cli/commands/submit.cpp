@@ -16,10 +16,10 @@ absl::Status Submit(const Invocation& call) {
   if (!job.ok()) return job.status();
   interrupt.Begin();
   for (const OutputArgument& output : job->plan.outputs)
-    if (output.kind != OutputArgument::Kind::kArray)
+    if (output.IsFileHere())
       return UsageError("-o " + output.text +
                         ": submit does not wait for a result. Fetch it later (hotplate result JOB -o " + output.text +
-                        "), or keep it with -o array:NAME");
+                        "), keep it with -o array:NAME, or have the daemon write it: -o path:" + output.text);
   if (job->plan.dry_run) return DryRun(call, *job);
   if (const absl::Status status = job->inputs.Load(); !status.ok()) return status;
 

@@ -57,6 +57,7 @@ py::object Result::Take(const std::string& output) {
   if (found == result_->outputs.end()) throw py::key_error("job " + result_->job_id + " has no output " + output);
   client::OutputArray& array = found->second;
   if (!array.id.empty()) return py::make_tuple(array.id) + ToTuple(array.signature);
+  if (!array.path.empty()) return py::str(array.path);  // the daemon wrote it there
   if (!array.buffer) return py::none();
   return ToNumpy(array.signature, std::exchange(array.buffer, nullptr), true);
 }

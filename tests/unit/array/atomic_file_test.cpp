@@ -4,9 +4,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 
 #include "kernels/array/npy.h"
 #include "tests/temporary_folder.h"
@@ -264,6 +267,63 @@ TEST(AtomicFileTest, TwoWritersAtOnceLeaveOneWholeFile) {
   ASSERT_FALSE(std::get<AtomicFile>(second).Commit());
   EXPECT_EQ(ReadText(folder.File("out")), "second");
   EXPECT_THAT(folder.Names(), ElementsAre("out"));
+}
+
+// A child that leaves an unfinished file behind, and does not end before it is told to.
+class Writer {
+ public:
+  explicit Writer(const std::string& path) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      auto created = AtomicFile::Create(path);
+      if (std::holds_alternative<AtomicFile>(created) && write(ready[1], "x", 1) == 1) pause();
+      _exit(1);
+    }
+    close(ready[1]);
+    char byte;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+  }
+  ~Writer() { Kill(); }
+
+  void Kill() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST(AtomicFileTest, WhatKilledWritersLeftIsRemoved) {
+  const TemporaryFolder folder;
+  Writer dead(folder.File("a.npy")), living(folder.File("b.npy"));
+  dead.Kill();
+  folder.Write("c.part", "the user's");
+  folder.Write(".c.npy.0123456789abcdef.another-node.part", "may still be written to");
+  EXPECT_EQ(folder.Names().size(), 4u);
+  AtomicFile::RemoveAbandoned(folder.path());
+  EXPECT_EQ(folder.Names().size(), 3u);
+  living.Kill();
+  AtomicFile::RemoveAbandoned(folder.path());
+  EXPECT_THAT(folder.Names(), UnorderedElementsAre("c.part", ".c.npy.0123456789abcdef.another-node.part"));
+}
+
+TEST(AtomicFileTest, WhatAnotherMachineLeftGoesAfterADay) {
+  const TemporaryFolder folder;
+  for (const char* name : {".c.npy.0123456789abcdef.another-node.part", ".c.npy.0123456789abcdef.part",
+                           ".notes.another-node.part", "c.npy.0123456789abcdef.part", ".0123456789abcdef.part"}) {
+    const std::string file = folder.Write(name, "x");
+    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  }
+  folder.Write(".d.npy.0123456789abcdef.part", "new");
+  AtomicFile::RemoveAbandoned(folder.path());
+  EXPECT_THAT(folder.Names(), UnorderedElementsAre(".notes.another-node.part", "c.npy.0123456789abcdef.part",
+                                                   ".0123456789abcdef.part", ".d.npy.0123456789abcdef.part"));
 }
 
 }  // namespace

@@ -46,6 +46,19 @@ TEST(Elements, SummaryLeavesNaNOut) {
             "float32 [4]   min -4 · max 3 · mean 0 · 1 NaN   1 nan 3 -4");
 }
 
+TEST(Elements, ASummaryOfPiecesIsThatOfTheWhole) {
+  std::vector<double> values(1000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 7 == 3 ? NAN : 1.0 / static_cast<double>(i + 1);
+  const Signature signature{DType::kFloat64, {1000}};
+  const auto bytes = BytesOf(values);
+  for (const std::size_t step : {std::size_t{1}, std::size_t{5}, std::size_t{8}, std::size_t{4099}}) {
+    Summariser summariser(signature);
+    for (std::size_t at = 0; at < bytes.size(); at += step)
+      summariser.Add(std::span(bytes).subspan(at, std::min(step, bytes.size() - at)));
+    EXPECT_EQ(summariser.Text(), SummaryText(signature, bytes)) << step;
+  }
+}
+
 TEST(Elements, SummaryOfWhatHasNone) {
   EXPECT_EQ(SummaryText({DType::kFloat64, {0}}, {}), "float64 [0]");
   EXPECT_EQ(SummaryText({DType::kComplex64, {1}}, BytesOf(std::vector<float>{1, 2})), "complex64 [1]   1+2j");

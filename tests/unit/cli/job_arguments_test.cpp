@@ -210,7 +210,7 @@ TEST(PlanJob, OutputsByNameAndInOrder) {
   EXPECT_TRUE(plan->options.keep.empty());
   ASSERT_TRUE(NameOutputs({"value", "error"}, plan->outputs).ok());
   EXPECT_EQ(plan->outputs[1].name, "value");
-  KeepArrays(*plan);
+  AskForOutputs(*plan);
   EXPECT_EQ(plan->options.keep.at("value").array_name, "V");
   EXPECT_EQ(plan->options.keep.at("value").lease, std::chrono::hours(1));
   EXPECT_EQ(Plan({"mandelbrot", "-o", "m.png"})->outputs[0].name, "counts");
@@ -241,7 +241,8 @@ TEST(PlanJob, OutputsThatThereAreNot) {
   EXPECT_THAT(Refusal({"svd", "a.npy", "-o", "z=y.npy"}),
               HasSubstr("-o z=y.npy: no output \"z\"; its outputs: u, s, vt. For a file of that name: -o ./z=y.npy"));
   EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./z=y.npy"})->outputs[0].text, "./z=y.npy");
-  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}), HasSubstr("-o z.npy is one output too many; its outputs: y"));
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}),
+              HasSubstr("-o z.npy is one output too many; its outputs: y"));
   for (const char* place : {"path:c.npy", "y=path:/scratch/c.npy"})
     EXPECT_THAT(Refusal({"selu", "x.npy", "-o", place}), HasSubstr("path: is for inputs"));
 }

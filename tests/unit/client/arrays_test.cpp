@@ -66,6 +66,74 @@ TEST_P(ArraysTest, ABrokenUploadGoesOnWhereItBroke) {
   EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), back->buffer->size()), 0);
 }
 
+// A source and a taker of pieces, as files are, over transfers that break: nothing is sent, or taken, twice.
+TEST_P(ArraysTest, PiecesGoOnWhereTheConnectionBroke) {
+  const std::vector<float> values = Ramp(4'000'001);
+  const auto bytes = std::as_bytes(std::span(values));
+  const Signature signature{DType::kFloat32, {4'000'001}};
+  const ArraySource source{signature, [bytes](std::uint64_t offset, std::span<std::byte> to) {
+                             std::ranges::copy(bytes.subspan(offset, to.size()), to.begin());
+                             return absl::OkStatus();
+                           }};
+  daemon_.break_after = 3 << 20;
+  daemon_.broken_transfers = 3;
+  const auto array = client_->Put(source);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(daemon_.writes, 4);
+  EXPECT_EQ(daemon_.bytes_written, bytes.size()) << "nothing was sent twice";
+  EXPECT_EQ(array->bytes_written(), bytes.size());
+
+  daemon_.broken_transfers = 3;
+  std::vector<std::byte> back;
+  std::uint64_t done = 0;
+  const auto got = client_->GetPieces(
+      array->id(),
+      [&](const Signature& of, std::uint64_t offset, std::span<const std::byte> piece) {
+        EXPECT_EQ(of, signature);
+        EXPECT_EQ(offset, back.size());
+        back.insert(back.end(), piece.begin(), piece.end());
+        return absl::OkStatus();
+      },
+      [&](std::uint64_t now, std::uint64_t) { done = now; });
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->signature, signature);
+  EXPECT_EQ(got->buffer, nullptr);
+  EXPECT_EQ(done, bytes.size());
+  EXPECT_TRUE(std::ranges::equal(back, bytes));
+}
+
+TEST_P(ArraysTest, AnErrorOfThePiecesEndsTheCall) {
+  const Signature signature{DType::kFloat32, {4'000'000}};
+  const ArraySource source{signature, [](std::uint64_t offset, std::span<std::byte> to) {
+                             std::ranges::fill(to, std::byte{1});
+                             return offset < (6 << 20) ? absl::OkStatus() : absl::InvalidArgumentError("x.npy: cut");
+                           }};
+  EXPECT_EQ(client_->Put(source).status(), absl::InvalidArgumentError("x.npy: cut"));
+  EXPECT_EQ(daemon_.array_count(), 0u) << "what was sent of it was freed";
+  const auto array = client_->Put(View(Ramp(4'000'000), {4'000'000}));
+  ASSERT_TRUE(array.ok());
+  int pieces = 0;
+  const auto full = [&](const Signature&, std::uint64_t, std::span<const std::byte>) {
+    return ++pieces < 2 ? absl::OkStatus() : absl::DataLossError("y.npy: no space");
+  };
+  EXPECT_EQ(client_->GetPieces(array->id(), full).status(), absl::DataLossError("y.npy: no space"));
+  EXPECT_EQ(pieces, 2);
+}
+
+TEST_P(ArraysTest, AnArrayWithoutBytesIsOneEmptyPiece) {
+  const auto array = client_->Put(View(std::vector<float>(), {0}));
+  ASSERT_TRUE(array.ok());
+  int pieces = 0;
+  const auto take = [&](const Signature& signature, std::uint64_t, std::span<const std::byte> piece) {
+    ++pieces;
+    EXPECT_TRUE(piece.empty());
+    EXPECT_EQ(signature.shape, (Shape{0}));
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(client_->GetPieces(array->id(), take).ok());
+  EXPECT_EQ(pieces, 1);
+}
+
 TEST_P(ArraysTest, AnUploadWaitsForTheDaemonToNoticeThatItBroke) {
   ConnectOptions options = To(daemon_);
   options.retries = 1;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -13,6 +14,22 @@ TEST(ContentDigest, IsTheSameInEveryProcess) {
   const std::vector<float> x = {1, 2, 3};
   EXPECT_EQ(ContentDigest("id", View(x, {3})), "c68bdab4d4ba9003821278a97d2b0696396ea7cb");
   EXPECT_EQ(ContentDigest("", View(std::vector<float>(), {0})), "c932f1dd2a0ead29ef0dcf2d8b105afad2764403");
+}
+
+TEST(ContentDigest, OfASourceIsThatOfItsBytes) {
+  std::vector<std::uint32_t> values(800'000);  // several pieces
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint32_t>(i * 2654435761u);
+  const auto bytes = std::as_bytes(std::span(values));
+  const ArraySource source{{DType::kUInt32, {800'000}}, [bytes](std::uint64_t offset, std::span<std::byte> to) {
+                             std::ranges::copy(bytes.subspan(offset, to.size()), to.begin());
+                             return absl::OkStatus();
+                           }};
+  const absl::StatusOr<std::string> digest = ContentDigest("id", source);
+  ASSERT_TRUE(digest.ok());
+  EXPECT_EQ(*digest, ContentDigest("id", View(values, {800'000})));
+  const ArraySource broken{
+      source.signature, [](std::uint64_t, std::span<std::byte>) { return absl::PermissionDeniedError("x.npy: gone"); }};
+  EXPECT_EQ(ContentDigest("id", broken).status(), absl::PermissionDeniedError("x.npy: gone"));
 }
 
 TEST(ContentDigest, TellsApartWhatDiffersAnywhere) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "server/quantity.h"
@@ -63,6 +64,29 @@ TEST_F(ConfigTest, Defaults) {
   EXPECT_EQ(config.drain_timeout, seconds(20));
   EXPECT_EQ(config.idle_timeout, minutes(15));
   EXPECT_THAT(config.path_roots, ElementsAre(folder_.path(), "/current"));
+}
+
+TEST_F(ConfigTest, ArraysAreSavedOnTheSitesScratchWhereItIsKnown) {
+  const std::string home = folder_.path() + "/.hotplate/saved";
+  variables_["SCRATCH"] = folder_.path() + "/nowhere";
+  EXPECT_EQ(Good({}).scratch, home) << "it is not there";
+  std::filesystem::create_directory(folder_.path() + "/job17");
+  variables_["SCRATCH"] = folder_.path() + "/job17/";
+  EXPECT_EQ(Good({}).scratch, folder_.path() + "/job17/hotplate/saved");
+  EXPECT_EQ(Good({"--scratch", "/else"}).scratch, "/else");
+  variables_["SLURM_JOB_ID"] = "17";
+  variables_["SLURMD_NODENAME"] = "gpu1";
+  EXPECT_EQ(Good({"--name", "x"}).scratch, home) << "it goes with the job";
+  variables_["SCRATCH"] = "job17";
+  EXPECT_EQ(Good({"--name", "x"}).scratch, home) << "relative to what?";
+}
+
+TEST_F(ConfigTest, SavedArraysTakeHalfOfTheRoomOrAsMuchAsIsSaid) {
+  EXPECT_EQ(Good({}).saved_bytes, kHalfOfTheRoom);
+  EXPECT_EQ(Good({"--saved-bytes", "2GiB"}).saved_bytes, std::uint64_t{2} << 30);
+  EXPECT_EQ(Good({"--saved-bytes", "0"}).saved_bytes, 0u);
+  EXPECT_EQ(Good({"--saved-bytes", "half"}).saved_bytes, kHalfOfTheRoom);
+  EXPECT_THAT(Refusal({"--saved-bytes", "third"}), HasSubstr("half, or a size like 64GiB"));
 }
 
 TEST_F(ConfigTest, FlagsWinOverVariablesOverFileOverDefaults) {

@@ -49,12 +49,12 @@ class JobIdsTest : public testing::Test {
 TEST_F(JobIdsTest, ASuccessorGoesOnWhereTheLastOneEnded) {
   const auto first = Daemon("local", "g1");
   ExpectBlock(*first, 100, 1, 100);
-  ASSERT_TRUE(first->End(57, "").ok());
+  ASSERT_TRUE(first->End(57, JobIds::LastWords{}).ok());
   EXPECT_FALSE(first->Claim(100).ok()) << "it has ended";
   const auto second = Daemon("local", "g2");
   ExpectBlock(*second, 100, 58, 100);
   ExpectBlock(*second, 400, 101, 500);
-  ASSERT_TRUE(second->End(70, "").ok());
+  ASSERT_TRUE(second->End(70, JobIds::LastWords{}).ok());
   ExpectBlock(*Daemon("local", "g3"), 100, 101, 500);
   struct stat facts {};
   ASSERT_EQ(stat((directory_ + "/jobs").c_str(), &facts), 0);
@@ -67,7 +67,7 @@ TEST_F(JobIdsTest, ADaemonWithoutAJobUsesNone) {
   for (const char* generation : {"g1", "g2", "g3"}) {
     const auto ids = Daemon("local", generation);
     ExpectBlock(*ids, 100, 1, 100);
-    ASSERT_TRUE(ids->End(0, "").ok());
+    ASSERT_TRUE(ids->End(0, JobIds::LastWords{}).ok());
   }
 }
 
@@ -97,7 +97,7 @@ TEST_F(JobIdsTest, DaemonsAtTheSameTimeHaveNumbersOfTheirOwn) {
           if (last < block->last) break;
         }
         if (random() % 4 == 0) continue;  // killed
-        ASSERT_TRUE(ids->End(last, "").ok());
+        ASSERT_TRUE(ids->End(last, JobIds::LastWords{}).ok());
       }
     });
   }
@@ -119,7 +119,7 @@ TEST_F(JobIdsTest, WhoseAJobWasIsKnown) {
   ExpectBlock(*died, 100, 101, 200);
   ExpectBlock(*lives, 100, 201, 300);
   ExpectBlock(*begins, 100, 301, 400);
-  ASSERT_TRUE(ended->End(57, "").ok());
+  ASSERT_TRUE(ended->End(57, JobIds::LastWords{}).ok());
   auto running = EndpointSlot::Claim(directory_, "other"), starts = EndpointSlot::Claim(directory_, "starts");
   ASSERT_TRUE(running.ok() && starts.ok());
   v1::EndpointRecord record;
@@ -143,7 +143,7 @@ TEST_F(JobIdsTest, TheDaemonBeforeIsTheLastThatHadSomethingToLose) {
   ASSERT_TRUE(died->Note("1 job that ran or waited (job 1)").ok());
   const auto calm = Daemon("local", "g2");
   ExpectBlock(*calm, 100, 101, 200);
-  ASSERT_TRUE(calm->End(103, "").ok());
+  ASSERT_TRUE(calm->End(103, JobIds::LastWords{}).ok());
   std::optional<v1::DaemonLife> before = Daemon("local", "g3")->Before();
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->generation(), "g1");
@@ -151,7 +151,7 @@ TEST_F(JobIdsTest, TheDaemonBeforeIsTheLastThatHadSomethingToLose) {
   EXPECT_EQ(before->held(), "1 job that ran or waited (job 1)");
   const auto lost = Daemon("local", "g4");
   ExpectBlock(*lost, 100, 104, 200);
-  ASSERT_TRUE(lost->End(110, "1 array of 16 (a)").ok());
+  ASSERT_TRUE(lost->End(110, JobIds::LastWords{.held = "1 array of 16 (a)"}).ok());
   before = Daemon("local", "g5")->Before();
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->generation(), "g4");

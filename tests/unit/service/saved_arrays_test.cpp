@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "kernels/array/npy.h"
+#include "server/config.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::server {
@@ -317,6 +318,15 @@ TEST_F(OldSavedTest, WhatIsSparedIsNotMadeUpForByOthers) {
   EXPECT_THAT(dropped_, IsEmpty());
   EXPECT_TRUE(Exists(old));
   EXPECT_TRUE(Exists(young));
+}
+
+// The default: a home that is nearly full is not filled.
+TEST_F(OldSavedTest, HalfOfTheRoomIsLeft) {
+  bounds_.bytes = kHalfOfTheRoom;
+  const std::string old = Old("fake-1/a.npy", 50, 500);
+  Put("A", 50, 1, hours(1));
+  EXPECT_NE(SaveAll().all[0].file, "") << "there is room for it";
+  EXPECT_TRUE(Exists(old)) << "and for this one";
 }
 
 TEST_F(OldSavedTest, WhatThisRunSavesStaysHoweverMuchItIs) {

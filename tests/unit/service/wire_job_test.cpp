@@ -287,7 +287,8 @@ TEST_F(PathInputTest, NoMoreAreOpenThanMayBe) {
   ASSERT_TRUE(first.ok() && second.ok());
   const absl::Status full = Convert().status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(full.message()), AllOf(HasSubstr("have 2 inputs by path"), HasSubstr("try again later")));
+  EXPECT_THAT(std::string(full.message()),
+              AllOf(HasSubstr("have 2 inputs and outputs by path"), HasSubstr("try again later")));
   EXPECT_THAT(Violations(full), testing::IsEmpty()) << "nothing is wrong with the request";
   first = absl::UnknownError("");
   EXPECT_TRUE(Convert().ok());

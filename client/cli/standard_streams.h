@@ -1,0 +1,23 @@
+// Standard input and output as .npy files: "-" in the place of a file's name.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "kernels/array/npy.h"
+
+namespace hotplate::cli {
+
+inline constexpr char kStandardStream[] = "-";
+
+// The file at `path`, or standard input for "-": a pipe is read to its end into a file without a name first, below
+// TMPDIR or /tmp, so that what comes is read again where a connection breaks, and no memory holds it.
+std::variant<NpyFile, NpyError> OpenInput(const std::string& path);
+
+// Why no array can be written to standard output, or OK.
+absl::Status CheckStandardOutput();
+std::optional<NpyError> WriteStandardOutput(std::span<const std::byte> bytes);
+
+}  // namespace hotplate::cli

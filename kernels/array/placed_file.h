@@ -1,0 +1,48 @@
+// A .npy file that a daemon writes where its user says. The way to it is walked from a trusted folder, component by
+// component and without following a link, so that nobody who may rename things on the way leads it elsewhere.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "kernels/array/npy.h"
+
+namespace hotplate {
+
+class PlacedFile {
+ public:
+  // `path` is absolute and lies below `root`. Refused: a name that does not end in .npy, a component that begins with a
+  // dot, a link, a folder that is missing or cannot be written to. Makes nothing. Errors name the component and the
+  // root, not the path.
+  static std::variant<PlacedFile, NpyError> Open(const std::string& root, const std::string& path, bool replace);
+
+  PlacedFile(PlacedFile&& other) noexcept;
+  PlacedFile& operator=(PlacedFile&& other) noexcept;
+  ~PlacedFile();  // removes what was written and not committed
+
+  const std::string& path() const { return path_; }
+  // EEXIST where a file is there already that is not to be replaced. Commit would say so, too: this saves the work.
+  std::optional<NpyError> Taken() const;
+
+  // Writes the whole file beside its place, and syncs it. Asks `stop` every 16 MiB at the latest; ECANCELED where it
+  // says so.
+  std::optional<NpyError> Write(const Signature& signature, std::span<const std::byte> elements,
+                                const std::function<bool()>& stop);
+  // Puts it in place: of two that write there at once without `replace` one has EEXIST.
+  std::optional<NpyError> Commit();
+
+ private:
+  PlacedFile(int folder, std::string path, std::string name, bool replace)
+      : folder_(folder), path_(std::move(path)), name_(std::move(name)), replace_(replace) {}
+
+  int folder_;
+  std::string path_, name_;
+  bool replace_;
+  std::string unfinished_;  // its name in the folder; empty: there is none
+  int file_ = -1;           // that file, locked while it is open
+};
+
+}  // namespace hotplate
