@@ -12,13 +12,13 @@
 #include <set>
 
 #include "kernels/array/quoted.h"
-#include "kernels/spec.h"
-#include "kernels/status.h"
-#include "server/addresses.h"
-#include "server/allocation.h"
-#include "server/free_space.h"
+#include "kernels/base/status.h"
+#include "kernels/spec/spec.h"
 #include "server/manual.h"
+#include "server/net/addresses.h"
+#include "server/saved/free_space.h"
 #include "server/settings.h"
+#include "server/slurm/allocation.h"
 #include "server/version.h"
 #include "server/wire/job.h"
 

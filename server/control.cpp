@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::server {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-#include "server/addresses.h"
+#include "server/net/addresses.h"
 #include "server/version.h"
 #include "server/wire/result.h"
 #include "server/wire/types.h"

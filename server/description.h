@@ -6,9 +6,9 @@
 
 #include "hotplate/v1/endpoint.pb.h"
 #include "hotplate/v1/server.pb.h"
-#include "server/allocation.h"
 #include "server/config.h"
 #include "server/core/engine.h"
+#include "server/slurm/allocation.h"
 
 namespace hotplate::server {
 

@@ -5,9 +5,9 @@
 #include <sstream>
 #include <utility>
 
-#include "kernels/cpu/machine.h"
-#include "kernels/cuda/host_share.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
+#include "kernels/devices/cpu/machine.h"
+#include "kernels/devices/cuda/executor/host_share.h"
 #include "server/quantity.h"
 
 namespace hotplate::server {

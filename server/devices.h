@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kernels/device.h"
-#include "server/allocation.h"
+#include "kernels/devices/device.h"
 #include "server/config.h"
+#include "server/slurm/allocation.h"
 
 namespace hotplate::server {
 

@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::server {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::server {
 namespace {

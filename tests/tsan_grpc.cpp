@@ -29,7 +29,7 @@ const char* __tsan_default_suppressions() {  // NOLINT: its name
          // What ends after the last call: that there are none any more is what gRPC's shutdown says.
          "race:std::unique_ptr<hotplate::server::ServiceContext\n"
          // Numbers of descriptors that we accept, gRPC closes, and openat takes anew: the last two are not seen.
-         "race:server/saved_folders.cpp\n"
+         "race:server/saved/saved_folders.cpp\n"
          "mutex:libgrpc\n"
          "deadlock:libgrpc\n";
 }

@@ -7,7 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 #include "client/lib/endpoint.h"
 
 namespace hotplate::cli {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/console.h"
 #include "client/cli/settings.h"
+#include "client/cli/terminal/console.h"
 
 namespace hotplate::cli {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cli/format.h"
+#include "client/cli/terminal/format.h"
 
 namespace hotplate::cli {
 

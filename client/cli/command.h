@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/arguments.h"
-#include "client/cli/console.h"
 #include "client/cli/ending.h"
-#include "client/cli/output.h"
 #include "client/cli/settings.h"
+#include "client/cli/terminal/console.h"
+#include "client/cli/terminal/output.h"
 #include "client/lib/client.h"
 
 namespace hotplate::cli {

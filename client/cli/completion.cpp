@@ -1,9 +1,9 @@
 #include "client/cli/completion.h"
 
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
+#include "client/cli/catalogue/topics.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_arguments.h"
-#include "client/cli/topics.h"
+#include "client/cli/jobs/job_arguments.h"
 
 namespace hotplate::cli {
 namespace {

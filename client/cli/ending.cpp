@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 #include "client/lib/client.h"
 
 namespace hotplate::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/cli/console.h"
+#include "client/cli/terminal/console.h"
 #include "client/lib/status.h"
 #include "hotplate/v1/jobs.pb.h"
 

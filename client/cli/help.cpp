@@ -1,11 +1,11 @@
 #include "client/cli/help.h"
 
 #include "client/cli/app.h"
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
+#include "client/cli/catalogue/topics.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_arguments.h"
-#include "client/cli/table.h"
-#include "client/cli/topics.h"
+#include "client/cli/jobs/job_arguments.h"
+#include "client/cli/terminal/table.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

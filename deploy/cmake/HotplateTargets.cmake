@@ -38,7 +38,7 @@ set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 # What every target of ours is compiled with. One binary runs on every node of a site: the baseline is x86-64-v2, and
-# hot loops are dispatched at run time (kernels/cpu/multiversion.h).
+# hot loops are dispatched at run time (kernels/devices/cpu/multiversion.h).
 add_library(hotplate_settings INTERFACE)
 target_include_directories(hotplate_settings INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_compile_options(hotplate_settings INTERFACE

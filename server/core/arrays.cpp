@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/core/counted_memory.h"
 #include "server/core/time_text.h"
 

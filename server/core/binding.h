@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/core/arrays.h"
 #include "server/core/types.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::core {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 
 namespace hotplate::core {
 

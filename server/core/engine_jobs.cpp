@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/core/engine_impl.h"
 #include "server/core/time_text.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/core/engine_impl.h"
 
 namespace hotplate::core {

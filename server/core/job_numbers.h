@@ -1,5 +1,6 @@
-// The numbers that jobs are known by. They come in blocks, since several daemons may share them (server/job_ids.h), and
-// each block is asked for before it is needed, since whoever hands them out may have to wait for a file system.
+// The numbers that jobs are known by. They come in blocks, since several daemons may share them
+// (server/saved/job_ids.h), and each block is asked for before it is needed, since whoever hands them out may have to
+// wait for a file system.
 #pragma once
 
 #include <condition_variable>
@@ -35,8 +36,8 @@ class JobNumbers {
   // The last one taken, 0 for none.
   std::uint64_t last_taken() const;
 
-  // The size of the first block. Each block makes the next one four times as large, up to a million: so they are few, and
-  // a killed daemon loses no more numbers than some times those that it used.
+  // The size of the first block. Each block makes the next one four times as large, up to a million: so they are few,
+  // and a killed daemon loses no more numbers than some times those that it used.
   static constexpr std::uint64_t kFirstSize = 100;
 
  private:

@@ -1,7 +1,7 @@
 #include "server/core/job_state.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::core {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/device.h"
-#include "kernels/spec.h"
+#include "kernels/devices/device.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::core {
 

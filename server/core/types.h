@@ -14,8 +14,8 @@
 #include "kernels/array/host_buffer.h"
 #include "kernels/array/npy.h"
 #include "kernels/array/placed_file.h"
-#include "kernels/device.h"
-#include "kernels/spec.h"
+#include "kernels/devices/device.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::core {
 

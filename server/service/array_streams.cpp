@@ -4,7 +4,7 @@
 
 #include "hotplate/v1/arrays.pb.h"
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
 #include "server/wire/chunk.h"

@@ -1,7 +1,7 @@
 #include "server/service/arrays_service.h"
 
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/service/array_streams.h"
 #include "server/service/unary.h"
 #include "server/wire/types.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::server {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/cpu/machine.h"
+#include "kernels/devices/cpu/machine.h"
 
 namespace hotplate::server {
 namespace {

@@ -1,6 +1,6 @@
 #include "server/service/catalogue_service.h"
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/service/unary.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/types.h"

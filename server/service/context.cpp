@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::server {
 

@@ -4,12 +4,12 @@
 
 #include <map>
 
-#include "server/service/acceptor.h"
+#include "server/net/acceptor.h"
+#include "server/net/listening_socket.h"
 #include "server/service/arrays_service.h"
 #include "server/service/catalogue_service.h"
 #include "server/service/health_service.h"
 #include "server/service/jobs_service.h"
-#include "server/service/listening_socket.h"
 #include "server/service/reflection_service.h"
 #include "server/service/server_service.h"
 #include "server/service/telemetry_service.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/net/tls.h"
 #include "server/service/context.h"
-#include "server/tls.h"
 
 namespace hotplate::server {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/core/job_state.h"
 #include "server/core/job_table.h"
 #include "server/service/execute_call.h"

@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/service/context.h"
 #include "server/service/refusal.h"
 #include "server/service/reused_message.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/service/awake_poll.h"
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"

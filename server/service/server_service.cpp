@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "server/description.h"
-#include "server/last_words.h"
+#include "server/saved/last_words.h"
 #include "server/service/unary.h"
 #include "server/wire/types.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/service/refusal.h"
 #include "server/service/unary.h"
 #include "server/wire/types.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "hotplate/v1/catalogue.pb.h"
-#include "kernels/spec.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::wire {
 

@@ -9,7 +9,7 @@
 
 #include "absl/hash/hash.h"
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/wire/path_input.h"
 #include "server/wire/types.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/wire/job.h"
 #include "server/wire/types.h"
 

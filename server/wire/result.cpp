@@ -1,7 +1,7 @@
 #include "server/wire/result.h"
 
-#include "kernels/call.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
+#include "kernels/call/call.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/status.h"
 #include "server/wire/types.h"

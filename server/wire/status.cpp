@@ -8,7 +8,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::wire {
 namespace {

@@ -1,6 +1,6 @@
 #include "server/wire/types.h"
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::wire {
 namespace {

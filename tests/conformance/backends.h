@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 
 namespace hotplate::conformance {
 

@@ -10,8 +10,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/call.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
+#include "kernels/call/call.h"
 #include "tests/conformance/case.h"
 
 namespace hotplate::conformance {

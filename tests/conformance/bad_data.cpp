@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "kernels/abi.h"
-#include "kernels/histogram/histogram_functor.h"
+#include "kernels/call/abi.h"
+#include "kernels/catalogue/histogram/histogram_functor.h"
 #include "tests/conformance/sparse.h"
 
 namespace hotplate::conformance {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
-#include "kernels/spec.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::conformance {
 

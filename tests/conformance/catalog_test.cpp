@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "kernels/cpu/launchers.h"
+#include "kernels/devices/cpu/launchers.h"
 #include "tests/conformance/case.h"
 
 namespace hotplate::conformance {
@@ -54,7 +54,7 @@ std::string SourceText(const std::string& path) {
 
 // The plug-in may not be built here, so its table is read as text.
 TEST(Catalog, EveryKernelHasACudaLauncher) {
-  const std::string source = SourceText("kernels/cuda/launchers.cpp");
+  const std::string source = SourceText("kernels/catalogue/cuda_table.cpp");
   const std::regex row(R"re(\{\s*"([a-z0-9_]+)")re");
   std::set<std::string> names;
   for (std::sregex_iterator match(source.begin(), source.end(), row), end; match != end; ++match) {

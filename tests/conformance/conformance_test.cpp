@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "kernels/call.h"
+#include "kernels/call/call.h"
 #include "tests/conformance/backends.h"
 #include "tests/conformance/case.h"
 #include "tests/conformance/empty_arrays.h"

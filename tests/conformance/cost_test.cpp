@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/spec.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::conformance {
 namespace {

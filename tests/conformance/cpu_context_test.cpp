@@ -1,5 +1,5 @@
 // How a kernel's work is shared out: every element once, whatever the number of threads and of lanes at work.
-#include "kernels/cpu/cpu_context.h"
+#include "kernels/devices/cpu/cpu_context.h"
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cpu/openmp_team.h"
+#include "kernels/devices/cpu/openmp_team.h"
 
 namespace hotplate {
 namespace {

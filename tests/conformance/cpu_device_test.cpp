@@ -11,9 +11,9 @@
 
 #include "kernels/array/host_buffer.h"
 #include "kernels/array/large_memory.h"
-#include "kernels/cpu/cpu_context.h"
-#include "kernels/cpu/machine.h"
-#include "kernels/device.h"
+#include "kernels/devices/cpu/cpu_context.h"
+#include "kernels/devices/cpu/machine.h"
+#include "kernels/devices/device.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate {

@@ -1,5 +1,5 @@
 // How the CPU looks through a sparse matrix's indptr: piece by piece, on all threads.
-#include "kernels/cpu/csr.h"
+#include "kernels/devices/cpu/csr.h"
 
 #include <gtest/gtest.h>
 

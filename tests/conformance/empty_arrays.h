@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 #include "tests/conformance/case.h"
 
 namespace hotplate::conformance {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/spec.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::conformance {
 

@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "kernels/device.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
+#include "kernels/devices/device.h"
 
 namespace hotplate::conformance {
 namespace {

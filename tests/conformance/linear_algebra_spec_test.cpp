@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/spec.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/cpu/launchers.h"
+#include "kernels/devices/cpu/launchers.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {

@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "kernels/cpu/lapack.h"
+#include "kernels/devices/cpu/lapack.h"
 #include "tests/conformance/bad_data.h"
 #include "tests/conformance/launch.h"
 

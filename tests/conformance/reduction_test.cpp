@@ -1,12 +1,12 @@
 // What the suite of cases cannot see of reduce and norm: the same bits from any number of threads, and what is refused.
-#include "kernels/cpu/reduction.h"
+#include "kernels/devices/cpu/reduction.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/cpu_context.h"
-#include "kernels/sort/merge_cpu.h"
-#include "kernels/sort_by_key/radix_cpu.h"
-#include "kernels/spec.h"
+#include "kernels/catalogue/sort/merge_cpu.h"
+#include "kernels/catalogue/sort_by_key/radix_cpu.h"
+#include "kernels/devices/cpu/cpu_context.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/abi.h"
+#include "kernels/call/abi.h"
 
 namespace hotplate::conformance {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/transfer_probe/probe_passes.h"
+#include "kernels/catalogue/transfer_probe/probe_passes.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {

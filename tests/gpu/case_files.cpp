@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "kernels/array/npy.h"
-#include "kernels/call.h"
+#include "kernels/call/call.h"
 #include "tests/conformance/case.h"
 
 namespace hotplate::conformance {

@@ -1,7 +1,7 @@
 // vector_add that writes where nothing is: in place of the real one in a plug-in made for one test, which shows what a
 // daemon does when a kernel destroys its context. Never packed where a daemon would open it by itself.
-#include "kernels/cuda/context.h"
-#include "kernels/vector_add/vector_add.h"
+#include "kernels/catalogue/vector_add/vector_add.h"
+#include "kernels/devices/cuda/executor/context.h"
 
 namespace hotplate::vector_add {
 namespace {

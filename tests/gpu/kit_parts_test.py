@@ -332,7 +332,7 @@ class PartsTest(unittest.TestCase):
     def test_the_plug_in_names_the_libraries_of_its_launchers(self):
         for plugin in Place().plugins():
             named = [name.split(".so")[0] for name in place.libraries_named_in(plugin)]
-            launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
+            launchers = (HERE.parents[1] / "kernels/catalogue/cuda_table.cpp").read_text(encoding="utf-8")
             self.assertEqual(named, sorted({f"lib{name[1:2].lower()}{name[2:]}" for name in re.findall(r"&(kCu\w+)", launchers)}))
 
     def sanitized(self, only):
@@ -370,7 +370,7 @@ class PartsTest(unittest.TestCase):
     def test_the_plug_in_says_which_kernels_call_libraries(self):
         kit = Kit({"device": "cuda", "quick": True, "python": sys.executable, "work": str(self.folder), "seconds": 100}, {},
                   self.folder / "results")
-        launchers = (HERE.parents[1] / "kernels/cuda/launchers.cpp").read_text(encoding="utf-8")
+        launchers = (HERE.parents[1] / "kernels/catalogue/cuda_table.cpp").read_text(encoding="utf-8")
         if kit.place.plugins():
             self.assertEqual(correctness.callers_of_libraries(kit), set(re.findall(r'\{"(\w+)",[^}]*&kCu\w+', launchers)))
         fakes = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]).parent / "tests/unit/cuda/fakes"

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "kernels/cuda/plugin_abi.h"
+#include "kernels/devices/cuda/plugin/plugin_abi.h"
 
 namespace hotplate {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "kernels/cpu/machine.h"
+#include "kernels/devices/cpu/machine.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::conformance {

@@ -5,14 +5,14 @@ usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits 
 
 Who may include whom, innermost first:
   kernels/array   the standard library and POSIX
-  kernels/process absl
+  kernels/base    kernels/array, absl
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
-  server          the core, kernels, kernels/process, absl, protobuf, gRPC, any library
+  server          the core, kernels, absl, protobuf, gRPC, any library
   client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
-  client/cli      client/lib, kernels/array and /process, absl, protobuf, any library
+  client/cli      client/lib, kernels/array and /base, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
-Tests may include anything. Preprocessor questions about CUDA are asked in kernels/cuda only: elsewhere a missing back-end
+Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
 
@@ -37,7 +37,7 @@ NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|
 
 def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
-    for folder in ("kernels/array", "kernels/process", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
+    for folder in ("kernels/array", "kernels/base", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):
         if path.startswith(folder + "/"):
             return folder
@@ -59,16 +59,16 @@ def kind_of(path):
 
 
 EVERYBODY = {"the standard library"}
-KERNELS = {"kernels", "kernels/array"}
+KERNELS = {"kernels", "kernels/array", "kernels/base"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
-    ("kernels/process", EVERYBODY | {"kernels/process", "absl"}),
+    ("kernels/base", EVERYBODY | {"kernels/base", "kernels/array", "absl"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
-    ("server", EVERYBODY | KERNELS | {"server", "server/core", "kernels/process", "absl", "protobuf", "gRPC",
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "absl", "protobuf", "gRPC",
                                       "libcrypto", "other library", "numeric library"}),
     ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
-    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/process", "absl", "protobuf",
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "absl", "protobuf",
                                 "libcrypto", "other library", "numeric library"}),
     ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "absl", "protobuf", "other library"}),
 )
@@ -115,10 +115,10 @@ def check_file(root, file):
                 road = absl_road(root, path, {path})
                 if road:
                     problems.append(f"{file}:{number}: what nvcc compiles reaches absl: {' -> '.join(road)}")
-    if not file.startswith("kernels/cuda/"):
+    if not file.startswith("kernels/devices/cuda/"):
         for number, line in enumerate((root / file).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if CUDA_QUESTION.match(line) and "CUDA" in CUDA_COMPILER.sub("", line):
-                problems.append(f"{file}:{number}: a preprocessor question about CUDA outside kernels/cuda: {line.strip()}")
+                problems.append(f"{file}:{number}: a preprocessor question about CUDA outside kernels/devices/cuda: {line.strip()}")
     return problems
 
 

@@ -16,7 +16,7 @@ class TreeTest(unittest.TestCase):
 
     def test_every_folder_has_sources_to_check(self):
         found = check_layers.sources(ROOT)
-        for folder in ("kernels/array", "kernels/process", "kernels", "server/core", "client/lib"):
+        for folder in ("kernels/array", "kernels/base", "kernels", "server/core", "client/lib"):
             self.assertTrue(any(file.startswith(folder + "/") for file in found), f"no sources in {folder}")
 
 
@@ -42,54 +42,54 @@ class PlantedTest(unittest.TestCase):
 
     def test_array_includes_the_standard_library_only(self):
         self.assert_found("kernels/array/a.h", '#include "absl/status/status.h"')
-        self.assert_found("kernels/array/a.h", '#include "kernels/spec.h"')
+        self.assert_found("kernels/array/a.h", '#include "kernels/spec/spec.h"')
         self.assert_found("kernels/array/a.cpp", "#include <cblas.h>")
         self.assert_allowed("kernels/array/a.cpp", '#include <span>\n#include <sys/stat.h>\n#include "kernels/array/b.h"')
 
     def test_kernels_know_no_wire_and_no_server(self):
-        self.assert_found("kernels/selu/selu.cpp", '#include "hotplate/v1/jobs.pb.h"')
-        self.assert_found("kernels/selu/selu.cpp", "#include <grpcpp/grpcpp.h>")
-        self.assert_found("kernels/spec.h", '#include "server/core/types.h"')
-        self.assert_found("kernels/spec.h", '#include "client/lib/client.h"')
-        self.assert_found("kernels/cpu/a.cpp", "#include <spdlog/spdlog.h>")
-        self.assert_allowed("kernels/matmul/matmul_cpu.cpp", '#include <cblas.h>\n#include "absl/strings/str_cat.h"')
+        self.assert_found("kernels/catalogue/selu/selu.cpp", '#include "hotplate/v1/jobs.pb.h"')
+        self.assert_found("kernels/catalogue/selu/selu.cpp", "#include <grpcpp/grpcpp.h>")
+        self.assert_found("kernels/spec/spec.h", '#include "server/core/types.h"')
+        self.assert_found("kernels/spec/spec.h", '#include "client/lib/client.h"')
+        self.assert_found("kernels/devices/cpu/a.cpp", "#include <spdlog/spdlog.h>")
+        self.assert_allowed("kernels/catalogue/matmul/matmul_cpu.cpp", '#include <cblas.h>\n#include "absl/strings/str_cat.h"')
 
     def test_what_nvcc_compiles_reaches_no_absl(self):
-        self.assert_found("kernels/selu/selu_cuda.cu", '#include "absl/status/status.h"')
-        self.assert_found("kernels/selu/selu_cuda.cu", '#include "kernels/a.h"', files={
+        self.assert_found("kernels/catalogue/selu/selu_cuda.cu", '#include "absl/status/status.h"')
+        self.assert_found("kernels/catalogue/selu/selu_cuda.cu", '#include "kernels/a.h"', files={
             "kernels/a.h": '#include "kernels/b.h"\n', "kernels/b.h": '#include "absl/status/status.h"\n'})
-        self.assert_allowed("kernels/selu/selu_cuda.cu", "#include <cuda_runtime.h>\n#include <cub/cub.cuh>")
+        self.assert_allowed("kernels/catalogue/selu/selu_cuda.cu", "#include <cuda_runtime.h>\n#include <cub/cub.cuh>")
 
     def test_the_core_knows_no_wire(self):
         for include in ('"hotplate/v1/jobs.pb.h"', "<google/protobuf/message.h>", "<grpcpp/grpcpp.h>",
                         "<spdlog/spdlog.h>", '"server/service/jobs.h"', '"client/lib/client.h"'):
             self.assert_found("server/core/engine.cpp", f"#include {include}")
-        self.assert_allowed("server/core/engine.cpp", '#include "kernels/device.h"\n#include "absl/status/status.h"')
+        self.assert_allowed("server/core/engine.cpp", '#include "kernels/devices/device.h"\n#include "absl/status/status.h"')
 
     def test_the_server_does_not_know_the_client(self):
         self.assert_found("server/service/jobs.cpp", '#include "client/lib/client.h"')
         self.assert_allowed("server/service/jobs.cpp", "#include <grpcpp/grpcpp.h>\n#include <spdlog/spdlog.h>")
 
     def test_the_client_library_knows_arrays_and_the_wire(self):
-        for include in ('"server/core/types.h"', '"kernels/spec.h"', '"client/cli/table.h"', "<spdlog/spdlog.h>"):
+        for include in ('"server/core/types.h"', '"kernels/spec/spec.h"', '"client/cli/terminal/table.h"', "<spdlog/spdlog.h>"):
             self.assert_found("client/lib/client.cpp", f"#include {include}")
         self.assert_allowed("client/lib/client.cpp", '#include "kernels/array/npy.h"\n#include <grpcpp/grpcpp.h>\n'
                             '#include <openssl/evp.h>')
         self.assert_found("server/core/engine.cpp", "#include <openssl/evp.h>")
 
     def test_the_command_line_goes_through_the_library(self):
-        for include in ('"server/core/types.h"', '"kernels/spec.h"', "<grpcpp/grpcpp.h>"):
+        for include in ('"server/core/types.h"', '"kernels/spec/spec.h"', "<grpcpp/grpcpp.h>"):
             self.assert_found("client/cli/run.cpp", f"#include {include}")
         self.assert_allowed("client/cli/run.cpp", '#include <CLI/CLI.hpp>\n#include "hotplate/v1/jobs.pb.h"')
 
     def test_programs_are_run_by_the_daemon_and_the_command(self):
-        include = '#include "kernels/process/run_program.h"'
-        for file in ("kernels/device.cpp", "server/core/engine.cpp", "client/lib/client.cpp"):
+        include = '#include "kernels/base/run_program.h"'
+        for file in ("kernels/devices/device.cpp", "server/core/engine.cpp", "client/lib/client.cpp"):
             self.assert_found(file, include)
-        for file in ("server/allocation_end.cpp", "client/cli/scheduler/slurm.cpp"):
+        for file in ("server/slurm/allocation_end.cpp", "client/cli/scheduler/slurm.cpp"):
             self.assert_allowed(file, include)
-        self.assert_found("kernels/process/run_program.cpp", '#include "server/core/types.h"')
-        self.assert_found("kernels/process/run_program.cpp", '#include "hotplate/v1/jobs.pb.h"')
+        self.assert_found("kernels/base/run_program.cpp", '#include "server/core/types.h"')
+        self.assert_found("kernels/base/run_program.cpp", '#include "hotplate/v1/jobs.pb.h"')
 
     def test_a_path_beside_the_file_counts_from_the_root(self):
         self.assert_found("client/lib/a.cpp", '#include "../../server/core/types.h"',
@@ -97,9 +97,9 @@ class PlantedTest(unittest.TestCase):
 
     def test_cuda_is_asked_about_in_its_own_folder_only(self):
         self.assert_found("server/service/a.cpp", "#ifdef HOTPLATE_CUDA")
-        self.assert_found("kernels/device.h", "#if defined(HOTPLATE_WITH_CUDA) && __CUDACC__")
-        self.assert_allowed("kernels/cuda/loader.cpp", "#ifdef HOTPLATE_CUDA")
-        self.assert_allowed("kernels/selu/selu.h", "#ifdef __CUDACC__\n#if __CUDA_ARCH__ >= 800")
+        self.assert_found("kernels/devices/device.h", "#if defined(HOTPLATE_WITH_CUDA) && __CUDACC__")
+        self.assert_allowed("kernels/devices/cuda/loader/loader.cpp", "#ifdef HOTPLATE_CUDA")
+        self.assert_allowed("kernels/catalogue/selu/selu.h", "#ifdef __CUDACC__\n#if __CUDA_ARCH__ >= 800")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 #include <sstream>
 #include <utility>
 
+#include "client/cli/allocation/deaths.h"
+#include "client/cli/allocation/forwarding.h"
+#include "client/cli/allocation/local_daemon.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
-#include "client/cli/deaths.h"
 #include "client/cli/ending.h"
-#include "client/cli/forwarding.h"
-#include "client/cli/local_daemon.h"
-#include "client/cli/records.h"
 #include "client/lib/endpoint.h"
 
 namespace hotplate::cli {

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "client/cli/allocation/cluster_up.h"
+#include "client/cli/allocation/daemon_start.h"
+#include "client/cli/allocation/local_daemon.h"
+#include "client/cli/allocation/private_folder.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
-#include "client/cli/daemon_start.h"
-#include "client/cli/json.h"
-#include "client/cli/local_daemon.h"
-#include "client/cli/private_folder.h"
-#include "client/cli/records.h"
+#include "client/cli/terminal/json.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

@@ -14,11 +14,11 @@
 #include <ctime>
 #include <utility>
 
-#include "client/cli/json.h"
-#include "client/cli/private_folder.h"
-#include "client/cli/records.h"
+#include "client/cli/allocation/private_folder.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/scheduler/lsf.h"
 #include "client/cli/scheduler/slurm.h"
+#include "client/cli/terminal/json.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 

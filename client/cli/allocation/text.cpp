@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "client/cli/format.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/daemon_start.h"
+#include "client/cli/allocation/deaths.h"
+#include "client/cli/allocation/local_daemon.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/wait.h"
-#include "client/cli/daemon_start.h"
-#include "client/cli/deaths.h"
-#include "client/cli/json.h"
-#include "client/cli/local_daemon.h"
-#include "client/cli/records.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

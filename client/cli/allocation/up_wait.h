@@ -15,7 +15,7 @@
 #include "client/cli/allocation/waiting_line.h"
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
-#include "client/cli/records.h"
 #include "client/lib/endpoint.h"
 
 namespace hotplate::cli {

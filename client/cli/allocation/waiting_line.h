@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "client/cli/console.h"
+#include "client/cli/terminal/console.h"
 
 namespace hotplate::cli {
 

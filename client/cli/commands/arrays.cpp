@@ -1,7 +1,7 @@
 // hotplate arrays: what the daemon holds.
 #include "client/cli/commands.h"
-#include "client/cli/json.h"
-#include "client/cli/table.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 
 namespace hotplate::cli {
 namespace {

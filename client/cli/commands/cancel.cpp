@@ -1,9 +1,9 @@
 // hotplate cancel: end jobs before their time.
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_selection.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
+#include "client/cli/jobs/job_selection.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

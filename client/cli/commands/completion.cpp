@@ -1,7 +1,7 @@
 // hotplate completion: what a shell needs to complete this program's words.
 #include "client/cli/completion.h"
 
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/commands.h"
 
 namespace hotplate::cli {

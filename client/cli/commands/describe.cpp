@@ -1,9 +1,9 @@
 // hotplate describe: all about one kernel.
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
+#include "client/cli/catalogue/daemon_catalogue.h"
 #include "client/cli/commands.h"
-#include "client/cli/daemon_catalogue.h"
-#include "client/cli/json.h"
-#include "client/cli/pager.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/pager.h"
 
 namespace hotplate::cli {
 namespace {

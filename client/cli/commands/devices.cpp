@@ -1,8 +1,8 @@
 // hotplate devices: what the daemon runs kernels on.
 #include "client/cli/commands.h"
-#include "client/cli/device_text.h"
-#include "client/cli/json.h"
-#include "client/cli/table.h"
+#include "client/cli/jobs/device_text.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,6 +1,6 @@
 // hotplate free: the daemon forgets arrays.
 #include "client/cli/commands.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {
@@ -35,18 +35,19 @@ absl::Status Free(const Invocation& call) {
 }  // namespace
 
 Command FreeCommand() {
-  return {.name = "free",
-          .group = Group::kArrays,
-          .summary = "free arrays",
-          .details = "A job that uses an array keeps its elements until the job ends.",
-          .example = "hotplate free A G",
-          .positionals = {{.name = "ARRAY",
-                           .help = "names or ids of arrays",
-                           .minimum = 0,
-                           .maximum = kAnyNumber,
-                           .offer = Offer::kArray}},
-          .options = {{.names = "--all", .value = "", .help = "all arrays, but results of jobs that wait to be fetched"}},
-          .run = Free};
+  return {
+      .name = "free",
+      .group = Group::kArrays,
+      .summary = "free arrays",
+      .details = "A job that uses an array keeps its elements until the job ends.",
+      .example = "hotplate free A G",
+      .positionals = {{.name = "ARRAY",
+                       .help = "names or ids of arrays",
+                       .minimum = 0,
+                       .maximum = kAnyNumber,
+                       .offer = Offer::kArray}},
+      .options = {{.names = "--all", .value = "", .help = "all arrays, but results of jobs that wait to be fetched"}},
+      .run = Free};
 }
 
 }  // namespace hotplate::cli

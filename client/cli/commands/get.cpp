@@ -2,13 +2,13 @@
 #include <variant>
 
 #include "client/cli/commands.h"
-#include "client/cli/elements.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/job_call.h"
-#include "client/cli/job_files.h"
-#include "client/cli/json.h"
-#include "client/cli/picture.h"
-#include "client/cli/progress.h"
+#include "client/cli/jobs/elements.h"
+#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_files.h"
+#include "client/cli/jobs/picture.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

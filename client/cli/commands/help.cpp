@@ -1,9 +1,9 @@
 // hotplate help: the overview, one command, or a page.
 #include "client/cli/help.h"
 
+#include "client/cli/catalogue/topics.h"
 #include "client/cli/commands.h"
-#include "client/cli/page_text.h"
-#include "client/cli/topics.h"
+#include "client/cli/terminal/page_text.h"
 
 namespace hotplate::cli {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "client/cli/allocation/deaths.h"
 #include "client/cli/commands.h"
-#include "client/cli/deaths.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/terminal/json.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

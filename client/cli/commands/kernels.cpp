@@ -1,12 +1,12 @@
 // hotplate kernels: the catalogue.
 #include <algorithm>
 
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
+#include "client/cli/catalogue/daemon_catalogue.h"
+#include "client/cli/catalogue/verified.h"
 #include "client/cli/commands.h"
-#include "client/cli/daemon_catalogue.h"
-#include "client/cli/json.h"
-#include "client/cli/table.h"
-#include "client/cli/verified.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 #include "kernels/array/dtype.h"
 
 namespace hotplate::cli {

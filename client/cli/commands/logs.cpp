@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "client/cli/allocation/notes.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/commands.h"
-#include "client/cli/json.h"
-#include "client/cli/records.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,6 +1,6 @@
 // hotplate metrics: the newest telemetry as Prometheus text, for node_exporter's textfile collector.
 #include "client/cli/commands.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

@@ -5,13 +5,13 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/jobs/progress.h"
 #include "client/cli/partitions/accounting.h"
 #include "client/cli/partitions/cache.h"
 #include "client/cli/partitions/since.h"
 #include "client/cli/partitions/slices.h"
 #include "client/cli/partitions/wait_text.h"
 #include "client/cli/partitions/waits.h"
-#include "client/cli/progress.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
 

@@ -9,11 +9,11 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/job_call.h"
-#include "client/cli/job_files.h"
-#include "client/cli/json.h"
-#include "client/cli/progress.h"
-#include "client/cli/standard_streams.h"
+#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_files.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/jobs/standard_streams.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

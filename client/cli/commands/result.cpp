@@ -1,10 +1,10 @@
 // hotplate result: what a finished job left.
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/job_call.h"
-#include "client/cli/job_selection.h"
-#include "client/cli/progress.h"
+#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_selection.h"
+#include "client/cli/jobs/progress.h"
 
 namespace hotplate::cli {
 namespace {

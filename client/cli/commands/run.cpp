@@ -5,10 +5,10 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/job_call.h"
-#include "client/cli/job_text.h"
-#include "client/cli/progress.h"
-#include "client/cli/receipt.h"
+#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/jobs/receipt.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,8 +1,8 @@
 // hotplate show: all about one job.
 #include "client/cli/commands.h"
-#include "client/cli/job_selection.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
+#include "client/cli/jobs/job_selection.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

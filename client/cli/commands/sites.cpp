@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "client/cli/commands.h"
-#include "client/cli/json.h"
 #include "client/cli/sites/site.h"
-#include "client/cli/table.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 
 namespace hotplate::cli {
 namespace {

@@ -3,14 +3,14 @@
 #include <map>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/deaths.h"
+#include "client/cli/allocation/forwarding.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
-#include "client/cli/deaths.h"
-#include "client/cli/forwarding.h"
-#include "client/cli/json.h"
-#include "client/cli/records.h"
-#include "client/cli/table.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,10 +1,10 @@
 // hotplate submit: queue a job and leave.
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/job_call.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
-#include "client/cli/progress.h"
+#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include "client/cli/allocation/absence.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/commands.h"
-#include "client/cli/device_text.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
-#include "client/cli/progress.h"
-#include "client/cli/table.h"
+#include "client/cli/jobs/device_text.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,7 +1,7 @@
 // hotplate up: have a daemon running. On this machine, in a batch job, or in an allocation that is there already.
 #include "client/cli/allocation/cluster_up.h"
+#include "client/cli/allocation/local_up.h"
 #include "client/cli/commands.h"
-#include "client/cli/local_up.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,8 +1,8 @@
 // hotplate version: this program's, and that of the daemon it talks to.
 #include "client/cli/app.h"
+#include "client/cli/catalogue/daemon_catalogue.h"
 #include "client/cli/commands.h"
-#include "client/cli/daemon_catalogue.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,8 +1,8 @@
 // hotplate wait: until jobs have ended.
 #include "client/cli/commands.h"
-#include "client/cli/job_selection.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
+#include "client/cli/jobs/job_selection.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/terminal/json.h"
 #include "client/lib/status.h"
 
 namespace hotplate::cli {

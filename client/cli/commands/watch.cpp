@@ -1,10 +1,10 @@
 // hotplate watch: follow a job to its end.
 #include "client/cli/commands.h"
-#include "client/cli/job_selection.h"
-#include "client/cli/job_text.h"
-#include "client/cli/json.h"
-#include "client/cli/progress.h"
-#include "client/cli/receipt.h"
+#include "client/cli/jobs/job_selection.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/jobs/receipt.h"
+#include "client/cli/terminal/json.h"
 #include "client/lib/status.h"
 
 namespace hotplate::cli {

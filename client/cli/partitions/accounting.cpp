@@ -4,9 +4,9 @@
 #include <ctime>
 #include <sstream>
 
-#include "client/cli/console.h"
 #include "client/cli/ending.h"
 #include "client/cli/scheduler/slurm.h"
+#include "client/cli/terminal/console.h"
 
 namespace hotplate::cli {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/partitions/sacct_text.h"
-#include "kernels/process/run_program.h"
+#include "kernels/base/run_program.h"
 
 namespace hotplate::cli {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "client/cli/private_folder.h"
+#include "client/cli/allocation/private_folder.h"
 #include "client/lib/endpoint.h"
 
 namespace hotplate::cli {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "client/cli/ending.h"
-#include "client/cli/format.h"
+#include "client/cli/terminal/format.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <limits>
 
-#include "client/cli/console.h"
-#include "client/cli/format.h"
-#include "client/cli/json.h"
 #include "client/cli/partitions/accounting.h"
-#include "client/cli/table.h"
+#include "client/cli/terminal/console.h"
+#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
 
 namespace hotplate::cli {
 namespace {

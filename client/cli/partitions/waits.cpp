@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "client/cli/format.h"
+#include "client/cli/terminal/format.h"
 
 namespace hotplate::cli {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/process/run_program.h"
+#include "kernels/base/run_program.h"
 
 namespace hotplate::cli {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "client/cli/arguments.h"
-#include "client/cli/embedded_texts.h"
+#include "client/cli/catalogue/embedded_texts.h"
 #include "client/cli/ending.h"
 #include "client/cli/sites/profile.h"
 #include "client/cli/sites/site.h"

@@ -1,10 +1,10 @@
 // The batch script: its head by the scheduler, its body the same for all. Every value in it has passed words.h.
 #include <algorithm>
 
-#include "client/cli/format.h"
 #include "client/cli/sites/site.h"
 #include "client/cli/sites/template.h"
 #include "client/cli/sites/words.h"
+#include "client/cli/terminal/format.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
-#include "kernels/cpu/machine.h"
-#include "kernels/cuda/host_share.h"
+#include "kernels/devices/cpu/machine.h"
+#include "kernels/devices/cuda/executor/host_share.h"
 #include "tests/bench/kernels/ready.h"
 
 namespace hotplate::bench {

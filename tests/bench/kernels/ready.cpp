@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "kernels/array/npy.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "tests/conformance/launch.h"
 
 namespace hotplate::bench {

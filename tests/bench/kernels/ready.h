@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 #include "tests/bench/kernels/rows.h"
 
 namespace hotplate::bench {

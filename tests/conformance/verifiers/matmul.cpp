@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "kernels/call.h"
+#include "kernels/call/call.h"
 #include "tests/conformance/broadcasting.h"
 #include "tests/conformance/matrices.h"
 #include "tests/conformance/verifiers.h"

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/driver.h"
+#include "kernels/devices/cuda/executor/driver.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {

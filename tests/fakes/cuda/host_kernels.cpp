@@ -10,12 +10,12 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/broadcast.h"
-#include "kernels/cuda/kernel_side.h"
-#include "kernels/integrate2d/integrate2d_functor.h"
-#include "kernels/mandelbrot/mandelbrot_functor.h"
-#include "kernels/matmul/products.h"
-#include "kernels/power_sum/power_sum_functor.h"
+#include "kernels/catalogue/integrate2d/integrate2d_functor.h"
+#include "kernels/catalogue/mandelbrot/mandelbrot_functor.h"
+#include "kernels/catalogue/matmul/products.h"
+#include "kernels/catalogue/power_sum/power_sum_functor.h"
+#include "kernels/devices/cuda/plugin/kernel_side.h"
+#include "kernels/families/broadcast.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {

@@ -30,7 +30,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/nvml_abi.h"
+#include "kernels/devices/nvml/nvml_abi.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 

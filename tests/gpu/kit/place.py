@@ -107,7 +107,7 @@ def cuda_library_folders(python=sys.executable):
 
 
 def libraries_named_in(plugin):
-    """The names under which a plug-in asks for CUDA's libraries (kernels/cuda/launchers.cpp), from the file itself."""
+    """The names under which a plug-in asks for CUDA's libraries (kernels/catalogue/cuda_table.cpp), from the file itself."""
     return sorted({name.decode() for name in re.findall(rb"\b(?!libcuda\.so|libnvidia)lib(?:cu|nv)\w+\.so\.\d+", plugin.read_bytes())})
 
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/help.h"
 #include "tests/temporary_folder.h"
 

@@ -1,12 +1,12 @@
 // Nothing from outside gives a terminal orders.
-#include "client/cli/console.h"
+#include "client/cli/terminal/console.h"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
 #include "client/cli/app.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "client/cli/allocation/text.h"
-#include "client/cli/format.h"
-#include "client/cli/job_text.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/terminal/format.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/cli/elements.h"
+#include "client/cli/jobs/elements.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // From the words of run to the job, against the catalogue that is built in.
-#include "client/cli/job_arguments.h"
+#include "client/cli/jobs/job_arguments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <cstring>
 #include <set>
 
-#include "client/cli/catalogue.h"
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/ending.h"
-#include "client/cli/scalar_input.h"
+#include "client/cli/jobs/scalar_input.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {

@@ -1,4 +1,4 @@
-#include "client/cli/job_files.h"
+#include "client/cli/jobs/job_files.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What --dry-run says of a job: the daemon's answer in words.
-#include "client/cli/job_text.h"
+#include "client/cli/jobs/job_text.h"
 
 #include <gtest/gtest.h>
 

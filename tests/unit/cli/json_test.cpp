@@ -1,5 +1,5 @@
 // JSON for scripts: times, counts and bytes as numbers, ids and seeds as texts.
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 #include <gtest/gtest.h>
 

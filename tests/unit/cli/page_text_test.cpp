@@ -1,10 +1,10 @@
 // Pages of Markdown on a terminal.
-#include "client/cli/page_text.h"
+#include "client/cli/terminal/page_text.h"
 
 #include <gmock/gmock.h>
 
-#include "client/cli/console.h"
-#include "client/cli/topics.h"
+#include "client/cli/catalogue/topics.h"
+#include "client/cli/terminal/console.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Pictures, read back with libpng.
-#include "client/cli/picture.h"
+#include "client/cli/jobs/picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

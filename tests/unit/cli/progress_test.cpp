@@ -1,5 +1,5 @@
 // The line that tells how a job goes on: its rate and what is left must be true whenever the watching began.
-#include "client/cli/progress.h"
+#include "client/cli/jobs/progress.h"
 
 #include <gmock/gmock.h>
 

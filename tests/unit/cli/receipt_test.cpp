@@ -1,11 +1,11 @@
 // The receipt, and what is said of a device: each figure only where there is one.
-#include "client/cli/receipt.h"
+#include "client/cli/jobs/receipt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/cli/device_text.h"
-#include "client/cli/format.h"
+#include "client/cli/jobs/device_text.h"
+#include "client/cli/terminal/format.h"
 
 namespace hotplate::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "client/cli/allocation/records.h"
 #include "client/cli/ending.h"
-#include "client/cli/records.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {

@@ -1,9 +1,9 @@
-#include "client/cli/table.h"
+#include "client/cli/terminal/table.h"
 
 #include <gtest/gtest.h>
 
-#include "client/cli/console.h"
-#include "client/cli/progress.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/terminal/console.h"
 
 namespace hotplate::cli {
 namespace {

@@ -1,5 +1,5 @@
 // What `hotplate kernels --markdown` says of where a kernel has been verified.
-#include "client/cli/verified.h"
+#include "client/cli/catalogue/verified.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "tests/unit/core/fakes.h"
 
 namespace hotplate::core {

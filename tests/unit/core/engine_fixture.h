@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/core/job_state.h"
 #include "tests/unit/core/fakes.h"
 

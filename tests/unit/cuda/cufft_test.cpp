@@ -1,13 +1,13 @@
 // cuFFT's functions from a library that is opened at run time: the toolkit's own, and wrong ones.
-#include "kernels/cuda/cufft.h"
+#include "kernels/devices/cuda/libraries/cufft.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/lane_libraries.h"
-#include "kernels/cuda/libraries.h"
-#include "kernels/cuda/library_search.h"
+#include "kernels/devices/cuda/loader/library_search.h"
+#include "kernels/devices/cuda/plugin/lane_libraries.h"
+#include "kernels/devices/cuda/plugin/libraries.h"
 
 namespace hotplate {
 namespace {

@@ -1,6 +1,6 @@
 // The whole of the CUDA back-end but for its kernels: the loader, the plug-in with kernels that run on the host, and a
 // fake driver; as the daemon's core sees it.
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <map>
 #include <mutex>
 
-#include "kernels/cuda/driver.h"
+#include "kernels/devices/cuda/executor/driver.h"
 #include "tests/temporary_folder.h"
 #include "tests/unit/cuda/fakes.h"
 

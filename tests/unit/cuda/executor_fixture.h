@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/executor.h"
+#include "kernels/devices/cuda/executor/executor.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/unit/cuda/fakes.h"
 

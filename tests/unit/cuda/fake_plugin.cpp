@@ -4,8 +4,8 @@
 #include <cstring>
 #include <iterator>
 
-#include "kernels/cuda/plugin_abi.h"
-#include "kernels/cuda/spec_hashes.h"
+#include "kernels/devices/cuda/plugin/plugin_abi.h"
+#include "kernels/devices/cuda/spec_hashes.h"
 
 #ifndef FAKE_ABI_VERSION
 #define FAKE_ABI_VERSION HOTPLATE_CUDA_ABI_VERSION

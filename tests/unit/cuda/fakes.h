@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "kernels/abi.h"
 #include "kernels/array/dtype.h"
-#include "kernels/cuda/staging.h"
+#include "kernels/call/abi.h"
+#include "kernels/devices/cuda/executor/staging.h"
 #include "tests/fakes/cuda/fake_cuda.h"
 
 namespace hotplate {

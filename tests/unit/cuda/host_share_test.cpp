@@ -1,10 +1,10 @@
 // What CUDA devices take of the host, by what the host is.
-#include "kernels/cuda/host_share.h"
+#include "kernels/devices/cuda/executor/host_share.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/machine.h"
-#include "kernels/cuda/staging.h"
+#include "kernels/devices/cpu/machine.h"
+#include "kernels/devices/cuda/executor/staging.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate {

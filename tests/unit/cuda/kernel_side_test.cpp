@@ -1,14 +1,14 @@
 // What the plug-in makes of the CUDA runtime's errors: each is read once, cleared where it is told, and not told again
 // by the next launch. The runtime is this file's.
-#include "kernels/cuda/kernel_side.h"
+#include "kernels/devices/cuda/plugin/kernel_side.h"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "kernels/cuda/lane_libraries.h"
-#include "kernels/cuda/probe.h"
-#include "kernels/cuda/runtime.h"
+#include "kernels/devices/cuda/plugin/lane_libraries.h"
+#include "kernels/devices/cuda/plugin/probe.h"
+#include "kernels/devices/cuda/plugin/runtime.h"
 
 namespace {
 cudaError_t last_error = cudaSuccess, probed = cudaSuccess;

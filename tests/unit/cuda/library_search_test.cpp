@@ -1,5 +1,5 @@
 // Where CUDA's libraries are looked for, and in which order.
-#include "kernels/cuda/library_search.h"
+#include "kernels/devices/cuda/loader/library_search.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

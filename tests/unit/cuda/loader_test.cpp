@@ -9,9 +9,9 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cuda/driver.h"
-#include "kernels/cuda/plugin_abi.h"
-#include "kernels/device.h"
+#include "kernels/devices/cuda/executor/driver.h"
+#include "kernels/devices/cuda/plugin/plugin_abi.h"
+#include "kernels/devices/device.h"
 #include "tests/temporary_folder.h"
 #include "tests/unit/cuda/fakes.h"
 

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 #include "tests/temporary_folder.h"
 #include "tests/unit/cuda/fakes.h"
 

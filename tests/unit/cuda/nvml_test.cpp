@@ -1,6 +1,6 @@
 // Metrics of GPUs by way of a fake libnvidia-ml that does what the test's script says. What a real one answers is not
 // tested here.
-#include "kernels/cuda/nvml.h"
+#include "kernels/devices/nvml/nvml.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate {

@@ -1,5 +1,5 @@
 // What is said of a CUDA_VISIBLE_DEVICES that hides GPUs from CUDA.
-#include "kernels/cuda/nvml_visible.h"
+#include "kernels/devices/nvml/nvml_visible.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "kernels/cuda/elf_file.h"
-#include "kernels/cuda/plugin_library.h"
-#include "kernels/device.h"
+#include "kernels/devices/cuda/loader/elf_file.h"
+#include "kernels/devices/cuda/loader/plugin_library.h"
+#include "kernels/devices/device.h"
 
 namespace hotplate {
 namespace {

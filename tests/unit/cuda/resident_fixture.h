@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/resident_arrays.h"
+#include "kernels/devices/cuda/executor/resident_arrays.h"
 #include "tests/unit/cuda/executor_fixture.h"
 
 namespace hotplate {

@@ -1,5 +1,5 @@
 // How pieces of host memory are cut into chunks.
-#include "kernels/cuda/staging.h"
+#include "kernels/devices/cuda/executor/staging.h"
 
 #include <gtest/gtest.h>
 

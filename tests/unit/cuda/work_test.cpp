@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "kernels/array/shape.h"
-#include "kernels/cuda/grid.h"
-#include "kernels/cuda/reduction_plan.h"
-#include "kernels/cuda/traits.h"
-#include "kernels/integrate2d/integrate2d_cuda.h"
-#include "kernels/integrate2d/integrate2d_functor.h"
-#include "kernels/mandelbrot/mandelbrot_cuda.h"
-#include "kernels/matmul/matmul_cuda.h"
-#include "kernels/trig_identity/sine_cosine.h"
+#include "kernels/catalogue/integrate2d/integrate2d_cuda.h"
+#include "kernels/catalogue/integrate2d/integrate2d_functor.h"
+#include "kernels/catalogue/mandelbrot/mandelbrot_cuda.h"
+#include "kernels/catalogue/matmul/matmul_cuda.h"
+#include "kernels/catalogue/trig_identity/sine_cosine.h"
+#include "kernels/devices/cuda/code/grid.h"
+#include "kernels/devices/cuda/code/reduction_plan.h"
+#include "kernels/devices/cuda/code/traits.h"
 
 namespace hotplate {
 namespace {

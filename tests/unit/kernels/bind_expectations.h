@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/spec.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate {
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "kernels/spec.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate {
 namespace {

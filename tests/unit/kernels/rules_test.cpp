@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/argument_rules.h"
-#include "kernels/spec.h"
+#include "kernels/spec/argument_rules.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate {
 namespace {

@@ -1,5 +1,5 @@
 // Specs built at run time: what they hash to, what they cost, and which ones are no specs at all.
-#include "kernels/spec.h"
+#include "kernels/spec/spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which systems a call of solve asks for, by its shapes.
-#include "kernels/solve/systems.h"
+#include "kernels/catalogue/solve/systems.h"
 
 #include <gtest/gtest.h>
 

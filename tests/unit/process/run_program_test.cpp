@@ -1,5 +1,5 @@
 // Programs of a site's: whatever they do, the caller gets an answer in time.
-#include "kernels/process/run_program.h"
+#include "kernels/base/run_program.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // Connections are accepted, whatever happens to those before them.
-#include "server/service/acceptor.h"
+#include "server/net/acceptor.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

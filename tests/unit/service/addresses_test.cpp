@@ -1,5 +1,5 @@
 // Where others reach a daemon.
-#include "server/addresses.h"
+#include "server/net/addresses.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

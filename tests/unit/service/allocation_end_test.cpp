@@ -1,5 +1,5 @@
 // When the allocation ends, and how the daemon comes to know.
-#include "server/allocation_end.h"
+#include "server/slurm/allocation_end.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

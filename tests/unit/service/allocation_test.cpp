@@ -1,5 +1,5 @@
 // What Slurm's and LSF's variables mean.
-#include "server/allocation.h"
+#include "server/slurm/allocation.h"
 
 #include <gtest/gtest.h>
 

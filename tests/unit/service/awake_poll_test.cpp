@@ -9,7 +9,7 @@
 #include <ctime>
 #include <thread>
 
-#include "kernels/cpu/machine.h"
+#include "kernels/devices/cpu/machine.h"
 
 namespace hotplate::server {
 namespace {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "server/tls.h"
+#include "server/net/tls.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::server {

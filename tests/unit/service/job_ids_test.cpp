@@ -1,5 +1,5 @@
 // Job ids of all daemons of one folder: none twice, whoever ends or dies or starts at the same moment.
-#include "server/job_ids.h"
+#include "server/saved/job_ids.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What Slurm leaves between TERM and KILL, and how the daemon divides it.
-#include "server/kill_wait.h"
+#include "server/slurm/kill_wait.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

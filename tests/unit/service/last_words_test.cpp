@@ -1,5 +1,5 @@
 // What a daemon says of its end.
-#include "server/last_words.h"
+#include "server/saved/last_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Arrays that outlive the daemon.
-#include "server/saved_arrays.h"
+#include "server/saved/saved_arrays.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/array/large_memory.h"
-#include "kernels/cpu/machine.h"
+#include "kernels/devices/cpu/machine.h"
 
 namespace hotplate::server {
 namespace {

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/device.h"
-#include "kernels/spec.h"
+#include "kernels/devices/device.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::server {
 

@@ -15,7 +15,7 @@
 #include "hotplate/v1/jobs.grpc.pb.h"
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
-#include "kernels/device.h"
+#include "kernels/devices/device.h"
 #include "server/service/grpc_server.h"
 #include "tests/temporary_folder.h"
 

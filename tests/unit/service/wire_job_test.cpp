@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/wire/job.h"
 #include "tests/temporary_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "kernels/status.h"
+#include "kernels/base/status.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/result.h"
 #include "server/wire/status.h"

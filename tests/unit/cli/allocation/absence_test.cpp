@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "client/cli/output.h"
+#include "client/cli/terminal/output.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {

@@ -7,7 +7,7 @@
 #include <deque>
 #include <sstream>
 
-#include "client/cli/console.h"
+#include "client/cli/terminal/console.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::cli {

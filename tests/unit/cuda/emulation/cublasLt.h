@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/devices/cuda/code/launch.h"
 
 // NOLINTBEGIN(readability-identifier-naming): NVIDIA's names.
 enum cublasStatus_t { CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INVALID_VALUE };

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/cublas_lt.h"
+#include "kernels/devices/cuda/libraries/cublas_lt.h"
 
 namespace hotplate::emulation {
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/devices/cuda/code/launch.h"
 
 // NOLINTBEGIN(readability-identifier-naming): NVIDIA's names.
 enum cufftResult {

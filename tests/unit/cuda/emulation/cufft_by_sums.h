@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/cufft.h"
+#include "kernels/devices/cuda/libraries/cufft.h"
 
 namespace hotplate::emulation {
 

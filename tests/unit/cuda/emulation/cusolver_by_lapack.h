@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/cusolver.h"
+#include "kernels/devices/cuda/libraries/cusolver.h"
 
 namespace hotplate::emulation {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cuda/context.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/devices/cuda/executor/context.h"
+#include "kernels/devices/cuda/plugin/libraries.h"
 #include "tests/conformance/case.h"
 #include "tests/unit/cuda/emulation/cublas_lt_by_loops.h"
 #include "tests/unit/cuda/emulation/cufft_by_sums.h"

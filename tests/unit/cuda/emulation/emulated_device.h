@@ -5,10 +5,10 @@
 #include <memory>
 #include <string_view>
 
-#include "kernels/cuda/lane_libraries.h"
-#include "kernels/cuda/launchers.h"
-#include "kernels/cuda/traits.h"
-#include "kernels/device.h"
+#include "kernels/devices/cuda/code/traits.h"
+#include "kernels/devices/cuda/plugin/lane_libraries.h"
+#include "kernels/devices/cuda/plugin/launchers.h"
+#include "kernels/devices/device.h"
 #include "tests/unit/cuda/emulation/grid.h"
 
 namespace hotplate::emulation {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/matmul/matmul.h"
+#include "kernels/catalogue/matmul/matmul.h"
 #include "tests/conformance/bad_data.h"
 #include "tests/conformance/empty_arrays.h"
 #include "tests/conformance/launch.h"

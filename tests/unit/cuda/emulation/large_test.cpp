@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/random/random_functor.h"
-#include "kernels/sort/sort_order.h"
+#include "kernels/catalogue/random/random_functor.h"
+#include "kernels/catalogue/sort/sort_order.h"
 #include "tests/conformance/large_calls.h"
 #include "tests/conformance/launch.h"
 #include "tests/unit/cuda/emulation/emulated_device.h"

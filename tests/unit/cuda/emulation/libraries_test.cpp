@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/matrix_stack.h"
+#include "kernels/families/matrix_stack.h"
 #include "tests/conformance/bad_data.h"
 #include "tests/conformance/launch.h"
 #include "tests/unit/cuda/emulation/cublas_lt_by_loops.h"

@@ -1,0 +1,82 @@
+#include "client/cli/allocation/records.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "client/cli/arguments.h"
+#include "client/lib/endpoint.h"
+
+namespace hotplate::cli {
+
+namespace fs = std::filesystem;
+
+std::string RecordPath(const Settings& settings, const std::string& name) {
+  return name.find('/') != std::string::npos ? name : settings.directory + "/servers/" + name + ".json";
+}
+
+std::string LogPath(const Settings& settings, const std::string& name) {
+  return settings.directory + "/logs/" + name + ".log";
+}
+
+std::optional<std::string> ServerName(const Settings& settings) {
+  if (!settings.server.empty())
+    return settings.server.find('/') != std::string::npos ? fs::path(settings.server).stem().string() : settings.server;
+  std::error_code error;
+  const fs::path target = fs::read_symlink(settings.directory + "/current", error);
+  if (error) return std::nullopt;
+  return target.stem().string();
+}
+
+std::vector<std::string> ServerNames(const Settings& settings) { return client::ListRecords(settings.directory); }
+
+std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::string& name) {
+  const auto found = client::ReadRecord(RecordPath(settings, name));
+  if (!found.ok()) return std::nullopt;
+  return found->record;
+}
+
+absl::Status SetCurrent(const Settings& settings, const std::string& name) {
+  if (const absl::Status status = client::CheckDirectory(settings.directory); !status.ok()) return status;
+  std::error_code error;
+  if (!client::IsServerName(name) || !fs::exists(RecordPath(settings, name), error)) {
+    const std::vector<std::string> names = ServerNames(settings);
+    return absl::NotFoundError("no daemon \"" + name + "\" in " + settings.directory + "/servers" +
+                               (names.empty() ? "; none is there at all" : ". There are: " + Join(names, ", ")));
+  }
+  const std::string link = settings.directory + "/current";
+  const std::string temporary = link + "." + std::to_string(getpid());
+  fs::remove(temporary, error);
+  fs::create_symlink("servers/" + name + ".json", temporary, error);
+  if (!error) fs::rename(temporary, link, error);
+  if (error) return absl::PermissionDeniedError(link + ": " + error.message());
+  return absl::OkStatus();
+}
+
+absl::Status RemoveRecord(const Settings& settings, const std::string& name, const std::string& generation) {
+  const std::string path = RecordPath(settings, name), link = settings.directory + "/current";
+  if (const auto record = RecordOf(settings, name); !record || record->generation() != generation)
+    return absl::OkStatus();
+  std::error_code error;
+  if (fs::read_symlink(link, error).string() == "servers/" + name + ".json") fs::remove(link, error);
+  if (fs::remove(path, error); error) return absl::PermissionDeniedError(path + ": " + error.message());
+  return absl::OkStatus();
+}
+
+Presence PresenceByRecord(const std::string& record_path, const std::string& generation) {
+  struct stat info;
+  if (stat(record_path.c_str(), &info) != 0) return errno == ENOENT ? Presence::kGone : Presence::kUnknown;
+  const auto found = client::ReadRecord(record_path);
+  return found.ok() && found->record.generation() != generation ? Presence::kGone : Presence::kUnknown;
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
+
+}  // namespace hotplate::cli

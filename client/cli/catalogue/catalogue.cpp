@@ -1,0 +1,230 @@
+#include "client/cli/catalogue/catalogue.h"
+
+#include <algorithm>
+
+#include "client/cli/arguments.h"
+#include "client/cli/catalogue/catalogue_data.h"
+#include "client/cli/terminal/console.h"
+#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string AlternativesOf(const v1::KernelSpec& kernel, const std::string& type) {
+  for (const v1::TypeVariable& variable : kernel.type_variables()) {
+    if (variable.name() != type) continue;
+    std::vector<std::string> names;
+    for (const int number : variable.dtypes())
+      if (const auto dtype = DTypeFromNumber(number)) names.emplace_back(Name(*dtype));
+    return Join(names, "|");
+  }
+  return type;
+}
+
+// Breaks `text` into lines of at most `width` columns, each after the first behind `indent` spaces.
+std::string Filled(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string result, line, word;
+  const auto flush = [&] {
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      result += line + "\n" + std::string(indent, ' ');
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (const char c : text) {
+    if (c != ' ' && c != '\n')
+      word += c;
+    else if (!word.empty())
+      flush();
+  }
+  if (!word.empty()) flush();
+  return result + line;
+}
+
+void AddParagraph(std::string& page, int columns, const std::string& head, const std::string& text) {
+  if (text.empty()) return;
+  constexpr int kMargin = 12, kLongest = 100, kShortest = 20;
+  constexpr std::size_t kHead = 10;
+  const auto width =
+      static_cast<std::size_t>(columns > 0 ? std::clamp(columns - kMargin, kShortest, kLongest) : kLongest);
+  page += "  " + head + std::string(kHead > head.size() ? kHead - head.size() : 1, ' ') +
+          Filled(text, width, kHead + 2) + "\n";
+}
+
+// A table of several rows behind a head that stands in front of the first.
+void AddRows(std::string& page, const std::string& head, const Table& table) {
+  constexpr std::size_t kHead = 10;
+  bool first = true;
+  std::string line;
+  for (const char c : table.Text()) {
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    page += "  " + (first ? head + std::string(kHead - head.size(), ' ') : std::string(kHead, ' ')) + line + "\n";
+    first = false;
+    line.clear();
+  }
+}
+
+Table ArgumentRows(const v1::KernelSpec& kernel,
+                   const google::protobuf::RepeatedPtrField<v1::ArgumentSpec>& arguments) {
+  Table table;
+  for (const v1::ArgumentSpec& argument : arguments) {
+    std::string type = AlternativesOf(kernel, argument.type());
+    if (type != argument.type()) type = argument.type() + ": " + type;
+    table.Row(
+        {argument.name(), type, argument.shape().empty() ? "scalar" : "[" + argument.shape() + "]", argument.docs()});
+  }
+  return table;
+}
+
+// NumPy's names for what a kernel of another name computes. "": no kernel computes it
+// alone, and one of a similar name does not either.
+struct Equivalent {
+  const char* name;
+  const char* here;  // the kernel first
+};
+constexpr Equivalent kEquivalents[] = {
+    {"dot", "matmul A B"},
+    {"matvec", "batched_matvec A X"},
+    {"inner", "matmul A B --transpose-b"},
+    {"gemm", "matmul A B"},
+    {"add", "vector_add A B"},
+    {"sum", "reduce X --operation sum"},
+    {"prod", "reduce X --operation prod"},
+    {"mean", "reduce X --operation mean"},
+    {"average", "reduce X --operation mean"},
+    {"std", "reduce X --operation std"},
+    {"min", "reduce X --operation min"},
+    {"max", "reduce X --operation max"},
+    {"argmin", "reduce X --operation argmin"},
+    {"argmax", "reduce X --operation argmax"},
+    {"zeros", "full --n N --value 0"},
+    {"ones", "full --n N --value 1"},
+    {"rand", "random --n N"},
+    {"uniform", "random --n N"},
+    {"inv", "solve A I, with the identity as I"},
+    {"eig", "eigh A, if A is symmetric"},
+    {"argsort", "sort_by_key X I, with 0, 1, 2 … as I (arange)"},
+    {"exp", ""},
+    {"log", ""},
+    {"sqrt", ""},
+    {"sin", ""},
+    {"cos", ""},
+    {"tanh", ""},
+    {"mul", ""},
+    {"multiply", ""},
+    {"sub", ""},
+    {"subtract", ""},
+    {"eye", ""},
+    {"det", ""},
+};
+
+}  // namespace
+
+const v1::CatalogueFile& EmbeddedCatalogue() {
+  static const v1::CatalogueFile catalogue = [] {
+    v1::CatalogueFile file;
+    file.ParseFromArray(hotplate_catalogue_begin, static_cast<int>(hotplate_catalogue_end - hotplate_catalogue_begin));
+    return file;
+  }();
+  return catalogue;
+}
+
+std::vector<v1::KernelSpec> EmbeddedKernels() {
+  const v1::CatalogueFile& file = EmbeddedCatalogue();
+  return {file.kernels().begin(), file.kernels().end()};
+}
+
+absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+  const std::string no = "no kernel \"" + name + "\". ", all = "All: hotplate kernels";
+  std::vector<std::string> names;
+  for (const v1::KernelSpec& kernel : kernels) names.push_back(kernel.name());
+  for (const Equivalent& equivalent : kEquivalents)
+    if (name == equivalent.name) {
+      const std::string kernel = std::string(equivalent.here).substr(0, std::string(equivalent.here).find(' '));
+      if (std::find(names.begin(), names.end(), kernel) != names.end())
+        return absl::NotFoundError(no + "Here: hotplate run " + equivalent.here + ". " + all);
+      return absl::NotFoundError(no + "None computes that alone. " + all);
+    }
+  const std::vector<std::string> nearest = Nearest(name, names);
+  return absl::NotFoundError(no + (nearest.empty() ? "" : "Nearest: " + Join(nearest, ", ") + ". ") + all);
+}
+
+absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+  for (const v1::KernelSpec& kernel : kernels)
+    if (kernel.name() == name) return kernel;
+  return NoKernel(kernels, name);
+}
+
+std::string OptionName(const std::string& parameter) {
+  std::string name = "--" + parameter;
+  for (char& c : name)
+    if (c == '_') c = '-';
+  return name;
+}
+
+std::string TypeText(const v1::ParamSpec& param) {
+  switch (param.type()) {
+    case v1::PARAM_TYPE_INT:
+      return "int";
+    case v1::PARAM_TYPE_FLOAT:
+      return "float";
+    case v1::PARAM_TYPE_BOOL:
+      return "flag";
+    case v1::PARAM_TYPE_CHOICE:
+      return Join({param.choices().begin(), param.choices().end()}, "|");
+    default:
+      return "?";
+  }
+}
+
+std::string RangeText(const v1::ParamSpec& param) {
+  if (param.type() != v1::PARAM_TYPE_INT && param.type() != v1::PARAM_TYPE_FLOAT) return "";
+  if (param.has_minimum() && param.has_maximum()) return Number(param.minimum()) + " to " + Number(param.maximum());
+  if (param.has_minimum()) return "from " + Number(param.minimum());
+  if (param.has_maximum()) return "to " + Number(param.maximum());
+  return param.type() == v1::PARAM_TYPE_FLOAT ? "finite" : "";
+}
+
+// Whether the same call has the same bits every time; empty for a daemon that does not tell.
+std::string DeterminismText(v1::Determinism determinism) {
+  switch (determinism) {
+    case v1::DETERMINISM_ALWAYS:
+      return "every time on one device";
+    case v1::DETERMINISM_ON_REQUEST:
+      return "every time on one device with --deterministic, which may take longer";
+    case v1::DETERMINISM_NEVER:
+      return "not: --deterministic is refused";
+    default:
+      return "";
+  }
+}
+
+std::string DescribeKernel(const v1::KernelSpec& kernel, int columns) {
+  std::string page = kernel.name() + "   " + kernel.summary() + "\n";
+  if (kernel.inputs_size() > 0) AddRows(page, "inputs", ArgumentRows(kernel, kernel.inputs()));
+  AddRows(page, "outputs", ArgumentRows(kernel, kernel.outputs()));
+  Table params;
+  for (const v1::ParamSpec& param : kernel.params())
+    params.Row({OptionName(param.name()), TypeText(param),
+                param.has_default_value() ? Text(param.default_value()) : "must be given", RangeText(param),
+                param.docs()});
+  AddRows(page, "params", params);
+  AddParagraph(page, columns, "cost", kernel.cost());
+  AddParagraph(page, columns, "numerics", kernel.numerics());
+  AddParagraph(page, columns, "cancel",
+               kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
+                   ? "within " + std::to_string(kernel.cancel_bound_ms()) + " ms, and reports progress"
+                   : "takes effect when the kernel ends");
+  AddParagraph(page, columns, "same bits", DeterminismText(kernel.determinism()));
+  AddParagraph(page, columns, "docs", kernel.docs());
+  for (const std::string& why : kernel.unavailable()) AddParagraph(page, columns, "note", Printable(why));
+  AddParagraph(page, columns, "example", kernel.example());
+  return page;
+}
+
+}  // namespace hotplate::cli

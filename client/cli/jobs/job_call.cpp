@@ -1,0 +1,206 @@
+#include "client/cli/jobs/job_call.h"
+
+#include <algorithm>
+
+#include "client/cli/catalogue/catalogue.h"
+#include "client/cli/jobs/elements.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/receipt.h"
+#include "client/cli/jobs/scalar_input.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<client::Client>& client) {
+  if (client.ok()) {
+    const auto described = client->Describe(kernel);
+    // A daemon that cannot be asked does not keep us from telling what is wrong with the words.
+    if (described.ok()) return described;
+    if (absl::IsNotFound(described.status()))
+      if (const auto kernels = client->Kernels(); kernels.ok()) return NoKernel(*kernels, kernel);
+    if (ExitCodeOf(described.status()) == kExitInvalid) return described.status();
+    client = described.status();
+  }
+  return FindKernel(EmbeddedKernels(), kernel);
+}
+
+// A sentence of the daemon's that speaks of inputs by the spec's names, with the files behind these.
+std::string WithFiles(std::string message, const std::vector<InputArgument>& inputs) {
+  for (const InputArgument& input : inputs) {
+    if (input.kind == InputArgument::Kind::kArray || input.kind == InputArgument::Kind::kScalar) continue;
+    // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
+    const std::size_t rule = message.find("; expected ");
+    for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
+      const std::size_t end = at + input.name.size();
+      const bool begins = at == 0 || message[at - 1] == ' ' || message[at - 1] == '\n';
+      if (!begins || (message.compare(end, 4, " is ") != 0 && message.compare(end, 2, " [") != 0)) continue;
+      message.insert(end, " (" + input.text + ")");
+      break;
+    }
+  }
+  return message;
+}
+
+// Those of the outputs that hold elements; where none does, all are as good as filled.
+std::vector<std::string> FilledBy(const v1::CheckJobResponse& check) {
+  std::vector<std::string> filled, all;
+  for (const v1::NamedSignature& output : check.outputs()) {
+    const auto& shape = output.signature().shape();
+    all.push_back(output.name());
+    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) filled.push_back(output.name());
+  }
+  return filled.empty() ? all : filled;
+}
+
+// Only the daemon knows which outputs a call fills.
+absl::Status NameOutputsOf(PreparedJob& job) {
+  JobPlan& plan = job.plan;
+  if (!LackNames(plan.outputs)) return absl::OkStatus();
+  const auto check = job.client.Check(plan.kernel.name(), job.inputs.Inputs(), plan.options);
+  if (!check.ok()) return NamingFiles(Settled(check.status()), plan.inputs);
+  if (const absl::Status named = NameOutputs(FilledBy(*check), plan.outputs); !named.ok())
+    return WithNextStep(Worded(named, plan.kernel.name() + ": " + std::string(named.message())),
+                        "nothing was run · hotplate describe " + plan.kernel.name());
+  AskForOutputs(plan);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& job_options) {
+  std::vector<OptionSpec> options = job_options;
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  const auto word = KernelWord(options, call.words);
+  if (!word.ok()) return word.status();
+  auto client = call.Connect();
+  const auto kernel = SpecOf(*word, client);
+  if (!kernel.ok()) return kernel.status();
+  auto plan = PlanJob(*kernel, options, call.words);
+  if (!plan.ok()) return plan.status();
+  if (const absl::Status typed = TypeScalars(*kernel, client, plan->inputs); !typed.ok()) return typed;
+  auto inputs = JobInputs::Open(plan->inputs);
+  if (!inputs.ok()) return Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message()));
+  if (!client.ok()) return client.status();
+  PreparedJob job{*client, *std::move(plan), *std::move(inputs)};
+  if (const absl::Status named = NameOutputsOf(job); !named.ok()) return named;
+  return job;
+}
+
+absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {
+  if (!files.TakesStandardOutput() || !call.arguments.Flag("json")) return absl::OkStatus();
+  return UsageError("-o - and --json both write to standard output: drop one of the two");
+}
+
+absl::Status Settled(const absl::Status& status) {
+  if (status.ok() || client::EndOf(status) || !absl::IsUnavailable(status)) return status;
+  if (!client::ConnectionLost(status)) return WithExitCode(status, kExitTryLater);
+  return WithNextStep(status, "what happened to it: hotplate logs");
+}
+
+absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  v1::JobError error;
+  error.set_code(static_cast<int>(status.code()));
+  error.set_message(WithFiles(std::string(status.message()), inputs));
+  for (const v1::FieldViolation& violation : client::Violations(status)) {
+    // Text that only a violation has is shown beside the message, and must not get lost.
+    if (status.message().find(violation.description()) == absl::string_view::npos) return status;
+    v1::FieldViolation& named = *error.add_violations();
+    named.set_field(violation.field());
+    named.set_description(WithFiles(violation.description(), inputs));
+    if (error.message().find(named.description()) == std::string::npos)
+      return absl::InvalidArgumentError(error.message());  // it would be told twice
+  }
+  return client::FromJobError(error);
+}
+
+absl::Status DryRun(const Invocation& call, PreparedJob& job) {
+  const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
+  if (!check.ok()) return NamingFiles(Settled(check.status()), job.plan.inputs);
+  const std::string& kernel = job.plan.kernel.name();
+  const bool never = CanNeverRun(*check);
+  const std::string accepted = never ? "" : Done(call.console, kernel + " would be accepted; nothing was run") + "\n";
+  call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
+  // With the exit code that a run of it would have.
+  if (never) {
+    const std::string why = check->refusal().empty() ? kernel + " can never run here" : check->refusal();
+    return Answered(WithExitCode(absl::ResourceExhaustedError(why + "; nothing was run"), kExitInvalid));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
+                     JobOutputs& files, client::JobResult result) {
+  // A scalar that was too large for a message, to a daemon that says so of every output, is told as any other.
+  for (auto& [name, output] : result.outputs) {
+    const Summariser* summary = files.SummaryOf(name);
+    if (summary == nullptr || !output.signature.shape.empty()) continue;
+    output.buffer = HostBuffer::Allocate(summary->first().size());
+    std::copy(summary->first().begin(), summary->first().end(), output.buffer->bytes().begin());
+  }
+  std::map<std::string, std::string> paths;
+  for (const auto& [name, output] : result.outputs) {
+    const auto path = files.PathOf(name);
+    if (!path) continue;
+    if (!output.buffer && !files.Taken(name))
+      return absl::InternalError("output " + name + " did not come back; " + *path + " not written");
+    const std::span<const std::byte> elements = output.buffer ? output.buffer->bytes() : std::span<const std::byte>();
+    if (const absl::Status status = files.Write(name, output.signature, elements); !status.ok()) return status;
+    paths[name] = *path;
+  }
+  // In the spec's order, with what a newer daemon may have added at the end.
+  std::vector<std::string> names;
+  for (const v1::ArgumentSpec& argument : kernel.outputs())
+    if (result.outputs.count(argument.name()) > 0) names.push_back(argument.name());
+  for (const auto& [name, output] : result.outputs)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+
+  const auto kept_name = [&places](const std::string& name) -> std::string {
+    for (const OutputArgument& place : places)
+      if (place.name == name && place.kind == OutputArgument::Kind::kArray) return place.text;
+    return "";
+  };
+  std::string text, essentials;
+  Table scalars;
+  for (const std::string& name : names) {
+    const client::OutputArray& output = result.outputs.at(name);
+    const std::string signature = ToString(output.signature);
+    if (const auto path = paths.find(name); path != paths.end()) {
+      text += Done(call.console, path->second + "   " + signature) + "\n";
+    } else if (!output.path.empty()) {
+      paths[name] = output.path;
+      text += Done(call.console, output.path + "   " + signature + "   written by the daemon") + "\n";
+    } else if (const Summariser* summary = files.SummaryOf(name); summary != nullptr && !output.buffer) {
+      text += name + "   " + summary->Text() + "\n";
+    } else if (!output.buffer) {
+      const std::string kept = kept_name(name).empty() ? output.id : kept_name(name);
+      text += Done(call.console, "array:" + kept + "   " + signature + "   on the daemon") + "\n";
+      essentials += kept + "\n";
+    } else if (output.signature.shape.empty()) {
+      const std::string value = ElementText(output.signature.dtype, output.buffer->bytes(), 0);
+      if (names.size() == 1)
+        scalars.Row({value});
+      else
+        scalars.Row({name, value});
+      essentials += value + "\n";
+    } else {
+      text += name + "   " + SummaryText(output.signature, output.buffer->bytes()) + "\n";
+    }
+  }
+  text += scalars.Text();
+  if (files.TakesStandardOutput()) {
+    if (call.output.talkative()) call.console.err << text << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
+    return absl::OkStatus();
+  }
+  call.output.Answer([&] { return text; }, [&] { return ResultJson(result, names, paths); }, essentials);
+  if (call.output.talkative()) {
+    call.console.out.flush();
+    call.console.err << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
+    call.console.err.flush();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,37 @@
+// What run, submit and result share: from the words to a job that can be sent, and from a result to files and words.
+#pragma once
+
+#include "client/cli/command.h"
+#include "client/cli/jobs/job_arguments.h"
+#include "client/cli/jobs/job_files.h"
+
+namespace hotplate::cli {
+
+struct PreparedJob {
+  client::Client client;
+  JobPlan plan;
+  JobInputs inputs;  // opened and checked, not yet read
+};
+
+// Everything that is wrong with the command line or the input files is told before anything is sent, also without a
+// daemon. The daemon's spec of the kernel wins over the one built in.
+absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& options);
+
+// A usage error where an output and the JSON would both go to standard output.
+absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files);
+
+// A refusal as it is. UNAVAILABLE by the daemon's own word is a refusal for now (it drains), not a lost connection; an
+// error of a job that ended keeps its state.
+absl::Status Settled(const absl::Status& status);
+
+// A refusal that speaks of inputs by the spec's names, with the files that were given for them: "b (v.npy) is …".
+absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs);
+
+// Prints what Check says. An error, with the exit code that a run of it would have, if it can never run here.
+absl::Status DryRun(const Invocation& call, PreparedJob& job);
+
+// Writes the outputs' files and prints the answer: files, kept arrays, scalars, summaries; in JSON all of the result.
+absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
+                     JobOutputs& files, client::JobResult result);
+
+}  // namespace hotplate::cli

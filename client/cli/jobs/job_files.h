@@ -1,0 +1,99 @@
+// The files of a job: inputs whose headers are checked before anything is sent, outputs whose places are checked before
+// the job runs, and which appear whole or not at all. What is large passes through memory in pieces.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/jobs/elements.h"
+#include "client/cli/jobs/job_arguments.h"
+#include "kernels/array/npy.h"
+#include "kernels/array/npy_pieces.h"
+
+namespace hotplate::cli {
+
+// An error of a file as a status that names the file: PERMISSION_DENIED or INVALID_ARGUMENT.
+absl::Status FileError(const std::string& path, const NpyError& error);
+
+// The elements of an open file, to be read while they are sent. Its errors name `path`.
+client::ArraySource SourceOf(NpyFile file, const std::string& path);
+
+class JobInputs {
+ public:
+  // Opens every .npy file and checks its header and length. Names every file that will not do.
+  static absl::StatusOr<JobInputs> Open(const std::vector<InputArgument>& arguments);
+
+  // Reads the elements of small files, which ride inside the request.
+  absl::Status Load();
+
+  // What the client library takes: views of this object's memory, and sources of the files that are larger. Before Load
+  // only the views' signatures mean something: enough for Check, which sends no more.
+  std::map<std::string, client::Input> Inputs() const;
+
+ private:
+  struct File {
+    std::string name;
+    client::ArraySource source;
+    std::shared_ptr<HostBuffer> buffer;  // of a small one
+  };
+  struct Scalar {
+    hotplate::Signature signature;
+    std::shared_ptr<HostBuffer> buffer;
+  };
+  std::vector<File> files_;
+  std::map<std::string, Scalar> scalars_;
+  std::map<std::string, client::Input> remote_;
+};
+
+class JobOutputs {
+ public:
+  // Makes each file's unfinished twin beside it: fails where it could not be written, and where two outputs would go
+  // into one file, whatever their paths look like.
+  static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments);
+
+  // Refuses a picture of what cannot be one, going by what the job will produce.
+  absl::Status CheckPictures(const std::vector<std::pair<std::string, hotplate::Signature>>& outputs) const;
+
+  // As client::JobOptions::take_output: a piece goes into the unfinished file; one of an output without a file is
+  // summed up. An error is kept, too.
+  absl::Status Take(const std::string& output, const hotplate::Signature& signature, std::uint64_t offset,
+                    std::span<const std::byte> piece);
+  absl::Status take_error() const { return take_error_; }
+  // Whether pieces of it were taken; their summary where it has no file.
+  bool Taken(const std::string& output) const { return taken_.contains(output); }
+  const Summariser* SummaryOf(const std::string& output) const;
+
+  // Puts the file of this output, if it has one, into its place: of the pieces that were taken, or else of `elements`.
+  absl::Status Write(const std::string& output, const hotplate::Signature& signature,
+                     std::span<const std::byte> elements = {});
+
+  // The file of an output; nothing if it has none.
+  std::optional<std::string> PathOf(const std::string& output) const;
+  // "; a.npy, b.npy not written", or nothing where there are no files.
+  std::string NotWritten() const;
+  bool HasPicture() const;
+  // One goes to standard output, which is for nothing else then.
+  bool TakesStandardOutput() const;
+
+ private:
+  struct File {
+    std::string path;
+    bool picture = false;
+    std::optional<AtomicFile> file;      // none: standard output
+    std::shared_ptr<HostBuffer> pixels;  // of a picture, which is encoded as a whole
+  };
+  absl::Status TakeIntoFile(File& file, const hotplate::Signature& signature, std::uint64_t offset,
+                            std::span<const std::byte> piece);
+
+  std::map<std::string, File> files_;
+  std::map<std::string, Summariser> summaries_;
+  std::set<std::string> taken_;
+  absl::Status take_error_;
+};
+
+}  // namespace hotplate::cli

@@ -1,0 +1,132 @@
+#include "client/cli/jobs/receipt.h"
+
+#include <cmath>
+#include <vector>
+
+#include "client/cli/terminal/console.h"
+#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/table.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string Ns(std::uint64_t ns) { return Span(nanoseconds(static_cast<std::int64_t>(ns))); }
+
+std::string Moved(std::uint64_t bytes, nanoseconds span) {
+  std::string text = Bytes(static_cast<double>(bytes));
+  if (span.count() > 0 && bytes > 0)
+    text += " · " + ByteRate(static_cast<double>(bytes) / std::chrono::duration<double>(span).count());
+  return text;
+}
+
+std::string KernelNote(const v1::Receipt& receipt, v1::JobState state) {
+  std::vector<std::string> notes;
+  if (state == v1::COMPLETED) {
+    // The rate that says something: arithmetic where there is much of it per byte, else bandwidth, between them both.
+    const double intensity = receipt.has_flop() && receipt.bytes_moved() > 0
+                                 ? receipt.flop() / static_cast<double>(receipt.bytes_moved())
+                                 : 1;
+    if (receipt.has_flop_per_second() && intensity >= 0.2) notes.push_back(FlopRate(receipt.flop_per_second()));
+    if (receipt.has_bytes_per_second() && intensity <= 50) notes.push_back(ByteRate(receipt.bytes_per_second()));
+  }
+  if (receipt.cold()) notes.push_back("cold");
+  return Join(notes, " · ");
+}
+
+std::string Energy(const v1::Receipt& receipt) {
+  std::string watts;
+  if (receipt.has_mean_watts()) watts += ", " + std::to_string(std::lround(receipt.mean_watts())) + " W mean";
+  if (receipt.has_max_watts()) watts += ", " + std::to_string(std::lround(receipt.max_watts())) + " W at most";
+  switch (receipt.energy_state()) {
+    case v1::ENERGY_MEASURED:
+      return "energy " + Number(std::round(receipt.energy_joules() * 100) / 100) + " J" + watts;
+    case v1::ENERGY_BELOW_RESOLUTION:
+      return "energy below resolution (kernel under 200 ms)";
+    case v1::ENERGY_OF_WHOLE_GPU:
+      return "energy not measurable of a MIG instance";
+    default:
+      return "energy not measurable here" + watts;
+  }
+}
+
+// Whether the figures are this job's alone. Without a word on processes, only the daemon's own jobs are known.
+std::string Sharing(const v1::Receipt& receipt) {
+  if (receipt.other_processes() > 0) {
+    return "device shared with " + std::to_string(receipt.other_processes()) +
+           (receipt.other_processes() == 1 ? " other process" : " other processes");
+  }
+  if (receipt.device_shared()) return "device shared with other jobs";
+  return receipt.has_other_processes() ? "device not shared" : "no other job on it";
+}
+
+// Energy, clocks and what may have disturbed the measurement.
+std::string Conditions(const v1::Receipt& receipt) {
+  std::vector<std::string> notes = {Energy(receipt)};
+  if (receipt.has_sm_clock_mhz()) notes.push_back(std::to_string(receipt.sm_clock_mhz()) + " MHz");
+  if (receipt.has_throttled()) {
+    const std::string why = Join({receipt.throttle_reasons().begin(), receipt.throttle_reasons().end()}, ", ");
+    notes.push_back(!receipt.throttled() ? "no throttling" : "THROTTLED" + (why.empty() ? "" : " (" + why + ")"));
+  }
+  if (receipt.has_ecc_errors() && receipt.ecc_errors()) notes.push_back("ECC ERRORS");
+  if (receipt.has_xid_errors() && receipt.xid_errors()) notes.push_back("XID ERRORS");
+  if (receipt.has_device_shared()) notes.push_back(Sharing(receipt));
+  return Join(notes, " · ");
+}
+
+// The time that no other row names, so that the rows add up: "1.2 ms between steps on the daemon · 3.0 ms …". Nothing
+// where that is next to nothing.
+void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<client::ClientTimings>& client) {
+  const auto ns = [](std::uint64_t count) { return nanoseconds(static_cast<std::int64_t>(count)); };
+  const nanoseconds daemon = ns(receipt.total_ns());
+  const nanoseconds between = daemon - ns(receipt.queue_ns()) - ns(receipt.load_ns()) -
+                              ns(receipt.host_to_device_ns()) - ns(receipt.compile_ns()) - ns(receipt.kernel_ns()) -
+                              ns(receipt.device_to_host_ns());
+  const nanoseconds whole = client ? client->total : daemon;
+  const nanoseconds calls = client ? client->total - client->upload - client->download - daemon : nanoseconds(0);
+  nanoseconds sum{};
+  std::vector<std::string> parts;
+  const auto add = [&](nanoseconds part, const char* what) {
+    if (part.count() <= 0 || part < whole / 50) return;
+    sum += part;
+    parts.push_back(Span(part) + what);
+  };
+  add(between, " between steps on the daemon");
+  add(calls, " in calls to it and back");
+  if (!parts.empty()) table.Row({"other", Span(sum), Join(parts, " · ")});
+}
+
+}  // namespace
+
+std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
+                        const std::optional<client::ClientTimings>& client) {
+  std::string where = "job " + receipt.job_id() + "  " + receipt.kernel() + " on " + receipt.device();
+  if (!receipt.device_name().empty()) where += " (" + receipt.device_name();
+  if (receipt.threads() > 0)
+    where += ", " + std::to_string(receipt.threads()) + (receipt.threads() == 1 ? " thread" : " threads");
+  if (!receipt.device_name().empty()) where += ")";
+  if (receipt.part_devices_size() > 0)
+    where += "  parts on " + Join({receipt.part_devices().begin(), receipt.part_devices().end()}, ", ");
+  if (!receipt.precision().empty() && receipt.precision() != "default") where += "  precision " + receipt.precision();
+  if (receipt.deterministic()) where += "  deterministic";
+  if (receipt.has_seed()) where += "  seed " + std::to_string(receipt.seed());
+
+  Table table;
+  table.Indent(2).AlignRight(1);
+  table.Row({"queue", Ns(receipt.queue_ns())});
+  if (client && client->bytes_up > 0)
+    table.Row({"upload", Span(client->upload), Moved(client->bytes_up, client->upload)});
+  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "read by path"});
+  if (receipt.has_host_to_device_ns()) table.Row({"h→d", Ns(receipt.host_to_device_ns())});
+  if (receipt.has_compile_ns())
+    table.Row({"compile", Ns(receipt.compile_ns()), receipt.compile_cache_hit() ? "cache hit" : "cache miss"});
+  if (receipt.has_kernel_ns()) table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt, state)});
+  if (receipt.has_device_to_host_ns()) table.Row({"d→h", Ns(receipt.device_to_host_ns())});
+  if (client && client->bytes_down > 0)
+    table.Row({"download", Span(client->download), Moved(client->bytes_down, client->download)});
+  AddOther(table, receipt, client);
+  table.Row({"total", Ns(receipt.total_ns()),
+             "on the daemon" + (client ? ", " + Span(client->total) + " seen from here" : std::string())});
+  return Printable(where) + "\n" + table.Text() + "  " + Conditions(receipt) + "\n";
+}
+
+}  // namespace hotplate::cli

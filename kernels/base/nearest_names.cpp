@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <utility>
+
+#include "kernels/spec/spec.h"
+
+namespace hotplate {
+namespace {
+
+// Names from outside may be of any length; nothing that long was meant as one of ours.
+constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kMostNames = 3;
+
+std::string Folded(const std::string& name) {
+  std::string folded = name;
+  for (char& c : folded) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-') c = '_';
+  }
+  return folded;
+}
+
+// Insertions, deletions, replacements, and swaps of two neighbours.
+std::size_t EditDistance(const std::string& from, const std::string& to) {
+  std::vector<std::size_t> before, above(to.size() + 1), row(to.size() + 1);
+  for (std::size_t j = 0; j <= to.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before = std::exchange(above, row);
+  }
+  return above[to.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates) {
+  if (name.empty() || name.size() > kLongestName) return {};
+  const std::string given = Folded(name);
+  std::vector<std::pair<std::size_t, const std::string*>> near;
+  for (const std::string& candidate : candidates) {
+    if (candidate.empty() || candidate.size() > kLongestName) continue;
+    const std::string folded = Folded(candidate);
+    std::size_t distance = EditDistance(given, folded);
+    // The beginning of a name, or a name with more behind it, is nearer than its length makes it.
+    constexpr std::size_t kShortestStart = 3;
+    const bool starts = given.size() >= kShortestStart && folded.size() >= kShortestStart &&
+                        (folded.starts_with(given) || given.starts_with(folded));
+    if (starts) distance = std::min<std::size_t>(distance, 1);
+    // A third of the letters may be wrong, but not all of them.
+    const std::size_t longer = std::max(given.size(), folded.size());
+    if (distance <= (longer + 2) / 3 && distance < longer) near.emplace_back(distance, &candidate);
+  }
+  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (near.size() > kMostNames) near.resize(kMostNames);
+  std::vector<std::string> names;
+  for (const auto& [distance, candidate] : near) names.push_back(*candidate);
+  return names;
+}
+
+}  // namespace hotplate

@@ -1,0 +1,15 @@
+// What a kernel's own header is written with: the call, and the names of what it hands on.
+#pragma once
+
+#include "kernels/call/call.h"
+
+namespace hotplate {
+
+class CpuContext;
+class CudaContext;
+class KernelSpec;
+struct BoundCall;
+struct CudaTraits;
+struct MemoryPlan;
+
+}  // namespace hotplate

@@ -1,0 +1,15 @@
+// a = l l^T, l lower triangular, for each of a stack of symmetric positive definite matrices.
+#pragma once
+
+#include "kernels/call/kernel.h"
+
+namespace hotplate::cholesky {
+
+KernelSpec Spec();
+
+// Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
+
+Outcome RunCpu(const Call& call, CpuContext& context);
+Outcome RunCuda(const Call& call, CudaContext& context);  // enqueues on the context's stream; does not wait
+
+}  // namespace hotplate::cholesky

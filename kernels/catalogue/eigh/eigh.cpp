@@ -1,0 +1,71 @@
+#include "kernels/catalogue/eigh/eigh.h"
+
+#include "kernels/families/matrix_stack.h"
+#include "kernels/families/square_matrices.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate::eigh {
+namespace {
+
+// 2 n^2 + 6 n + 1 elements of LAPACK's workspace are counted in 32 bits.
+constexpr std::int64_t kLargest = 32'766;
+
+MatrixStack StackIn(const BoundCall& call) {
+  const Shape& shape = call.Input("a").shape;
+  return StackOf(shape.data(), shape.size());
+}
+
+bool WithVectors(const BoundCall& call) { return call.Choice("compute") == "vectors"; }
+
+Cost CostOf(const BoundCall& call) {
+  const MatrixStack stack = StackIn(call);
+  const double n = static_cast<double>(stack.rows), count = static_cast<double>(stack.count);
+  const double elements = n * n + n + (WithVectors(call) ? n * n : 0);
+  return {.flop = count * n * n * n * (WithVectors(call) ? 9 : 4.0 / 3),
+          .bytes = count * elements * static_cast<double>(SizeOf(call.Input("a").dtype))};
+}
+
+absl::Status Shapes(BoundCall& call) {
+  if (absl::Status square = CheckSquare(call, "a", kLargest); !square.ok()) return square;
+  const Signature& a = call.Input("a");
+  Signature w = a, v = a;
+  w.shape.pop_back();
+  if (!WithVectors(call)) v.shape.back() = 0;
+  call.outputs = {w, v};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("eigh",
+                           "w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix")
+      .Docs(
+          "w ascends; column i of v is the eigenvector of w[i], of length 1. Only a's lower triangle is read: a is "
+          "taken to be symmetric. With compute=values there are no vectors: v is [..., n, 0]. Leading dimensions are a "
+          "stack of matrices. An eigenvector's sign, and the choice of vectors of equal eigenvalues, are the "
+          "back-end's. A matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job "
+          "as FAILED. Can be interrupted between the matrices of a stack (on a GPU: while they are handed to it, those "
+          "of up to 32 rows all at once), not within one.")
+      .Type("T", {DType::kFloat32, DType::kFloat64})
+      .Param({.name = "compute",
+              .type = ParamType::kChoice,
+              .default_value = std::string("vectors"),
+              .choices = {"vectors", "values"},
+              .docs = "eigenvalues and eigenvectors, or eigenvalues alone"})
+      .Input("a", "T", "..., n, n", "the matrices; their lower triangles")
+      .Output("w", "T", "..., n", "the eigenvalues, ascending")
+      .Output("v", "T", "..., n, n", "the eigenvectors, in columns")
+      .CostModel("9 * n^3 FLOP with vectors, 4/3 * n^3 without; 2 * n^2 + n elements, for each matrix", CostOf)
+      .Numerics(
+          "max |a v - v diag(w)| and an eigenvalue's error at most 8 * (n + 4) * u * max |w|, max |v^T v - 1| at most "
+          "8 * (n + 4) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one device (a GPU: by the "
+          "cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits depend on the number "
+          "of threads")
+      .SameBits(Determinism::kOnRequest)
+      .Shapes(Shapes)
+      .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy")
+      .Build();
+}
+
+}  // namespace hotplate::eigh

@@ -1,0 +1,139 @@
+#include "kernels/catalogue/fft/fft.h"
+
+#include <cmath>
+
+#include "kernels/base/status.h"
+#include "kernels/catalogue/fft/transform.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate::fft {
+namespace {
+
+constexpr std::int64_t kLongestAxis = std::int64_t{1} << 30;
+
+Cost CostOf(const BoundCall& call) {
+  const Transform transform = TransformOf(call);
+  const double points = static_cast<double>(transform.points());
+  const double factor = transform.kind == Transform::Kind::kComplexToComplex ? 5 : 2.5;
+  return {.flop = factor * static_cast<double>(transform.count) * points * std::log2(points),
+          .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+}
+
+absl::Status CheckTypes(const std::string& transform, const Signature& x) {
+  if (transform == "rfft" && IsComplex(x.dtype)) {
+    return InvalidField("inputs.x", "fft: x is " + ToString(x) +
+                                        "; rfft takes float32 or float64. Complex arrays are for transform=fft");
+  }
+  if (transform == "irfft" && !IsComplex(x.dtype)) {
+    return InvalidField("inputs.x", "fft: x is " + ToString(x) +
+                                        "; irfft takes complex64 or complex128. Real arrays are for transform=ifft");
+  }
+  return absl::OkStatus();
+}
+
+// The points along the last axis, which n gives or x.
+absl::StatusOr<std::int64_t> Columns(const BoundCall& call) {
+  const bool real = call.Choice("transform") == "irfft";
+  const Shape& shape = call.Input("x").shape;
+  const std::int64_t asked = call.Int("n"), most = real ? 2 * kLongestAxis : kLongestAxis;
+  if (asked > most) {
+    return InvalidField("params.n",
+                        "fft: n is " + std::to_string(asked) + "; it may be at most " + std::to_string(most));
+  }
+  if (asked != 0) return asked;
+  if (!real) return shape.back();
+  if (shape.back() > 1) return 2 * (shape.back() - 1);
+  return InvalidField("params.n", "fft: of x " + ToString(shape) + " irfft makes no last axis by itself: give n");
+}
+
+absl::Status Shapes(BoundCall& call) {
+  const std::string& transform = call.Choice("transform");
+  const Signature& x = call.Input("x");
+  if (const absl::Status status = CheckTypes(transform, x); !status.ok()) return status;
+  const std::size_t axes = static_cast<std::size_t>(call.Int("axes")), rank = x.shape.size();
+  if (rank < axes) {
+    return InvalidField("inputs.x", "fft: x is " + ToString(x.shape) + ", which has not the " + std::to_string(axes) +
+                                        " axes that are to be transformed; expected " +
+                                        (axes == 2 ? "[..., m, n]" : "[..., n]"));
+  }
+  for (std::size_t axis = rank - axes; axis < rank; ++axis) {
+    if (x.shape[axis] >= 1 && x.shape[axis] <= kLongestAxis) continue;
+    return InvalidField("inputs.x", "fft: x is " + ToString(x.shape) +
+                                        "; an axis that is transformed must have from 1 to " +
+                                        std::to_string(kLongestAxis) + " elements");
+  }
+  const absl::StatusOr<std::int64_t> columns = Columns(call);
+  if (!columns.ok()) return columns.status();
+  Signature y{.dtype = transform == "irfft" ? RealPart(x.dtype) : ComplexOf(x.dtype), .shape = x.shape};
+  y.shape.back() = transform == "rfft" ? *columns / 2 + 1 : *columns;
+  call.outputs = {y};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Transform TransformOf(const BoundCall& call) {
+  const Signature& x = call.Input("x");
+  return TransformOf(call.Choice("transform"), call.Int("axes"), x.dtype, x.shape.data(), x.shape.size(), call.Int("n"),
+                     call.outputs.front().shape.back());
+}
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("fft", "discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft")
+      .Docs(
+          "y[k] = sum of x[j] * exp(-2 pi i j k / n), as numpy.fft has it; ifft and irfft have +2 pi, and divide by n "
+          "unless norm says otherwise. rfft takes real numbers and gives the first n/2 + 1 elements of their symmetric "
+          "transform; irfft is its inverse, and does not look at the imaginary part of what must be real (nor, with "
+          "axes=2, at what is not symmetric of a column that must be its own mirror image). fft and ifft "
+          "take real numbers too, as complex ones without an imaginary part. With axes=2 the last two axes are "
+          "transformed (fft2, ifft2, rfft2, irfft2), of irfft the last one last. With n the last axis is cut to so "
+          "many points or filled up with zeros first, as n does in numpy.fft (irfft then reads n/2 + 1 elements). "
+          "Leading dimensions are a batch. An "
+          "axis of no elements cannot be transformed; a batch may be empty. A NaN or an infinity anywhere in a "
+          "transform's input makes all of that transform's elements not finite that it has a share in (of a complex "
+          "one at least one part; whether NaN or infinite is the library's choice), and no other's. Lengths whose "
+          "prime factors are small are the fastest; all take n log n. Can be interrupted between the lines of a batch "
+          "(on a GPU: not), not within one.")
+      .Type("T", {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128})
+      .Param({.name = "transform",
+              .type = ParamType::kChoice,
+              .default_value = std::string("fft"),
+              .choices = {"fft", "ifft", "rfft", "irfft"},
+              .docs = "NumPy's name of it"})
+      .Param({.name = "axes",
+              .type = ParamType::kInt,
+              .default_value = std::int64_t{1},
+              .minimum = 1,
+              .maximum = 2,
+              .docs = "how many axes are transformed, counted from the last"})
+      .Param({.name = "norm",
+              .type = ParamType::kChoice,
+              .default_value = std::string("backward"),
+              .choices = {"backward", "ortho", "forward"},
+              .docs = "which direction is divided by the number of points: ifft and irfft, both by its square root, or "
+                      "fft and rfft"})
+      .Param({.name = "n",
+              .type = ParamType::kInt,
+              .default_value = std::int64_t{0},
+              .minimum = 0,
+              .maximum = static_cast<double>(2 * kLongestAxis),
+              .docs =
+                  "points along the last axis: x is cut there, or filled up with zeros; 0: as many as x has, of irfft "
+                  "2 * (m - 1) for m in x"})
+      .Input("x", "T", "..., m", "complex numbers or real ones; rfft takes real ones only, irfft complex ones only")
+      .Output("y", "transform", "..., k",
+              "of x's precision: complex for fft, ifft and rfft (n/2 + 1 of them), real for irfft")
+      .CostModel(
+          "5 * p * log2(p) FLOP for each transform of p points, half of it where x or y is real; every input and "
+          "output once",
+          CostOf)
+      .Numerics(
+          "of each transform of p points, an element's error at most 4 * (1 + log2(p)) * u times the largest magnitude "
+          "in its exact result, u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; deterministic "
+          "on one device")
+      .Shapes(Shapes)
+      .Example("hotplate run fft x.npy -o y.npy")
+      .Build();
+}
+
+}  // namespace hotplate::fft

@@ -1,0 +1,81 @@
+#include "kernels/catalogue/histogram/histogram.h"
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/families/made_array.h"
+#include "kernels/spec/refused_param.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate::histogram {
+namespace {
+
+absl::Status Shapes(BoundCall& call) {
+  const double low = call.Float("low"), high = call.Float("high");
+  if (call.Choice("range") == "data") {
+    for (const char* name : {"low", "high"}) {
+      if (call.Float(name) != 0)
+        return RefusedParam(call, name, "it is for --range given, and range is " + call.Choice("range"));
+    }
+  } else {
+    if (high < low) return RefusedParam(call, "high", "it must not be below low, " + ToString(call.Param("low")));
+    const double largest = call.Input("x").dtype == DType::kFloat32
+                               ? static_cast<double>(std::numeric_limits<float>::max())
+                               : std::numeric_limits<double>::max() / 2;
+    if (std::fabs(low) > largest) return RefusedParam(call, "low", "the edges, of x's dtype, do not reach so far");
+    if (std::fabs(high) > largest) return RefusedParam(call, "high", "the edges, of x's dtype, do not reach so far");
+  }
+  call.outputs[0].shape = {call.Int("bins")};
+  call.outputs[1].shape = {call.Int("bins") + 1};
+  return absl::OkStatus();
+}
+
+double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
+
+// x is read once, and once more where its range is to be found.
+Cost CostOf(const BoundCall& call) {
+  const double passes = call.Choice("range") == "data" ? 2 : 1;
+  return {.flop = 4 * Elements(call),
+          .bytes = passes * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+}
+
+double WorkBound(const BoundCall& call) { return 100 * Elements(call) + 200 * static_cast<double>(call.Int("bins")); }
+
+}  // namespace
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("histogram", "how many elements fall into each of equally wide bins")
+      .Docs(
+          "numpy.histogram for a number of bins. A bin has its left edge and not its right one, the last has both; "
+          "what lies outside of all, NaN too, is not counted. The edges reach from the least to the greatest element, "
+          "or with --range given from low to high; half to either side where the two are the same; of no elements from "
+          "0 to 1. A NaN or an infinity among elements whose range is to be found ends the job, as NumPy refuses it. "
+          "Integers are taken as float64. On a GPU it cannot be interrupted while it counts.")
+      .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
+      .Param({.name = "bins",
+              .type = ParamType::kInt,
+              .default_value = std::int64_t{10},
+              .minimum = 1,
+              .maximum = 16'777'216,
+              .docs = "how many"})
+      .Param({.name = "range",
+              .type = ParamType::kChoice,
+              .default_value = std::string("data"),
+              .choices = {"data", "given"},
+              .docs = "data: from the least to the greatest element; given: from low to high"})
+      .Param(NumberParam("low", 0.0, "the first edge, with --range given"))
+      .Param(NumberParam("high", 0.0, "the last edge, with --range given"))
+      .Input("x", "T", "...", "taken as one row of elements")
+      .Output("counts", "int64", "bins", "elements in each bin")
+      .Output("edges", "float(T)", "bins_and_one", "where bins begin, and the last ends")
+      .CostModel("4 * n FLOP; x read once, twice where its range is to be found", CostOf)
+      .WorkBound(WorkBound)
+      .Numerics(
+          "counts are exact for the edges that come with them; edges are NumPy's (1.24) bits: as linspace in float64, "
+          "then rounded to their dtype; deterministic")
+      .Shapes(Shapes)
+      .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy")
+      .Build();
+}
+
+}  // namespace hotplate::histogram

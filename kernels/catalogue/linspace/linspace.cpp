@@ -1,0 +1,61 @@
+#include "kernels/catalogue/linspace/linspace.h"
+
+#include "kernels/families/made_array.h"
+#include "kernels/spec/refused_param.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate::linspace {
+namespace {
+
+absl::Status Shapes(BoundCall& call) {
+  const DType dtype = call.outputs.front().dtype;
+  // Every element lies between the two, but for the rounding of a float64.
+  const bool narrow = dtype == DType::kInt32;
+  const double least = narrow ? -0x1p31 : -0x1p62, most = narrow ? 0x1p31 - 1 : 0x1p62;
+  for (const char* name : {"start", "stop"}) {
+    const double value = call.Float(name);
+    if (IsInteger(dtype) && !(least <= value && value <= most)) {
+      return RefusedParam(call, name,
+                          narrow ? "int32 holds -2147483648 to 2147483647" : "int64 is made from -2^62 to 2^62");
+    }
+  }
+  call.outputs.front().shape = {call.Int("num")};
+  return absl::OkStatus();
+}
+
+Cost CostOf(const BoundCall& call) {
+  return {.flop = 2 * ElementsOf(call), .bytes = static_cast<double>(call.OutputBytes())};
+}
+
+double WorkBound(const BoundCall& call) { return 8 * ElementsOf(call); }
+
+}  // namespace
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("linspace", "num evenly spaced numbers from start to stop")
+      .Docs(
+          "numpy.linspace, made where it is used. stop is the last element unless include_stop (NumPy's endpoint) is "
+          "off. Computed in float64 and then rounded to the dtype, down for integers, as NumPy does.")
+      .Param(NumberParam("start", 0.0, "the first element"))
+      .Param(NumberParam("stop", {}, "the last element, or where a next one would be"))
+      .Param({.name = "num",
+              .type = ParamType::kInt,
+              .default_value = std::int64_t{50},
+              .minimum = 0,
+              .maximum = static_cast<double>(kMaxArrayBytes),
+              .docs = "how many"})
+      .Param(
+          {.name = "include_stop", .type = ParamType::kBool, .default_value = true, .docs = "stop is the last element"})
+      .Param(DTypeParam("type of the elements"))
+      .Output("out", "dtype", "num")
+      .CostModel("2 * num FLOP, num * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)
+      .WorkBound(WorkBound)
+      .Numerics(
+          "the same bits as NumPy with that dtype; where stop - start is beyond float64, so are the elements, as "
+          "there; deterministic")
+      .Shapes(Shapes)
+      .Example("hotplate run linspace --stop 6.283185307179586 --num 1000 -o x.npy")
+      .Build();
+}
+
+}  // namespace hotplate::linspace

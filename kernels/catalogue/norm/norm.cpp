@@ -1,0 +1,149 @@
+#include "kernels/catalogue/norm/norm.h"
+
+#include "kernels/base/status.h"
+#include "kernels/catalogue/norm/norm_steps.h"
+#include "kernels/families/reduced_shape.h"
+#include "kernels/spec/refused_param.h"
+
+namespace hotplate::norm {
+namespace {
+
+constexpr double kUsualPower = 3;
+
+bool IsExtreme(std::string_view order) { return order == "inf" || order == "-inf"; }
+
+absl::Status CheckOrder(const BoundCall& call, bool matrices) {
+  const Shape& x = call.Input("x").shape;
+  const std::string &order = call.Choice("ord"), &axis = call.Choice("axis");
+  if (axis == "matrices" && x.size() < 2) {
+    return InvalidField(
+        "inputs.x", "norm: x is " + ToString(x) + ", which has no matrices; axis matrices needs at least 2 dimensions");
+  }
+  if (axis == "all" && order != "auto" && x.size() != 1 && x.size() != 2) {
+    return RefusedParam(call, "ord",
+                        "x is " + ToString(x) +
+                            ", neither a vector nor a matrix: choose its vectors (--axis -1) or its matrices (--axis "
+                            "matrices), or make x one-dimensional; without ord it is the 2-norm of all elements");
+  }
+  if (matrices && (order == "2" || order == "p" || order == "0")) {
+    return RefusedParam(call, "ord",
+                        std::string("for a matrix it must be fro, 1, -1, inf or -inf") +
+                            (order == "2" ? " (its 2-norm is the largest of svd's values: svd --compute values)" : "") +
+                            "; for the vectors in it, add --axis 0 or --axis 1");
+  }
+  if (!matrices && (order == "fro" || order == "-1")) {
+    return RefusedParam(call, "ord",
+                        order == "fro" ? "only matrices have that norm; for vectors say 2"
+                                       : "only matrices have that norm; for vectors no power may be negative");
+  }
+  if (order != "p" && call.Float("p") != kUsualPower) {
+    return RefusedParam(call, "p", "it is for --ord p, and ord is " + order);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Shapes(BoundCall& call) {
+  const Signature& x = call.Input("x");
+  const std::string& axis = call.Choice("axis");
+  const bool keepdims = call.Bool("keepdims");
+  const bool matrices = IsOfMatrices(call.Choice("ord"), axis, static_cast<int>(x.shape.size()));
+  const std::string_view order = OrderOf(call.Choice("ord"), matrices);
+  if (absl::Status status = CheckOrder(call, matrices); !status.ok()) return status;
+  Shape shape;
+  if (matrices) {
+    shape.assign(x.shape.begin(), x.shape.end() - 2);
+    if (keepdims) shape.insert(shape.end(), 2, 1);
+  } else {
+    absl::StatusOr<Shape> reduced = ReducedShape(*call.spec, x.shape, axis, keepdims);
+    if (!reduced.ok()) return reduced.status();
+    shape = *std::move(reduced);
+  }
+  const Steps steps = StepsOf(call);
+  const bool of_nothing =
+      (matrices && steps.two ? steps.second : steps.first).count == 0 && (IsExtreme(order) || (matrices && steps.two));
+  if (of_nothing && ElementCount(shape).value_or(0) != 0) {
+    return InvalidField("inputs.x", "norm: x is " + ToString(x.shape) + ", and there is no norm " + std::string(order) +
+                                        " of no elements");
+  }
+  // A sum for each row or column: only where x has no elements there may be more of them than memory is counted for.
+  if (steps.between() > kMaxArrayBytes / sizeof(double)) {
+    return InvalidField("inputs.x", "norm: x is " + ToString(x.shape) + ", whose " + std::to_string(steps.between()) +
+                                        " rows or columns have no elements; there may be at most " +
+                                        std::to_string(kMaxArrayBytes / sizeof(double)));
+  }
+  call.outputs = {{.dtype = IsFloating(x.dtype) ? x.dtype : DType::kFloat64, .shape = std::move(shape)}};
+  return absl::OkStatus();
+}
+
+double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
+
+Cost CostOf(const BoundCall& call) {
+  const bool p = call.Choice("ord") == "p", twice = p && StepsOf(call).two;
+  return {.flop = (p ? 50 : 2) * Elements(call),
+          .bytes = (twice ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+}
+
+// Beside each element, what an output takes however few elements it has.
+double WorkBound(const BoundCall& call) {
+  const Steps steps = StepsOf(call);
+  return 150 * Elements(call) + 500 * static_cast<double>(steps.first.outputs() + steps.second.outputs());
+}
+
+ParamSpec Axis() {
+  ParamSpec axis = AxisParam("the axis of the vectors; matrices: of those in the last two axes; all: of x as it is");
+  axis.choices.push_back("matrices");
+  return axis;
+}
+
+}  // namespace
+
+Steps StepsOf(const BoundCall& call) {
+  const Shape& x = call.Input("x").shape;
+  return StepsOf(x.data(), static_cast<int>(x.size()), call.Choice("ord"), call.Float("p"), call.Choice("axis"));
+}
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("norm", "norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)")
+      .Docs(
+          "What numpy.linalg.norm returns. Without ord and axis that is the root of the sum of all squares; with ord "
+          "alone x is a vector or a matrix; axis chooses vectors, or matrices, within x. Of vectors: 1 is the sum of "
+          "magnitudes, 2 the root of the sum of squares, inf the largest magnitude, -inf the smallest, 0 how many are "
+          "not 0, p the p-th root of the sum of the p-th powers. Of matrices: fro is the root of the sum of squares, 1 "
+          "the largest sum of a column's magnitudes, -1 the smallest, inf and -inf the same of rows. The 2-norm, -2 "
+          "and the nuclear norm of a matrix are the largest, the smallest and the sum of svd's values. No square and "
+          "no power overflows, only the result may. Integers are computed in float64. A NaN makes the result NaN, but "
+          "for ord 0. Of no elements the norm is 0, where NumPy has one. On a GPU it cannot be interrupted once it "
+          "runs.")
+      .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
+      .Param({.name = "ord",
+              .type = ParamType::kChoice,
+              .default_value = std::string("auto"),
+              .choices = {"auto", "0", "1", "-1", "2", "inf", "-inf", "p", "fro"},
+              .docs = "which norm; auto: 2 of vectors, fro of matrices"})
+      .Param({.name = "p",
+              .type = ParamType::kFloat,
+              .default_value = kUsualPower,
+              .minimum = 0.01,
+              .maximum = 1000,
+              .docs = "the power, with --ord p"})
+      .Param(Axis())
+      .Param(KeepdimsParam())
+      .Input("x", "T", "...", "")
+      .Output("y", "float(T)", "...", "x without the axis or the last two, or with them of size 1")
+      .CostModel(
+          "2 * n FLOP (ord p: 50 * n), x and y moved once (ord p with p from 0.1 on reads x twice): bound by memory "
+          "bandwidth",
+          CostOf)
+      .WorkBound(WorkBound)
+      .Numerics(
+          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 (640 + "
+          "n / 512) * 2^-53 on the CPU and (64 + n) * 2^-53 on a GPU, mostly far less; with ord p that times 1 + 1/p "
+          "(beside the rounding of a result too small to be normal); 0, and inf and -inf of vectors, are exact. In "
+          "float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits whatever the number of "
+          "threads; deterministic on one device")
+      .Shapes(Shapes)
+      .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy")
+      .Build();
+}
+
+}  // namespace hotplate::norm

@@ -1,0 +1,96 @@
+#include "kernels/catalogue/reduce/reduce.h"
+
+#include "kernels/base/status.h"
+#include "kernels/families/reduced_shape.h"
+#include "kernels/spec/refused_param.h"
+
+namespace hotplate::reduce {
+namespace {
+
+bool IsSum(const std::string& operation) { return operation == "sum" || operation == "prod"; }
+bool IsPlace(const std::string& operation) { return operation == "argmin" || operation == "argmax"; }
+bool IsExtreme(const std::string& operation) { return operation == "min" || operation == "max"; }
+
+DType ResultType(const std::string& operation, DType dtype) {
+  if (IsPlace(operation)) return DType::kInt64;
+  if (IsExtreme(operation) || IsFloating(dtype)) return dtype;
+  return IsSum(operation) ? DType::kInt64 : DType::kFloat64;
+}
+
+absl::Status Shapes(BoundCall& call) {
+  const Signature& x = call.Input("x");
+  const std::string &operation = call.Choice("operation"), &axis = call.Choice("axis");
+  if (operation != "std" && call.Int("ddof") != 0) {
+    return RefusedParam(call, "ddof", "it is for --operation std, and operation is " + operation);
+  }
+  absl::StatusOr<Shape> shape = ReducedShape(*call.spec, x.shape, axis, call.Bool("keepdims"));
+  if (!shape.ok()) return shape.status();
+  const bool nothing = ExtentOf(x.shape, axis).count == 0;
+  if (nothing && (IsPlace(operation) || (IsExtreme(operation) && ElementCount(*shape).value_or(0) != 0))) {
+    return InvalidField("inputs.x", "reduce: x is " + ToString(x.shape) + ", and there is no " + operation +
+                                        " of no elements; it must have some" +
+                                        (axis == "all" ? std::string() : " along axis " + axis));
+  }
+  call.outputs = {{.dtype = ResultType(operation, x.dtype), .shape = *std::move(shape)}};
+  return absl::OkStatus();
+}
+
+double Elements(const BoundCall& call) { return static_cast<double>(*ElementCount(call.Input("x").shape)); }
+
+Cost CostOf(const BoundCall& call) {
+  const bool deviation = call.Choice("operation") == "std";
+  return {
+      .flop = (deviation ? 4 : 1) * Elements(call),
+      .bytes = (deviation ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
+}
+
+// Beside each element, what an output takes however few elements it has.
+double WorkBound(const BoundCall& call) {
+  return 20 * Elements(call) + 500 * static_cast<double>(*ElementCount(call.outputs.front().shape));
+}
+
+}  // namespace
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("reduce", "sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything")
+      .Docs(
+          "What NumPy's functions of these names return. Integers are summed and multiplied in int64, where they wrap "
+          "around; mean and std of integers are float64; min and max keep the dtype; argmin and argmax are int64, the "
+          "first place of several, and without an axis that in the flattened array. A NaN makes the result NaN, and is "
+          "what argmin and argmax find first. Of no elements the sum is 0, the product 1, mean and std are NaN, and "
+          "the others are refused. On a GPU it cannot be interrupted once it runs.")
+      .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
+      .Param({.name = "operation",
+              .type = ParamType::kChoice,
+              .default_value = std::string("sum"),
+              .choices = {"sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"},
+              .docs = "what to reduce with"})
+      .Param(AxisParam("the axis that is reduced; all: every one"))
+      .Param(KeepdimsParam())
+      .Param({.name = "ddof",
+              .type = ParamType::kInt,
+              .default_value = std::int64_t{0},
+              .minimum = 0,
+              .maximum = 1e9,
+              .docs = "with --operation std, which divides by the number of elements less this; 1 for a sample's"})
+      .Input("x", "T", "...", "")
+      .Output("y", "T", "...",
+              "x without the axis, or with it of size 1; int64 or float64 where the operation makes it so")
+      .CostModel("n FLOP (std: 4 * n), x and y moved once (std reads x twice): bound by memory bandwidth", CostOf)
+      .WorkBound(WorkBound)
+      .Numerics(
+          "float64 is summed in two float64, float32 in one: with u = 2^-53, w = 2^-100 for float64 and integers, u = "
+          "2^-24, w = 2^-53 for float32, sum and mean are within 2 * u * |exact| + n * w * (sum or mean of |x|), std "
+          "within 4 * u * (std + |mean|), unless a sum of elements or squares leaves float64's range, as it would "
+          "leave NumPy's: std is infinite where elements are more than some 1e154 from their mean, and inexact or 0 "
+          "where all are less than some 1e-154 from it; int64 is rounded to float64 first for mean and std. A product "
+          "of floats is taken in float64, within n * 2^-52 and a rounding of the exact one, relatively, unless some "
+          "partial product over- or underflows. min, max, argmin, argmax and integers are exact; which zero min and "
+          "max return for zeros of both signs is not said. The same bits whatever the number of threads; "
+          "deterministic on one device")
+      .Shapes(Shapes)
+      .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy")
+      .Build();
+}
+
+}  // namespace hotplate::reduce

@@ -1,0 +1,58 @@
+// The order of a sort as unsigned numbers, whose bits a radix sort goes through. For both back-ends.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/call/host_device.h"
+
+namespace hotplate::sort {
+
+// From this length on a GPU sorts each row of several by itself, and numbers none of its elements.
+inline constexpr std::uint64_t kLongRow = std::uint64_t{1} << 20;
+
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+// T: int32, int64, float or double. Two elements compare as their keys do; every NaN has the last key of all.
+template <typename T>
+struct Order {
+  using Key = BitsOf<T>;
+  static constexpr Key kLast = static_cast<Key>(~Key{0});
+  static constexpr Key kSign = Key{1} << (8 * sizeof(T) - 1);
+
+  bool descending = false;
+
+  // -0 comes before 0.
+  HOTPLATE_HOST_DEVICE Key KeyOf(T x) const {
+    Key bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (x != x) return kLast;
+      bits = (bits & kSign) != 0 ? static_cast<Key>(~bits) : bits | kSign;
+    } else {
+      bits ^= kSign;
+    }
+    return descending ? static_cast<Key>(~bits) : bits;
+  }
+
+  // Equal where elements are: of -0 and 0 too.
+  HOTPLATE_HOST_DEVICE Key TieKeyOf(T x) const { return KeyOf(x == T(0) ? T(0) : x); }
+
+  // The inverse of KeyOf, but for a NaN's sign and payload.
+  HOTPLATE_HOST_DEVICE T ElementOf(Key key) const {
+    Key bits = descending ? static_cast<Key>(~key) : key;
+    if constexpr (std::is_floating_point_v<T>) {
+      bits = (bits & kSign) != 0 ? bits & ~kSign : static_cast<Key>(~bits);
+      if (key == kLast) bits = sizeof(T) == 4 ? Key{0x7fc00000} : static_cast<Key>(0x7ff8000000000000);
+    } else {
+      bits ^= kSign;
+    }
+    T x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+};
+
+}  // namespace hotplate::sort

@@ -1,0 +1,37 @@
+// What the specs of the two sorts share.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "kernels/catalogue/sort/sort_order.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate::sort {
+
+inline constexpr std::size_t kMostIndexed = std::numeric_limits<std::uint32_t>::max();
+
+inline std::size_t RowLength(const Shape& shape) { return static_cast<std::size_t>(shape.back()); }
+
+// What is wrong with arrays of this shape for a sort along their last axis; empty if nothing is. GPUs number the
+// elements of several rows that are not long in 32 bits.
+inline std::string WhyNoRows(const Shape& shape) {
+  if (shape.empty()) return "is a scalar, which has no last axis to sort along; give an array of rank 1 or more";
+  const std::size_t elements = *ElementCount(shape);
+  const std::size_t length = RowLength(shape);
+  if (elements > kMostIndexed && elements != length && length < kLongRow) {
+    return "is " + ToString(shape) + "; several rows shorter than " + std::to_string(kLongRow) + " may have at most " +
+           std::to_string(kMostIndexed) + " elements";
+  }
+  return "";
+}
+
+inline ParamSpec DescendingParam() {
+  return {.name = "descending",
+          .type = ParamType::kBool,
+          .default_value = false,
+          .docs = "the largest first; NaN stays last"};
+}
+
+}  // namespace hotplate::sort

@@ -1,0 +1,62 @@
+#include "kernels/catalogue/sort_by_key/sort_by_key.h"
+
+#include "kernels/base/status.h"
+#include "kernels/catalogue/sort/sort_rows.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate::sort_by_key {
+namespace {
+
+absl::Status Shapes(BoundCall& call) {
+  const Signature &keys = call.Input("keys"), &values = call.Input("values");
+  if (const std::string why = sort::WhyNoRows(keys.shape); !why.empty()) {
+    return InvalidField("inputs.keys", "sort_by_key: keys " + why);
+  }
+  if (const std::size_t elements = *ElementCount(keys.shape); elements > sort::kMostIndexed) {
+    return InvalidField("inputs.keys", "sort_by_key: keys is " + ToString(keys.shape) + "; there may be at most " +
+                                           std::to_string(sort::kMostIndexed) + " keys");
+  }
+  if (values.shape != keys.shape) {
+    return InvalidField("inputs.values", "sort_by_key: values is " + ToString(values.shape) + ", keys is " +
+                                             ToString(keys.shape) + "; each key has one value: give them one shape");
+  }
+  call.outputs = {keys, values};
+  return absl::OkStatus();
+}
+
+Cost CostOf(const BoundCall& call) {
+  return {.flop = 0, .bytes = static_cast<double>(call.InputBytes() + call.OutputBytes())};
+}
+
+// Each key's and each value's place is random, which may cost a miss of all caches.
+double WorkBound(const BoundCall& call) {
+  return 1000 + 400 * static_cast<double>(*ElementCount(call.Input("keys").shape));
+}
+
+}  // namespace
+
+KernelSpec Spec() {
+  return KernelSpecBuilder("sort_by_key", "keys in order along the last axis, and values that go where their keys go")
+      .Docs(
+          "Each row along the last axis is sorted by itself. Stable: values of equal keys stay in the order in which "
+          "they came; -0 and 0 are equal. NaN comes last, also with --descending, and every NaN equals every other. "
+          "With 0, 1, 2, … as values the result is NumPy's argsort(kind=\"stable\"). On a GPU it cannot be interrupted "
+          "once it runs.")
+      .Type("K", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
+      .Type("V", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
+      .Param(sort::DescendingParam())
+      .Input("keys", "K", "..., n", "what is sorted by; at most 4294967295")
+      .Input("values", "V", "..., n", "one to each key")
+      .Output("sorted_keys", "K", "..., n", "the keys in order")
+      .Output("sorted_values", "V", "..., n", "the values of these keys")
+      .CostModel(
+          "0 FLOP, 2 * size * (sizeof(K) + sizeof(V)) bytes, read and written once; the passes of the sort move more",
+          CostOf)
+      .WorkBound(WorkBound)
+      .Numerics("exact: the same elements, and the only order that a stable sort has; the same bits on every device")
+      .Shapes(Shapes)
+      .Example("hotplate run sort_by_key keys.npy values.npy -o sorted_keys.npy -o sorted_values.npy")
+      .Build();
+}
+
+}  // namespace hotplate::sort_by_key

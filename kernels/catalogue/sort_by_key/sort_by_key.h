@@ -1,0 +1,16 @@
+// Keys in order along the last axis, and values that go where their keys go. Stable.
+#pragma once
+
+#include "kernels/call/kernel.h"
+
+namespace hotplate::sort_by_key {
+
+KernelSpec Spec();
+
+MemoryPlan PlanCpu(const BoundCall& call);
+
+// Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
+Outcome RunCpu(const Call& call, CpuContext& context);
+Outcome RunCuda(const Call& call, CudaContext& context);  // enqueues on the context's stream; does not wait
+
+}  // namespace hotplate::sort_by_key

@@ -1,0 +1,22 @@
+// A sparse matrix in compressed rows times a vector.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/call/kernel.h"
+
+namespace hotplate::spmv {
+
+KernelSpec Spec();
+
+// Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
+Outcome RunCpu(const Call& call, CpuContext& context);
+Outcome RunCuda(const Call& call, CudaContext& context);  // enqueues on the context's stream; does not wait
+
+// The scratch that they expect.
+MemoryPlan PlanCpu(const BoundCall& call);
+std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);
+// Refuses a matrix that the device found to be none.
+Outcome FinishCuda(const Call& call, CudaContext& context);
+
+}  // namespace hotplate::spmv

@@ -1,0 +1,14 @@
+// c = a + b, element by element.
+#pragma once
+
+#include "kernels/call/kernel.h"
+
+namespace hotplate::vector_add {
+
+KernelSpec Spec();
+
+// Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
+Outcome RunCpu(const Call& call, CpuContext& context);
+Outcome RunCuda(const Call& call, CudaContext& context);  // enqueues on the context's stream; does not wait
+
+}  // namespace hotplate::vector_add

@@ -1,0 +1,32 @@
+#include "kernels/devices/cpu/openblas_turn.h"
+
+#include <cblas.h>
+#include <omp.h>
+
+#include <sstream>
+
+namespace hotplate {
+
+OpenBlasTurn::OpenBlasTurn(CpuContext& context, bool serial) {
+  static std::mutex threaded;
+  if (serial) {
+    omp_set_num_threads(1);
+  } else if (const int threads = context.LibraryThreads(); threads > 1) {
+    turn_ = std::unique_lock(threaded);
+    team_ = &OpenMpTeam::OfThisThread();
+    team_->Begin(threads);
+  }
+}
+
+OpenBlasTurn::~OpenBlasTurn() {
+  if (team_ != nullptr) team_->End();
+}
+
+std::string OpenBlasVersion() {
+  std::istringstream words(openblas_get_config());  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
+  std::string name, version;
+  words >> name >> version;
+  return version;
+}
+
+}  // namespace hotplate

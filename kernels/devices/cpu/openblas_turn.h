@@ -1,0 +1,30 @@
+// OpenBLAS keeps one thread count and one set of buffers for the whole process: a call that wants threads waits for its
+// turn, asleep, instead of spinning inside the library.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "kernels/devices/cpu/cpu_context.h"
+#include "kernels/devices/cpu/openmp_team.h"
+
+namespace hotplate {
+
+// Held while OpenBLAS is called, LAPACK's functions included. With `serial`, or where this call has no more than one
+// thread, OpenBLAS keeps to this thread, and there is nothing to wait for.
+class OpenBlasTurn {
+ public:
+  OpenBlasTurn(CpuContext& context, bool serial);
+  ~OpenBlasTurn();
+  OpenBlasTurn(const OpenBlasTurn&) = delete;
+  OpenBlasTurn& operator=(const OpenBlasTurn&) = delete;
+
+ private:
+  std::unique_lock<std::mutex> turn_;
+  OpenMpTeam* team_ = nullptr;  // where the library makes threads
+};
+
+// "0.3.21": of the library that is in this process, whatever it was compiled with.
+std::string OpenBlasVersion();
+
+}  // namespace hotplate

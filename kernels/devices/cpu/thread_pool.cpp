@@ -1,0 +1,111 @@
+#include "kernels/devices/cpu/thread_pool.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+namespace hotplate {
+namespace {
+
+// About what it takes to wake a thread that sleeps. Who waits does so awake for as long: the next parallel loop, or the
+// end of this one, is often nearer.
+constexpr std::chrono::microseconds kAwake(50);
+
+// Until it is `over`, at most for kAwake. `between` is called between two looks.
+template <typename Over, typename Between>
+void WaitAwake(const Over& over, const Between& between) {
+  const auto until = std::chrono::steady_clock::now() + kAwake;
+  while (!over() && std::chrono::steady_clock::now() < until) between();
+}
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    called_.store(true, std::memory_order_relaxed);
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
+  Call call{.work = work, .argument = argument, .wanted = helpers};
+  if (helpers <= 0) return work(argument);
+  {
+    const std::lock_guard lock(mutex_);
+    call.next = calls_;
+    calls_ = &call;
+    called_.store(true, std::memory_order_relaxed);
+    while (idle_ < helpers && static_cast<int>(threads_.size()) < limit_) {
+      try {
+        threads_.emplace_back([this] { Work(); });
+      } catch (const std::system_error&) {
+        break;  // a limit on threads: go on with those there are
+      }
+      ++idle_;
+    }
+    if (limit_ <= ProcessorChoice::kMostSleepers && !asleep_.empty()) {
+      const int here = sched_getcpu();
+      for (ProcessorChoice* const worker : asleep_) worker->KeepOff(here);
+    }
+  }
+  for (int i = 0; i < helpers; ++i) wake_.notify_one();
+  work(argument);
+
+  std::unique_lock lock(mutex_);
+  if (call.wanted > 0) Remove(call);
+  if (call.active == 0) return;
+  lock.unlock();
+  // From here on nobody joins: once nobody is active, that stays so.
+  const auto over = [&] { return call.active == 0; };
+  WaitAwake(over, Pause);
+  if (over()) return;
+  lock.lock();
+  done_.wait(lock, over);
+}
+
+void ThreadPool::Work() {
+  ProcessorChoice processors(gettid());
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    asleep_.push_back(&processors);
+    wake_.wait(lock, [this] { return stopping_ || calls_ != nullptr; });
+    std::erase(asleep_, &processors);
+    processors.Free();
+    if (stopping_) return;
+    Call& call = *calls_;
+    ++call.active;
+    if (--call.wanted == 0) Remove(call);
+    --idle_;
+    lock.unlock();
+    call.work(call.argument);
+    lock.lock();
+    ++idle_;
+    // The call's owner may return, and the call be gone, as soon as nobody is active.
+    if (--call.active == 0) done_.notify_all();
+    lock.unlock();
+    WaitAwake([this] { return called_.load(std::memory_order_relaxed); }, std::this_thread::yield);
+    lock.lock();
+  }
+}
+
+void ThreadPool::Remove(Call& call) {
+  for (Call** place = &calls_; *place != nullptr; place = &(*place)->next) {
+    if (*place != &call) continue;
+    *place = call.next;
+    called_.store(calls_ != nullptr || stopping_, std::memory_order_relaxed);
+    return;
+  }
+}
+
+}  // namespace hotplate

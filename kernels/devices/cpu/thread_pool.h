@@ -1,0 +1,55 @@
+// The device's worker threads. Why not OpenMP's: its idle threads spin for milliseconds, which only the environment can
+// change before the program starts, and a region waits for every thread, also for one whose processor is busy with
+// another process. Here idle workers sleep once waking them costs less than they would, and a call never waits for a
+// worker that has not begun.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernels/devices/cpu/processor_choice.h"
+
+namespace hotplate {
+
+// Thread-safe: lanes share it.
+class ThreadPool {
+ public:
+  // Starts them when they are first needed.
+  explicit ThreadPool(int workers) : limit_(workers) {}
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // Calls work(argument) on this thread, and at the same time on up to `helpers` workers that are free. Returns when
+  // all those calls have. `work` takes pieces until none is left, so that it does not matter how many threads came.
+  void Run(int helpers, void (*work)(void*), void* argument);
+
+ private:
+  struct Call {
+    void (*work)(void*);
+    void* argument;
+    int wanted;                  // helpers that may still join
+    std::atomic<int> active{0};  // helpers inside work(); changed under mutex_, and read without it
+    Call* next = nullptr;
+  };
+
+  void Work();
+  void Remove(Call& call);
+
+  const int limit_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  // The rest is guarded by mutex_.
+  Call* calls_ = nullptr;  // that want helpers
+  int idle_ = 0;           // workers outside work(), awake or asleep
+  bool stopping_ = false;
+  std::atomic<bool> called_{false};       // calls_ or stopping_; read without mutex_ by workers that wait awake
+  std::vector<ProcessorChoice*> asleep_;  // of workers
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace hotplate

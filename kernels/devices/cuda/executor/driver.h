@@ -1,0 +1,164 @@
+// The part of the CUDA driver's interface that the back-end uses, as a table of pointers into libcuda.so.1. The
+// declarations are ours, so that the executor is compiled and tested where there is no CUDA; driver_check.cpp compares
+// them with cuda.h where there is one. The names and signatures below are fixed: libcuda keeps every version of a
+// function under its own symbol, and these have been there since CUDA 11.4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "kernels/call/call.h"
+
+struct CUctx_st;  // as cuda.h and cuda_runtime_api.h call them: a stream of the driver is one of the runtime
+struct CUstream_st;
+struct CUevent_st;
+struct CUmemPoolHandle_st;
+
+namespace hotplate {
+
+// CUresult's and cudaError_t's number, which agree for whatever both have.
+enum DriverResult : int {
+  kDriverOk = 0,
+  kDriverOutOfMemory = 2,
+  kDriverStubLibrary = 34,
+  kDriverDeviceUnavailable = 46,
+  kDriverNoDevice = 100,
+  kDriverInvalidDevice = 101,
+  kDriverNotReady = 600,
+  kDriverIllegalAddress = 700,
+  kDriverLaunchFailed = 719,
+  kDriverSystemNotReady = 802,
+  kDriverSystemMismatch = 803,
+  kDriverCompatNotSupported = 804,
+  kDriverUnknown = 999,
+};
+
+// CUdevice_attribute
+enum DriverAttribute : int {
+  kAttributeMultiprocessors = 16,
+  kAttributeClockKhz = 13,
+  kAttributeComputeMode = 20,
+  kAttributeComputeMajor = 75,
+  kAttributeComputeMinor = 76,
+  kAttributeSingleToDoubleRatio = 87,
+  kAttributeMemoryPools = 115,
+};
+inline constexpr int kComputeModeProhibited = 2;
+inline constexpr int kComputeModeExclusiveProcess = 3;
+
+// CUmemPool_attribute; each is a std::uint64_t.
+enum DriverPoolAttribute : int {
+  kPoolReleaseThreshold = 4,
+  kPoolReservedCurrent = 5,
+  kPoolReservedHigh = 6,
+  kPoolUsedCurrent = 7,
+  kPoolUsedHigh = 8,
+};
+
+inline constexpr unsigned kEventBlockingSync = 1, kEventDisableTiming = 2;
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kHostAllocPortable = 1, kHostAllocMapped = 2;
+
+struct DriverUuid {
+  unsigned char bytes[16];
+};
+
+// CUmemPoolProps
+struct DriverPoolProperties {
+  int allocation_type = 1;  // pinned: the only one that pools have
+  int handle_types = 0;
+  int location_type = 1;  // a device
+  int location_id = 0;
+  void* security_attributes = nullptr;
+  std::size_t max_size = 0;  // 0: no limit of the pool's own
+  unsigned char reserved[56] = {};
+};
+
+using DevicePointer = unsigned long long;  // CUdeviceptr
+using HostFunction = void (*)(void* user);
+
+struct Driver {
+  int (*cuInit)(unsigned flags) = nullptr;
+  int (*cuDriverGetVersion)(int* version) = nullptr;
+  int (*cuGetErrorName)(int error, const char** text) = nullptr;
+  int (*cuGetErrorString)(int error, const char** text) = nullptr;
+
+  int (*cuDeviceGetCount)(int* count) = nullptr;
+  int (*cuDeviceGet)(int* device, int ordinal) = nullptr;
+  int (*cuDeviceGetName)(char* name, int length, int device) = nullptr;
+  int (*cuDeviceGetUuid)(DriverUuid* uuid, int device) = nullptr;
+  int (*cuDeviceGetAttribute)(int* value, int attribute, int device) = nullptr;
+  int (*cuDeviceGetPCIBusId)(char* text, int length, int device) = nullptr;
+  int (*cuDevicePrimaryCtxRetain)(CUctx_st** context, int device) = nullptr;
+  int (*cuDevicePrimaryCtxRelease)(int device) = nullptr;
+  int (*cuCtxSetCurrent)(CUctx_st* context) = nullptr;
+
+  int (*cuMemGetInfo)(std::size_t* free, std::size_t* total) = nullptr;
+  int (*cuMemPoolCreate)(CUmemPoolHandle_st** pool, const DriverPoolProperties* properties) = nullptr;
+  int (*cuMemPoolDestroy)(CUmemPoolHandle_st* pool) = nullptr;
+  int (*cuMemPoolSetAttribute)(CUmemPoolHandle_st* pool, int attribute, void* value) = nullptr;
+  int (*cuMemPoolGetAttribute)(CUmemPoolHandle_st* pool, int attribute, void* value) = nullptr;
+  int (*cuMemPoolTrimTo)(CUmemPoolHandle_st* pool, std::size_t keep_bytes) = nullptr;
+  int (*cuMemAllocFromPoolAsync)(DevicePointer* memory, std::size_t bytes, CUmemPoolHandle_st* pool,
+                                 CUstream_st* stream) = nullptr;
+  int (*cuMemFreeAsync)(DevicePointer memory, CUstream_st* stream) = nullptr;
+  int (*cuMemHostAlloc)(void** memory, std::size_t bytes, unsigned flags) = nullptr;
+  int (*cuMemFreeHost)(void* memory) = nullptr;
+  int (*cuMemcpyHtoDAsync)(DevicePointer to, const void* from, std::size_t bytes, CUstream_st* stream) = nullptr;
+  int (*cuMemcpyDtoHAsync)(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) = nullptr;
+
+  int (*cuStreamCreate)(CUstream_st** stream, unsigned flags) = nullptr;
+  int (*cuStreamDestroy)(CUstream_st* stream) = nullptr;
+  int (*cuStreamQuery)(CUstream_st* stream) = nullptr;
+  int (*cuStreamSynchronize)(CUstream_st* stream) = nullptr;
+  int (*cuStreamWaitEvent)(CUstream_st* stream, CUevent_st* event, unsigned flags) = nullptr;
+  int (*cuLaunchHostFunc)(CUstream_st* stream, HostFunction function, void* user) = nullptr;
+  int (*cuEventCreate)(CUevent_st** event, unsigned flags) = nullptr;
+  int (*cuEventDestroy)(CUevent_st* event) = nullptr;
+  int (*cuEventRecord)(CUevent_st* event, CUstream_st* stream) = nullptr;
+  int (*cuEventQuery)(CUevent_st* event) = nullptr;
+  int (*cuEventSynchronize)(CUevent_st* event) = nullptr;
+  int (*cuEventElapsedTime)(float* milliseconds, CUevent_st* from, CUevent_st* to) = nullptr;
+
+  // Fills the table from what dlopen returned for libcuda. FAILED and the name of the first function that is missing.
+  static Outcome Load(void* library, Driver& driver);
+
+  // What a call of this table returned, as an outcome: "what: CUDA's words (CUDA's name)".
+  Outcome Check(int result, std::string_view what) const;
+};
+
+// The one place where an error of CUDA, the driver's or the runtime's, becomes an outcome: OUT_OF_MEMORY or FAILED.
+// Whether the device is lost is for DeviceExecutor::Judge to find out.
+Outcome TranslateCudaError(int code, std::string_view what, const char* name, const char* words);
+
+// A handle that is destroyed by one call of the driver. What the call returns is dropped: it can only say that the
+// device is gone, which whoever used the handle has heard already. The context must be current.
+template <typename Handle>
+struct DestroyedBy {
+  int (*destroy)(Handle*) = nullptr;
+  void operator()(Handle* handle) const { static_cast<void>(destroy(handle)); }
+};
+template <typename Handle>
+using Owned = std::unique_ptr<Handle, DestroyedBy<Handle>>;
+using OwnedStream = Owned<CUstream_st>;
+using OwnedEvent = Owned<CUevent_st>;
+using OwnedPool = Owned<CUmemPoolHandle_st>;
+
+// Pinned host memory.
+struct FreedByDriver {
+  int (*free)(void*) = nullptr;
+  void operator()(std::byte* memory) const { static_cast<void>(free(memory)); }
+};
+using PinnedBytes = std::unique_ptr<std::byte, FreedByDriver>;
+
+Outcome MakeEvent(const Driver& driver, unsigned flags, OwnedEvent& event);
+Outcome MakeStream(const Driver& driver, OwnedStream& stream);
+Outcome PinBytes(const Driver& driver, std::size_t bytes, PinnedBytes& memory);
+
+// Waits for the event: spins for the length of a small job, then sleeps until the driver wakes it (the event was made
+// with kEventBlockingSync).
+int WaitFor(const Driver& driver, CUevent_st* event);
+
+}  // namespace hotplate

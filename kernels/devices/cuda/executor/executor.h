@@ -1,0 +1,198 @@
+// One CUDA device and its lanes, on the plug-in's side of the table. The life of a task on a lane:
+//   1. Device memory from the device's stream-ordered pool (task_memory.h): one block for what is the task's alone; an
+//      array with an identity is where it lies already, or gets memory of its own and stays (resident_arrays.h).
+//   2. Inputs that are not there: host -> pinned staging -> device (staging.h), the first bytes on the bus while the
+//      last are staged.
+//   3. The kernel's launcher enqueues on the lane's stream.
+//   4. Outputs come back the same way; the block goes back to the pool in the stream's order.
+// Events on the stream between these give the times. Every call's result is read; the first failure ends the task.
+// An error that stays (an illegal address in a kernel) marks the device as lost: it takes no more work.
+//
+// All of it speaks to the driver through Driver's table, with the device's primary context, which is the CUDA runtime's
+// too: only kernels use the runtime, on the lane's stream. So tests put another driver in libcuda's place.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/devices/cpu/thread_pool.h"
+#include "kernels/devices/cuda/executor/context.h"
+#include "kernels/devices/cuda/executor/pinned_pool.h"
+#include "kernels/devices/cuda/executor/resident_arrays.h"
+#include "kernels/devices/cuda/executor/staging.h"
+#include "kernels/devices/cuda/plugin/kernel_side.h"
+#include "kernels/devices/cuda/plugin/plugin_abi.h"
+
+namespace hotplate {
+
+// Device bytes that a call needs at most: its arrays, each padded, and the kernel's scratch. INVALID if that overflows.
+Outcome PlanBytes(const CudaLauncher& launcher, const hotplate_call& call, const CudaTraits& traits,
+                  std::uint64_t& bytes);
+
+class LaneExecutor;
+class TaskMemory;
+
+class DeviceExecutor {
+ public:
+  // Null and the reason in `why`.
+  static std::unique_ptr<DeviceExecutor> Open(const hotplate_cuda_device_options& options, hotplate_cuda_log log,
+                                              void* user, Outcome& why);
+  ~DeviceExecutor();
+
+  const hotplate_cuda_device_info& info() const { return info_; }
+  const CudaTraits& traits() const { return traits_; }
+  const Driver& driver() const { return driver_; }
+  int index() const { return options_.index; }
+  PinnedPool& pinned() { return pinned_; }
+  ThreadPool& copy_threads() { return copy_threads_; }
+  int copy_helpers() const { return options_.copy_threads; }
+
+  // Makes the device's context this thread's.
+  Outcome Enter() const;
+  // OK, or DEVICE_LOST and why.
+  Outcome Usable() const;
+  // OK, or INVALID: the compute capability has not this precision.
+  Outcome CheckPrecision(int precision) const;
+
+  ResidentArrays& resident() { return resident_; }
+
+  // Memory from the pool, ordered in the stream. Resident arrays that nobody uses make room for it, before
+  // OUT_OF_MEMORY is said.
+  Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  // The same for a lane's task, but that OUT_OF_MEMORY says what is needed, what is free, and unless that is much, how
+  // large a block could be had.
+  Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
+  // After a task's host side, which may have failed for want of memory outside of the pool, as for a module's code or a
+  // library's workspace: gives back what the pool keeps, and resident arrays that nobody uses. False if it has not
+  // failed so, or if that was nothing: then it need not be tried again. `by_library`: one was called.
+  bool MakeRoomAfter(const Outcome& outcome, bool by_library);
+  // Of either; in the order of the stream.
+  Outcome Free(DevicePointer block, std::uint64_t bytes, CUstream_st* stream);
+  // What TryAllocate gave becomes the memory of a resident array; see ResidentArrays::Add.
+  ResidentArrays::Use Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory,
+                           CUstream_st* stream);
+
+  // The lane's task has its memory and is about to enqueue: nobody is to wait for its stream.
+  void Begin(const LaneExecutor& lane);
+  // It is over, and its memory freed in its stream.
+  void Returned(const LaneExecutor& lane);
+
+  // A piece of an array, ahead of any task; pieces come in order. False if the rest need not come: there is no room, or
+  // a task has copied it, or the device is lost.
+  bool Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset, const std::byte* data,
+              std::uint64_t bytes);
+  void Forget(std::uint64_t identity);
+
+  // Gives what the pool keeps back to the device, but for a small rest, when no task has had memory for some seconds.
+  // To be called now and then, from any thread.
+  void Rest(std::chrono::steady_clock::time_point now);
+
+  // After a failure in `kernel` on `stream`: the same outcome if the device still works, else marks it lost.
+  Outcome Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel, CUstream_st* stream);
+
+  std::uint64_t FreeBytes() const;
+  bool Sample(hotplate_cuda_sample& sample) const;
+
+  void Add(const LaneExecutor& lane);
+  void Remove(const LaneExecutor& lane);
+
+ private:
+  DeviceExecutor(const hotplate_cuda_device_options& options, hotplate_cuda_log log, void* user);
+  Outcome Initialise();
+  Outcome Describe();
+  Outcome MakeContext();
+  Outcome MakePool();
+  Outcome FromPool(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  // As long as that does not take long; and then, with uploading_ held, by all that can be done.
+  Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
+  std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
+  // What could be had without taking from resident arrays.
+  std::uint64_t UnclaimedBytes() const;
+  // Something was allocated, or freed: the pool is worth another look when the device is idle.
+  void Touch();
+  // Shrinks the pool to `keep` bytes, as far as running tasks and resident arrays allow. The caller holds allocating_
+  // alone.
+  Outcome Shrink(std::uint64_t keep);
+  // "; beside it ran a, b": the kernels of the other lanes. The caller holds mutex_.
+  std::string Neighbours(const LaneExecutor& lane) const;
+
+  const hotplate_cuda_device_options options_;
+  const hotplate_cuda_log log_;
+  void* const log_user_;
+  Driver driver_;
+  int device_ = 0;
+  int compute_mode_ = 0;
+  CUctx_st* context_ = nullptr;
+  hotplate_cuda_device_info info_{};
+  CudaTraits traits_;
+  OwnedPool pool_;
+  PinnedPool pinned_;
+  ThreadPool copy_threads_;
+  ResidentArrays resident_{driver_};
+  std::atomic<std::uint64_t> task_bytes_{0};  // what was allocated and is no resident array's
+
+  // Held shared while a block is allocated, alone while the pool shrinks or what is left is measured: the measuring
+  // must not take from another lane what that lane asks for. Locked before mutex_.
+  std::shared_mutex allocating_;
+
+  std::atomic<bool> lost_{false};
+  mutable std::mutex mutex_;
+  // The rest is guarded by mutex_.
+  std::string why_lost_;
+  std::vector<const LaneExecutor*> lanes_;
+  std::vector<const LaneExecutor*> running_;  // of these, whose task may have a kernel in flight
+  bool shrunk_ = true;                        // since memory was last allocated or freed
+  std::chrono::steady_clock::time_point last_touched_;
+
+  std::mutex uploading_;  // held while a piece is copied; locked before all others
+  // Guarded by uploading_.
+  std::unique_ptr<Staging> upload_staging_;  // from the first upload on
+};
+
+class LaneExecutor {
+ public:
+  static std::unique_ptr<LaneExecutor> Open(DeviceExecutor& device, Outcome& why);
+  ~LaneExecutor();
+
+  // For the launcher's kernel to call on this lane: what dlopen returned for its library. INVALID and what is wrong.
+  Outcome UseLibrary(const CudaLauncher& launcher, void* opened);
+
+  void Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
+           hotplate_cuda_report& report);
+
+  // What runs now, for messages; null when idle. Any thread.
+  const char* kernel() const { return kernel_.load(std::memory_order_relaxed); }
+  CUstream_st* stream() const { return stream_.get(); }
+
+ private:
+  explicit LaneExecutor(DeviceExecutor& device)
+      : device_(device), staging_(device.pinned(), &device.copy_threads(), device.copy_helpers()) {}
+  Outcome Initialise();
+  Outcome RunTask(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
+                  hotplate_cuda_report& report);
+  // That the call needs on this lane.
+  Outcome ScratchBytes(const CudaLauncher& launcher, const hotplate_call& call, CudaContext& context,
+                       std::uint64_t& bytes);
+  Outcome RunInMemory(const CudaLauncher& launcher, TaskMemory& memory, CudaContext& context,
+                      hotplate_cuda_report& report);
+  Outcome Elapsed(int from, int to, std::uint64_t& ns) const;
+
+  DeviceExecutor& device_;
+  OwnedStream stream_;
+  OwnedLibraries libraries_;
+  std::array<OwnedEvent, 4> times_;  // before the inputs, before the kernel, after it, after the outputs
+  std::array<OwnedEvent, 2> marks_;
+  PinnedBytes host_words_;
+  Staging staging_;
+  std::atomic<const char*> kernel_{nullptr};
+};
+
+}  // namespace hotplate

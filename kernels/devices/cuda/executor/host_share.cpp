@@ -1,0 +1,24 @@
+#include "kernels/devices/cuda/executor/host_share.h"
+
+#include <algorithm>
+
+#include "kernels/devices/cuda/executor/staging.h"
+
+namespace hotplate {
+
+HostShare HostShareFor(int lanes, std::uint64_t host_bytes, int usable_threads) {
+  const auto bytes = [lanes](std::size_t buffers_of_a_lane) {
+    // Uploads that run ahead of tasks stage like one more lane, but borrow nothing.
+    return (std::uint64_t{static_cast<unsigned>(std::max(lanes, 1))} * buffers_of_a_lane + Staging::kOwnBuffers) *
+           StagingBuffer::kBytes;
+  };
+  const std::uint64_t wanted = bytes(Staging::kMostBuffers);
+  HostShare share;
+  // Where the host is small, what a lane must have.
+  share.pinned_bytes = wanted <= host_bytes / 16 ? wanted : bytes(Staging::kOwnBuffers);
+  // One thread does not keep a bus busy; more than four copy no faster. Most of the processors are the jobs'.
+  share.copy_threads = std::clamp(usable_threads / 4, 0, 3);
+  return share;
+}
+
+}  // namespace hotplate

@@ -1,0 +1,199 @@
+#include "kernels/devices/cuda/executor/resident_arrays.h"
+
+#include <iterator>
+#include <new>
+
+namespace hotplate {
+
+ResidentArrays::Use::~Use() {
+  if (array_ != nullptr) owner_->LetGo(*array_);
+}
+
+std::byte* ResidentArrays::Use::memory() const { return reinterpret_cast<std::byte*>(array_->memory); }
+
+Outcome ResidentArrays::Initialise() {
+  events_.reserve(kSpareEvents);
+  return MakeStream(driver_, stream_);
+}
+
+void ResidentArrays::Clear() {
+  if (stream_ == nullptr) return;
+  static_cast<void>(Evict(UINT64_MAX, stream_.get()));
+  // Waiting for a lost device may never end.
+  if (!lost_) static_cast<void>(driver_.cuStreamSynchronize(stream_.get()));
+  events_.clear();
+  stream_.reset();
+}
+
+ResidentArrays::Use ResidentArrays::Find(std::uint64_t identity, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto at = by_identity_.find(identity);
+  if (at == by_identity_.end() || (*at->second)->bytes != bytes) return {};
+  return Hold(at->second);
+}
+
+ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied,
+                                        DevicePointer memory, CUstream_st* stream) {
+  std::shared_ptr<Array> array;
+  Use use;
+  // Only for want of host memory: then the array does not stay, and that is all.
+  try {
+    array = std::make_shared<Array>();
+    array->identity = identity;
+    array->bytes = bytes;
+    array->memory = memory;
+    array->copied = copied;
+    if (Mark(*array, stream)) use = Insert(array);
+  } catch (const std::bad_alloc&) {
+  }
+  if (use.array_ == array && array != nullptr) return use;
+  if (array != nullptr) {
+    Free(*array, stream);
+  } else {
+    static_cast<void>(driver_.cuMemFreeAsync(memory, stream));
+  }
+  return use;
+}
+
+bool ResidentArrays::Mark(Array& array, CUstream_st* stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!events_.empty()) {
+      array.ready = std::move(events_.back());
+      events_.pop_back();
+    }
+  }
+  if (array.ready == nullptr && !MakeEvent(driver_, kEventDisableTiming, array.ready).ok()) return false;
+  return driver_.cuEventRecord(array.ready.get(), stream) == kDriverOk;
+}
+
+ResidentArrays::Use ResidentArrays::Insert(const std::shared_ptr<Array>& array) {
+  const std::lock_guard lock(mutex_);
+  if (lost_) return {};
+  if (const auto at = by_identity_.find(array->identity); at != by_identity_.end()) {
+    return (*at->second)->bytes == array->bytes ? Hold(at->second) : Use();
+  }
+  Arrays alone{array};
+  by_identity_.emplace(array->identity, alone.begin());
+  arrays_.splice(arrays_.end(), alone);
+  bytes_ += MemoryBytes(array->bytes);
+  idle_bytes_ += MemoryBytes(array->bytes);
+  return Hold(std::prev(arrays_.end()));
+}
+
+ResidentArrays::Use ResidentArrays::Hold(Arrays::iterator at) {
+  Array& array = **at;
+  if (array.users++ == 0) idle_bytes_ -= MemoryBytes(array.bytes);
+  arrays_.splice(arrays_.end(), arrays_, at);
+  return Use(this, *at);
+}
+
+void ResidentArrays::LetGo(Array& array) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (--array.users > 0) return;
+    if (array.known) {
+      idle_bytes_ += MemoryBytes(array.bytes);
+      return;
+    }
+    if (!lost_) bytes_ -= MemoryBytes(array.bytes);
+  }
+  Free(array, stream());
+}
+
+std::shared_ptr<ResidentArrays::Array> ResidentArrays::Take(Arrays::iterator at) {
+  const std::shared_ptr<Array> array = *at;
+  by_identity_.erase(array->identity);
+  arrays_.erase(at);
+  array->known = false;
+  if (array->users == 0) {
+    idle_bytes_ -= MemoryBytes(array->bytes);
+    bytes_ -= MemoryBytes(array->bytes);
+  }
+  return array;
+}
+
+void ResidentArrays::Free(Array& array, CUstream_st* stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return;
+  }
+  // Should either fail, the memory is lost, and the device's next task finds out why.
+  const bool joined = array.ready == nullptr || driver_.cuStreamWaitEvent(stream, array.ready.get(), 0) == kDriverOk;
+  if (joined) static_cast<void>(driver_.cuMemFreeAsync(array.memory, stream));
+  if (array.ready == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  if (events_.size() < kSpareEvents) events_.push_back(std::move(array.ready));
+}
+
+void ResidentArrays::EndTurn(Array& array) {
+  const std::lock_guard lock(mutex_);
+  array.filling = false;
+  changed_.notify_all();
+}
+
+Outcome ResidentArrays::Join(const Array& array, CUstream_st* stream) const {
+  return driver_.Check(driver_.cuStreamWaitEvent(stream, array.ready.get(), 0), "waiting for an array");
+}
+
+Outcome ResidentArrays::Grow(Array& array, std::uint64_t copied, CUstream_st* stream) {
+  const Outcome recorded = driver_.Check(driver_.cuEventRecord(array.ready.get(), stream), "marking an array");
+  if (!recorded.ok()) return recorded;
+  const std::lock_guard lock(mutex_);
+  array.copied = copied;
+  return recorded;
+}
+
+void ResidentArrays::Forget(std::uint64_t identity) {
+  std::shared_ptr<Array> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = by_identity_.find(identity);
+    if (at == by_identity_.end()) return;
+    gone = Take(at->second);
+    if (gone->users > 0) return;
+  }
+  Free(*gone, stream());
+}
+
+std::uint64_t ResidentArrays::Evict(std::uint64_t bytes, CUstream_st* stream) {
+  std::vector<std::shared_ptr<Array>> gone;
+  std::uint64_t freed = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = arrays_.begin(); at != arrays_.end() && freed < bytes;) {
+      const auto one = at++;
+      if ((*one)->users > 0) continue;
+      freed += MemoryBytes((*one)->bytes);
+      gone.push_back(Take(one));
+    }
+  }
+  for (const std::shared_ptr<Array>& array : gone) Free(*array, stream);
+  return freed;
+}
+
+void ResidentArrays::Abandon() {
+  const std::lock_guard lock(mutex_);
+  lost_ = true;
+  for (const std::shared_ptr<Array>& array : arrays_) array->known = false;
+  arrays_.clear();
+  by_identity_.clear();
+  bytes_ = idle_bytes_ = 0;
+}
+
+std::uint64_t ResidentArrays::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+std::uint64_t ResidentArrays::idle_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return idle_bytes_;
+}
+
+std::uint64_t ResidentArrays::count() const {
+  const std::lock_guard lock(mutex_);
+  return arrays_.size();
+}
+
+}  // namespace hotplate

@@ -1,0 +1,59 @@
+// The libraries of CUDA's that a plug-in's kernels call (plugin_abi.h: hotplate_cuda_kernel.library). They are looked
+// for when the plug-in is opened; each is opened when the first kernel that calls it runs: cuBLASLt alone takes some 60
+// ms and 200 MiB. A kernel whose library is not there, or is of no use, is not available; the others are.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/devices/cuda/loader/library_search.h"
+
+namespace hotplate {
+
+class NeededLibraries {
+ public:
+  // `libraries`: kernel -> the library that it calls. `log` is told, once, of a library that proves to be of no use
+  // when it is opened; may be empty.
+  NeededLibraries(const std::map<std::string, std::string>& libraries, LibrarySearch search,
+                  std::function<void(const std::string&)> log);
+
+  // Of what was looked for, one sentence each: what is there and whence, and what is not there and for which kernels.
+  const std::vector<std::string>& found() const { return found_; }
+  const std::vector<std::string>& missing() const { return missing_; }
+
+  // OK, or FAILED_PRECONDITION: why the kernel has not what it needs, as far as is known yet. Any thread; does not
+  // wait.
+  absl::Status Check(const std::string& kernel) const;
+  // For table().use_library: what dlopen gives for the kernel's library, opened now if no kernel had it opened before;
+  // null if the kernel needs none. Any thread; waits for another that is opening it.
+  absl::StatusOr<void*> Open(const std::string& kernel);
+  // The kernel's library is of no use, as use_library says: Check and Open say so from now on. The same in a sentence.
+  absl::Status Refuse(const std::string& kernel, const std::string& why);
+
+ private:
+  struct Library {
+    std::string name, kernels;  // "matmul, svd"
+    std::mutex opening;         // locked before mutex_
+    // These are guarded by `opening`.
+    void* handle = nullptr;
+    std::string path;
+
+    absl::Status state;  // guarded by mutex_
+  };
+  Library* Of(const std::string& kernel) const;
+  void SetState(Library& library, const absl::Status& state);
+
+  const LibrarySearch search_;
+  const std::function<void(const std::string&)> log_;
+  std::vector<std::unique_ptr<Library>> libraries_;
+  std::map<std::string, Library*> by_kernel_;
+  std::vector<std::string> found_, missing_;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace hotplate

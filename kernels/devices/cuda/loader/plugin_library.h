@@ -1,0 +1,58 @@
+// A CUDA plug-in that has been opened and whose table fits this program. No CUDA needed to compile this.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/devices/cuda/loader/needed_libraries.h"
+#include "kernels/devices/cuda/plugin/plugin_abi.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate {
+
+class PluginLibrary {
+ public:
+  // Opens the file and checks the table's version and sizes. Refusals are one sentence that names the file. What its
+  // kernels need of CUDA's libraries is looked for, not opened.
+  static absl::StatusOr<std::shared_ptr<PluginLibrary>> Open(const std::string& path, const Catalog& catalog,
+                                                             LibrarySearch search,
+                                                             std::function<void(const std::string&)> log);
+  // Never unloads a plug-in that has talked to the driver: its threads and the driver's may still be in it.
+  ~PluginLibrary();
+  PluginLibrary(const PluginLibrary&) = delete;
+  PluginLibrary& operator=(const PluginLibrary&) = delete;
+
+  const hotplate_cuda_table& table() const { return *table_; }
+  // For table().open_device.
+  static void Log(void* library, const char* line);
+
+  // "libhotplate_cuda13.so"
+  const std::string& file_name() const { return file_name_; }
+  // The kernels whose spec is the catalogue's.
+  bool Has(const std::string& kernel) const { return kernels_.contains(kernel); }
+  NeededLibraries& libraries() const { return *libraries_; }
+  // Why a kernel of the catalogue is not one of them, one sentence each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // The driver is about to be used through this plug-in: keep it for good.
+  void Pin() { pinned_ = true; }
+
+ private:
+  PluginLibrary(void* handle, std::string file_name, std::function<void(const std::string&)> log)
+      : handle_(handle), file_name_(std::move(file_name)), log_(std::move(log)) {}
+  void CompareKernels(const Catalog& catalog, LibrarySearch search);
+
+  void* const handle_;
+  const std::string file_name_;
+  const std::function<void(const std::string&)> log_;
+  const hotplate_cuda_table* table_ = nullptr;
+  std::set<std::string> kernels_;
+  std::unique_ptr<NeededLibraries> libraries_;
+  std::vector<std::string> notes_;
+  bool pinned_ = false;
+};
+
+}  // namespace hotplate

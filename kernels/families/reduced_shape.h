@@ -1,0 +1,22 @@
+// The parameters axis and keepdims of kernels that reduce, and the shape that is left.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/families/axis.h"
+#include "kernels/spec/spec.h"
+
+namespace hotplate {
+
+// "all", or an axis from either end, as NumPy counts them.
+ParamSpec AxisParam(const std::string& docs);
+ParamSpec KeepdimsParam();
+
+// INVALID_ARGUMENT where the array has no such axis.
+absl::StatusOr<Shape> ReducedShape(const KernelSpec& spec, const Shape& shape, const std::string& axis, bool keepdims);
+
+// For a call that the spec has accepted.
+Extent ExtentOf(const Shape& shape, const std::string& axis);
+
+}  // namespace hotplate

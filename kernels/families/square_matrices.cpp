@@ -1,0 +1,21 @@
+#include "kernels/families/square_matrices.h"
+
+#include "kernels/base/status.h"
+
+namespace hotplate {
+
+absl::Status CheckSquare(const BoundCall& call, const std::string& input, std::int64_t longest) {
+  const Shape& shape = call.Input(input).shape;
+  const std::string start = call.spec->name() + ": " + input + " is " + ToString(shape);
+  if (shape.size() < 2 || shape[shape.size() - 1] != shape[shape.size() - 2]) {
+    return InvalidField("inputs." + input,
+                        start + ", which is no square matrix and no stack of them; expected [..., n, n]");
+  }
+  if (shape.back() > longest) {
+    return InvalidField("inputs." + input, start + "; n may be at most " + std::to_string(longest) +
+                                               ", since LAPACK counts its workspace in 32 bits");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hotplate

@@ -1,0 +1,208 @@
+// A kernel's spec: an immutable value that says what a kernel is called with and what comes back. It can be built
+// at run time too. Binding a request to a spec either refuses it, naming field and value, or yields a BoundCall.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/array/shape.h"
+#include "kernels/call/abi.h"
+#include "kernels/spec/argument_rules.h"
+
+namespace hotplate {
+
+enum class ParamType { kInt = HOTPLATE_PARAM_INT, kFloat, kBool, kChoice };
+
+// A choice is a string. A float that was given as an integer stays one: NumPy's dtypes go by that.
+using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
+
+std::string ToString(const ParamValue& value);
+
+struct ParamSpec {
+  std::string name;
+  ParamType type = ParamType::kFloat;
+  std::optional<ParamValue> default_value = {};  // none: must be given
+  // Inclusive. Floats are always finite: NaN and infinities are refused.
+  std::optional<double> minimum = {};
+  std::optional<double> maximum = {};
+  std::vector<std::string> choices = {};
+  std::string docs = {};
+};
+
+struct TypeVariable {
+  std::string name;
+  std::vector<DType> dtypes;
+};
+
+struct ArgumentSpec {
+  std::string name;
+  // A type variable ("T"), "float(T)" (T where T is a float, else float64), or a dtype's name ("int32"). An output's
+  // also a choice parameter's name ("dtype") that an input's type variable is not called: the dtype that is chosen.
+  std::string type;
+  // Comma-separated symbols, numbers, at most one "..."; "" is a scalar. A symbol is bound by an input's size
+  // or by an int parameter of that name. "..." is the same in all arguments; inputs that all say "broadcast ..." follow
+  // NumPy's broadcasting, and an output's "..." is what they become. An output's may begin with "at most ": the data
+  // decide how many of the first dimension there are, and the kernel says so by Call::SetSize.
+  std::string shape;
+  std::string docs;
+};
+
+enum class CancelClass { kChunked, kUninterruptible };
+
+// Whether a call with the same inputs has the same bits each time that it runs on one device, whatever else that does
+// at the time and however many threads it has for the call. In hotplate.v1.Determinism's numbers.
+enum class Determinism {
+  kAlways = 1,
+  kOnRequest,  // with BoundCall::deterministic; it may then take longer
+  kNever,      // a measurement
+};
+
+struct Cost {
+  double flop = 0;
+  // Bytes that must move at least: each input read once, each output written once, unless the spec says otherwise.
+  double bytes = 0;
+};
+
+class KernelSpec;
+
+// A request that its spec has accepted: parameters complete and in the spec's order, arrays in the spec's order.
+struct BoundCall {
+  const KernelSpec* spec = nullptr;
+  std::vector<ParamValue> params;
+  std::vector<Signature> inputs;
+  std::vector<Signature> outputs;  // an upper bound where a shape depends on the data
+  int precision = HOTPLATE_PRECISION_DEFAULT;
+  bool deterministic = false;  // the same bits are asked for
+
+  const ParamValue& Param(std::string_view name) const;
+  std::int64_t Int(std::string_view name) const { return std::get<std::int64_t>(Param(name)); }
+  double Float(std::string_view name) const;
+  bool Bool(std::string_view name) const { return std::get<bool>(Param(name)); }
+  const std::string& Choice(std::string_view name) const { return std::get<std::string>(Param(name)); }
+  const Signature& Input(std::string_view name) const;
+
+  std::size_t InputBytes() const;
+  std::size_t OutputBytes() const;
+};
+
+class KernelSpec {
+ public:
+  const std::string& name() const { return name_; }
+  const std::string& version() const { return version_; }
+  const std::string& summary() const { return summary_; }
+  const std::string& docs() const { return docs_; }
+  const std::vector<TypeVariable>& type_variables() const { return type_variables_; }
+  const std::vector<ParamSpec>& params() const { return params_; }
+  const std::vector<ArgumentSpec>& inputs() const { return inputs_; }
+  const std::vector<ArgumentSpec>& outputs() const { return outputs_; }
+  // Those of inputs() and outputs(), read once.
+  const std::vector<ArgumentRules>& input_rules() const { return input_rules_; }
+  const std::vector<ArgumentRules>& output_rules() const { return output_rules_; }
+  const std::string& cost_text() const { return cost_text_; }
+  const std::string& numerics() const { return numerics_; }
+  CancelClass cancel_class() const { return cancel_class_; }
+  int cancel_bound_ms() const { return cancel_bound_ms_; }  // for kChunked
+  const std::string& example() const { return example_; }
+  bool takes_precision() const { return takes_precision_; }
+  Determinism determinism() const { return determinism_; }
+  // What "..." counts is computed each by itself, whatever there is beside it: a call may be done in parts.
+  bool divisible() const { return divisible_; }
+
+  // 16 hexadecimal digits over what two sides must agree on: name, version, parameters, inputs, outputs.
+  // FNV-1a over a canonical text; no secret depends on it.
+  std::string Hash() const;
+
+  // INVALID_ARGUMENT with field violations ("params.alpha", "inputs.x", "precision", "deterministic"); every violation
+  // that can be told from the others is named, not only the first.
+  absl::StatusOr<BoundCall> Bind(const std::map<std::string, ParamValue>& params,
+                                 const std::map<std::string, Signature>& inputs, int precision,
+                                 bool deterministic = false) const;
+
+  Cost CostOf(const BoundCall& call) const;
+
+  // Scalar operations that a CPU does for this call at most, whatever its arrays hold: no figure for anybody to see,
+  // but what decides whether a thread that must not be held up may do it. Absent where the kernel gives no bound.
+  std::optional<double> WorkBoundOf(const BoundCall& call) const;
+
+ private:
+  friend class KernelSpecBuilder;
+  KernelSpec() = default;
+
+  std::string name_, version_ = "1", summary_, docs_, cost_text_, numerics_, example_;
+  std::vector<TypeVariable> type_variables_;
+  std::vector<ParamSpec> params_;
+  std::vector<ArgumentSpec> inputs_, outputs_;
+  std::vector<ArgumentRules> input_rules_, output_rules_;
+  CancelClass cancel_class_ = CancelClass::kUninterruptible;
+  int cancel_bound_ms_ = 0;
+  bool takes_precision_ = false;
+  Determinism determinism_ = Determinism::kAlways;
+  bool divisible_ = false;
+  std::function<Cost(const BoundCall&)> cost_;
+  std::function<double(const BoundCall&)> work_bound_;
+  std::function<absl::Status(BoundCall&)> shapes_;
+};
+
+// See kernels/catalogue/selu/selu.cpp for one in use. Build() aborts on a spec that contradicts itself (an unknown
+// symbol, a default outside its bounds): that is a defect of the kernel and every test would meet it.
+class KernelSpecBuilder {
+ public:
+  KernelSpecBuilder(std::string name, std::string summary);
+
+  KernelSpecBuilder& Version(std::string version);
+  KernelSpecBuilder& Docs(std::string docs);
+  KernelSpecBuilder& Type(std::string variable, std::vector<DType> dtypes);
+  KernelSpecBuilder& Param(ParamSpec param);
+  KernelSpecBuilder& Input(std::string name, std::string type, std::string shape, std::string docs = "");
+  KernelSpecBuilder& Output(std::string name, std::string type, std::string shape, std::string docs = "");
+  KernelSpecBuilder& CostModel(std::string text, std::function<Cost(const BoundCall&)> cost);
+  // See KernelSpec::WorkBoundOf. At about a nanosecond an operation, and with the slowest values that an input may
+  // have.
+  KernelSpecBuilder& WorkBound(std::function<double(const BoundCall&)> operations);
+  KernelSpecBuilder& Numerics(std::string text);
+  KernelSpecBuilder& Chunked(int cancel_bound_ms);
+  KernelSpecBuilder& Example(std::string command_line);
+  // The kernel honours --precision; without this any but the default is refused.
+  KernelSpecBuilder& TakesPrecision();
+  // Without this kAlways.
+  KernelSpecBuilder& SameBits(Determinism determinism);
+  // All arguments begin with "...", and have a bit for a bit the same elements if it is cut anywhere into ranges.
+  KernelSpecBuilder& Divisible();
+  // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
+  // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
+  // only document.
+  KernelSpecBuilder& Shapes(std::function<absl::Status(BoundCall&)> shapes);
+
+  KernelSpec Build();
+
+ private:
+  KernelSpec spec_;
+};
+
+// The kernels that are there, by name. Immutable once built.
+class Catalog {
+ public:
+  explicit Catalog(std::vector<KernelSpec> specs);
+
+  const std::vector<KernelSpec>& specs() const { return specs_; }
+  // NOT_FOUND with the nearest names: no kernel "mandlebrot". Nearest: mandelbrot.
+  absl::StatusOr<const KernelSpec*> Find(const std::string& name) const;
+
+ private:
+  std::vector<KernelSpec> specs_;  // sorted by name
+};
+
+// Hotplate's own kernels: kernels/catalogue/specs.cpp is the table.
+const Catalog& BuiltinCatalog();
+
+// Up to three of `candidates` that `name` may have been meant as, nearest first (edit distance).
+std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates);
+
+}  // namespace hotplate

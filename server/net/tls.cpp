@@ -1,0 +1,101 @@
+#include "server/net/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/base/status.h"
+
+namespace hotplate::server {
+namespace {
+
+template <auto function>
+struct Freed {
+  template <typename T>
+  void operator()(T* thing) const {
+    function(thing);
+  }
+};
+using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
+using CertificatePtr = std::unique_ptr<X509, Freed<X509_free>>;
+using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
+using BioPtr = std::unique_ptr<BIO, Freed<BIO_free>>;
+
+constexpr long kDay = 24 * 3600;
+
+absl::Status Failed(const char* what) {
+  char reason[256];
+  ERR_error_string_n(ERR_get_error(), reason, sizeof reason);
+  return absl::InternalError(ToAbsl(std::string("making the TLS certificate: ") + what + ": " + reason));
+}
+
+bool AddExtension(X509* certificate, int nid, const char* value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
+  const ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value));
+  return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+bool Fill(X509* certificate, EVP_PKEY* key, Role role) {
+  unsigned char serial[8];
+  if (RAND_bytes(serial, sizeof serial) != 1) return false;
+  std::uint64_t number = 0;
+  for (unsigned char byte : serial) number = number << 8 | byte;
+  const bool daemon = role == Role::kDaemon;
+  const std::string common_name = daemon ? kCertificateName : std::string(kCertificateName) + " client";
+  X509_NAME* name = X509_get_subject_name(certificate);
+  return X509_set_version(certificate, 2) == 1 &&  // which means version 3
+         ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), (number >> 1) | 1) == 1 &&
+         X509_gmtime_adj(X509_getm_notBefore(certificate), -kDay) != nullptr &&
+         X509_gmtime_adj(X509_getm_notAfter(certificate), 3650 * kDay) != nullptr &&
+         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                                    reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0) == 1 &&
+         X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
+         AddExtension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
+         AddExtension(certificate, NID_key_usage, "critical,digitalSignature") &&
+         AddExtension(certificate, NID_ext_key_usage, daemon ? "serverAuth" : "clientAuth") &&
+         (!daemon || AddExtension(certificate, NID_subject_alt_name, (std::string("DNS:") + kCertificateName).c_str()));
+}
+
+std::string TextOf(BIO* bio) {
+  const char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return std::string(data, static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+absl::StatusOr<Identity> MakeIdentity(Role role) {
+  const KeyPtr key(EVP_EC_gen("P-256"));
+  if (!key) return Failed("key");
+  const CertificatePtr certificate(X509_new());
+  if (!certificate || !Fill(certificate.get(), key.get(), role)) return Failed("content");
+  if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return Failed("signature");
+
+  const BioPtr certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_secmem()));
+  if (!certificate_text || !key_text || PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
+      PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+    return Failed("encoding");
+  }
+  return Identity{TextOf(certificate_text.get()), TextOf(key_text.get())};
+}
+
+absl::StatusOr<std::string> RandomHex(std::size_t bytes) {
+  std::vector<unsigned char> random(bytes);
+  if (RAND_priv_bytes(random.data(), static_cast<int>(bytes)) != 1) return Failed("random bytes");
+  std::string text;
+  for (unsigned char byte : random) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace hotplate::server

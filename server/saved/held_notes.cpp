@@ -1,0 +1,51 @@
+#include "server/saved/held_notes.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "server/saved/last_words.h"
+
+namespace hotplate::server {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kInterval(10);
+// The same once more, so that the daemon is seen to live.
+constexpr std::chrono::minutes kSeenInterval(5);
+constexpr std::chrono::minutes kRefreshInterval(1);
+
+}  // namespace
+
+HeldNotes::HeldNotes(core::Engine& engine, JobIds& ids, std::function<void(const std::string&)> failed)
+    : engine_(engine),
+      ids_(ids),
+      failed_(std::move(failed)),
+      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+void HeldNotes::Run(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::string noted;
+  steady_clock::time_point noted_at = steady_clock::now(), refreshed_at = noted_at;
+  std::unique_lock lock(mutex);
+  while (!stopped.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); })) {
+    const steady_clock::time_point now = steady_clock::now();
+    if (now - refreshed_at >= kRefreshInterval) {
+      refreshed_at = now;
+      ids_.Refresh();
+    }
+    std::string held = WhatWouldGo(engine_);
+    if (held == noted && now - noted_at < kSeenInterval) continue;
+    if (absl::Status status = ids_.Note(held); !status.ok()) {
+      failed_(std::string(status.message()));
+      continue;
+    }
+    noted = std::move(held);
+    noted_at = now;
+  }
+}
+
+}  // namespace hotplate::server

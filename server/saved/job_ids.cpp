@@ -1,0 +1,321 @@
+#include "server/saved/job_ids.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/status.h"
+#include "server/core/time_text.h"
+#include "server/endpoint.h"
+#include "server/wire/types.h"
+
+namespace hotplate::server {
+namespace {
+
+using core::WallTime;
+
+// Daemons that start at the same moment are in each other's way once each.
+constexpr int kTries = 1000;
+// Blocks stay for those who ask whose job it was; the newest ones always.
+constexpr std::size_t kFilesKept = 500;
+constexpr std::chrono::hours kAgeKept{24 * 30};
+constexpr std::chrono::hours kLately{24};
+
+template <typename Number>
+bool IsNumber(std::string_view text, Number& number) {
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
+// Empty for what is no file: a FIFO would not let anybody go who opens it.
+std::string TextOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+absl::StatusOr<v1::JobIdBlock> Read(const std::string& path) {
+  const std::string text = TextOf(path);
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  v1::JobIdBlock block;
+  if (!google::protobuf::util::JsonStringToMessage(text, &block, options).ok() || block.first_job_id() == 0 ||
+      block.last_job_id() < block.first_job_id()) {
+    return absl::FailedPreconditionError(
+        ToAbsl(path +
+               " is not a block of job ids, so that the next free one is not known; if no daemon of this folder runs, "
+               "remove it, or use another HOTPLATE_DIR (--directory)"));
+  }
+  return block;
+}
+
+std::string ToJson(const v1::JobIdBlock& block) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.add_whitespace = true;
+  std::string json;
+  (void)google::protobuf::util::MessageToJsonString(block, &json, options);  // fails for an Any alone
+  return json;
+}
+
+// False: somebody else has `path`.
+absl::StatusOr<bool> LinkTo(const std::string& written, const std::string& path) {
+  if (link(written.c_str(), path.c_str()) == 0) return true;
+  const int error = errno;
+  // A network file system may repeat a request that was done, whose answer was lost.
+  struct stat facts {};
+  if (stat(written.c_str(), &facts) == 0 && facts.st_nlink == 2) return true;
+  if (error == EEXIST) return false;
+  if (error == EPERM || error == ENOTSUP || error == ENOSYS) {  // a file system without links
+    if (renameat2(AT_FDCWD, written.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
+    if (errno == EEXIST) return false;
+  } else {
+    errno = error;
+  }
+  return SystemError("making " + path);
+}
+
+// Makes new names in a folder outlive a crash of the machine.
+void SyncFolder(const std::string& folder) {
+  const int open_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (open_ < 0) return;
+  fsync(open_);
+  close(open_);
+}
+
+WallTime Time(const google::protobuf::Timestamp& time) {
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(time.seconds()) +
+                                                                 std::chrono::nanoseconds(time.nanos())));
+}
+
+bool IsLater(const google::protobuf::Timestamp& one, const google::protobuf::Timestamp& other) {
+  return std::pair(one.seconds(), one.nanos()) > std::pair(other.seconds(), other.nanos());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<JobIds::Key>> JobIds::List(const std::string& folder) {
+  DIR* const open = opendir(folder.c_str());
+  if (open == nullptr) return SystemError("reading folder " + folder);
+  std::vector<Key> keys;
+  while (const dirent* const entry = readdir(open)) {
+    const std::string_view name = entry->d_name;
+    const std::size_t dot = name.find('.');
+    Key key;
+    if (dot != name.npos && IsNumber(name.substr(0, dot), key.first) && IsNumber(name.substr(dot + 1), key.second)) {
+      keys.push_back(key);
+    }
+  }
+  closedir(open);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+JobIds::JobIds(std::string directory, v1::DaemonLife life)
+    : directory_(std::move(directory)), folder_(directory_ + "/jobs"), life_(std::move(life)) {}
+
+absl::StatusOr<std::unique_ptr<JobIds>> JobIds::Open(const std::string& directory, v1::DaemonLife life) {
+  std::unique_ptr<JobIds> ids(new JobIds(directory, std::move(life)));
+  if (absl::Status status = PrivateFolder(ids->folder_); !status.ok()) return status;
+  ids->RemoveOld();
+  ids->Refresh();
+  return ids;
+}
+
+absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
+  if (size == 0) return absl::InvalidArgumentError("a block of 0 job ids was asked for");
+  const std::scoped_lock writing(writing_);
+  if (own_.daemon().has_end_time()) return absl::FailedPreconditionError("the daemon has ended");
+  v1::JobIdBlock block;
+  {
+    const std::scoped_lock lock(mutex_);
+    *block.mutable_daemon() = life_;
+  }
+  wire::ToProto(std::chrono::system_clock::now(), *block.mutable_daemon()->mutable_seen_time());
+  const std::string written = folder_ + "/" + block.daemon().generation() + ".new";
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    const absl::StatusOr<std::vector<Key>> there = List(folder_);
+    if (!there.ok()) return there.status();
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t first = 1, last = size;
+    std::uint32_t turn = 0;
+    if (!there->empty()) {
+      const absl::StatusOr<v1::JobIdBlock> newest = Read(FileOf(there->back()));
+      if (!newest.ok()) return newest.status();
+      if (newest->last_job_id() > kMost - size) {
+        return absl::ResourceExhaustedError(ToAbsl(FileOf(there->back()) + " ends with job id " +
+                                                   std::to_string(newest->last_job_id()) + ": there are none beyond"));
+      }
+      first = newest->last_job_id() + 1, last = newest->last_job_id() + size;
+      if (newest->daemon().has_end_time() && newest->last_used() < newest->last_job_id()) {
+        first = newest->last_used() + 1, last = newest->last_job_id();
+        if (first == newest->first_job_id()) turn = newest->turn() + 1;
+      }
+    }
+    block.set_first_job_id(first);
+    block.set_last_job_id(last);
+    block.set_last_used(first - 1);
+    block.set_turn(turn);
+    if (absl::Status status = WriteWhole(written, ToJson(block)); !status.ok()) return status;
+    const absl::StatusOr<bool> taken = LinkTo(written, FileOf({first, turn}));
+    unlink(written.c_str());
+    if (!taken.ok()) return taken.status();
+    if (!*taken) continue;
+    SyncFolder(folder_);
+    own_ = block;
+    const std::scoped_lock lock(mutex_);
+    blocks_[{first, turn}] = block;
+    return core::NumberBlock{first, last};
+  }
+  return absl::UnavailableError(ToAbsl("no block of job ids could be had in " + folder_ + " in " +
+                                       std::to_string(kTries) + " tries: others were faster each time"));
+}
+
+absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used) {
+  const std::scoped_lock writing(writing_);
+  if (own_.first_job_id() == 0 || own_.daemon().has_end_time()) return absl::OkStatus();
+  v1::DaemonLife& life = *own_.mutable_daemon();
+  if (words) {
+    life.set_held(words->held);
+    life.set_saved(words->saved);
+    life.set_end_reason(words->reason);
+  }
+  const WallTime now = std::chrono::system_clock::now();
+  wire::ToProto(now, *life.mutable_seen_time());
+  if (last_used) {
+    wire::ToProto(now, *life.mutable_end_time());
+    own_.set_last_used(std::max(*last_used, own_.first_job_id() - 1));
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    life_ = life;
+    blocks_[{own_.first_job_id(), own_.turn()}] = own_;
+  }
+  return WriteWhole(FileOf({own_.first_job_id(), own_.turn()}), ToJson(own_));
+}
+
+absl::Status JobIds::Note(const std::string& held) { return Rewrite(LastWords{.held = held}, std::nullopt); }
+
+absl::Status JobIds::End(std::uint64_t last_used, const std::optional<LastWords>& words) {
+  return Rewrite(words, last_used);
+}
+
+void JobIds::Refresh() {
+  const absl::StatusOr<std::vector<Key>> there = List(folder_);
+  if (!there.ok()) return;
+  std::map<Key, v1::JobIdBlock> known;
+  std::string own_name;  // no other daemon has it
+  {
+    const std::scoped_lock lock(mutex_);
+    known = blocks_;
+    own_name = life_.name();
+  }
+  for (const Key& key : *there) {
+    const auto at = known.find(key);
+    if (at != known.end() && at->second.daemon().has_end_time()) continue;  // it does not change any more
+    if (absl::StatusOr<v1::JobIdBlock> block = Read(FileOf(key)); block.ok()) known[key] = *std::move(block);
+  }
+  std::set<std::string> living;
+  for (const auto& [key, block] : known) {
+    const v1::DaemonLife& life = block.daemon();
+    if (life.has_end_time() || life.name() == own_name) continue;
+    if (IsNameFree(directory_, life.name())) continue;
+    const absl::StatusOr<v1::EndpointRecord> record =
+        ReadEndpointRecord(directory_ + "/servers/" + life.name() + ".json");
+    // Without a record it starts.
+    if (!record.ok() || record->generation() == life.generation()) living.insert(life.generation());
+  }
+  const std::scoped_lock lock(mutex_);
+  known.insert(blocks_.begin(), blocks_.end());  // those that were claimed meanwhile
+  blocks_ = std::move(known);
+  living_ = std::move(living);
+}
+
+v1::DaemonLife JobIds::LifeLocked(const v1::JobIdBlock& block) const {
+  v1::DaemonLife life = block.daemon();
+  for (const auto& [key, other] : blocks_) {
+    if (other.daemon().generation() == life.generation()) life = other.daemon();
+  }
+  return life;
+}
+
+std::string JobIds::WhoseJob(const std::string& job_id) const {
+  std::uint64_t number = 0;
+  if (!IsNumber(job_id, number)) return "";
+  v1::DaemonLife life;
+  bool lives = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto has = [number](const auto& at) {
+      const v1::JobIdBlock& block = at.second;
+      const std::uint64_t last = block.daemon().has_end_time() ? block.last_used() : block.last_job_id();
+      return block.first_job_id() <= number && number <= last;
+    };
+    const auto at = std::find_if(blocks_.rbegin(), blocks_.rend(), has);
+    if (at == blocks_.rend() || at->second.daemon().generation() == life_.generation()) return "";
+    life = LifeLocked(at->second);
+    lives = living_.contains(life.generation());
+  }
+  const std::string who = "job " + job_id + " was of daemon \"" + life.name() + "\"";
+  if (life.has_end_time()) {
+    return who + ", which ended at " + core::UtcText(Time(life.end_time())) + "; what it held went with it";
+  }
+  if (lives) {
+    return "job " + job_id + " is of daemon \"" + life.name() + "\"; ask it: hotplate --server " + life.name();
+  }
+  return who + ", which died: it was last seen at " + core::UtcText(Time(life.seen_time())) +
+         ", and what it held went with it";
+}
+
+std::optional<v1::DaemonLife> JobIds::Before() const {
+  std::optional<v1::DaemonLife> before;
+  const std::scoped_lock lock(mutex_);
+  const auto end_of = [](const v1::DaemonLife& life) {
+    return life.has_end_time() ? life.end_time() : life.seen_time();
+  };
+  for (const auto& [key, block] : blocks_) {
+    const v1::DaemonLife life = LifeLocked(block);
+    if (life.generation() == life_.generation()) continue;
+    const bool eventful = life.has_end_time() ? !life.held().empty() : !living_.contains(life.generation());
+    if (!eventful || WallTime::clock::now() - Time(end_of(life)) > kLately) continue;
+    if (before && !IsLater(end_of(life), end_of(*before))) continue;
+    before = life;
+  }
+  return before;
+}
+
+void JobIds::RemoveOld() {
+  // The file that a killed daemon was writing: no writer takes an hour.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    const auto written = entry.last_write_time(error);
+    const bool old = !error && std::filesystem::file_time_type::clock::now() - written > std::chrono::hours(1);
+    if (old && entry.path().extension() == ".new") std::filesystem::remove(entry.path(), error);
+  }
+  const absl::StatusOr<std::vector<Key>> there = List(folder_);
+  if (!there.ok() || there->size() <= kFilesKept) return;
+  const std::time_t oldest = std::time(nullptr) - std::chrono::seconds(kAgeKept).count();
+  for (std::size_t i = 0; i < there->size() - kFilesKept; ++i) {
+    struct stat facts {};
+    if (stat(FileOf((*there)[i]).c_str(), &facts) == 0 && facts.st_mtime < oldest) unlink(FileOf((*there)[i]).c_str());
+  }
+}
+
+}  // namespace hotplate::server

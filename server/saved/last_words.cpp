@@ -1,0 +1,121 @@
+#include "server/saved/last_words.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "server/quantity.h"
+
+namespace hotplate::server {
+
+std::string WhenUnused(const Config& config) {
+  if (config.idle_timeout.count() == 0) return "never ends itself for want of use (--idle-timeout 0)";
+  return "ends itself after " + FormatDuration(config.idle_timeout) + " without use";
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 20;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) list += (i > 0 ? ", " : "") + names[i];
+  return names.size() > kMost ? list + ", ..." : list;
+}
+
+namespace {
+
+const core::Principal& Everybody() {
+  static const core::Principal everybody{"", core::SessionId(), core::Scope::kAdmin};
+  return everybody;
+}
+
+std::string Counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string Joined(const std::string& first, const std::string& second) {
+  return first + (first.empty() || second.empty() ? "" : ", ") + second;
+}
+
+std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter) {
+  filter.limit = std::numeric_limits<std::size_t>::max();
+  std::vector<std::string> names;
+  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) names.push_back("job " + job.id.value());
+  return names;
+}
+
+// Arrays but for those that are safe, and results that nobody has fetched. `why`: of an array that was to be saved and
+// was not.
+std::string Held(core::Engine& engine, const std::function<bool(const core::ArraySnapshot&)>& safe,
+                 const std::function<std::string(const core::ArraySnapshot&)>& why = nullptr) {
+  std::uint64_t bytes = 0;
+  std::vector<std::string> names;
+  for (const core::ArraySnapshot& array : engine.arrays().List(Everybody())) {
+    if (safe(array)) continue;
+    bytes += array.bytes;
+    const std::string reason = why ? why(array) : "";
+    names.push_back(array.label() + (reason.empty() ? "" : " (" + reason + ")"));
+  }
+  const std::size_t arrays = names.size();
+  const std::vector<std::string> jobs = Jobs(engine, {.unfetched_only = true});
+  names.insert(names.end(), jobs.begin(), jobs.end());
+  if (names.empty()) return "";
+  const std::string of_arrays = arrays == 0 ? "" : Counted(arrays, "array") + " of " + FormatBytes(bytes);
+  const std::string of_jobs = jobs.empty() ? "" : "results of " + Counted(jobs.size(), "job") + " that nobody fetched";
+  return Joined(of_arrays, of_jobs) + " (" + Listed(names) + ")";
+}
+
+std::string Active(core::Engine& engine) {
+  const std::vector<std::string> jobs = Jobs(engine, {.active_only = true});
+  return jobs.empty() ? "" : Counted(jobs.size(), "running or waiting job") + " (" + Listed(jobs) + ")";
+}
+
+}  // namespace
+
+std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active) {
+  std::vector<std::string> cancelled;
+  for (const core::JobId& id : active) {
+    const absl::StatusOr<core::JobSnapshot> job = engine.Get(Everybody(), id);
+    if (job.ok() && job->state == core::JobState::kCancelled) cancelled.push_back("job " + id.value());
+  }
+  const std::string of_cancelled =
+      cancelled.empty() ? "" : Counted(cancelled.size(), "cancelled job") + " (" + Listed(cancelled) + ")";
+  const auto safe = [&saved](const core::ArraySnapshot& array) { return saved.Has(array.id); };
+  const auto why = [&saved](const core::ArraySnapshot& array) { return saved.WhyNot(array.id); };
+  return Joined(of_cancelled, Held(engine, safe, why));
+}
+
+std::string WhatIsSaved(const SavedArrays& saved) {
+  std::uint64_t bytes = 0;
+  std::vector<std::string> names;
+  std::string file;
+  for (const SavedArrays::One& one : saved.all) {
+    if (one.file.empty()) continue;
+    bytes += one.bytes;
+    names.push_back(one.name);
+    if (file.empty()) file = one.file;
+  }
+  if (names.empty()) return "";
+  return Counted(names.size(), "array") + " of " + FormatBytes(bytes) + " (" + Listed(names) +
+         "); to bring one back: hotplate put " + file;
+}
+
+std::string WhatWouldGo(core::Engine& engine) {
+  return Joined(Active(engine), Held(engine, [](const core::ArraySnapshot&) { return false; }));
+}
+
+std::string WhatIsAtStake(core::Engine& engine) {
+  const auto saved = [](const core::ArraySnapshot& array) {
+    return array.lease_end.has_value() && array.state == core::ArrayState::kReady;
+  };
+  return Joined(Active(engine), Held(engine, saved));
+}
+
+std::vector<core::JobId> ActiveJobs(core::Engine& engine) {
+  std::vector<core::JobId> ids;
+  core::JobFilter filter;
+  filter.active_only = true;
+  filter.limit = std::numeric_limits<std::size_t>::max();
+  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) ids.push_back(job.id);
+  return ids;
+}
+
+}  // namespace hotplate::server
