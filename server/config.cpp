@@ -12,6 +12,7 @@
 #include <set>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 #include "kernels/base/status.h"
 #include "kernels/spec/spec.h"
 #include "server/manual.h"

@@ -6,33 +6,21 @@
 
 #include "client/cli/ending.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 namespace {
 
-// Insertions, deletions, replacements, and swaps of two neighbours (optimal string alignment).
-std::size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j < above.size(); ++j) above[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({replaced, above[j] + 1, row[j - 1] + 1});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = std::exchange(above, row);
-  }
-  return above.back();
-}
-
 absl::Status UnknownOption(const std::string& word, const std::vector<OptionSpec>& options) {
   const std::string name = word.substr(0, word.find('='));
+  // Without the dashes, which all of them begin with.
   std::vector<std::string> names;
   for (const OptionSpec& option : options)
-    for (const std::string& known : option.AllNames()) names.push_back(known);
-  const std::vector<std::string> nearest = Nearest(name, names);
+    for (const std::string& known : option.AllNames())
+      if (known.starts_with("--")) names.push_back(known.substr(2));
+  std::vector<std::string> nearest =
+      NearestNames(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
+  for (std::string& one : nearest) one = "--" + one;
   return UsageError("no option " + Quoted(name) + (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")));
 }
 
@@ -45,23 +33,6 @@ std::string OptionSpec::LongName() const {
 }
 
 std::vector<std::string> OptionSpec::AllNames() const { return SplitAt(names, ','); }
-
-std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongestName = 128;  // the distance is quadratic, and the name comes from outside
-  if (name.size() > kLongestName) return {};
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = EditDistance(name, candidate);
-    const bool begins = name.size() >= 2 && candidate.rfind(name, 0) == 0;
-    if (begins || distance <= std::max<std::size_t>(1, std::min(name.size(), candidate.size()) / 3))
-      ranked.emplace_back(begins ? 0 : distance, candidate);
-  }
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<std::string> nearest;
-  for (const auto& [distance, candidate] : ranked)
-    if (nearest.size() < 3) nearest.push_back(candidate);
-  return nearest;
-}
 
 bool Arguments::Flag(const std::string& name) const {
   const auto found = values_.find(name);

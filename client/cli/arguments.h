@@ -76,7 +76,4 @@ absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, co
 // An option that is not in the list counts as a flag; behind "--" stands no option.
 std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
 
-// Up to three of `candidates` that `name` may have been meant as, nearest first (edit distance).
-std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& candidates);
-
 }  // namespace hotplate::cli

@@ -1,6 +1,7 @@
 #include "client/cli/commands.h"
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 
@@ -55,7 +56,7 @@ std::string HintFor(const std::string& word, std::vector<std::string> names) {
   for (const Brought& brought : kBrought)
     if (word == brought.word) return ". Here: " + std::string(brought.here);
   for (const Command& command : Commands()) names.push_back(command.name);
-  const std::vector<std::string> nearest = Nearest(word, names);
+  const std::vector<std::string> nearest = NearestNames(word, names);
   return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
 }
 

@@ -1,7 +1,8 @@
-#include <algorithm>
-#include <utility>
+#include "kernels/base/nearest_names.h"
 
-#include "kernels/spec/spec.h"
+#include <algorithm>
+#include <cstddef>
+#include <utility>
 
 namespace hotplate {
 namespace {

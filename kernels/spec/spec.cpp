@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 #include "kernels/base/status.h"
 #include "kernels/spec/argument_rules.h"
 

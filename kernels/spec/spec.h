@@ -202,7 +202,4 @@ class Catalog {
 // Hotplate's own kernels: kernels/catalogue/specs.cpp is the table.
 const Catalog& BuiltinCatalog();
 
-// Up to three of `candidates` that `name` may have been meant as, nearest first (edit distance).
-std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates);
-
 }  // namespace hotplate

@@ -7,6 +7,7 @@
 #include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -150,7 +151,7 @@ absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::str
         return absl::NotFoundError(no + "Here: hotplate run " + equivalent.here + ". " + all);
       return absl::NotFoundError(no + "None computes that alone. " + all);
     }
-  const std::vector<std::string> nearest = Nearest(name, names);
+  const std::vector<std::string> nearest = NearestNames(name, names);
   return absl::NotFoundError(no + (nearest.empty() ? "" : "Nearest: " + Join(nearest, ", ") + ". ") + all);
 }
 

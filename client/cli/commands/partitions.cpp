@@ -14,6 +14,7 @@
 #include "client/cli/partitions/waits.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -113,7 +114,7 @@ absl::StatusOr<std::vector<PartitionLimit>> Choose(const std::vector<std::string
     }
     std::vector<std::string> names;
     for (const PartitionLimit& one : there) names.push_back(one.first);
-    const std::vector<std::string> nearest = Nearest(name, names);
+    const std::vector<std::string> nearest = NearestNames(name, names);
     return absl::NotFoundError("no partition " + Quoted(name) +
                                (nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ")) +
                                ". There are: " + (names.empty() ? "none" : Join(names, ", ")));

@@ -11,6 +11,7 @@
 #include "client/cli/sites/words.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -105,10 +106,7 @@ std::string Lower(std::string text) {
 
 // ". Nearest: A100", whatever the case; empty where nothing is near.
 std::string NearestOr(const std::string& word, const std::vector<std::string>& all) {
-  std::vector<std::string> lower, nearest;
-  for (const std::string& candidate : all) lower.push_back(Lower(candidate));
-  for (const std::string& found : Nearest(Lower(word), lower))
-    nearest.push_back(all[static_cast<std::size_t>(std::find(lower.begin(), lower.end(), found) - lower.begin())]);
+  const std::vector<std::string> nearest = NearestNames(word, all);
   return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");
 }
 

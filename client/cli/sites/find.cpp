@@ -15,6 +15,7 @@
 #include "client/cli/sites/words.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -122,7 +123,7 @@ absl::StatusOr<Site> FindSite(const std::string& name, const Environment& enviro
   }
   if (auto site = BuiltIn(name); site.ok()) return site;
   const std::vector<std::string> names = SiteNames(environment);
-  const std::vector<std::string> nearest = Nearest(name, names);
+  const std::vector<std::string> nearest = NearestNames(name, names);
   return WithNextStep(absl::NotFoundError("no site " + Quoted(name) +
                                           (nearest.empty() ? "; there are: " + Join(names, ", ")
                                                            : ". Nearest: " + Join(nearest, ", "))),

@@ -10,6 +10,7 @@
 #include "client/cli/sites/words.h"
 #include "client/cli/toml.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -172,7 +173,7 @@ class Reader {
     for (const auto& [key, node] : table_) {
       const std::string name(key.str());
       if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-      const std::vector<std::string> nearest = Nearest(name, known_);
+      const std::vector<std::string> nearest = NearestNames(name, known_);
       Take(UsageError(Where(node) + "no key " + Quoted(prefix_ + name) +
                       (nearest.empty() ? "; there are: " + Join(known_, ", ") : ". Nearest: " + Join(nearest, ", "))));
     }

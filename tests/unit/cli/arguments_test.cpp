@@ -104,15 +104,5 @@ TEST(Arguments, Positionals) {
   EXPECT_THAT(std::string(CheckPositionals(one, {"7", "8"}).message()), HasSubstr("\"8\""));
 }
 
-TEST(Nearest, ByEditDistanceAndByBeginning) {
-  const std::vector<std::string> kernels = {"mandelbrot", "matmul", "selu", "vector_add"};
-  EXPECT_THAT(Nearest("mandlebrot", kernels), ElementsAre("mandelbrot"));
-  EXPECT_THAT(Nearest("sleu", kernels), ElementsAre("selu")) << "a swap of two neighbours is one edit";
-  EXPECT_THAT(Nearest("seul", kernels), ElementsAre("selu"));
-  EXPECT_THAT(Nearest("vec", kernels), ElementsAre("vector_add"));
-  EXPECT_THAT(Nearest("zzzzzz", kernels), ElementsAre());
-  EXPECT_THAT(Nearest(std::string(100'000, 'm'), kernels), ElementsAre());
-}
-
 }  // namespace
 }  // namespace hotplate::cli

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/base/nearest_names.h"
 #include "kernels/spec/argument_rules.h"
 #include "kernels/spec/spec.h"
 
@@ -59,6 +60,7 @@ TEST(NearestNamesTest, FindsWhatWasMeant) {
   EXPECT_THAT(NearestNames("matmull", kernels), ElementsAre("matmul"));
   EXPECT_THAT(NearestNames("trig", kernels), ElementsAre("trig_identity"));
   EXPECT_THAT(NearestNames("slu", kernels), ElementsAre("selu"));
+  EXPECT_THAT(NearestNames("seul", kernels), ElementsAre("selu")) << "a swap of two neighbours is one edit";
 }
 
 TEST(NearestNamesTest, SaysNothingWhereNothingIsNear) {
