@@ -167,8 +167,8 @@ class Placed(harness.Case):
         return np.load(path, allow_pickle=False).tolist()
 
     def test_the_daemon_writes_it(self):
-        self.full(2, "allowed/sub/a.npy", says=f"{self.root}/sub/a.npy   float64 [5]   written by the daemon")
-        self.assertEqual(self.load(self.root / "sub/a.npy"), [2.0] * 5)
+        self.full(2, "allowed/sub/a.npy", says=f"{self.root}/sub/a.npy   int64 [5]   written by the daemon")
+        self.assertEqual(self.load(self.root / "sub/a.npy"), [2] * 5)
         told = self.answer("run", "full", "--n", "5", "-o", f"path:{self.root}/json.npy")["outputs"][0]
         self.assertEqual(told["path"], f"{self.root}/json.npy")
         self.assertEqual(parts(self.root), [])
@@ -298,7 +298,7 @@ class Ended(harness.Case):
         self.start_daemon(name="one")
         job = self.fill("one")
         saved = self.directory / "saved" / "one"
-        words = [f"saved: 1 array of 7.8KiB (A (a1)); to bring one back: hotplate put {saved}/A.npy",
+        words = [f"saved: 1 array of 8KB (A); to bring one back: hotplate put {saved}/A.npy",
                  f"went with it: results of 1 job that nobody fetched (job {job})"]
         self.hotplate("--server", "one", "down", says=words)
         self.hotplate("--server", "one", "status", code=harness.NO_DAEMON, says=["one ended", *words])
