@@ -38,9 +38,9 @@ using Enough = std::function<bool()>;
 nanoseconds ChangedAt(const struct stat& facts) {
   return std::chrono::seconds(facts.st_mtim.tv_sec) + nanoseconds(facts.st_mtim.tv_nsec);
 }
-nanoseconds Now() { return std::chrono::system_clock::now().time_since_epoch(); }
+nanoseconds WallClock() { return std::chrono::system_clock::now().time_since_epoch(); }
 
-bool UnchangedForLong(const struct stat& facts) { return Now() - ChangedAt(facts) >= kAbandoned; }
+bool UnchangedForLong(const struct stat& facts) { return WallClock() - ChangedAt(facts) >= kAbandoned; }
 
 bool OthersMayWrite(const struct stat& facts) { return (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
@@ -215,7 +215,7 @@ std::string DropOldSaved(const std::string& root, const SavedBounds& bounds, con
   const auto path_of = [&](const SavedFile& file) { return fs::path(root) / file.folder / file.name; };
   std::erase_if(files, [&](const SavedFile& file) { return kept.contains(path_of(file).lexically_normal()); });
   std::sort(files.begin(), files.end(), [](const SavedFile& a, const SavedFile& b) { return a.changed < b.changed; });
-  const nanoseconds now = Now();
+  const nanoseconds now = WallClock();
   const auto spared = [&](const SavedFile& file) { return now - file.changed < kSparedBySize; };
   // What is spared is not made up for by others either.
   std::uint64_t total = 0;
