@@ -52,7 +52,7 @@ done
 loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
 for program in "${programs[@]}"; do
   install -m 755 "$build/bin/$program" "$libexec/programs/$program"
-  # The loader under the program's name: that is what ps and nvidia-smi show, and where a daemon looks for plug-ins.
+  # The loader under the program's name, which ps and nvidia-smi show, and beside which a daemon looks for plug-ins.
   if [ "$program" = hotplated ]; then
     install -m 755 "$loader" "$libexec/hotplated"
   else
@@ -79,7 +79,7 @@ while read -r library path; do
 done < <({ for program in "${programs[@]}"; do ldd "$libexec/programs/$program"; done
            for library in libstdc++.so.6 libgcc_s.so.1; do echo "$library => $(gcc -print-file-name=$library)"; done; } |
          awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }')
-# No folder of this machine in what is looked through for libraries. (The plug-ins have none.)
+# Removes this machine's folders from the library search path. (The plug-ins have none.)
 cat >"$out/rpath.cmake" <<'CMAKE'
 file(GLOB programs "${tree}/libexec/hotplate/programs/*")
 foreach(program IN LISTS programs)
@@ -138,7 +138,7 @@ TEXT
   install -m 644 /usr/share/common-licenses/Apache-2.0 "$doc/licenses/Apache-2.0.txt"
 fi
 
-# What this is: the checksums are of the files as packed.
+# The manifest: version, revision, and checksums of the files as packed.
 revision=$(git describe --always --dirty 2>/dev/null || echo unknown)
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 printf '%s\n' "$version" >"$tree/VERSION"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Debian packages (Debian 12 or 13). Asks apt only for what is missing: a second run needs neither root nor network.
+# Installs Debian packages (Debian 12 or 13), only those that are missing: a second run needs neither root nor network.
 #   usage: deploy/install-deps.sh [--tests] [--slurm] [--long]
 #   (none)   to build the programs, and to run the quickstart
 #   --tests  to build and run the tests, with the Python package
@@ -28,13 +28,13 @@ for argument in "$@"; do
   case $argument in
     --tests) with_tests=yes ;;
     --slurm)
-      # The -core packages are MariaDB without a service of the machine's.
+      # The -core packages are MariaDB without a system service.
       packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux
-        btrfs-progs python3-fusepy tcl  # a folder with a quota, one that is slow, and what reads module files
+        btrfs-progs python3-fusepy tcl  # a folder with a quota, a slow one, and a reader of module files
         zsh fish)                                  # for every run of the tests, which ask them what they complete
       with_tests=yes start_services=no ;;
     --long)
-      # What clang's fuzzers and sanitizers are linked with is only recommended by clang.
+      # clang only recommends the libraries that its fuzzers and sanitizers link.
       packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap)
       with_tests=yes ;;
     *) echo "install-deps.sh: unknown argument '$argument'; there are --tests, --slurm and --long" >&2; exit 2 ;;

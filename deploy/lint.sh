@@ -24,12 +24,12 @@ echo "shellcheck: ${#scripts[@]} files"
 shellcheck "${scripts[@]}" || failed=1
 
 if [ $quick = no ]; then
-  # The one preset whose commands name each source by itself.
+  # The only preset whose commands name each source separately.
   build=build/dev
   cmake --preset dev -DHOTPLATE_TESTS=ON >/dev/null
   cmake --build --preset dev --target hotplate_proto bench_peer hotplate_spec_hashes_target >/dev/null
-  # Only what is compiled on this machine: sources that a missing back-end leaves out have no command. Not device code:
-  # nvcc has options that clang-tidy does not know, and where it is emulated _Float16, which clang 14 does not have here.
+  # Only files compiled on this machine: sources of a missing back-end have no command. No device code: nvcc has options
+  # that clang-tidy does not know, and its emulation needs _Float16, which clang 14 lacks here.
   mapfile -t compiled < <(jq -r '.[].file' $build/compile_commands.json | grep -v -e "^$PWD/build/" -e "\.cu$" -e "/tests/unit/cuda/emulation/" | sort -u)
   echo "clang-tidy: ${#compiled[@]} files of $build"
   printf '%s\0' "${compiled[@]}" | xargs -0 -P "$(nproc)" -n 4 clang-tidy -p $build --quiet \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh clone to real jobs: installs what is missing, builds, starts a local daemon, runs matmul, selu and
-# mandelbrot on arrays made with NumPy, checks the results by a calculation of its own, and stops the daemon.
+# From a fresh clone to real jobs: installs missing packages, builds, starts a local daemon, runs matmul, selu and
+# mandelbrot on arrays made with NumPy, checks the results by its own calculation, and stops the daemon.
 #   usage: deploy/quickstart.sh [--built FOLDER]
 #   --built FOLDER  installs and builds nothing: the programs are in FOLDER
 # Leaves the inputs, the results and the picture in build/quickstart. Needs Debian 12 or 13, as root or with sudo.

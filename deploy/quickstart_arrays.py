@@ -28,10 +28,10 @@ def check_matmul(folder):
     a, b, c = (np.load(folder / f"{name}.npy") for name in "abc")
     if c.dtype != np.float32 or c.shape != (SIZE, SIZE):
         return f"c.npy is {c.dtype} {list(c.shape)}, not float32 [{SIZE}, {SIZE}]"
-    # einsum without a path uses NumPy's own loops, no BLAS, so that not the same library checks itself.
+    # einsum without a path uses NumPy's own loops, not BLAS, so that a library does not check itself.
     wanted = np.einsum("ik,kj->ij", a.astype(np.float64), b.astype(np.float64), optimize=False)
-    # What rounding in float32 comes to for such inputs is a few eps times the lengths of row and column (the proven worst
-    # case is thirty times that, and would let real mistakes through).
+    # Rounding in float32 gives a few eps times the lengths of row and column for such inputs. (The proven worst case is
+    # thirty times that, and would hide real mistakes.)
     bound = 4 * np.finfo(np.float32).eps * np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=0)[None, :]
     error = np.abs(c - wanted)
     # A few elements exactly: products of two float32 are exact in float64, and fsum rounds once.

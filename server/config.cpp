@@ -100,7 +100,7 @@ void ReadEnvironment(const Surroundings& surroundings, std::vector<Given>& given
   }
 }
 
-// Puts one source's values in. A repeatable setting's values replace those of the sources before.
+// Applies one source's values. The values of a repeatable setting replace those of earlier sources.
 absl::Status ApplyAll(const std::vector<Given>& given, Config& config) {
   std::set<const Setting*> seen;
   for (const Given& one : given) {
@@ -144,7 +144,8 @@ absl::Status CheckListen(const std::vector<Given>& given) {
   return Invalid("listen and interface are both given: an address or an interface to listen on; drop one of the two");
 }
 
-// What rows cannot see alone: paths made absolute, defaults that depend on the surroundings, contradictions.
+// Completes settings that one row cannot check alone: absolute paths, defaults that depend on the surroundings,
+// contradictions.
 absl::Status Complete(const Surroundings& surroundings, Config& config) {
   const Allocation allocation = ReadAllocation(surroundings);
   if (config.name.empty()) config.name = DefaultName(allocation);
@@ -178,7 +179,7 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   return absl::OkStatus();
 }
 
-// What is accepted and yet not what was meant, as comments of the TOML file.
+// Warnings about accepted but probably mistaken values, as comments in the TOML file.
 std::string RemarksOn(const Config& config) {
   std::vector<std::string> missing;
   wire::CanonicalRoots(config.path_roots, &missing);
@@ -210,7 +211,7 @@ class CommandLine {
       CLI::Option* option = setting.value.empty()
                                 ? app_.add_flag("--" + setting.flag, setting.help)
                                 : app_.add_option("--" + setting.flag, values_[setting.flag], HelpWithDefault(setting));
-      // A list, of which each flag gives one: else it would swallow words that are nobody's.
+      // A list, with one value for each flag: otherwise it would swallow further words.
       if (!setting.value.empty()) option->type_name(setting.value)->type_size(1)->expected(1)->allow_extra_args(false);
       option->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll
                                                      : CLI::MultiOptionPolicy::TakeLast);

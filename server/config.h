@@ -1,4 +1,5 @@
-// What a daemon is told: flags, then the environment, then a TOML file, then the defaults here. Immutable once read.
+// The daemon's configuration: flags, then the environment, then a TOML file, then the defaults here. Immutable once
+// read.
 #pragma once
 
 #include <chrono>
@@ -16,10 +17,10 @@ namespace hotplate::server {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
-// Of saved_bytes: half of what is free there, and of what saved arrays take.
+// For saved_bytes: half of the free space and of the space of saved arrays.
 inline constexpr std::uint64_t kHalfOfTheRoom = std::numeric_limits<std::uint64_t>::max();
 
-// The first that is free of these; 0: any that is free.
+// The first free port of the range; 0: any free port.
 struct PortRange {
   std::uint16_t first = 0, last = 0;
   friend bool operator==(const PortRange&, const PortRange&) = default;
@@ -35,13 +36,13 @@ struct Config {
   bool insecure = false;    // no TLS; the token is asked for all the same
 
   DeviceChoice device = DeviceChoice::kAuto;
-  std::vector<int> gpus;  // of CUDA's devices only these, each of which must be there; empty: all that work
+  std::vector<int> gpus;  // use only these CUDA devices, all of which must exist; empty: all that work
   bool require_cuda = false;
   int lanes = 2;
-  int threads = 0;  // of all lanes of the CPU together; 0: what affinity and cgroup allow
+  int threads = 0;  // of all CPU lanes together; 0: the limit by affinity and cgroup
 
   std::uint64_t array_bytes = 0;      // all arrays together; 0: three quarters of the memory that jobs may use
-  std::uint64_t max_array_bytes = 0;  // one array; 0: as all together
+  std::uint64_t max_array_bytes = 0;  // one array; 0: array_bytes
   std::uint32_t queue = 10'000;
   std::uint64_t inline_bytes = std::uint64_t{1} << 20;
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
@@ -61,8 +62,8 @@ struct Config {
   std::chrono::nanoseconds squeue_interval = std::chrono::minutes(1);  // 0: never
 
   std::string scratch;                                               // where arrays under a lease are saved at the end
-  std::chrono::nanoseconds saved_age = std::chrono::hours(30 * 24);  // of what older daemons saved there; 0: any
-  std::uint64_t saved_bytes = kHalfOfTheRoom;                        // of what older daemons saved; 0: any
+  std::chrono::nanoseconds saved_age = std::chrono::hours(30 * 24);  // of files from older daemons there; 0: any
+  std::uint64_t saved_bytes = kHalfOfTheRoom;                        // bound on older daemons' files; 0: any
   std::vector<std::string> path_roots;                               // inputs by path must lie below one of these
   std::string log_file;                                              // empty: standard error
   std::string log_level = "info";

@@ -15,7 +15,7 @@
 namespace hotplate::server {
 namespace {
 
-// A hang-up ends the daemon in order too, unless it was told to ignore those from the start, as nohup does.
+// A hang-up also ends the daemon in order, unless it was ignored from the start, as with nohup.
 sigset_t StopSignals() {
   sigset_t signals;
   sigemptyset(&signals);

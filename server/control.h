@@ -1,5 +1,5 @@
-// What may end or drain the daemon, brought to one thread: signals and requests by RPC. The daemon's main thread
-// waits here; everybody else only leaves a note.
+// Brings requests to end or drain the daemon, by signal or RPC, to one thread. The daemon's main thread waits here;
+// other threads only leave a note.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class Control final : public DaemonControl {
   bool draining() const override { return draining_.load(std::memory_order_relaxed); }
 
   struct Wish {
-    enum class Kind { kNone, kSignal, kShutdown, kDrain, kFinished };  // those before go first
+    enum class Kind { kNone, kSignal, kShutdown, kDrain, kFinished };  // earlier kinds take precedence
     Kind kind = Kind::kNone;
     std::optional<core::nanoseconds> timeout;
     std::string reason;

@@ -1,10 +1,10 @@
 // The daemon: one start, one life, one end.
 //   1. Claims its name in HOTPLATE_DIR, makes certificates and token, and begins to ask Slurm when the allocation ends.
 //   2. Opens the devices, then the engine and the arrays over them.
-//   3. Listens, and only then publishes the endpoint record: whoever reads it can connect.
-//   4. Serves until a signal, a Shutdown, or the idle timeout: so long without a job, an upload or a download. Whoever
-//      only looks on (top, watch, status) does not keep an allocation burning, and neither do held arrays and results.
-//      Watchers are warned of the allocation's end, and the daemon drains by itself in time for it.
+//   3. Listens, and only then publishes the endpoint record, so that everybody who reads it can connect.
+//   4. Serves until a signal, a Shutdown, or the idle timeout: so long without a job, an upload or a download. Watching
+//      (top, watch, status), held arrays and results do not count as use of the allocation. Watchers are warned of the
+//      allocation's end, and the daemon drains by itself in time for it.
 //   5. Tells its clients, drains within the timeout, saves arrays under a lease, withdraws the record, and leaves
 //      in any case.
 #pragma once

@@ -67,7 +67,7 @@ v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& e
   DescribeLimits(config, engine.arrays().limits(), *info.mutable_limits());
   for (const auto& device : engine.devices()) {
     wire::ToProto(device->info(), "", *info.add_devices());
-    // Of the node: all its GPUs have the same.
+    // The same for all GPUs of the node.
     v1::Versions& versions = *info.mutable_versions();
     if (!device->info().driver_version.empty()) versions.set_driver(device->info().driver_version);
     if (!device->info().runtime_version.empty()) versions.set_cuda(device->info().runtime_version);

@@ -1,4 +1,4 @@
-// What a daemon says of itself: the answer of Server.GetInfo, and the endpoint record.
+// The daemon's description of itself: the answer of Server.GetInfo, and the endpoint record.
 #pragma once
 
 #include <string>

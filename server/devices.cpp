@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// What jobs may use of the machine: what the system allows, and of that what Slurm gave.
+// The part of the machine that jobs may use: the system's limits, then Slurm's.
 struct Share {
   int allowed_threads = 1, threads = 1;
   std::uint64_t allowed_bytes = 0, bytes = 0;
@@ -46,7 +46,7 @@ std::string WhyFewerThreads(const Share& share) {
   return why.str();
 }
 
-// What the CPU's lanes get less of than was asked for, or than there is.
+// Notes if the CPU's lanes get less than was asked for, or less than there is.
 void AddCpuNotes(const Config& config, const Allocation& allocation, const Share& share,
                  std::vector<std::string>& notes) {
   if (config.threads > share.threads) {
@@ -115,7 +115,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
     options.pinned_bytes = host.pinned_bytes;
     options.log = std::move(log);
     chosen = OpenCudaDevices(options, catalog);
-    host_bytes -= std::min(host_bytes, chosen.devices.size() * options.pinned_bytes);  // what is pinned is not theirs
+    host_bytes -= std::min(host_bytes, chosen.devices.size() * options.pinned_bytes);  // pinned memory is not the jobs'
     if (auto note = WrongGpuCount(config, allocation, chosen.devices.size())) chosen.notes.push_back(*std::move(note));
   }
   if (chosen.devices.empty() && (config.require_cuda || config.device == DeviceChoice::kCuda)) {

@@ -11,11 +11,11 @@
 
 namespace hotplate::server {
 
-// Opens what the config asks for, within what Slurm gave of this node: its CPUs and memory are kept to where the site
-// itself does not (a node is shared, and not every site has cgroups do it), and a count of GPUs that is not Slurm's is
-// a note. `host_bytes` becomes the host memory that jobs may use: less what is pinned for the devices.
-// FAILED_PRECONDITION, with the reasons, if CUDA is required and none of its devices can be used, or one that is named
-// cannot. `log` is told what devices have to say later.
+// Opens the configured devices within Slurm's share of this node: CPUs and memory are limited even if the site does not
+// do it (a node is shared, and not every site limits by cgroups), and a GPU count that differs from Slurm's gives a
+// note. `host_bytes` becomes the host memory for jobs, without the memory pinned for devices. FAILED_PRECONDITION, with
+// the reasons: CUDA is required and no device is usable, or a named device is not. `log` receives the devices' later
+// messages.
 absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& allocation, const Catalog& catalog,
                                         std::function<void(const std::string&)> log, std::uint64_t& host_bytes);
 

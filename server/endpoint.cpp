@@ -103,7 +103,7 @@ absl::Status WriteRecord(const std::string& path, const v1::EndpointRecord& reco
   return WriteWhole(path, json);
 }
 
-// Who has a lock, by what is written in it.
+// The holder of a lock, as written in the lock file.
 struct Holder {
   std::string pid = "unknown";
   Tenancy tenancy;

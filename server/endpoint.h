@@ -1,5 +1,5 @@
 // The endpoint record: how clients find a daemon. One folder (HOTPLATE_DIR) that only its owner can read:
-//   servers/<name>.lock   locked by the daemon for its life; holds its pid, and what run of which allocation it is
+//   servers/<name>.lock   locked by the daemon for its life; holds its pid, its allocation and the run of that
 //   servers/<name>.json   the record: address, certificates, token
 //   current               link to the record of the daemon that commands without --server talk to
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace hotplate::server {
 
-// Which run of which allocation a daemon belongs to.
+// The allocation of a daemon, and its run.
 struct Tenancy {
   std::string allocation;  // cluster and job id; empty: none
   std::uint32_t restart_count = 0;
@@ -41,8 +41,8 @@ class EndpointSlot {
   // Writes a record of the same generation that has changed. Nothing happens when it was withdrawn; FAILED_PRECONDITION
   // if another daemon's is there.
   absl::Status Update(const v1::EndpointRecord& record);
-  // Removes record and link if they are still those of this daemon's generation. Waits for an Update under way, but
-  // not long: its file system may hang.
+  // Removes record and link if they still belong to this generation. Waits for a running Update, but not long: its file
+  // system may hang.
   void Withdraw();
 
   const std::string& record_path() const { return record_path_; }
@@ -56,10 +56,10 @@ class EndpointSlot {
   int lock_ = -1;
 };
 
-// The system's last error (errno) as a status, with what to do about a folder that cannot be written to.
+// The system's last error (errno) as a status, with the remedy for a folder that is not writable.
 absl::Status SystemError(const std::string& what);
 
-// A folder that is there (made, 0700, where it is missing), is ours, and is closed to everybody else.
+// A folder that exists (created with 0700 if missing), belongs to us, and is closed to everybody else.
 absl::Status PrivateFolder(const std::string& path);
 
 // Writes a file of mode 0600 that appears under its name, in place of another, only when it is whole and on the disk.

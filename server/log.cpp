@@ -16,13 +16,12 @@
 namespace hotplate::server {
 namespace {
 
-// gRPC gives its log function no pointer of ours, so that the log, and how much of it is gRPC's, must be found by
-// itself.
+// gRPC's log function gets no pointer of ours, so the log and the count of gRPC's lines must be reachable without one.
 std::mutex grpc_mutex;
 LineLimit grpc_errors;
 
-// Its errors need nobody here to ask for them: who reaches the port makes them, a line with each connection, and gRPC
-// puts into it what it was sent. What ends the process is told in any case.
+// Strangers can cause gRPC's errors: anybody who reaches the port makes a line with each connection, which includes
+// data from the network. Lines that end the process are always shown.
 LineLimit::Verdict Judge(const gpr_log_func_args& line) {
   const bool fatal = std::string_view(line.message).starts_with("assertion failed");
   if (line.severity != GPR_LOG_SEVERITY_ERROR || fatal) return {.shown = true};

@@ -45,7 +45,7 @@ class LineLimit {
 // error; of its errors no more than LineLimit allows. For the process as a whole: makes it spdlog's default logger.
 void RouteGrpcLog(std::shared_ptr<spdlog::logger> log);
 
-// One visible line, with "[...]" for each run of 32 or more hexadecimal digits: what tokens and session ids look like.
+// One visible line, with "[...]" for each run of 32 or more hexadecimal digits, the form of tokens and session ids.
 std::string WithoutSecrets(std::string_view text);
 
 }  // namespace hotplate::server

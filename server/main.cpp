@@ -31,10 +31,9 @@ void SecureProcess() {
   unsetenv("GRPC_TRACE");  // its traces show every header, the token among them
 }
 
-// Each connection takes a descriptor, and each input by path until its job ends: as many as may be, within reason. A
-// stranger's silent connection takes 24 KB, too, until it is put out. Programs that the daemon starts inherit the
-// limit, and this one is nothing to them: those that close every number below it are quick still, and select() minds
-// only numbers over 1023 that are in use.
+// Each connection takes a descriptor, and so does each input by path until its job ends: raise the limit, within
+// reason. A stranger's silent connection also takes 24 KB until it is closed. Child programs inherit the limit, which
+// does them no harm: closing every number below it is still quick, and select() only minds open descriptors over 1023.
 void RaiseDescriptorLimit() {
   constexpr rlim_t kEnough = 16'384;
   rlimit limit{};
@@ -43,9 +42,9 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What the libraries do by default and a daemon does not want.
+// Turns off defaults of libraries that a daemon does not want.
 void QuietLibraries() {
-  // Debian's absl looks for lock cycles at every lock of gRPC's: a few microseconds of each call.
+  // Debian's absl looks for lock cycles at every lock of gRPC: a few microseconds of each call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // A client that sends text which is not UTF-8 gets an error; a line on standard error for each is no help.
   google::protobuf::SetLogHandler(nullptr);

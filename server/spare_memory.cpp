@@ -13,10 +13,10 @@ constexpr nanoseconds kLook = std::chrono::milliseconds(900);
 constexpr nanoseconds kIdle = std::chrono::seconds(2);
 constexpr nanoseconds kBusy = std::chrono::seconds(30);
 
-// By itself glibc gives back what is free at the end of an arena from 128 KiB on, and maps each large piece by itself:
-// of 64 MiB that come in messages every second page was then a new one.
+// By default glibc returns free memory of 128 KiB and more at the end of an arena, and maps each large piece
+// separately: of 64 MiB received in messages every second page was then new.
 constexpr int kKeptOfAnArena = 64 << 20;
-constexpr int kMappedByItselfFrom = 32 << 20;  // the most that it takes
+constexpr int kMappedByItselfFrom = 32 << 20;  // the largest accepted value
 
 }  // namespace
 

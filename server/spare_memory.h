@@ -1,5 +1,5 @@
-// Memory that was freed and is kept for what comes next: to have pages cleared and mapped anew takes a daemon as long
-// as the transfer that wants them. It goes back to the system soon after.
+// Keeps freed memory for reuse: clearing and mapping new pages takes a daemon as long as the transfer that needs them.
+// The memory goes back to the system soon after.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@ namespace hotplate::server {
 
 class SpareMemory {
  public:
-  // From now on. Of large arrays at most `arrays` bytes are kept, which no job has to do without (large_memory.h); of
-  // the heap, from which gRPC takes what messages come in, what its arenas keep.
+  // From now on keeps at most `arrays` bytes of large arrays, which no job has to do without (large_memory.h), and of
+  // the heap, where gRPC stores messages, the free part of its arenas.
   static void Keep(std::uint64_t arrays);
 
   // To be called every second. `idle`: since the daemon was last in use. Arrays that nobody has taken meanwhile go

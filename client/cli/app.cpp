@@ -13,7 +13,7 @@
 namespace hotplate::cli {
 namespace {
 
-// What was written, if it could be.
+// OK if everything was written.
 absl::Status Flushed(Console& console) {
   console.out.flush();
   if (console.out) return absl::OkStatus();
@@ -40,7 +40,7 @@ absl::StatusOr<OutputForm> FormOf(const std::vector<std::string>& words, const E
   return UsageError("HOTPLATE_OUTPUT=" + form + ": it can be json, quiet or text");
 }
 
-// What is asked for without a verb.
+// Answers a request without a verb, such as --version.
 int AnswerAlone(Console& console, OutputForm form, void (*answer)(const Console&, Output&)) {
   answer(console, *MakeOutput(form, console));
   const absl::Status status = Flushed(console);
@@ -48,8 +48,8 @@ int AnswerAlone(Console& console, OutputForm form, void (*answer)(const Console&
   return ExitCodeOf(status);
 }
 
-// A command that takes a kernel's parameters cannot be parsed before the kernel is known; what all commands have in
-// common is then picked out by hand.
+// A command with a kernel's parameters cannot be parsed before the kernel is known. The common options are then picked
+// out by hand.
 absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words) {
   std::vector<std::string> common;
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i)
@@ -139,7 +139,7 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
     return ExitCodeOf(form.status());
   }
   console.json = *form == OutputForm::kJson;
-  // Options that stand before the verb belong to it like those behind. Behind "--" stands no verb.
+  // Options before the verb belong to it, like those after it. No verb follows "--".
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::size_t verb = FirstWord(CommonOptions(), {words.begin(), dashes});
   if (verb == static_cast<std::size_t>(dashes - words.begin())) {

@@ -13,7 +13,7 @@
 
 namespace hotplate::cli {
 
-// What a shell may offer for a word.
+// What a shell completes a word with.
 enum class Offer { kNothing, kFile, kCommand, kHelp, kKernel, kJob, kArray, kServer, kSite, kChoices };
 
 struct OptionSpec {
@@ -23,7 +23,7 @@ struct OptionSpec {
   bool repeatable = false;  // else the last one given counts
   bool negatable = false;   // a flag that --no-NAME takes back and that =true or =false may follow
   Offer offer = Offer::kNothing;
-  std::vector<std::string> choices = {};  // what a shell offers; the command itself checks
+  std::vector<std::string> choices = {};  // completed by shells; checked by the command itself
 
   std::string LongName() const;               // "output"
   std::vector<std::string> AllNames() const;  // "-o", "--output", …
@@ -36,11 +36,11 @@ struct PositionalSpec {
   int minimum = 1;
   int maximum = 1;  // kAnyNumber: as many as there are
   Offer offer = Offer::kNothing;
-  std::vector<std::string> choices = {};  // as those of an option
+  std::vector<std::string> choices = {};  // as for an option
 };
 inline constexpr int kAnyNumber = 1 << 20;
 
-// What was on the command line. Options are asked for by their long names; asking for one that the command does not
+// The parsed command line. Options are looked up by their long names. Looking up an option that the command does not
 // have is a defect and finds nothing.
 class Arguments {
  public:
@@ -64,16 +64,16 @@ class Arguments {
   std::vector<std::string> words_, rest_;
 };
 
-// An option that is not in the list is refused with the nearest one. Words that are no options are kept in order, and
-// after them all words behind "--", whatever they look like; with `keep_rest` those are kept apart.
+// An unknown option is refused with the nearest one. Words that are no options are kept in order, followed by all words
+// after "--", whatever they look like; with `keep_rest` those are kept apart.
 absl::StatusOr<Arguments> ParseArguments(const std::vector<OptionSpec>& options, const std::vector<std::string>& words,
                                          bool keep_rest = false);
 
-// Too few or too many words for what the command takes.
+// Refuses too few or too many words.
 absl::Status CheckPositionals(const std::vector<PositionalSpec>& positionals, const std::vector<std::string>& words);
 
 // The index of the first of `words` that is neither an option nor an option's value; words.size() if there is none.
-// An option that is not in the list counts as a flag; behind "--" stands no option.
+// An unknown option counts as a flag; no options follow "--".
 std::size_t FirstWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
 
 }  // namespace hotplate::cli

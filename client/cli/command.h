@@ -1,4 +1,4 @@
-// What a verb of the program is: its words for help and completion, and the function behind it.
+// A verb of the program: its texts for help and completion, and its function.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Command;
 // Everything that one run of a verb may use.
 struct Invocation {
   const Command& command;
-  const std::vector<std::string>& words;  // what stood behind the verb, as typed
+  const std::vector<std::string>& words;  // the words after the verb, as typed
   const Arguments& arguments;
   const Settings& settings;
   const Environment& environment;
@@ -34,15 +34,15 @@ struct Invocation {
     return {command, words, arguments, others, environment, console, output, connected};
   }
 
-  // The daemon that the settings lead to. Where there is none, the error says what became of its allocation.
+  // The daemon that the settings lead to. If there is none, the error tells the fate of its allocation.
   absl::StatusOr<client::Client> Connect() const;
-  // The same, with no more in the error than the connection itself tells.
+  // The same, but the error has only what the connection itself tells.
   absl::StatusOr<client::Client> TryConnect(int retries = client::ConnectOptions().retries) const;
 };
 
-// A line on standard error, over that of a progress that may be drawn there.
+// Writes a line to standard error, above a progress line if one is drawn there.
 void Remark(Console& console, const std::string& text);
-// That the connection is lost, and tried again; OK: that it is there again.
+// Reports that the connection was lost and is being tried again, or with OK that it is back.
 void TellConnection(Console& console, const absl::Status& status);
 
 enum class Group { kDaemon, kKernels, kJobs, kArrays, kDevices, kShell };
@@ -55,11 +55,11 @@ struct Command {
   std::string example;       // a command line that works
   std::vector<PositionalSpec> positionals = {};
   std::vector<OptionSpec> options = {};
-  // How a command takes what stands behind "--"; empty: it does not.
+  // How a command uses the words after "--"; empty: it does not take any.
   std::string rest = {};
   // The first word names a kernel, whose parameters are further options: the command parses its words itself.
   bool takes_kernel_parameters = false;
-  // It has an answer where no place to look for a daemon is known either; its settings are empty then.
+  // Works even if no place to look for a daemon is known; its settings are then empty.
   bool works_anywhere = false;
   absl::Status (*run)(const Invocation&) = nullptr;
 };

@@ -24,8 +24,8 @@ const Command* FindCommand(const std::string& name) {
 
 namespace {
 
-// Words that people bring from other programs, and what says the same here. Nothing is guessed for them: "stop" is no
-// misspelt "top".
+// Words from other programs, and our commands for them. They are not matched by similarity: "stop" is not a misspelt
+// "top".
 struct Brought {
   const char* word;
   const char* here;

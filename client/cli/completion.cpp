@@ -129,8 +129,8 @@ std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
       if (!option.choices.empty())
         script += "    *:" + kernel.name() + ":" + option.AllNames()[0] + ") offered_values=\"" +
                   Join(option.choices, " ") + "\" ;;\n";
-  // Bash cuts words at colons: "array:A" comes as "array", ":" and "A", and only what follows the colon is replaced.
-  // Zsh, and a bash that was told otherwise, leaves it whole.
+  // Bash splits words at colons: "array:A" comes as "array", ":" and "A", and only the text after the colon is
+  // replaced. Zsh, and a bash configured otherwise, leave it whole.
   script +=
       "  esac\n"
       "  if [ \"$current\" = : ] && [ \"$previous\" = array ]; then\n"

@@ -34,14 +34,14 @@ bool IsUsageError(const absl::Status& status);
 
 // The same status with the command that helps next, shown below the error.
 absl::Status WithNextStep(const absl::Status& status, const std::string& next_step);
-// The same status, but the program ends with `code` in place of the table's; for what only a command can know.
+// The same status, but the program exits with `code` in place of the table's. For facts that only a command knows.
 absl::Status WithExitCode(const absl::Status& status, ExitCode code);
 using client::Worded;
-// Ended by Ctrl-C, with what that meant.
+// Ended by Ctrl-C; `told` says with what effect.
 absl::Status Interrupted(const std::string& told);
-// The same for a call that was given up, unless it had failed by itself by then: what `status` says, or that it did.
+// The same for an abandoned call, unless it had already failed: then its status, with `more`.
 absl::Status Interrupted(const absl::Status& status, const std::string& when_cancelled, const std::string& more);
-// Everything has been said already: the program only ends with `code`.
+// Everything has been reported: the program only exits with `code`.
 absl::Status Silent(ExitCode code);
 
 // Marks an error that the answer contains already, so that JSON does not repeat it.

@@ -1,5 +1,5 @@
-// Ctrl-C and a kill's TERM while something attached goes on: told to a function on a thread of its own, in place of
-// ending the process. Make it before any other thread starts, since those inherit which signals are blocked.
+// Ctrl-C and TERM during attached work: they call a function on its own thread instead of ending the process. Make it
+// before any other thread starts, since threads inherit the mask of blocked signals.
 #pragma once
 
 #include <atomic>

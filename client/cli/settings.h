@@ -16,7 +16,7 @@ Environment ProcessEnvironment();
 struct Settings {
   std::string directory;      // absolute; HOTPLATE_DIR
   std::string server = {};    // a daemon's name or a record's path; empty: the current one
-  std::string endpoint = {};  // in place of the record's addresses; empty: those
+  std::string endpoint = {};  // replaces the record's addresses; empty: keep them
   std::string site = {};      // the profile that `up` uses; empty: none is preferred
   std::string account = {};   // the project that `up` charges; empty: the scheduler's choice
 };

@@ -1,5 +1,5 @@
-// toml++, set up the same wherever it is used: without exceptions, and without its assertions, one of which (in 3.3, of
-// the first character of a key) fails for text that the very next lines refuse with an error.
+// toml++ with the same settings everywhere: without exceptions, and without its assertions. One of them (in 3.3, on the
+// first character of a key) fails for text that the next lines refuse with an error.
 #pragma once
 
 #define TOML_HEADER_ONLY 1

@@ -1,5 +1,5 @@
-// Waiting for an answer without sleeping. Between a message and the sleeping thread that it wakes lie 20 to 100 us,
-// more than a tiny job takes. So where the last wait of its kind was over soon, the next one begins awake, for as long.
+// Waits for an answer without sleeping. Waking a sleeping thread takes 20 to 100 us, longer than a tiny job. So if the
+// last wait of its kind was short, the next one begins awake.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
@@ -13,10 +13,10 @@ namespace hotplate::client {
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;
 
-// What the last wait says about the next one. Thread-safe.
+// Decides from the last wait whether the next one stays awake. Thread-safe.
 class AwakeWaits {
  public:
-  // Until when a wait that begins now does not sleep.
+  // The time until which a wait that begins now stays awake.
   Deadline AwakeUntil(Clock::time_point begin) const;
   void Ended(Clock::time_point begin);
 

@@ -46,11 +46,11 @@ grpc::ChannelArguments Arguments(const ConnectOptions& options) {
   // Login nodes set http_proxy; the way to a compute node does not go through it.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  // Retries are made here, where it is known which calls bear them.
+  // This library makes the retries: it knows which calls are safe to repeat.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // Two clients of one process share no connection, so that neither inherits the other's back-off.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // An answer carries at most what a daemon's own limits let into a message; arrays come in chunks.
+  // Answers are bounded by the daemon's own limits on a message; arrays come in chunks.
   arguments.SetMaxReceiveMessageSize(256 << 20);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
@@ -62,13 +62,14 @@ grpc::ChannelArguments Arguments(const ConnectOptions& options) {
   // Bulk: one frame per chunk, and a window that does not make the sender wait for the receiver.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 8 << 20);
-  // Else the window grows with the connection's speed, to as much memory as an array has where it is written to a disk.
+  // Otherwise the window grows with the connection's speed, up to a whole array in memory while it is written to a
+  // disk.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   return arguments;
 }
 
-// gRPC writes what goes wrong to standard error, in words for its authors, into the middle of a program's output. The
-// statuses say the same; who wants both sets GRPC_VERBOSITY.
+// gRPC logs errors to standard error, worded for its authors, in the middle of a program's output. Our statuses say the
+// same. Set GRPC_VERBOSITY to see both.
 void QuietTransport() {
   if (std::getenv("GRPC_VERBOSITY") == nullptr) {
     gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
@@ -109,7 +110,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const v1::EndpointRec
     }
     return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
   }
-  // The daemon's self-signed certificate is the only root there is; the name in it is the same for every daemon.
+  // The daemon's self-signed certificate is the only root. The name in it is the same for all daemons.
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = record.certificate_pem();
   tls.pem_cert_chain = record.client_certificate_pem();

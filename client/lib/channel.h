@@ -1,4 +1,4 @@
-// The connection: TLS pinned to the record's certificate and with its client's, numeric addresses, no proxy.
+// The connection: TLS with the record's certificate pinned and its client certificate, numeric addresses, no proxy.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -15,8 +15,8 @@ namespace hotplate::client {
 // The gRPC target of a record: its sockets that exist on this host, else its IPv4 addresses, else its IPv6 ones.
 std::string TargetOf(const v1::EndpointRecord& record);
 
-// Opens nothing yet: the first call connects. UNAUTHENTICATED: the record has no certificate, and an address that
-// others could listen at, so that the token would cross in the clear.
+// Opens nothing yet: the first call connects. UNAUTHENTICATED: the record has no certificate, but an address where
+// others could listen; the token would be sent in the clear.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const v1::EndpointRecord& record,
                                                            const ConnectOptions& options);
 

@@ -1,6 +1,6 @@
-// WriteArrayRequest and ReadArrayResponse by hand, so that an array's bytes go out of and into the caller's own memory:
-// both messages end with their `data` field, and everything before it is a few bytes. tests/unit/client holds the
-// codec against the generated classes.
+// Encodes WriteArrayRequest and decodes ReadArrayResponse by hand, so that an array's bytes go directly out of and into
+// the caller's memory. Both messages end with their `data` field, and everything before it is a few bytes.
+// tests/unit/client compares the codec with the generated classes.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -15,7 +15,7 @@
 
 namespace hotplate::client {
 
-// Bytes of data in one message: well under every limit that a daemon can have.
+// Bytes of data in one message, well below every limit that a daemon can have.
 inline constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
 
 // Counts the pieces of the caller's memory that gRPC still refers to. Must outlive them.
@@ -37,12 +37,12 @@ class Borrowed {
 grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, std::span<const std::byte> data,
                              Borrowed& borrowed);
 
-// The same of a slice that gRPC owns and gives back by itself.
+// The same for a slice that gRPC owns and frees.
 grpc::ByteBuffer EncodeWrite(const std::string& array_id, std::uint64_t offset, const grpc::Slice& data);
 
-// Copies the data of a ReadArrayResponse to their place in `array`, and returns how many bytes that were. INTERNAL:
-// the message is broken, is not at `expected_offset`, or does not fit into the array. Of a part of an array `begin` is
-// where it begins in the whole; `expected_offset`, also in the whole, is not before it.
+// Copies the data of a ReadArrayResponse to its place in `array` and returns the number of bytes. INTERNAL: the message
+// is broken, is not at `expected_offset`, or does not fit into the array. If `array` is a part of an array, `begin` is
+// its place in the whole; `expected_offset` counts in the whole too and is not before `begin`.
 absl::StatusOr<std::size_t> DecodeRead(const grpc::ByteBuffer& message, std::uint64_t expected_offset,
                                        std::span<std::byte> array, std::uint64_t begin = 0);
 

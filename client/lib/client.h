@@ -96,17 +96,17 @@ ArrayView View(const std::vector<T>& elements, Shape shape) {
   return View(std::span<const T>(elements), std::move(shape));
 }
 
-// An input that is read while it goes up, from a file say, in place of memory that holds all of it. It is uploaded
+// An input read while it is uploaded, for example from a file, so that it is never in memory as a whole. It is uploaded
 // whatever its size.
 struct ArraySource {
   Signature signature;
-  // Fills `to` with the elements' bytes in C order, from byte `offset` on. Called by the thread that uploads: forward,
-  // and again from an earlier byte where a connection broke. Its error ends the call.
+  // Fills `to` with the elements' bytes in C order, from byte `offset` on. Called by the thread that uploads, with
+  // rising offsets; after a broken connection again from an earlier byte. Its error ends the call.
   std::function<absl::Status(std::uint64_t offset, std::span<std::byte> to)> read;
 };
 
-// Takes an array's bytes as they come, in place of memory that holds all of them: in order, each once; of an array
-// without bytes one empty piece. Called by the thread that downloads. Its error ends the call.
+// Takes an array's bytes piece by piece, so that it is never in memory as a whole: in order, each byte once; an empty
+// array comes as one empty piece. Called by the thread that downloads. Its error ends the call.
 using TakePiece =
     std::function<absl::Status(const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece)>;
 
@@ -124,8 +124,8 @@ struct KeepOutput {
   std::optional<nanoseconds> lease;  // none: the session's, as long as this client is there
 };
 
-// A .npy file that the daemon writes itself, below its roots for paths; nothing comes here. One that is there already
-// is refused (ALREADY_EXISTS) unless it is to be replaced.
+// A .npy file that the daemon itself writes, below its path roots; nothing is downloaded. An existing file is refused
+// (ALREADY_EXISTS) unless `replace` is set.
 struct PlaceOutput {
   std::string path;  // absolute, or from this program's current folder on
   bool replace = false;
@@ -147,18 +147,18 @@ struct JobOptions {
   // For the whole call: transfers, queue, job. When it expires, the job is cancelled and the call returns
   // DEADLINE_EXCEEDED.
   std::optional<nanoseconds> deadline = {};
-  // If empty, the library makes one, so that its own retries are safe. With yours, the daemon knows large inputs by
-  // their content: the same call finds its job again, and one with other elements is refused.
+  // If empty, the library makes one, so that its own retries are safe. With yours, the daemon identifies large inputs
+  // by their content: the same call finds its job again, and a call with other elements is refused.
   std::string request_id = {};
   // Leave the daemon's copies of large outputs there for Fetch, until Release or the end of the session.
   bool leave_result = false;
   bool detach_on_disconnect = false;
   // Your memory for outputs, by output name. It must have exactly the output's size and live until the call returns. A
-  // wrong size, an unknown output, or one that is in `keep` is an INVALID_ARGUMENT. After a failed call its content is
-  // undefined.
+  // wrong size, an unknown output, or an output that is also in `keep` is an INVALID_ARGUMENT. After a failed call its
+  // content is undefined.
   std::map<std::string, std::span<std::byte>> destinations = {};
-  // Takes the bytes of downloaded outputs, by output name, instead of buffers; not of those that have a destination.
-  // Small outputs that come inside a message have a buffer all the same.
+  // Takes the bytes of downloaded outputs, by output name, instead of buffers. Outputs with a destination do not come
+  // here, and small outputs that come inside a message still have a buffer.
   std::function<absl::Status(const std::string& output, const Signature& signature, std::uint64_t offset,
                              std::span<const std::byte> piece)>
       take_output = {};
@@ -176,13 +176,13 @@ struct JobOptions {
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
 };
 
-// An array that came back, or that stayed on the daemon (then `id` is set and `buffer` is null). An output in a
-// destination of yours, or whose pieces were taken, has no buffer either.
+// An array that came back, or that stayed on the daemon (then `id` is set and `buffer` is null). Outputs with a
+// destination, and outputs given to take_output, have no buffer either.
 struct OutputArray {
   Signature signature;
   std::shared_ptr<HostBuffer> buffer;
   std::string id;
-  std::string path = {};  // of the file that the daemon wrote it to; then there is neither buffer nor id
+  std::string path = {};  // the file that the daemon wrote; then buffer and id are empty
 };
 
 // The client's own part of a receipt, on the client's monotonic clock.
@@ -210,12 +210,12 @@ struct JobResult {
 // The end of a job that began and did not complete: state, error, and receipt if there is one.
 std::optional<v1::JobEnd> EndOf(const absl::Status& status);
 // The id of the job that an error is about; empty if the daemon had not sent it. Errors with an end always have it;
-// those of a deadline, an unconfirmed cancel or a lost connection have it if it came in time.
+// deadlines, unconfirmed cancels and lost connections have it if it came in time.
 std::string JobIdOf(const absl::Status& status);
-// Whether UNAVAILABLE means that nobody answered or the connection broke, so that the fate of the call is unknown.
-// False if the daemon itself said so because it drains.
+// True if UNAVAILABLE means that nobody answered or the connection broke: the fate of the call is then unknown. False
+// if the daemon itself said so because it drains.
 bool ConnectionLost(const absl::Status& status);
-// The fields that a refusal names.
+// The fields named by a refusal.
 std::vector<v1::FieldViolation> Violations(const absl::Status& status);
 // How long to wait before another attempt, if the daemon said so.
 std::optional<nanoseconds> RetryAfter(const absl::Status& status);

@@ -1,4 +1,4 @@
-// The calls of Client that are about arrays.
+// The calls of Client about arrays.
 #include "client/lib/impl.h"
 #include "client/lib/job_run.h"
 #include "client/lib/transfer.h"

@@ -1,4 +1,4 @@
-// The calls of Client that are about jobs.
+// The calls of Client about jobs.
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +34,7 @@ class EitherStop {
 
 bool IsOver(v1::JobState state) { return state != v1::PENDING && state != v1::RUNNING; }
 
-// Something of the result stays in the session, which the daemon keeps for whoever is there.
+// True if a part of the result stays in the session, which the daemon keeps while a client is connected.
 bool SessionKeeps(const JobOptions& options) {
   return options.leave_result ||
          std::any_of(options.keep.begin(), options.keep.end(), [](const auto& output) { return !output.second.lease; });
@@ -78,7 +78,7 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
   const std::stop_token stop = Impl::TokenOf(cancellation);
   flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options), stop);
   flight->done = std::move(done);
-  // For what goes on on a worker: it ends with the client too. What is on the client's stream does in any case.
+  // For work on a worker thread, which must end with the client too. Work on the client's stream ends with it anyway.
   const auto end_with_client = [&impl, stop](Flight& on_worker) {
     on_worker.either.emplace(impl.closing.source.get_token(), stop);
     on_worker.run->LeaveNothingAfter(on_worker.either->token(), impl.closing);
@@ -119,7 +119,8 @@ absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::
   v1::ExecuteJobRequest request;
   *request.mutable_job() = *std::move(spec);
   v1::ExecuteJobResponse response;
-  // Repeated under the same request_id. The job takes what it takes; a daemon that is gone is noticed in any case.
+  // Repeated under the same request_id. The job has no deadline of its own here; a daemon that is gone is noticed
+  // anyway.
   const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncExecute, request, response,
                                      {.no_deadline = true, .until = run.deadline(), .stop = run.stop()});
   if (!status.ok()) return run.Complete(status);
@@ -142,7 +143,7 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
   v1::SubmitJobResponse response;
   const absl::Status status =
       c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncSubmit, request, response, {.until = run.deadline()});
-  // The queued job holds its inputs; nobody else needs them.
+  // The queued job holds its inputs now.
   if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
   if (!status.ok()) return status;
   return response.job_id();
@@ -158,7 +159,7 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
   const auto open = [&](grpc::ClientContext& context, bool again) {
     v1::WatchJobRequest request;
     request.set_job_id(job_id);
-    // The last one once more, where there was one: it is passed over.
+    // Ask for the last update once more, if there was one. It is skipped.
     request.set_from_sequence(again && last_sequence > 0 ? last_sequence : last_sequence + 1);
     return c.jobs().Watch(&context, request);
   };
@@ -256,8 +257,8 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id, const JobOpti
   end.mutable_result()->Swap(response.mutable_result());
   if (absl::Status failed = FromJobEnd(end, job_id); !failed.ok()) return failed;
 
-  // An array that was to be kept has a name or a lease. A session alone says nothing: large outputs belong to that of
-  // whoever ran the job, and wait for it, or for us.
+  // A kept array has a name or a lease. A session alone proves nothing: large outputs belong to the session of the
+  // caller that ran the job, and wait there for that caller or for us.
   const auto is_kept = [&](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
     const absl::StatusOr<v1::Array> array = DescribeArray(output.array_id(), cancellation);
     if (absl::IsNotFound(array.status())) return false;  // the download says what that means

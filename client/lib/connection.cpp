@@ -25,7 +25,7 @@ bool CouldNotConnect(const grpc::Status& status) {
          Contains(status.error_message(), "failed to connect to all addresses");
 }
 
-// What gRPC 1.51 makes of certificates or a key that are none: it knows no way to the address at all.
+// gRPC 1.51 reports unreadable certificates or keys as an address without any route.
 bool HasNoCertificates(const std::string& message) { return message.rfind("empty address list", 0) == 0; }
 
 // The peer was there, and left without a word.
@@ -90,7 +90,7 @@ bool Connection::IsShutOut(const grpc::Status& status) const {
   if (CouldNotConnect(status)) {
     return !connected_ && !found_.record.certificate_pem().empty() && HungUp(status.error_message());
   }
-  // Those two may be this side's own.
+  // These two codes may come from this side.
   const bool tells_nothing =
       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || status.error_code() == grpc::StatusCode::CANCELLED;
   if (!tells_nothing && !connected_) connected_ = true;
@@ -99,7 +99,7 @@ bool Connection::IsShutOut(const grpc::Status& status) const {
 
 absl::Status Connection::Translate(const grpc::Status& status) const {
   if (IsShutOut(status)) {
-    // So does the near end of a forward whose far end is away: the most likely there, and said behind this.
+    // A port forward whose far end is down also hangs up. That is the likeliest cause here, and the message adds it.
     if (found_.endpoint_given) return MarkedLost(NobodyAnswers(found_, "it hung up at once"));
     return MarkedLost(NobodyAnswers(
         found_, "it hung up at once, as it does on a client certificate that is not its own (the record " +
@@ -133,7 +133,7 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
                                     ": the message exceeds the daemon's limit message-bytes; send large inputs as "
                                     "arrays (hotplate put) or by path, or start it with a larger --message-bytes");
   }
-  // The daemon's own UNAVAILABLE says how long to wait; gRPC's says nothing but its words.
+  // The daemon's own UNAVAILABLE has details that say how long to wait; gRPC's has none.
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty())
     return MarkedLost(FromGrpc(status));
   return FromGrpc(status);
@@ -158,7 +158,7 @@ bool Connection::MayComeBack(const grpc::Status& status) const {
   const std::string& message = status.error_message();
   const bool shut_out = IsShutOut(status);
   if (!CouldNotConnect(status) || IsAnotherPeer(message)) return false;
-  // Its host is there, and nobody listens; at the near end of a forward that says nothing of the daemon.
+  // The host answers, but nobody listens. At the near end of a port forward that proves nothing about the daemon.
   const bool nobody =
       shut_out || Contains(message, "Connection refused") || Contains(message, "No such file or directory");
   if (nobody && !found_.endpoint_given) return false;
@@ -240,7 +240,7 @@ bool Connection::Await(grpc::CompletionQueue& queue) const {
 bool Connection::MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const {
   if (rules.repeat == Repeat::kNever || !IsConnectionLoss(status) || attempt >= options_.retries) return false;
   nanoseconds wait = backoff.Next();
-  // The daemon's own word counts where it is not absurdly long for a call that somebody waits for.
+  // The daemon's own hint counts, up to a bound, since a caller waits.
   if (const auto hint = RetryAfter(status)) wait = std::clamp<nanoseconds>(*hint, wait, std::chrono::seconds(5));
   if (rules.until && Clock::now() + wait >= *rules.until) return false;
   return SleepFor(wait, rules.stop);

@@ -1,4 +1,4 @@
-// One connection and one session: what every call has in common. Metadata, deadlines, retries, and what a status means.
+// One connection and one session: the metadata, deadlines, retries and statuses that all calls share.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -30,7 +30,7 @@
 
 namespace hotplate::client {
 
-// How long a wait goes without a look at what its thread has to look after (JobOptions::on_wait).
+// The longest time that a wait goes without calling JobOptions::on_wait.
 inline constexpr std::chrono::milliseconds kLook(50);
 using OnWait = std::function<bool()>;
 
@@ -69,7 +69,7 @@ enum class Repeat { kNever, kSafe };
 
 struct CallRules {
   Repeat repeat = Repeat::kSafe;
-  // Of one attempt; none: the connection's.
+  // Of one attempt; nullopt: the connection's deadline.
   std::optional<nanoseconds> deadline = std::nullopt;
   bool no_deadline = false;
   // For all attempts together.
@@ -84,25 +84,25 @@ class Connection {
   // Token, session and version; to be called once on each context.
   void Authorize(grpc::ClientContext& context) const;
 
-  // A status of gRPC in the library's words: who did not answer, whose certificate is wrong.
+  // A gRPC status in the library's words: which daemon did not answer, whose certificate is wrong.
   absl::Status Translate(const grpc::Status& status) const;
 
-  // Waits before another attempt. Meanwhile the channel goes on connecting, which gRPC does only while somebody waits
-  // for it. False when it was stopped, which alone `on_wait` can end it by.
+  // Waits before another attempt. The channel keeps connecting meanwhile, which gRPC only does while somebody waits for
+  // it. False if it was stopped; `on_wait` can end it only by that.
   bool Pause(nanoseconds duration, const std::stop_token& stop, const OnWait& on_wait = nullptr) const;
   grpc::Channel& channel() const { return *channel_; }
 
-  // Of a connection that could not be made: whether the daemon may be there all the same, behind a network that is not.
-  // Reads the record, which may take its time where that is on a file system of the network's.
+  // True if the daemon may still be there although no connection could be made: the network may be down. Reads the
+  // record, which takes time on a network file system.
   bool MayComeBack(const grpc::Status& status) const;
 
-  // A unary method as a call on a queue of its own, on which this library's way of waiting is possible.
+  // A unary method as a call on its own queue, on which the library can wait its own way.
   template <typename Stub, typename Request, typename Response>
   using Method = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*)(grpc::ClientContext*,
                                                                                       const Request&,
                                                                                       grpc::CompletionQueue*);
 
-  // One attempt, whatever `rules` say of others.
+  // Makes one attempt, whatever `rules` allow.
   template <typename Stub, typename Request, typename Response>
   grpc::Status CallOnce(Stub& stub, Method<Stub, Request, Response> method, const Request& request, Response& response,
                         const CallRules& rules = {}) const {
@@ -147,14 +147,15 @@ class Connection {
   static grpc::Status TooLarge();
   static grpc::Status Unreadable();
 
-  // Hung up on, and never connected before: so does the daemon with a client certificate that is not its own, which in
-  // TLS 1.3 it sees when the client's handshake is over. Of every status, so that it knows of a connection.
+  // True if the peer hung up and there was never a connection: a daemon does so with a foreign client certificate,
+  // which in TLS 1.3 it sees only after the client's handshake. Call it with every status, so that it learns of
+  // connections.
   bool IsShutOut(const grpc::Status& status) const;
   void SetUp(grpc::ClientContext& context, const CallRules& rules) const;
-  // Waits for the queue's one event: false where it is a failure. A lone call does so awake where the last one was
-  // answered soon; where there are several at a time, the processors have other work.
+  // Waits for the queue's one event. False if it is a failure. A lone call waits awake if the last one was answered
+  // soon; several calls at a time leave the processors to other work.
   bool Await(grpc::CompletionQueue& queue) const;
-  // Waits before it says yes.
+  // Waits before it returns true.
   bool MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const;
 
   const FoundRecord found_;
@@ -173,16 +174,17 @@ class Connection {
   mutable std::atomic<bool> connected_{false};  // once
 };
 
-// The time in which a call that outlives its connection has none.
+// The time during which a call that outlives its connection is cut off.
 class Outage {
  public:
   explicit Outage(const Connection& connection) : connection_(connection) {}
-  // Whether to try again although another attempt has failed with this. It begins with the first one.
-  // (Connection::MayComeBack).
+  // Whether to try again after another attempt has failed. `may_come_back` is Connection::MayComeBack. The time begins
+  // with the first failure.
   bool Lasts(bool may_come_back);
-  // True once: what has been lost is to be told.
+  // True once: the loss must now be reported.
   bool ToTell() { return !std::exchange(told_, true); }
-  // Something has come from the daemon, or nobody waits for it any more. True where the loss had been told.
+  // Call it when the daemon has sent something, or when nobody waits for it any more. True if the loss had been
+  // reported.
   bool Over();
 
  private:
@@ -191,21 +193,21 @@ class Outage {
   bool told_ = false;
 };
 
-// The one rule by which a call of one thread outlives its connection, and tells ConnectOptions::on_connection of it:
-// `retries` attempts in any case, and further ones for as long as ConnectOptions::reconnect allows where the daemon
-// cannot be reached. An attempt that brought something does not count.
+// The one rule by which a call on one thread outlives its connection and reports to ConnectOptions::on_connection:
+// `retries` attempts in any case, and more for as long as ConnectOptions::reconnect allows while the daemon cannot be
+// reached. Attempts that brought something do not count.
 class Reconnecting {
  public:
   Reconnecting(const Connection& connection, std::stop_token stop, OnWait on_wait = nullptr)
       : connection_(connection), stop_(std::move(stop)), on_wait_(std::move(on_wait)), outage_(connection) {}
 
-  // The daemon can be reached, which alone is no reason to try for ever.
+  // The daemon can be reached. That alone is no reason to try for ever.
   void Reached();
-  // The attempt under way brought something, news or not.
+  // The current attempt brought something, news or not.
   void Answered();
-  // It brought the call further.
+  // The current attempt brought the call further.
   void Progressed();
-  // After an attempt that lost the connection. True: make another, the time until then is over.
+  // Call it after an attempt that lost the connection. True: make another one, the pause is over.
   bool Again(const absl::Status& status, bool may_come_back);
 
  private:

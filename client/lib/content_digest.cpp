@@ -20,7 +20,7 @@ class Digest {
     Require(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_blake2b512(), nullptr) == 1);
   }
 
-  // Its length before each part, so that none runs into the next.
+  // Each part is preceded by its length, so that no two parts run together.
   void Begin(std::uint64_t bytes) { Add(&bytes, sizeof bytes); }
   void Add(const void* data, std::size_t bytes) { Require(EVP_DigestUpdate(context_.get(), data, bytes) == 1); }
   void AddText(const std::string& text) {

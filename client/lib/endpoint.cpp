@@ -39,7 +39,7 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Something that only the user may touch. `mode` is what chmod should make of it.
+// Checks that only the user can access a file or folder. `mode` is the argument for chmod in the message.
 absl::Status CheckPrivate(const struct stat& info, const std::string& what, const std::string& path, mode_t forbidden,
                           const char* mode) {
   if (info.st_uid != geteuid()) {
@@ -120,8 +120,8 @@ absl::Status CheckEndpoints(const v1::EndpointRecord& record, const std::string&
   return absl::OkStatus();
 }
 
-// The daemon lets nobody through TLS's handshake without the client's certificate. Whether they can be read is seen
-// when they are used.
+// The daemon refuses TLS handshakes without the client's certificate. Whether the PEM can be parsed shows when it is
+// used.
 absl::Status CheckCertificates(const v1::EndpointRecord& record, const std::string& path) {
   if (record.certificate_pem().empty()) return absl::OkStatus();
   for (const auto& [field, pem] : {std::pair("client_certificate_pem", &record.client_certificate_pem()),
@@ -131,8 +131,8 @@ absl::Status CheckCertificates(const v1::EndpointRecord& record, const std::stri
   return absl::OkStatus();
 }
 
-// A newer schema may have changed a field's type, so that the record as a whole does not parse: its version still
-// decides what to say.
+// A newer schema may have changed a field's type, so that the record does not parse as a whole. Its version still
+// decides the message.
 std::uint32_t SchemaVersionOf(const std::string& json) {
   google::protobuf::Struct any;
   if (!google::protobuf::util::JsonStringToMessage(json, &any).ok()) return 0;
@@ -148,7 +148,7 @@ absl::Status UnknownSchema(const std::string& path, std::uint32_t version) {
                                        ": use a client of the daemon's version");
 }
 
-// `names`: of those that can be chosen.
+// `names`: the daemons that can be chosen.
 std::string NoDaemonHere(const std::string& directory, const std::string& wanted,
                          const std::vector<std::string>& names) {
   std::string text = wanted.empty() ? "no daemon is running" : "no daemon \"" + wanted + "\" is running";
@@ -235,7 +235,7 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
     }
   }
   if (living.size() == 1) return ReadRecord(*directory + "/servers/" + living.front() + ".json");
-  // A client of a daemon that has ended is told so.
+  // Tell the user that the daemon has ended.
   if (living.empty() && ended) return *std::move(ended);
   return absl::UnavailableError(NoDaemonHere(*directory, "", living));
 }

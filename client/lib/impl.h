@@ -1,4 +1,4 @@
-// What a Client is a handle to.
+// Client::Impl: the connection, the stream and the threads behind a Client.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace hotplate::client {
 class Client::Impl {
  public:
   explicit Impl(std::shared_ptr<const Connection> the_connection);
-  // Ends what RunAsync has begun; waits for the library's threads.
+  // Ends jobs begun by RunAsync and waits for the library's threads.
   ~Impl();
 
-  // Made with the first job that goes over it.
+  // Created with the first job that uses it.
   RunStream& stream();
 
   static std::stop_token TokenOf(const Cancellation* cancellation);
@@ -37,10 +37,9 @@ class Client::Impl {
 
 enum class WatchStep { kNothingNew, kProgress, kDone };
 
-// Reads a server's stream until `on_message` says kDone; a broken one is opened again by `open`, which knows where to
-// go on, for as long as ConnectOptions::reconnect allows. It then has the daemon say something at once, news or not, so
-// that it is known that the loss is over: however many there are, only attempts without an answer count against it. OK
-// only after kDone.
+// Reads a server's stream until `on_message` returns kDone. If the stream breaks, `open` opens it again at the right
+// place, for as long as ConnectOptions::reconnect allows. The daemon must answer a reopened stream at once, news or
+// not, to show that the loss is over; only attempts without an answer count. OK only after kDone.
 template <typename Response>
 absl::Status WatchStream(
     const Connection& connection,

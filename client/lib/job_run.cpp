@@ -45,7 +45,7 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
   if (lease) ToWire(*lease, *request.mutable_lease());
   request.set_replace(replace);
   v1::CreateArrayResponse response;
-  // Not repeated: an answer that got lost would leave an array that nobody knows.
+  // Not repeated: if the answer got lost, nobody would know the array.
   const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncCreate, request,
                                               response, {.repeat = Repeat::kNever, .until = until});
   if (!status.ok()) return status;
@@ -84,7 +84,7 @@ absl::Status GoneError(const v1::JobResult::Output& output) {
                              "has ended; to have it again run the job again, under another request id if it had one");
 }
 
-// INVALID_ARGUMENT if one is for an output that is none of these. `Outputs`: messages that have names.
+// INVALID_ARGUMENT if a destination names none of the outputs. `Outputs`: messages with names.
 template <typename Outputs>
 absl::Status CheckDestinations(const std::map<std::string, std::span<std::byte>>& destinations,
                                const Outputs& outputs) {
@@ -132,7 +132,8 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
     if (output.has_inline_()) {
       std::byte* to_bytes = nullptr;
       if (destination != destinations.end()) {
-        // As of a download, nothing comes into the caller's memory after a stop: it may be used for something else.
+        // As with downloads, nothing is written to the caller's memory after a stop: it may be in use for something
+        // else.
         if (rules.stop.stop_requested()) return absl::CancelledError("cancelled before the result was taken");
         to_bytes = destination->second.data();
       } else {
@@ -211,7 +212,7 @@ absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
   return spec;
 }
 
-// All but the small ones that still fit into the request together.
+// All inputs but the small ones that together still fit into the request.
 std::vector<std::string> JobRun::LargeInputs() const {
   std::vector<std::string> large;
   std::vector<std::pair<std::size_t, std::string>> by_size;
@@ -239,7 +240,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   if (!status.ok()) return status;
   // Upload nothing for a job that will not be accepted.
   if (!answer.refusal().empty()) return Exhausted("device", answer.refusal());
-  // Of a call that was made before, nothing is said here but at its end.
+  // If the call was made before, the answer has no outputs, and the destinations are checked at its end.
   if (answer.outputs_size() > 0) {
     if (absl::Status known = CheckDestinations(options_.destinations, answer.outputs()); !known.ok()) return known;
   }
@@ -279,8 +280,8 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
 
 absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const Input& input, std::uint64_t total) {
   const auto* source = std::get_if<ArraySource>(&input);
-  // Under a request id the same call must look the same: by what the array holds, not by which one it is. Of this
-  // request id alone, so that nobody else frees or replaces it.
+  // Under a request id the same call must look the same, so the array's name is a digest of its content. The digest
+  // includes the request id, so that no other call frees or replaces the array.
   std::string array_name;
   if (!options_.request_id.empty()) {
     const absl::StatusOr<std::string> digest = source != nullptr
@@ -318,7 +319,7 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const Signature& signature, const std
   absl::StatusOr<v1::Array> array =
       CreateArray(connection_, signature, array_name, std::nullopt, false, deadline_, stop_);
   if (!absl::IsAlreadyExists(array.status())) return array;
-  // The same call has been here: it goes on, or was lost on its way. What it has sent is what this one would send.
+  // The same call was here before and goes on, or was lost on the way. It sent the same bytes as this one would.
   v1::DescribeArrayRequest request;
   request.set_array_id(array_name);
   v1::DescribeArrayResponse response;
@@ -355,8 +356,8 @@ std::vector<std::string> JobRun::ArraysToFree(const v1::JobResult& result) const
 }
 
 absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
-  // With the connection gone, freeing would only wait for it; as for a daemon that hangs, where it has not confirmed a
-  // cancel.
+  // If the connection is gone, freeing would only wait for it. The same holds for a daemon that hangs, which did not
+  // confirm a cancel: wait a short time only.
   constexpr std::chrono::seconds kShort(1);
   if (!IsConnectionLoss(ended.status()))
     FreeUploads(absl::IsCancelled(ended.status()) ? kShort : kFreePatience).IgnoreError();

@@ -1,5 +1,5 @@
-// Marks the threads that the library has started. A client whose last handle goes on such a thread (it was held by a
-// callback) must not be torn down there: the teardown waits for that very thread.
+// Marks the library's own threads. If a client's last handle is dropped on such a thread (a callback held it), the
+// client must not be torn down there: the teardown waits for that very thread.
 #pragma once
 
 namespace hotplate::client {

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxBatchJobs = 256;
 constexpr std::chrono::seconds kCancelGrace(10);
 // The same where the client is being closed.
 constexpr std::chrono::seconds kCloseGrace(1);
-// Updates that a slow callback has not taken yet; beyond it the oldest go.
+// Updates not yet taken by a slow callback; beyond this the oldest are dropped.
 constexpr std::size_t kMaxMailbox = 64;
 
 absl::Status ClientClosed() { return absl::CancelledError("the client was closed while the job was under way"); }
@@ -38,12 +38,12 @@ struct RunStream::Pending {
   std::string job_id;
   std::uint64_t last_sequence = 0;
   Deadline deadline;
-  // Of few: most jobs have nothing to say before their end.
+  // A vector: most jobs report nothing before their end.
   std::vector<v1::JobUpdate> mailbox;
   std::optional<absl::StatusOr<EndedJob>> result;
-  // Where its owner waits; of Run only.
+  // The owner waits on this. Used by Run only.
   std::condition_variable owner;
-  // Of Start only.
+  // Used by Start only.
   OnUpdate on_update;
   std::function<void(absl::StatusOr<EndedJob>)> done;
   bool in_to_tell = false;
@@ -65,7 +65,7 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
   // Operations under way.
   int operations = 0;
   bool begun = false, reading = false, writing = false, half_written = false, over = false, finished = false;
-  // Keeps the call while gRPC has tags of it.
+  // Keeps the call alive while gRPC holds tags of it.
   std::shared_ptr<Wire> self;
 };
 
@@ -82,9 +82,9 @@ RunStream::~RunStream() {
   WakePoller();
   lock.unlock();
   if (background_.joinable()) background_.join();
-  // Between two messages no operation is out whose end would take the call with it.
+  // Between two messages no operation is under way whose end would free the call.
   if (wire_ && wire_->operations == 0) wire_->self.reset();
-  // The alarm is not to be touched before its event has come out: gRPC 1.51 does not keep one that was let go of.
+  // Do not destroy the alarm before its event has come out: gRPC 1.51 does not keep it alive.
   queue_.Shutdown();
   void* tag;
   bool ok;
@@ -157,7 +157,7 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const JobOptions& opti
 
 void RunStream::Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline, const std::stop_token& stop,
                       std::function<void(absl::StatusOr<EndedJob>)> done) {
-  // Goes with `done`, that is without the lock: its end waits for a RequestCancel under way.
+  // Destroyed together with `done`, without the lock: its destructor waits for a RequestCancel under way.
   using OnStop = std::optional<std::stop_callback<std::function<void()>>>;
   const std::shared_ptr<OnStop> on_stop = stop.stop_possible() ? std::make_shared<OnStop>() : nullptr;
   Lock lock(mutex_);
@@ -185,7 +185,7 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   job.stopping = true;
   if (!job.was_sent) {
     End(job, absl::CancelledError("cancelled before the job was started"));
-    WakePoller();  // where that is the library's thread, it is to tell of it
+    WakePoller();  // if the library's thread polls, it must report this
     return;
   }
   to_cancel_.push_back(tag);
@@ -193,7 +193,7 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   Flush(lock);
 }
 
-// A daemon that is not told would let them go on for its grace, for nobody.
+// Without a cancel, the daemon would let the jobs run on for its grace period.
 void RunStream::CancelAll(Lock& lock) {
   closing_ = true;
   std::vector<std::uint64_t> attached;
@@ -226,13 +226,13 @@ void RunStream::SetDeadline(Pending& job, Clock::time_point deadline) {
   if (!poll_until_ || deadline < *poll_until_) WakePoller();
 }
 
-// Sends what is to be sent, unless a write is under way: then it goes, all together, when that one is done.
+// Sends everything queued. If a write is under way, all of it is sent together after that one.
 void RunStream::Flush(Lock& lock) {
   while (WriteBatch(lock)) {
   }
 }
 
-// True when that write is over already, so that there may be another.
+// True if the write has already ended, so that another may follow.
 bool RunStream::WriteBatch(Lock& lock) {
   if (closed_ || (wire_ && (wire_->writing || wire_->over))) return false;
   if (!wire_ && reopen_at_ && Clock::now() < *reopen_at_) return false;
@@ -254,8 +254,8 @@ bool RunStream::WriteBatch(Lock& lock) {
   return EndWrite(*wire);
 }
 
-// A write is over when its event has come and the thread that began it is back, in whichever order: true for the
-// second of them.
+// A write ends when its event has come and the thread that began it is back, in either order. True for the second of
+// the two.
 bool RunStream::EndWrite(Wire& wire) {
   if (!std::exchange(wire.half_written, !wire.half_written)) return false;
   wire.writing = false;
@@ -301,7 +301,7 @@ void RunStream::OpenWire(bool with_jobs) {
   wire_ = std::make_shared<Wire>();
   wire_->self = wire_;
   connection_->Authorize(wire_->context);
-  // The first jobs ride in the same write as the headers, which are a write of their own where there are none.
+  // The first jobs go into the same write as the headers. Without jobs the headers are a write of their own.
   wire_->context.set_initial_metadata_corked(with_jobs);
   wire_->stream = connection_->jobs().PrepareAsyncRun(&wire_->context, &queue_);
   if (with_jobs) return wire_->stream->StartCall(nullptr);
@@ -317,7 +317,7 @@ Deadline RunStream::NextTimer() const {
   return next;
 }
 
-// One event of the queue, or a timer, or nothing by `until`. Does not sleep before `awake_until`.
+// Handles one event of the queue or a timer, or returns at `until`. Does not sleep before `awake_until`.
 void RunStream::Poll(Lock& lock, Deadline until, Deadline awake_until) {
   polling_ = true;
   poll_until_ = NextTimer();
@@ -365,7 +365,7 @@ void RunStream::AddNews(absl::Status news) {
   if (connection_->options().on_connection) news_.push_back(std::move(news));
 }
 
-// In their order: what comes while they are told is left to the thread that tells.
+// In order: news that arrives meanwhile is left to the thread that is already telling.
 void RunStream::TellNews(Lock& lock) {
   if (telling_) return;
   telling_ = true;
@@ -390,7 +390,7 @@ void RunStream::Handle(Lock& lock, void* tag, bool ok) {
       HandleRead(lock, wire, ok);
       break;
     case Wire::Kind::kWrite:
-      // One that failed is told by the read, which fails as well.
+      // A failed write is reported by the read, which fails as well.
       if (EndWrite(*wire)) Flush(lock);
       break;
     case Wire::Kind::kFinish:
@@ -400,8 +400,8 @@ void RunStream::Handle(Lock& lock, void* tag, bool ok) {
   if (!wire->finished || wire->operations > 0) return;
   wire->self.reset();
   if (wire != wire_) return;
-  // Not under the lock: a record on a file system that hangs must hold up nobody. Nothing is sent meanwhile, on a call
-  // that is over.
+  // Not under the lock: a record on a hanging file system must not block others. Nothing is sent meanwhile, since the
+  // call is over.
   lock.unlock();
   const bool may_come_back = connection_->MayComeBack(wire->status);
   lock.lock();
@@ -459,13 +459,13 @@ void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {
   Tell(job);
   pending_.erase(job.tag);
   if (!pending_.empty()) return;
-  // Nobody waits for the daemon: what had been lost is not to count against the next job.
+  // Nobody waits for the daemon: earlier losses must not count against the next job.
   outage_.Over();
   backoff_.Reset();
   none_pending_.notify_all();
 }
 
-// To whoever the job belongs to.
+// Wakes the job's owner, or the library's thread.
 void RunStream::Tell(Pending& job) {
   if (!job.done) {
     job.owner.notify_one();
@@ -571,7 +571,7 @@ void RunStream::DeliverInBackground(Lock& lock, const PendingJob& job) {
   }
   if (result) {
     job->done(*std::move(result));
-    // Here: what they hold may wait for others as it goes.
+    // Destroyed here, without the lock: their destructors may wait for others.
     job->done = nullptr;
     job->on_update = nullptr;
   }

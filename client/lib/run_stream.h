@@ -1,14 +1,13 @@
 // The one Run stream of a client, shared by all its threads: many jobs in flight, told apart by tags.
 //
-// There is a completion queue and, at any time, at most one thread that polls it. A thread that waits for its own job
-// polls, for the others as well, so that a lone caller's answer comes to it without a change of threads; when it has
-// what it wanted, it wakes another waiter to go on. Only jobs that nobody waits for (Start) need a thread of the
-// library, which is started with the first of them.
+// There is one completion queue, polled by at most one thread at a time. A thread that waits for its own job polls for
+// the others as well, so that a lone caller gets its answer without a change of threads. When it has its answer, it
+// wakes another waiter to go on. Only jobs without a waiter (Start) need a thread of the library, which starts with the
+// first of them.
 //
-// When the stream breaks, the jobs on it are started again on a new one under the same request_id, so that each runs
-// once. One that the daemon had answered is always tried again; one that it has not answered on `retries` streams ends
-// with UNAVAILABLE, unless the daemon cannot be reached: then it is tried again for as long as
-// ConnectOptions::reconnect allows.
+// When the stream breaks, its jobs are started again on a new one under the same request_id, so that each runs once. A
+// job that the daemon had answered is always tried again. A job unanswered on `retries` streams ends with UNAVAILABLE,
+// unless the daemon cannot be reached: then it is tried again for as long as ConnectOptions::reconnect allows.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -46,24 +45,23 @@ using OnUpdate = std::function<void(const v1::JobUpdate&)>;
 class RunStream {
  public:
   explicit RunStream(std::shared_ptr<const Connection> connection);
-  // Has the daemon cancel what Start has begun, but what is to outlive the connection, and waits a moment for its word;
-  // ends the rest with CANCELLED, calls `done` for all, and waits for the library's thread.
+  // Has the daemon cancel the jobs of Start, except detached ones, and waits a moment for its answer. Then ends the
+  // rest with CANCELLED, calls `done` for all, and waits for the library's thread.
   ~RunStream();
   RunStream(const RunStream&) = delete;
   RunStream& operator=(const RunStream&) = delete;
 
-  // Waits for the job's end; of `options` only what is called on this thread counts here: `on_update`, `on_wait` and
-  // `meanwhile`. A refusal, a lost connection and an end that the daemon does not confirm after a stop are statuses;
-  // every end that it tells is an EndedJob.
+  // Waits for the job's end. Of `options` only the callbacks on this thread are used: `on_update`, `on_wait` and
+  // `meanwhile`. A refusal, a lost connection, and a stop that the daemon does not confirm are statuses; every end that
+  // the daemon reports is an EndedJob.
   absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
                                const std::stop_token& stop);
 
-  // Opens the stream, if it is not, without a job: by it the daemon knows that somebody is there, for whom it keeps
-  // what the session holds.
+  // Opens the stream, if it is closed, without a job. It shows the daemon that a client is connected, so that the
+  // session's arrays stay.
   void Open();
 
-  // Does not wait. Both callbacks are called on the library's thread, where they are destroyed as well, without the
-  // lock.
+  // Does not wait. Both callbacks are called, and destroyed, on the library's thread without the lock.
   void Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline, const std::stop_token& stop,
              std::function<void(absl::StatusOr<EndedJob>)> done);
 
@@ -77,7 +75,7 @@ class RunStream {
   void RequestCancel(std::uint64_t tag);
   void CancelAll(Lock& lock);
   void EndAll();
-  // Everything below expects the lock; those that take it by reference let go of it in between.
+  // Everything below expects the lock. Functions that take it by reference release it in between.
   void Flush(Lock& lock);
   std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request);
   bool WriteBatch(Lock& lock);
@@ -116,7 +114,7 @@ class RunStream {
   Deadline reopen_at_;
   Backoff backoff_;
   Outage outage_;
-  // For ConnectOptions::on_connection, which is not called under the lock, and by one thread at a time.
+  // For ConnectOptions::on_connection, which is called without the lock, by one thread at a time.
   std::deque<absl::Status> news_;
   bool telling_ = false;
   bool polling_ = false;
@@ -128,10 +126,10 @@ class RunStream {
   bool watching_channel_ = false;
   // Threads that wait for another one's polling.
   std::list<std::condition_variable*> waiters_;
-  // Jobs of Start: how many are in flight, and those with something to tell.
+  // Jobs of Start: the number in flight, and those with something to report.
   std::size_t started_ = 0;
   std::deque<PendingJob> to_tell_;
-  // Nothing is begun any more; then, nothing sent either.
+  // closing_: no job is begun any more. closed_: nothing is sent any more either.
   bool closing_ = false, closed_ = false;
   std::condition_variable none_pending_;
   std::condition_variable background_wake_;

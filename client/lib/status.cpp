@@ -14,14 +14,14 @@ namespace {
 constexpr char kBadRequest[] = "type.googleapis.com/google.rpc.BadRequest";
 constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
 constexpr char kJobEnd[] = "type.googleapis.com/hotplate.v1.JobEnd";
-// Ours alone, never on the wire: an id as it is.
+// Never on the wire: the plain job id.
 constexpr char kJobId[] = "hotplate.job_id";
 constexpr char kLost[] = "hotplate.connection_lost";
 constexpr std::size_t kMaxDetails = 16;
 
 absl::string_view ToAbsl(const std::string& text) { return {text.data(), text.size()}; }
 
-// Numbers are the same in gRPC, google.rpc and absl; one from a newer daemon that is none of them is UNKNOWN.
+// Numbers are the same in gRPC, google.rpc and absl. An unknown one, from a newer daemon, becomes UNKNOWN.
 absl::StatusCode CodeFromNumber(int code) {
   return code >= 0 && code <= 16 ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }

@@ -13,7 +13,8 @@
 namespace hotplate::client {
 namespace {
 
-// Between two bytes. A connection that is silent is given up before it, so that this is a daemon's that is there.
+// The longest pause between two bytes. Longer than the bound for a silent connection: only a live daemon can stall so
+// long.
 nanoseconds LongestStall(nanoseconds deadline) {
   constexpr std::chrono::seconds kNoticed(5);
   return deadline < kSilenceBound ? deadline : std::max<nanoseconds>(deadline, kSilenceBound + kNoticed);
@@ -60,7 +61,7 @@ class Attempt {
 
   void StartRead(grpc::ByteBuffer& message) { stream_->Read(&message, this); }
 
-  // Of the operation under way. False: it failed, and Finish says why.
+  // Waits for the operation under way. False: it failed, and Finish says why.
   bool Await() {
     void* tag;
     bool ok = false;
@@ -91,11 +92,11 @@ class Attempt {
     return {absl::DeadlineExceededError("the transfer stood still for " + std::to_string(stall.count()) + " ms")};
   }
 
-  // Until gRPC has let go of memory that is not its own; the last thing to be done. After a call that ended well that
-  // is at once. After one that broke, bytes may still be in the connection's hands, which lets go when they are written
-  // or within kSilenceBound; meanwhile this thread keeps the connection going.
+  // Waits until gRPC has released the caller's memory. Call it last. After a call that ended well it returns at once.
+  // After a broken call the connection may still hold bytes until they are written, or for kSilenceBound at most; this
+  // thread keeps the connection going meanwhile.
   void AwaitReturn(const Borrowed& borrowed) {
-    // What was not sent belongs to the call.
+    // Unsent bytes belong to the call.
     EndCall();
     while (borrowed.any()) {
       void* tag;
@@ -129,8 +130,8 @@ void Tell(const TransferRules& rules, std::uint64_t done) {
   if (rules.on_bytes) rules.on_bytes(done);
 }
 
-// What an upload consists of: `encode` makes the message with the `count` bytes from `at` on. `array_id` is for the
-// first one of a stream, which says where it begins.
+// The content of an upload. `encode` makes the message with the `count` bytes from `at` on. `array_id` is only for the
+// first message of a stream, which also says where it begins.
 struct Outgoing {
   std::size_t bytes = 0;
   std::function<absl::StatusOr<grpc::ByteBuffer>(const std::string& array_id, std::size_t at, std::size_t count,
@@ -138,7 +139,7 @@ struct Outgoing {
       encode;
 };
 
-// An error is that of a source; what became of the stream is for Finish to tell.
+// Returns only errors of the source. Finish reports those of the stream.
 absl::Status WriteChunks(Attempt& attempt, const std::string& array_id, const Outgoing& from, std::size_t offset,
                          const TransferRules& rules, Borrowed& borrowed) {
   const auto count_at = [&](std::size_t at) { return std::min(kChunkBytes, from.bytes - at); };
@@ -251,15 +252,15 @@ Ending FindOut(const Connection& connection, const std::string& array_id, std::s
   return {absl::OkStatus()};
 }
 
-// Of an upload that goes on, by a daemon that is there: for it the stream before may still be writing. Where only this
-// side's end of the connection broke, it notices that by its keepalive, most of a minute later. The time is that of a
-// connection that is lost, and begins anew with each byte that arrives.
+// Refusals of a resumed upload by a daemon that is there: for the daemon, the stream before may still be writing. If
+// only this side's end of the connection broke, the daemon notices by its keepalive, most of a minute later. Allows as
+// much time as for a lost connection; the time begins anew with each byte that arrives.
 class Refusals {
  public:
   Refusals(const Connection& connection, const TransferRules& rules)
       : connection_(connection), rules_(rules), time_(connection) {}
 
-  // After another one. True: try again, the pause until then is over.
+  // Call it after another refusal. True: try again, the pause is over.
   bool Again() {
     const bool lasts = time_.Lasts(true);
     if (++count_ > connection_.options().retries && !lasts) return false;
@@ -324,7 +325,7 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, c
                     const TransferRules& rules, bool shared) {
   const auto encode = [&source](const std::string& id, std::size_t at, std::size_t count,
                                 Borrowed&) -> absl::StatusOr<grpc::ByteBuffer> {
-    // gRPC keeps it until it is sent, which is a moment longer than this call's write.
+    // gRPC keeps the slice until it is sent, slightly longer than the write of this call.
     const grpc::Slice chunk(count);
     const std::span<std::byte> to(reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(chunk.begin())), count);
     if (absl::Status status = source.read(at, to); !status.ok()) return status;
@@ -347,7 +348,7 @@ absl::Status Download(const Connection& connection, const std::string& array_id,
   if (bytes == 0) return take(signature, 0, {});
   std::vector<std::byte> stage;
   const auto take_message = [&](const grpc::ByteBuffer& message, std::uint64_t at) -> absl::StatusOr<std::size_t> {
-    // No message has more data than bytes, and gRPC bounds those.
+    // A message has no more data than bytes, and gRPC bounds those.
     stage.resize(std::max(stage.size(), std::min<std::size_t>(message.Length(), bytes - at)));
     const absl::StatusOr<std::size_t> copied = DecodeRead(message, at, stage, at);
     if (!copied.ok() || *copied == 0) return copied;

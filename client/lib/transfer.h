@@ -23,24 +23,24 @@ struct TransferRules {
   Deadline until = std::nullopt;
   std::stop_token stop = {};
   OnBytes on_bytes = nullptr;
-  // JobOptions::on_wait; what it returns counts for nothing here: a transfer that is cancelled is over.
+  // JobOptions::on_wait; its result is ignored here: a cancelled transfer is over.
   OnWait on_wait = nullptr;
 };
 
-// Fills an array that Create has made. `bytes` is not referred to any more when this returns, whatever it returns.
-// `shared`: others may send the same bytes to the same array; goes on from where it stands, and waits while they do.
-// Waits so, too, for a stream of its own that broke, and that the daemon still takes for one that writes: until no byte
-// has come for ConnectOptions::reconnect.
+// Fills an array made by Create. `bytes` is no longer referred to when this returns, whatever it returns. `shared`:
+// others may send the same bytes to the same array; this call continues from the current end, and waits while others
+// write. It also waits while the daemon still takes a broken stream of this call for a writer: until no byte has come
+// for ConnectOptions::reconnect.
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared = false);
-// The same from a source, of which a few chunks are in memory at a time.
+// The same from a source. Only a few chunks are in memory at a time.
 absl::Status Upload(const Connection& connection, const std::string& array_id, const ArraySource& source,
                     const TransferRules& rules, bool shared = false);
 
-// Fills `destination` with the array's bytes from `offset` on, which it must have.
+// Fills `destination` with the array's bytes from `offset` on. The array must have that many.
 absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
                       std::span<std::byte> destination, const TransferRules& rules);
-// Hands all of the array's bytes to `take`, of which a few chunks are in memory at a time.
+// Hands all of the array's bytes to `take`. Only a few chunks are in memory at a time.
 absl::Status Download(const Connection& connection, const std::string& array_id, const Signature& signature,
                       const TakePiece& take, const TransferRules& rules);
 

@@ -68,7 +68,7 @@ std::string Hex(std::span<const unsigned char> bytes) {
 
 std::string RandomHex(std::size_t bytes) {
   unsigned char random[32];
-  // Up to 256 bytes are never cut short once the generator is seeded, which it is long before any user's process.
+  // Up to 256 bytes are never cut short once the generator is seeded, long before any user's process.
   if (bytes > sizeof random || getrandom(random, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
   return Hex({random, bytes});
 }
@@ -186,8 +186,8 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
   spec.set_label(options.label);
   if (options.time_limit) ToWire(*options.time_limit, *spec.mutable_time_limit());
   spec.set_request_id(options.request_id.empty() ? request_ids.Next() : options.request_id);
-  spec.set_forget_when_delivered(options.request_id.empty());  // nobody but this call knows it
-  // Without a word the daemon cancels it after its grace, in which a client whose connection broke comes back.
+  spec.set_forget_when_delivered(options.request_id.empty());  // only this call knows it
+  // By default the daemon cancels the job after its grace period, within which a client can reconnect.
   if (options.detach_on_disconnect) spec.set_disconnect_policy(v1::DISCONNECT_POLICY_DETACH);
   return spec;
 }

@@ -28,21 +28,21 @@ std::string RandomHex(std::size_t bytes);
 // The inputs are too large to ride in the request: a call begins with uploads.
 bool HaveUploads(const std::map<std::string, Input>& inputs);
 
-// Of an input whose bytes are here; nothing of others.
+// The signature of an input whose bytes are here; null for other inputs.
 const Signature* SignatureHere(const Input& input);
 
-// INVALID_ARGUMENT, and what is wrong with it: an array with a dtype or a shape that none can have, or whose bytes are
-// not what they say. `name` begins the message.
+// INVALID_ARGUMENT for an array with an impossible dtype or shape, or with bytes that do not match them. The message
+// begins with `name` and says what is wrong.
 absl::Status CheckView(const std::string& name, const ArrayView& view);
 absl::Status CheckSignature(const std::string& name, const Signature& signature);
-// INVALID_ARGUMENT: text that is not UTF-8. gRPC drops a connection on which such text comes.
+// INVALID_ARGUMENT: the text is not UTF-8, on which gRPC would drop the connection.
 absl::Status CheckText(std::string_view what, std::string_view text);
-// Both, for all of a job.
+// All of these checks for a whole job.
 absl::Status CheckCall(const std::string& kernel, const std::map<std::string, Input>& inputs,
                        const JobOptions& options);
 
-// Request ids that nobody else makes: one random number and a count. Asking the system for randomness for every job
-// would cost as much as building the rest of it. Thread-safe.
+// Unique request ids: one random number and a count. Asking the system for random bytes for every job would cost as
+// much as building the rest of it. Thread-safe.
 class RequestIds {
  public:
   std::string Next();
@@ -57,7 +57,7 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
 
 enum class ViewsAs { kInline, kSignature };
 
-// Adds the inputs; arrays of the caller's inline, but for sources, or by signature alone.
+// Adds the inputs. The caller's arrays go inline, or by signature alone; sources never go inline.
 void AddInputs(const std::map<std::string, Input>& inputs, ViewsAs views, v1::JobSpec& spec);
 void AddInput(const std::string& name, const Input& input, ViewsAs views, v1::JobSpec& spec);
 

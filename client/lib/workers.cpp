@@ -40,7 +40,7 @@ void Workers::Work() {
     queue_.pop_front();
     lock.unlock();
     work();
-    work = nullptr;  // what it holds may wait for others as it goes
+    work = nullptr;  // its destructor may wait for others
     lock.lock();
   }
 }

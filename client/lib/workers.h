@@ -1,4 +1,4 @@
-// A few threads for what RunAsync has to wait for (uploads, downloads). None is started before there is work.
+// A few threads for the waits of RunAsync (uploads, downloads). None is started before there is work.
 #pragma once
 
 #include <condition_variable>
@@ -17,9 +17,9 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // After Close: runs it here and now.
+  // After Close: runs `work` on the calling thread.
   void Add(std::function<void()> work);
-  // Runs what is still queued, then returns. From any thread but one of its own.
+  // Runs the queued work, then returns. Call it from any thread but one of its own.
   void Close();
 
  private:

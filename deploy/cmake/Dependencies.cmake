@@ -12,7 +12,7 @@ find_package(tomlplusplus REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
-find_file(HOTPLATE_VQSORT_HEADER hwy/contrib/sort/vqsort-inl.h REQUIRED)  # Highway, of which only headers are used
+find_file(HOTPLATE_VQSORT_HEADER hwy/contrib/sort/vqsort-inl.h REQUIRED)  # Highway; only its headers are used
 mark_as_advanced(HOTPLATE_VQSORT_HEADER)
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
 if(HOTPLATE_TESTS)
@@ -31,7 +31,7 @@ if(HOTPLATE_SANITIZER MATCHES thread)
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/tsan_grpc.cpp>)
 endif()
 if(HOTPLATE_STATIC)
-  # What re2 brings Debian 13's grpc++.pc does not tell.
+  # Debian 13's grpc++.pc does not list re2's own dependencies.
   pkg_check_modules(RE2 REQUIRED re2)
   list(REMOVE_ITEM RE2_STATIC_LIBRARIES ${GRPC_STATIC_LIBRARIES})
   list(APPEND GRPC_STATIC_LIBRARIES ${RE2_STATIC_LIBRARIES})
@@ -65,7 +65,7 @@ else()
   target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} OpenSSL::Crypto Threads::Threads)
 endif()
 
-# hotplate_spdlog: header-only, since Debian has neither spdlog nor fmt as an archive.
+# hotplate_spdlog: header-only, since Debian has no static spdlog or fmt.
 add_library(hotplate_spdlog INTERFACE)
 target_link_libraries(hotplate_spdlog INTERFACE fmt::fmt-header-only Threads::Threads)
 target_compile_definitions(hotplate_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)

@@ -14,11 +14,11 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# What a mistake in memory is kept from: every program and library of ours, plug-ins and the Python module among them,
-# lies at an address that nobody knows before (PIE, the static one too), has no table of addresses that can be written
-# once it runs, and notices when a buffer of known size on the stack or in a call of libc's is overrun. The latter needs
-# optimised code. An instrumented build has checks of its own, and with the stack protector beside AddressSanitizer GCC 12
-# lays variables of 64-byte alignment wrongly. tests/hardening reads it back from what was built.
+# Hardening against memory errors. Every program and library of ours, including plug-ins and the Python module, is
+# loaded at a random address (PIE, the static one too), has no address table that stays writable, and detects overruns
+# of buffers of known size on the stack and in libc calls. The latter needs optimised code. Instrumented builds have
+# checks of their own, and with the stack protector beside AddressSanitizer GCC 12 misplaces variables of 64-byte
+# alignment. tests/hardening checks the built files.
 if(NOT HOTPLATE_SANITIZER)
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>"
                       "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fstack-protector-strong>")
@@ -27,18 +27,17 @@ if(NOT HOTPLATE_SANITIZER)
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,${optimised}>:-Xcompiler=-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2>")
 endif()
 add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
-# A target with the property HOTPLATE_STATIC_PIE is linked by -static-pie, which none of -pie and -static-libstdc++ may
-# stand beside.
+# A target with the property HOTPLATE_STATIC_PIE is linked with -static-pie, which excludes -pie and -static-libstdc++.
 set(no_static_pie "$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_STATIC_PIE>>>")
 add_link_options("$<$<AND:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,${no_static_pie}>:-pie>"
                  "$<$<NOT:${no_static_pie}>:-static-pie>")
-# Programs look for OpenBLAS in the folder that it was found in, where it is not one of the system's, and nowhere else. A
-# path that is to change at installation would get an empty place at its end, which stands for the current folder.
+# Programs look for OpenBLAS only in the folder where it was found, unless that is a system folder. A path that changes
+# at installation would get an empty entry at its end, which stands for the current folder.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-# What every target of ours is compiled with. One binary runs on every node of a site: the baseline is x86-64-v2, and
-# hot loops are dispatched at run time (kernels/devices/cpu/multiversion.h).
+# Compiler settings of all our targets. One binary runs on every node of a site: the baseline is x86-64-v2, and hot
+# loops are dispatched at run time (kernels/devices/cpu/multiversion.h).
 add_library(hotplate_settings INTERFACE)
 target_include_directories(hotplate_settings INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_compile_options(hotplate_settings INTERFACE
@@ -47,10 +46,10 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(hotplate_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)
 endif()
 if(CMAKE_UNITY_BUILD)
-  # Said of every class whose Impl holds what its own file keeps to itself.
+  # Given for every class whose Impl holds a type that is private to its own file.
   target_compile_options(hotplate_settings INTERFACE -Wno-subobject-linkage)
 endif()
-# GCC looks for what it no longer needs from 128 MiB on: a tenth of its time, for files that need ten times as much.
+# GCC collects its garbage from 128 MiB on: a tenth of its time, for files that need ten times as much.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=524288>")
 endif()
@@ -85,8 +84,8 @@ if(HOTPLATE_SANITIZER MATCHES undefined)
   list(APPEND HOTPLATE_ELEMENT_OPTIONS -fsanitize=alignment)
 endif()
 
-# hotplate_library(NAME SOURCES … [LINK …]): a static library hotplate_NAME with the alias hotplate::NAME. What it may
-# include is what it links: the layers of client/docs/how-it-works.md.
+# hotplate_library(NAME SOURCES … [LINK …]): a static library hotplate_NAME with the alias hotplate::NAME. It may
+# include only what it links: the layers of client/docs/how-it-works.md.
 function(hotplate_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_library(hotplate_${name} STATIC ${arg_SOURCES})
@@ -104,8 +103,8 @@ function(hotplate_program name)
 endfunction()
 
 # hotplate_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds] [COST seconds] [CONFIGURATION …]): one GoogleTest
-# program, one ctest test. COST, of any test that takes long, is about what it takes instrumented: ctest begins with the
-# longest. One with a CONFIGURATION runs only where that is asked for (ctest -C).
+# program, one ctest test. COST, given for long tests, is their approximate time when instrumented: ctest begins with
+# the longest. A test with a CONFIGURATION runs only on request (ctest -C).
 function(hotplate_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;COST;CONFIGURATION" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

@@ -1,5 +1,5 @@
-# cmake --install: the programs, the CUDA plug-in beside the daemon that opens it, the catalogue file, and what
-# find_package(Hotplate) needs to build a client. tests/install builds one.
+# cmake --install: the programs, the CUDA plug-in beside the daemon that opens it, the catalogue file, and the files
+# with which find_package(Hotplate) builds a client. tests/install builds one.
 include(CMakePackageConfigHelpers)
 
 # A root of its own: nothing called kernels/ or google/ lands among the system's headers.
@@ -17,9 +17,9 @@ if(TARGET hotplate_cuda12_plugin)
 endif()
 install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
   DESTINATION ${HOTPLATE_INSTALL_DATADIR})
-# To read and to start another from; those that the command uses are inside it.
+# For reading, and as examples. The command has its profiles built in.
 install(DIRECTORY deploy/sites DESTINATION ${HOTPLATE_INSTALL_DATADIR} FILES_MATCHING PATTERN "*.toml")
-# For `sbatch`, without more; and a module file for the site's administrators to adapt.
+# Ready for `sbatch`; and a module file for the site's administrators to adapt.
 install(FILES deploy/slurm/hotplated.sbatch deploy/slurm/hotplated-multinode.sbatch
   DESTINATION ${HOTPLATE_INSTALL_DATADIR}/slurm)
 install(FILES deploy/modulefiles/hotplate DESTINATION ${HOTPLATE_INSTALL_DATADIR}/modulefiles)
@@ -31,7 +31,7 @@ install(DIRECTORY deploy/docs DESTINATION ${docs}/deploy)
 install(DIRECTORY client/python/docs client/python/examples DESTINATION ${docs}/client/python
   PATTERN __pycache__ EXCLUDE)
 
-# Their headers need it, and whoever links one of them links this.
+# Their headers need it; INTERFACE passes it on to everything that links one of them.
 target_compile_features(hotplate_array INTERFACE cxx_std_20)
 install(TARGETS hotplate_array hotplate_proto hotplate_client EXPORT HotplateTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${include_root})

@@ -31,9 +31,8 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The kernel's own rule for links (fs.protected_symlinks), which links that are read by hand would get around: in a
-// folder that all may write to and where each keeps his own (/tmp), a link counts if it is ours or the folder's
-// owner's.
+// The kernel's own rule for links (fs.protected_symlinks), which reading links by hand would bypass: in a sticky folder
+// writable by all (/tmp), a link counts only if it belongs to us or to the folder's owner.
 bool MayBeFollowed(const struct stat& link, const std::string& path) {
   struct stat folder {};
   if (link.st_uid == geteuid() || stat(FolderOf(path).c_str(), &folder) != 0) return true;
@@ -41,11 +40,11 @@ bool MayBeFollowed(const struct stat& link, const std::string& path) {
   return !shared || link.st_uid == folder.st_uid;
 }
 
-// Where `path` leads: the file itself, or what its symbolic links point to, whether that exists or not.
+// Resolves symbolic links in `path`; the target need not exist.
 std::variant<std::string, NpyError> Target(std::string path) {
   for (int links = 0; links < kMostLinks; ++links) {
     struct stat status {};
-    if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;  // what is wrong shows in its use
+    if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;  // using the path shows its faults
     if (!MayBeFollowed(status, path)) {
       return NpyError{
           .message = "cannot write it: " + path + " is another user's link in a folder that all may write to",
@@ -60,7 +59,7 @@ std::variant<std::string, NpyError> Target(std::string path) {
   return SystemError("cannot write it", ELOOP);
 }
 
-// The permissions of the file that is replaced, or nothing where there is none yet.
+// The permissions of the existing file, or nothing if there is none yet.
 std::variant<std::optional<mode_t>, NpyError> ModeToKeep(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) {
@@ -79,7 +78,7 @@ std::variant<std::optional<mode_t>, NpyError> ModeToKeep(const std::string& path
 constexpr std::string_view kUnfinishedEnd = ".part";
 constexpr std::size_t kNumberDigits = 16;
 constexpr std::size_t kLongestHost = 32;
-// What is not looked at any more: a folder of so many entries is read for too long.
+// Entries beyond this many are not looked at: reading such a folder takes too long.
 constexpr std::size_t kMostEntries = 100'000;
 constexpr std::time_t kDay = 24 * 60 * 60;
 
@@ -94,8 +93,7 @@ std::string ThisHost() {
   return host.empty() ? "unknown" : host;
 }
 
-// Of ".NAME.DIGITS.HOST.part" the host; empty for ".NAME.DIGITS.part", as older versions had it. Nothing for another
-// file.
+// The host in ".NAME.DIGITS.HOST.part"; empty for ".NAME.DIGITS.part" of older versions. Nothing for other files.
 std::optional<std::string> HostOfUnfinished(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kUnfinishedEnd)) return std::nullopt;
   name.remove_suffix(kUnfinishedEnd.size());
@@ -112,11 +110,11 @@ std::optional<std::string> HostOfUnfinished(std::string_view name) {
   return name.size() > kNumberDigits + 2 ? std::optional(host) : std::nullopt;
 }
 
-// Whether nobody writes to this unfinished file any more, as far as can be told.
+// True if, as far as can be told, nobody writes to this unfinished file any more.
 bool IsAbandoned(int descriptor, const std::string& host) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) return false;
-  // A lock says it at once where its writer was on this machine, and where there are locks.
+  // A lock answers at once if the writer was on this machine and the file system has locks.
   if (host == ThisHost()) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return true;
     if (errno == EWOULDBLOCK) return false;
@@ -227,7 +225,7 @@ std::optional<NpyError> AtomicFile::Sync() {
 
 std::optional<NpyError> AtomicFile::Commit() {
   if (descriptor_ < 0) return SystemError("cannot write it, it is complete already", EBADF);
-  // Closing reports too: over NFS that is where a full quota may first be told.
+  // Closing reports errors too: over NFS a full quota may only show here.
   const int synced = fsync(descriptor_) == 0 ? 0 : errno;
   const int lock = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);  // until the file has its name
   const int closed = close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;

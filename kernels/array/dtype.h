@@ -1,4 +1,4 @@
-// Element types of arrays, and what NumPy calls them. Standard library only: both sides of the wire link this.
+// Element types of arrays, and their NumPy names. Standard library only: both sides of the wire link this.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace hotplate {
 
-// The numbers are those of hotplate.v1.DType and of the plug-in's table: never renumber.
+// The numbers of hotplate.v1.DType and of the plug-in's table: never renumber.
 enum class DType : std::uint8_t {
   kBool = 1,
   kInt8 = 2,
@@ -38,16 +38,16 @@ std::string_view Name(DType dtype);
 // The inverse of Name; nothing for any other text.
 std::optional<DType> ParseDType(std::string_view name);
 
-// The dtype of a number from outside (a wire enum), or nothing if there is none.
+// The dtype of a number from outside (a wire enum), or nothing for an unknown number.
 std::optional<DType> DTypeFromNumber(int number);
 
 bool IsFloating(DType dtype);  // float16, bfloat16, float32, float64
 bool IsInteger(DType dtype);   // signed and unsigned; not bool
 bool IsComplex(DType dtype);   // complex64, complex128
 
-// float32 for complex64, float64 for complex128; any other is its own.
+// float32 for complex64, float64 for complex128; others unchanged.
 DType RealPart(DType dtype);
-// The inverse: complex64 for float32, complex128 for float64; any other is its own.
+// The inverse: complex64 for float32, complex128 for float64; others unchanged.
 DType ComplexOf(DType dtype);
 
 // The dtype of a C++ element type, for typed views: DTypeOf<float>() == DType::kFloat32.

@@ -12,9 +12,9 @@
 namespace hotplate {
 namespace {
 
-// From kLargeFrom on a buffer is of huge pages. Up to kSmall it and its elements are one piece of the heap: aligned
-// memory is dear for malloc, and a tiny job has three buffers. A build with a sanitizer keeps elements in pieces of
-// their own, whose red zones find overruns.
+// A buffer of kLargeFrom or more consists of huge pages. Up to kSmall, the buffer object and its elements are one piece
+// of the heap: aligned allocation is slow, and a tiny job has three buffers. Builds with a sanitizer allocate all
+// elements separately, so that red zones find overruns.
 #ifdef HOTPLATE_SANITIZED
 constexpr std::size_t kLargeFrom = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kSmall = 0;
@@ -23,7 +23,7 @@ constexpr std::size_t kLargeFrom = std::size_t{2} << 20;
 constexpr std::size_t kSmall = 512;
 #endif
 
-// A mapping larger than the machine succeeds where overcommit is on, and kills the process when it is written.
+// With overcommit, a mapping larger than memory succeeds, and the process is killed when it is written.
 std::size_t PhysicalMemory() {
   // Asked once: three system calls would be a tenth of a tiny job.
   static const std::size_t bytes = [] {

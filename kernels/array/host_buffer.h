@@ -1,5 +1,4 @@
-// Owned, aligned host memory for an array's elements. Not zeroed: whoever hands it out sees to it that every
-// byte was written first.
+// Owned, aligned host memory for an array's elements. Not zeroed: write every byte before handing it out.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +22,7 @@ class HostBuffer {
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  // Names what the buffer holds, once it is written and never changes again; 0: nobody needs to know it by name.
+  // Identifies the content once it is complete and never changes again; 0: no identity.
   std::uint64_t identity() const { return identity_; }
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }

@@ -31,7 +31,7 @@ void Unmap(const Piece& piece) {
   if (piece.length > 0) munmap(piece.data, piece.length);
 }
 
-// Maps one huge page more, and gives back what sticks out on both sides.
+// Maps one huge page more and unmaps the excess on both sides.
 std::byte* Map(std::size_t length) {
   void* const mapping = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
@@ -43,10 +43,10 @@ std::byte* Map(std::size_t length) {
   return first + before;
 }
 
-// Nobody need have written all of it. 0 where the system does not tell.
+// Bytes that are in memory: parts may never have been written. 0 if the system does not tell.
 std::size_t ResidentOf(const Piece& piece) {
   static const std::size_t page = static_cast<std::size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
-  std::array<unsigned char, 4096> pages;  // of that many, whether they are there
+  std::array<unsigned char, 4096> pages;  // for that many pages: whether they are there
   std::size_t resident = 0;
   for (std::size_t at = 0; at < piece.length; at += pages.size() * page) {
     const std::size_t length = std::min(piece.length - at, pages.size() * page);
@@ -93,7 +93,7 @@ class KeptPieces {
   bool Keep(Piece piece) {
     const Keeping keeping = keeping_;
     if (keeping == Keeping::kNot || piece.length > most_ || AddressesAreLimited()) return false;
-    // Its pages stay as they are until the system needs them, or they are written again.
+    // The pages stay until the system needs them or they are written again.
     if (keeping == Keeping::kLent && madvise(piece.data, piece.length, MADV_FREE) != 0) return false;
     if (keeping == Keeping::kForAMoment) piece.resident = ResidentOf(piece);
     Removed removed;
@@ -134,7 +134,7 @@ class KeptPieces {
  private:
   static constexpr std::size_t kMostPieces = 16;
 
-  // Unmapped at its end, which is to come after the lock's.
+  // Unmapped by the destructor, which must run after the lock's.
   class Removed {
    public:
     ~Removed() {
@@ -168,7 +168,7 @@ class KeptPieces {
   std::atomic<std::size_t> resident_ = 0;
 };
 
-// The process's. Nothing has to be made at first, nor is anything destroyed: buffers may outlive whatever is.
+// The process's pieces. Needs no constructor and no destructor: buffers may outlive everything else.
 constinit KeptPieces kept;
 static_assert(std::is_trivially_destructible_v<KeptPieces>);
 

@@ -1,39 +1,38 @@
 // Memory of whole huge pages, for large arrays: one page fault for 2 MiB instead of one for each 4 KiB.
 //
-// What is freed can be kept for the next array of about its size: to have pages cleared and mapped takes as long as a
-// transfer itself.
+// Freed memory can be kept for the next array of about the same size: clearing and mapping pages takes as long as a
+// transfer.
 #pragma once
 
 #include <cstddef>
 
 namespace hotplate {
 
-// Aligned to a huge page, not zeroed; null where there is no such memory.
+// Aligned to a huge page, not zeroed; null if there is no such memory.
 std::byte* AllocateLarge(std::size_t bytes);
-// `bytes` as it was allocated.
+// `bytes` as for the allocation.
 void FreeLarge(std::byte* data, std::size_t bytes);
 
 enum class Keeping {
   kNot,
-  // Lent to the system (MADV_FREE), which may have it back at any time, as it may have its cache of files. For a
-  // client, which is not asked how much memory it has.
+  // Lent to the system (MADV_FREE), which may take it back at any time, like its file cache. For clients, whose use of
+  // memory nobody measures.
   kLent,
-  // As it was, and for a short time. For a daemon, which looks at how much memory there is and wants to know: what is
-  // lent Linux counts as available also when it has been written again, until it looks at its pages for want of memory.
-  // This counts as in use and is told (KeptLargeMemory); what is kept makes room for what is mapped anew, so that an
-  // array never needs more memory than it would without.
+  // Kept unchanged for a short time. For daemons, which measure free memory: Linux counts lent memory as available even
+  // after it was written again, until it runs short of memory. This memory counts as in use and is reported
+  // (KeptLargeMemory). It is unmapped to make room for new mappings, so that an array never needs more memory than
+  // without it.
   kForAMoment,
 };
 
-// From now on at most `most` bytes that were freed are kept by the process; nothing where addresses are limited
-// (ulimit -v).
+// From now on the process keeps at most `most` freed bytes; none if addresses are limited (ulimit -v).
 void KeepFreedLargeMemory(Keeping keeping, std::size_t most);
 
-// Bytes that are kept and that the system counts as in use (kForAMoment), though the next allocation may have them. Of
-// what was never written it has given none.
+// Kept bytes that the system counts as in use (kForAMoment), although the next allocation may take them. Pages that
+// were never written do not count.
 std::size_t KeptLargeMemory();
 
-// Gives back what nobody has taken since the call before: to be called every second or so.
+// Unmaps kept memory that nobody has taken since the previous call. Call it every second or so.
 void GiveBackIdleLargeMemory();
 
 }  // namespace hotplate

@@ -18,7 +18,7 @@ namespace {
 
 // One pread asks for at most this much: large enough for a parallel file system, small enough to be interrupted.
 constexpr std::size_t kReadPiece = std::size_t{16} << 20;
-// What a transposition works in.
+// Working memory of a transposition.
 constexpr std::size_t kStage = std::size_t{4} << 20;
 
 using Stop = std::function<bool()>;
@@ -68,7 +68,7 @@ struct Transposition {
   }
 
   std::vector<std::int64_t> axes;    // all but the last
-  std::vector<std::size_t> strides;  // of a row's place in C order
+  std::vector<std::size_t> strides;  // a row's distance in C order
   std::size_t slab;                  // elements
   std::size_t slabs;
 };
@@ -102,8 +102,8 @@ class RowCursor {
   std::size_t row_ = 0;
 };
 
-// Moves `width` columns of `run` elements each, one every `pitch` bytes of `stage`, to rows from `first_row` (in
-// Fortran order) and columns from `first_column` on. In strips, so that the columns being read stay in the cache.
+// Moves `width` columns of `run` elements each, `pitch` bytes apart in `stage`, to rows from `first_row` (in Fortran
+// order) and columns from `first_column` on. Works in strips, so that the source columns stay in the cache.
 template <std::size_t kSize>
 void Scatter(const Transposition& transposition, const std::byte* stage, std::size_t pitch, std::size_t width,
              std::size_t run, std::size_t first_row, std::size_t first_column, std::byte* destination) {
@@ -215,7 +215,7 @@ NpyError SystemError(std::string_view what, int error) {
 }
 
 std::variant<NpyFile, NpyError> NpyFile::Open(const std::string& path) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. It has no effect on files.
+  // O_NONBLOCK: opening a pipe without a writer would wait for ever. It has no effect on files.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return SystemError("cannot open it", errno);
   NpyFile file(descriptor, {});  // closes it, whatever follows

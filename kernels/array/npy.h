@@ -1,6 +1,6 @@
-// The .npy file format, versions 1 to 3 (NEP 1): little-endian, C or Fortran order, plain element types.
-// Anything else is refused with a sentence that says what was found. Sizes are bounded before they are used.
-// bfloat16, which NumPy itself lacks, is '<V2', as arrays of ml_dtypes (JAX) are saved.
+// The .npy file format, versions 1 to 3 (NEP 1): little-endian, C or Fortran order, plain element types. Other files
+// are refused with a sentence that says what they contain. Sizes are bounded before they are used. bfloat16, which
+// NumPy itself lacks, is '<V2', as ml_dtypes (JAX) saves it.
 #pragma once
 
 #include <cstddef>
@@ -40,11 +40,11 @@ inline constexpr std::size_t kMaxNpyHeaderBytes = 65'536;
 // Parses the start of a file. `prefix` holds its first bytes: at least the whole header, or the whole file.
 std::variant<NpyHeader, NpyError> ParseNpyHeader(std::span<const std::byte> prefix);
 
-// A version 1.0 header (2.0 where that is too short), padded so that the data start on a multiple of 64 bytes.
+// A version 1.0 header (2.0 if that is too short), padded so that the data start on a multiple of 64 bytes.
 std::string NpyHeaderFor(const Signature& signature);
 
-// An open .npy file to read from. Checks the header and that the file is at least as long as the header says (what
-// follows the array is another one's business, as in NumPy). A regular file only: opening a pipe does not wait.
+// An open .npy file to read from. Checks the header, and that the file is at least as long as the header says; bytes
+// after the array are ignored, as in NumPy. Regular files only; opening a pipe does not wait.
 class NpyFile {
  public:
   static std::variant<NpyFile, NpyError> Open(const std::string& path);
@@ -58,11 +58,11 @@ class NpyFile {
   // Fills `destination` (exactly the array's bytes) with the elements in C order, by pread. Fortran order is
   // transposed on the way. Asks `stop` every 16 MiB at the latest; ECANCELED where it says so.
   std::optional<NpyError> Read(std::span<std::byte> destination, const std::function<bool()>& stop = nullptr) const;
-  // The file holds its elements in an order that is not C's.
+  // The file's elements are not in C order.
   bool transposed() const;
   // Fills `destination` with the elements' bytes from byte `offset` on, in the order of the file.
   std::optional<NpyError> ReadStored(std::uint64_t offset, std::span<std::byte> destination) const;
-  // An error if the file was written to since it was opened: nobody knows what was read.
+  // An error if the file was written to since it was opened: the elements read may be a mixture.
   std::optional<NpyError> Unchanged() const;
 
  private:
@@ -73,18 +73,18 @@ class NpyFile {
   std::int64_t changed_ns_ = 0;  // when it was last written to, since 1970
 };
 
-// A file that replaces `path` when it is complete, and leaves no trace when it is not: written beside it under
-// another name, synced, then renamed. Write in order; Commit once. A symbolic link stays, and what it points to is
-// replaced; in a folder like /tmp only a link of the user's own, or of the folder's owner. A new file's permissions
-// follow the umask, a replaced one's stay as they were. What is no regular file (/dev/null), or may not be written, is
-// not replaced. The unfinished file is locked while its writer lives.
+// A file that replaces `path` when it is complete and leaves no trace otherwise: written beside it under another name,
+// synced, then renamed. Write in order; Commit once. Symbolic links stay and their targets are replaced; in a folder
+// like /tmp only if the link belongs to the user or to the folder's owner. A new file's permissions follow the umask; a
+// replaced one's stay. Files that are not regular (/dev/null) or not writable are not replaced. The unfinished file is
+// locked while its writer lives.
 class AtomicFile {
  public:
   // Fails at once if the folder is not there or not writable, or `path` is a folder.
   static std::variant<AtomicFile, NpyError> Create(const std::string& path);
 
-  // Removes the unfinished files in a folder that writers of the user's left when they were killed: on this machine at
-  // once, on others (another node may still write) when they have not changed for a day.
+  // Removes unfinished files that killed writers of this user left in a folder: those of this machine at once, those of
+  // others (where a node may still write) if they have not changed for a day.
   static void RemoveAbandoned(const std::string& folder);
 
   AtomicFile(AtomicFile&& other) noexcept;
@@ -92,10 +92,10 @@ class AtomicFile {
   ~AtomicFile();  // removes the unfinished file
 
   std::optional<NpyError> Write(std::span<const std::byte> bytes);
-  // Waits until what is written so far is on the disk, which Commit does at once for all of it.
+  // Waits until everything written so far is on the disk. Commit does that for all of it.
   std::optional<NpyError> Sync();
   std::optional<NpyError> Commit();
-  // Where it will be, links followed, and the folder of that.
+  // The final path, with links resolved, and its folder.
   const std::string& path() const { return path_; }
   std::string folder() const;
   // The unfinished file.
@@ -112,7 +112,7 @@ class AtomicFile {
 
 // The name of an unfinished file beside `path`: hidden, and not there yet. AtomicFile::RemoveAbandoned knows it.
 std::string UnfinishedName(const std::string& path);
-// Locks a new one while its descriptor is open. False: one who tidies up had it first, and removes it.
+// Locks a new file while its descriptor is open. False: a clean-up locked it first and removes it.
 bool LockUnfinished(int descriptor);
 
 }  // namespace hotplate

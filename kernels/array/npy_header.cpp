@@ -1,5 +1,5 @@
-// The header of an .npy file: a magic text, a version, a length, and a Python dict as text. The dict is read by a
-// parser for exactly what NumPy writes there: nothing is evaluated.
+// The header of an .npy file: a magic text, a version, a length, and a Python dict as text. The parser accepts exactly
+// NumPy's form of the dict and evaluates nothing.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -22,7 +22,7 @@ struct TypeRow {
   std::string_view code;  // without the byte order
 };
 
-// NumPy has no bfloat16 of its own: '<V2' is what ml_dtypes' (JAX's) arrays are saved as.
+// NumPy has no bfloat16 of its own: ml_dtypes (JAX) saves it as '<V2'.
 constexpr std::array<TypeRow, kDTypeCount> kTypes = {{
     {DType::kBool, "b1"},
     {DType::kInt8, "i1"},
@@ -72,7 +72,7 @@ std::variant<DType, NpyError> ParseDescr(std::string_view descr) {
                  "float64, complex64 or complex128");
 }
 
-// What the dict says, before it is judged.
+// The dict's entries, before they are checked.
 struct Fields {
   std::optional<std::string_view> descr;
   std::optional<bool> fortran_order;

@@ -11,7 +11,7 @@ namespace {
 
 // One read where needed elements lie close together, and at most one read's bytes elsewhere.
 constexpr std::size_t kWindowStage = std::size_t{4} << 20;
-// Runs that begin no farther apart are read together, with what lies between them.
+// Runs closer together than this are read at once, with the bytes between them.
 constexpr std::size_t kClose = std::size_t{16} << 10;
 
 // The elements of a window, as they lie in the file. Axes before `axis` are fixed, `axis` covers `count` indices, the

@@ -11,7 +11,7 @@
 
 namespace hotplate {
 
-// Not thread-safe. Of a file in C order it holds nothing; of one in Fortran order it transposes a window at a time, so
+// Not thread-safe. Holds nothing for a file in C order. A file in Fortran order is transposed one window at a time, so
 // that reading forward is cheap.
 class NpyPieces {
  public:
@@ -23,8 +23,8 @@ class NpyPieces {
 
   const Signature& signature() const { return file_.signature(); }
 
-  // Fills `to` with the bytes of the elements in C order, from byte `offset` on. The last bytes of a file that was
-  // written to meanwhile are an error: nobody knows what was read.
+  // Fills `to` with the bytes of the elements in C order, from byte `offset` on. If the file was written to meanwhile,
+  // reading its last bytes is an error: the elements may be a mixture.
   std::optional<NpyError> Read(std::uint64_t offset, std::span<std::byte> to);
 
  private:

@@ -37,7 +37,7 @@ bool IsLink(int folder, const std::string& name) {
   return fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
 }
 
-// Why no file can be put there, or nothing.
+// The reason why no file can be put there, or nothing.
 std::optional<NpyError> Examine(int folder, const std::string& name, bool replace) {
   struct stat facts {};
   if (fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -147,7 +147,7 @@ std::optional<NpyError> PlacedFile::Commit() {
     failed = renameat(folder_, from, folder_, name_.c_str());
   } else {
     failed = renameat2(folder_, from, folder_, name_.c_str(), RENAME_NOREPLACE);
-    // Network file systems have no such call; a second name for a file is refused where there is one, too.
+    // Network file systems have no such call. Creating a second link also fails if the name exists.
     if (failed != 0 && (errno == EINVAL || errno == ENOSYS)) {
       failed = linkat(folder_, from, folder_, name_.c_str(), 0);
       if (failed == 0) unlinkat(folder_, from, 0);

@@ -1,5 +1,5 @@
-// A .npy file that a daemon writes where its user says. The way to it is walked from a trusted folder, component by
-// component and without following a link, so that nobody who may rename things on the way leads it elsewhere.
+// A .npy file that a daemon writes where its user says. The path is walked from a trusted folder, one component at a
+// time and without following links, so that nobody who can rename folders on the way can redirect it.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,16 @@ namespace hotplate {
 class PlacedFile {
  public:
   // `path` is absolute and lies below `root`. Refused: a name that does not end in .npy, a component that begins with a
-  // dot, a link, a folder that is missing or cannot be written to. Makes nothing. Errors name the component and the
-  // root, not the path.
+  // dot, a link, and a folder that is missing or not writable. Makes nothing. Errors name the component and the root,
+  // not the path.
   static std::variant<PlacedFile, NpyError> Open(const std::string& root, const std::string& path, bool replace);
 
   PlacedFile(PlacedFile&& other) noexcept;
   PlacedFile& operator=(PlacedFile&& other) noexcept;
-  ~PlacedFile();  // removes what was written and not committed
+  ~PlacedFile();  // removes an uncommitted file
 
   const std::string& path() const { return path_; }
-  // EEXIST where a file is there already that is not to be replaced. Commit would say so, too: this saves the work.
+  // EEXIST if a file is there that must not be replaced. Commit would also say so; asking earlier saves the work.
   std::optional<NpyError> Taken() const;
 
   // Writes the whole file beside its place, and syncs it. Asks `stop` every 16 MiB at the latest; ECANCELED where it
@@ -41,7 +41,7 @@ class PlacedFile {
   int folder_;
   std::string path_, name_;
   bool replace_;
-  std::string unfinished_;  // its name in the folder; empty: there is none
+  std::string unfinished_;  // its name in the folder; empty: none
   int file_ = -1;           // that file, locked while it is open
 };
 

@@ -7,10 +7,10 @@
 namespace hotplate {
 namespace {
 
-constexpr std::size_t kLongest = 200, kHead = 60, kTail = 100;  // bytes of what is shown
+constexpr std::size_t kLongest = 200, kHead = 60, kTail = 100;  // bytes of the shown text
 constexpr char kDigits[] = "0123456789abcdef";
 
-// Characters that a terminal obeys or does not show: further controls, zero-width and direction marks, separators.
+// Characters that terminals obey or do not show: further controls, zero-width and direction marks, separators.
 bool IsUnseen(std::uint32_t point) {
   return point < 0xa0 || (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
          (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || (point >= 0xfff0 && point <= 0xffff) ||
@@ -18,7 +18,7 @@ bool IsUnseen(std::uint32_t point) {
 }
 
 struct Character {
-  std::size_t bytes = 0;  // 0: none that is well formed
+  std::size_t bytes = 0;  // 0: malformed
   std::uint32_t point = 0;
 };
 
@@ -39,7 +39,7 @@ Character FirstCharacter(std::string_view text) {
   return {length, point};
 }
 
-// Bytes of the character that `text` begins with, where it can be shown as it is; else 0.
+// Bytes of the first character of `text` if it can be shown unchanged; else 0.
 std::size_t VisibleLength(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   if (byte < 0x80) return byte >= 0x20 && byte < 0x7f ? 1 : 0;
@@ -47,7 +47,7 @@ std::size_t VisibleLength(std::string_view text) {
   return IsUnseen(wide.point) ? 0 : wide.bytes;
 }
 
-// What the first character of `text` is shown as in quotes; takes it off.
+// Removes the first character of `text` and returns its form inside quotes.
 std::string TakeQuoted(std::string_view& text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   const std::size_t length = byte == '"' || byte == '\\' ? 0 : VisibleLength(text);
@@ -57,7 +57,7 @@ std::string TakeQuoted(std::string_view& text) {
   return shown;
 }
 
-// The same outside of them.
+// Removes the first character of `text` and returns its form outside of quotes.
 std::string TakeVisible(std::string_view& text, char instead) {
   const std::size_t length = VisibleLength(text);
   std::string shown(length > 0 ? text.substr(0, length) : std::string_view(&instead, 1));
@@ -65,10 +65,10 @@ std::string TakeVisible(std::string_view& text, char instead) {
   return shown;
 }
 
-// `take` gives what a character is shown as; `mark` goes around it all.
+// `take` removes a character and returns its form; `mark` encloses the whole.
 template <typename Take>
 std::string Cut(std::string_view text, Take take, const std::string& mark) {
-  // Of a very long text only the ends are looked at.
+  // Only the ends of a very long text are looked at.
   const std::size_t size = text.size();
   const bool vast = size > 8 * kLongest;
   std::vector<std::string> shown;

@@ -1,4 +1,4 @@
-// Shapes and signatures: what an array looks like, and how many bytes that is. Nothing here trusts its input.
+// Shapes and signatures: an array's dtype and sizes, and its number of bytes. Nothing here trusts its input.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +32,15 @@ std::string ToString(std::span<const std::int64_t> shape);
 // "float32 [3000, 3000]"
 std::string ToString(const Signature& signature);
 
-// The number of elements, or nothing if a size is negative, there are more than kMaxRank, or the product overflows.
-// The sizes beside a 0 must not overflow either.
+// The number of elements, or nothing if a size is negative, there are more than kMaxRank, or the product overflows. The
+// sizes beside a 0 must not overflow either.
 std::optional<std::size_t> ElementCount(std::span<const std::int64_t> shape);
 
 // The number of bytes, or nothing where ElementCount has none or the bytes overflow.
 std::optional<std::size_t> ByteSize(const Signature& signature);
 
-// What two shapes become by NumPy's broadcasting: counted from the last, sizes are the same or one of them is 1, and
-// what one shape has not counts as 1. Nothing where they do not fit.
+// The shape of two arrays by NumPy's broadcasting: counted from the last, sizes are equal or one of them is 1; missing
+// sizes count as 1. Nothing if the shapes do not fit.
 std::optional<Shape> BroadcastShape(std::span<const std::int64_t> a, std::span<const std::int64_t> b);
 
 }  // namespace hotplate

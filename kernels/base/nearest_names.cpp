@@ -7,7 +7,7 @@
 namespace hotplate {
 namespace {
 
-// Names from outside may be of any length; nothing that long was meant as one of ours.
+// Names from outside may have any length; no name of ours is that long.
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMostNames = 3;
 

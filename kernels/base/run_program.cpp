@@ -24,7 +24,7 @@ using Steady = std::chrono::steady_clock;
 
 // Between the TERM of a program that takes too long and its KILL.
 constexpr std::chrono::seconds kGrace(2);
-// How long a program that has ended may leave its output to a child of its own before it is not waited for.
+// How long to wait for the output of an ended program if a child of its own still holds it open.
 constexpr std::chrono::milliseconds kLeftOpen(200);
 constexpr std::chrono::milliseconds kPoll(20);
 // For a killed program to be gone; one that hangs in the kernel is left to it.
@@ -77,7 +77,7 @@ struct Stream {
   }
 };
 
-// The input as an open file without a name: nothing to feed, and no broken pipe where the program does not read it.
+// The input as an unnamed open file: nothing needs feeding, and a program that does not read it breaks no pipe.
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -89,7 +89,7 @@ std::unique_ptr<std::FILE, CloseFile> InputFile(const std::string& text) {
   return file;
 }
 
-// This process's variables with those of the call on top, as exec wants them.
+// This process's variables overridden by the call's, in the form that exec takes.
 class Variables {
  public:
   explicit Variables(const ProgramCall& call) {
@@ -147,15 +147,15 @@ absl::StatusOr<pid_t> Spawn(const ProgramCall& call, const std::string& path, in
   return pid;
 }
 
-// Whether the program is over; it is not reaped, so that its number stays its group's. Where a parent of ours had
-// SIGCHLD ignored, the system reaps it, and how it ended is not known.
+// True if the program has ended. It is not reaped, so that its number stays its group's. If our parent had SIGCHLD
+// ignored, the system reaps it, and its exit status is unknown.
 bool IsOver(pid_t pid) {
   siginfo_t facts{};
   if (waitid(P_PID, static_cast<id_t>(pid), &facts, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
   return facts.si_pid == pid;
 }
 
-// Reads both streams until `deadline`, until it is given up, or until the program has ended; true if it has.
+// Reads both streams until `deadline`, until `given_up`, or until the program has ended; true if it has.
 bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::time_point deadline,
             const std::function<bool()>& given_up) {
   bool ended = false;
@@ -173,7 +173,7 @@ bool Follow(pid_t pid, Stream& out, Stream& err, std::size_t longest, Steady::ti
   }
 }
 
-// What waitpid says of a program that is over, or has just been killed. None: nobody knows how it ended.
+// The exit status by waitpid of a program that has ended or was just killed; nothing if unknown.
 std::optional<int> Reap(pid_t pid) {
   int status = 0;
   for (const Steady::time_point end = Steady::now() + kLastWait;;) {

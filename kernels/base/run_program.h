@@ -1,5 +1,5 @@
-// Another program, run to its end: Slurm's commands, mostly. No shell is involved, so that no word of a user's is ever
-// taken for more than a word.
+// Runs another program to its end, mostly Slurm's commands. No shell is involved, so that a user's words are never
+// interpreted.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace hotplate {
 
-// A process's variables, or what a test has in their place.
+// Reads a variable of the process's environment, or of a test's.
 using VariableReader = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct ProgramCall {
@@ -26,10 +26,10 @@ struct ProgramCall {
   // Variables of this process that it does not get; "SQUEUE_*": all that begin so.
   std::vector<std::string> without = {};
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
-  std::size_t longest_output = std::size_t{1} << 20;  // of each stream; what comes after it is dropped
-  // Takes standard output as it comes, all of it, in place of ProgramResult::out. False: no more is wanted.
+  std::size_t longest_output = std::size_t{1} << 20;  // of each stream; the rest is dropped
+  // Receives all of standard output as it arrives, instead of ProgramResult::out. False: stop the program.
   std::function<bool(std::string_view)> on_output = {};
-  // Asked to stop from another thread.
+  // Requested by another thread to stop the program.
   std::stop_token stop = {};
 };
 
@@ -38,18 +38,18 @@ struct ProgramResult {
   std::string out, err;
 };
 
-// Where `program` is in PATH; itself if it has a slash and can be run; nothing if it is nowhere.
+// The path of `program` in PATH; unchanged if it has a slash and is executable; nothing if it is not found.
 std::optional<std::string> FindProgram(const std::string& program, const VariableReader& environment);
 
-// Waits on the calling thread. NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: it was ended because it took
-// longer than its timeout; what it had said is in the message. CANCELLED: it was ended because of `on_output` or
-// `stop`. INTERNAL: it ended, and how is not known (this process ignores SIGCHLD, or something else in it waits for all
-// children). Any exit code is a result. A child of its own that outlives it and holds its output is not waited for. The
-// program leads a process group of its own, which is ended whole: a Ctrl-C at the terminal does not reach it, so that
-// a submission under way is not torn in half.
+// Waits on the calling thread. NOT_FOUND: no such program in PATH. DEADLINE_EXCEEDED: ended after its timeout; the
+// message has its output. CANCELLED: ended because of `on_output` or `stop`. INTERNAL: it ended with an unknown status
+// (this process ignores SIGCHLD, or something else in it waits for all children). Any exit code is a result. Children
+// of the program that outlive it and hold its output are not waited for. The program leads its own process group, which
+// is ended as a whole. A Ctrl-C at the terminal does not reach it, so that a submission under way is not interrupted
+// half-way.
 absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const VariableReader& environment);
 
-// The seam for tests of those who run programs: what would have been run, to what came of it.
+// The seam for tests: maps a call to its result without running anything.
 using ProgramRunner = std::function<absl::StatusOr<ProgramResult>(const ProgramCall&)>;
 
 }  // namespace hotplate

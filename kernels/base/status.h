@@ -21,7 +21,7 @@ struct FieldViolation {
   std::string description;
 };
 
-// A status of `code` whose message is the violations' sentences, and which carries them.
+// A status of `code` with the violations attached; its message consists of their sentences.
 absl::Status Refused(absl::StatusCode code, const std::vector<FieldViolation>& violations);
 // The same for one violation and INVALID_ARGUMENT.
 absl::Status InvalidField(std::string field, std::string description);

@@ -14,7 +14,7 @@
 
 namespace hotplate {
 
-// A precision's name as it is asked for; null for a number that is none of hotplate_precision.
+// The name of a precision in requests; null for a number that is not a hotplate_precision.
 inline const char* PrecisionName(int precision) {
   switch (precision) {
     case HOTPLATE_PRECISION_DEFAULT:
@@ -87,7 +87,7 @@ class Call {
     return {static_cast<T*>(array.data), static_cast<std::size_t>(array.bytes) / sizeof(T)};
   }
 
-  // Of an output that the spec says is of at most so many: how many there are. They lie in front.
+  // Sets the number of elements of an output whose shape is "at most n". They come first.
   void SetSize(std::string_view output, std::uint64_t size) const {
     *OutputArray(output).actual_size = static_cast<std::int64_t>(size);
   }

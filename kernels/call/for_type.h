@@ -1,5 +1,5 @@
-// From a dtype, which is known when a call comes, to the code that was compiled for its element type.
-// Standard library only; compiled by the host compiler and by nvcc.
+// From a dtype, known at run time, to the code compiled for its element type. Standard library only; compiled by the
+// host compiler and by nvcc.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace hotplate {
 
-// What body.operator()<T>() returns, for the T of the list whose dtype it is; nothing where the list has none.
+// Returns body.operator()<T>() for the type T of the list that has this dtype; nothing if there is none.
 //   TypeFor<float, double>(dtype, []<typename T>() { return Elements<T>(); })
 template <typename First, typename... Others, typename Body>
 auto TypeFor(DType dtype, const Body& body) -> std::optional<decltype(body.template operator()<First>())> {
@@ -32,8 +32,8 @@ inline Outcome NoCodeFor(std::string_view kernel, DType dtype) {
   return Outcome::Failed(message);
 }
 
-// The same in a kernel. A dtype that is not in the list is one that the kernel's spec takes and its code forgot: the
-// job fails, and says which of both.
+// The same in a kernel. A dtype that is not in the list is accepted by the kernel's spec but missing in its code: the
+// job fails, and the message names both.
 //   return ForType<float, double>("selu", call.InputType("x"), [&]<typename T>() { return Run<T>(call, context); });
 template <typename... Types, typename Body>
 Outcome ForType(std::string_view kernel, DType dtype, const Body& body) {
@@ -41,7 +41,7 @@ Outcome ForType(std::string_view kernel, DType dtype, const Body& body) {
   return outcome ? *outcome : NoCodeFor(kernel, dtype);
 }
 
-// What an element is computed in where the results are floating point: integers in float64, as NumPy does it.
+// The type for computing floating-point results from elements of type T: integers in float64, as in NumPy.
 template <typename T>
 using FloatFor = std::conditional_t<std::is_floating_point_v<T>, T, double>;
 

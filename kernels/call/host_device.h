@@ -1,4 +1,4 @@
-// Marks what is compiled for the host and for the device, so that one functor serves both back-ends.
+// Marks functions compiled for the host and for the device, so that one functor serves both back-ends.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// What a kernel's own header is written with: the call, and the names of what it hands on.
+// Included by each kernel's own header: the call, and the names of the types that it passes on.
 #pragma once
 
 #include "kernels/call/call.h"

@@ -1,4 +1,4 @@
-// An array cut along what is reduced: any axis, or all of it. Standard library only, for both back-ends.
+// An array cut along the reduced axes: any one, or all. Standard library only, for both back-ends.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace hotplate {
 
-// An array of [outer, count, inner] elements, whose middle axis is reduced.
+// An array of [outer, count, inner] elements whose middle axis is reduced.
 struct Extent {
   std::uint64_t outer = 1, count = 1, inner = 1;
   HOTPLATE_HOST_DEVICE constexpr std::uint64_t outputs() const { return outer * inner; }

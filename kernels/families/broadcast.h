@@ -11,9 +11,9 @@
 
 namespace hotplate {
 
-// The output's axes without those of size 1, and with neighbours as one that both inputs step through as if they were;
-// the innermost first. At least one. A line is what lies along the innermost one: there each input's step is 1, or 0
-// where its one element is repeated, and not both are 0.
+// The output's axes, the innermost first; at least one. Axes of size 1 are left out, and neighbours that both inputs
+// step through as if they were one axis are merged. A line lies along the innermost axis: there each input's step is 1,
+// or 0 if its one element is repeated, but not both are 0.
 struct Broadcast {
   struct Axis {
     std::uint64_t size = 1, a_step = 1, b_step = 1;  // steps in elements
@@ -25,10 +25,10 @@ struct Broadcast {
   int rank = 1;
   Axis axes[HOTPLATE_MAX_RANK];
 
-  // Both inputs are as the output is: an element of it has its own index in them.
+  // Both inputs have the output's shape: an element has the same index in all three.
   bool IsPlain() const { return rank == 1 && axes[0].a_step == 1 && axes[0].b_step == 1; }
 
-  // Where a line begins, counted in the output's order. Index: what counts its elements.
+  // The place where a line begins, counted in the output's order. Index: the type that counts its elements.
   template <typename Index>
   HOTPLATE_HOST_DEVICE Place Line(Index line) const {
     Place place;
@@ -50,16 +50,16 @@ struct Broadcast {
   }
 };
 
-// Of sizes that broadcast to those of the output, none of which is 0.
+// For sizes that broadcast to the output's, none of which is 0.
 inline Broadcast BroadcastOf(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
                              std::span<const std::int64_t> out) {
-  // An input's size along an axis of the output, counted from the last; what it has not counts as 1.
+  // An input's size along an axis of the output, counted from the last; a missing axis counts as 1.
   const auto size_of = [](std::span<const std::int64_t> sizes, std::size_t from_last) {
     return from_last < sizes.size() ? static_cast<std::uint64_t>(sizes[sizes.size() - 1 - from_last]) : 1;
   };
   Broadcast broadcast;
   int found = 0;
-  std::uint64_t a_elements = 1, b_elements = 1;  // within what is further in
+  std::uint64_t a_elements = 1, b_elements = 1;  // within the axes further in
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::uint64_t size = size_of(out, i), a_size = size_of(a, i), b_size = size_of(b, i);
     if (size == 1) continue;

@@ -1,5 +1,5 @@
-// A sparse matrix in compressed rows, as kernels find it; what may be wrong with one, and in which words both back-ends
-// say so; and how work on it is cut. Standard library only.
+// A sparse matrix in compressed rows; its possible defects and their messages, for both back-ends; and how work on it
+// is cut. Standard library only.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace hotplate::csr {
 
-// Row r has the entries from indptr[r] to before indptr[r + 1]; indices are their columns. Nothing of it is known to be
-// so before it was looked at.
+// Row r has the entries from indptr[r] to before indptr[r + 1]; indices are their columns. None of that is certain
+// before the arrays have been checked.
 template <typename Index>
 struct Matrix {
   const Index* indptr = nullptr;   // rows + 1
@@ -36,7 +36,7 @@ struct Defect {
   std::int64_t value = 0, before = 0;  // there, and just before it
 };
 
-// Of indptr[i], with regard to its neighbours.
+// The defect of indptr[i], compared with its neighbours.
 template <typename Index>
 HOTPLATE_HOST_DEVICE Defect DefectOfIndptr(const Matrix<Index>& matrix, std::uint64_t i) {
   Defect defect;
@@ -90,7 +90,7 @@ HOTPLATE_HOST_DEVICE Defect FirstDefectOfEntries(const Matrix<Index>& matrix, st
   return defect;
 }
 
-// `columns`: what they are called, "columns" or "nodes".
+// `columns`: called "columns" or "nodes" in the message.
 inline Outcome OutcomeOf(const Defect& defect, std::uint64_t entries, std::uint64_t columns, const char* called) {
   char text[240];
   const auto number = [](auto value) { return static_cast<long long>(value); };
@@ -123,8 +123,8 @@ inline Outcome OutcomeOf(const Defect& defect, std::uint64_t entries, std::uint6
   return Outcome::Invalid(text);
 }
 
-// A matrix is worked through item by item: the entries of a row, then the row's end, which is an item too. Pieces with
-// the same number of items are the same work, whether they have many short rows or a part of a long one.
+// A matrix is processed item by item: the entries of a row, then the row's end, which counts as an item. Pieces with
+// the same number of items are equal work, whether they have many short rows or a part of a long one.
 struct Place {
   std::uint64_t row = 0, entry = 0;  // the next ones
 };

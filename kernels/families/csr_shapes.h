@@ -10,7 +10,7 @@ namespace hotplate {
 // takes it, is as long as indices.
 absl::Status CheckCsrShapes(const BoundCall& call);
 
-// Of a matrix whose shapes have been checked.
+// The number of rows of a matrix with checked shapes.
 std::int64_t CsrRows(const BoundCall& call);
 
 }  // namespace hotplate

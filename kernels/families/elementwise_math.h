@@ -1,5 +1,5 @@
-// Sine, expm1 and pow for functors that both back-ends compile. On the device these are CUDA's own. On the host
-// they name libm's functions with GCC's vector ABI, so that a loop over them becomes calls into libmvec without
+// Sine, expm1 and pow for functors that both back-ends compile. On the device these are CUDA's own. On the host they
+// are libm's functions declared with GCC's vector ABI, so that a loop over them becomes calls into libmvec without
 // -ffast-math; a program that uses them links -lmvec. libmvec's bound is 4 ulp.
 #pragma once
 

@@ -1,13 +1,13 @@
-// What a reduction does with elements, for both back-ends. A fold has
-//   Element                           what it reads
-//   First, Second                     what it keeps of elements that it has seen; the back-ends keep arrays of each
-//   State                             the same, ready to be merged: what is known of a part of the elements
+// The operations of a reduction, for both back-ends. A fold has
+//   Element                           the type that it reads
+//   First, Second                     its accumulators; the back-ends keep arrays of each
+//   State                             the accumulators of a part of the elements, ready to be merged
 //   kAbout                            whether it needs a number for each output, `about`
-//   Begin(a, b, x, about)             the first element
-//   Add(a, b, x, row, about)          the next: `row` is its number, counted from Begin's 0, a RowOf<Element>
-//   Lift(a, b, first, step) -> State  row r was element first + r * step of those that are reduced
-//   Merge(state, other)               `other`: of elements that come after those of `state`, or between them
-// The back-ends are deterministic: what is merged with what depends on sizes (on a GPU, also on the device) only.
+//   Begin(a, b, x, about)             takes the first element
+//   Add(a, b, x, row, about)          takes the next one: `row` is its number, counted from Begin's 0, a RowOf<Element>
+//   Lift(a, b, first, step) -> State  row r was element first + r * step of the reduced elements
+//   Merge(state, other)               `other`: of elements after those of `state`, or between them
+// The back-ends are deterministic: the order of merging depends only on sizes (on a GPU, also on the device).
 #pragma once
 
 #include <cmath>
@@ -28,11 +28,11 @@ struct One {
   A value;
 };
 
-// An integer type as wide as T, for rows that are counted beside elements.
+// An integer type as wide as T, for row numbers beside elements.
 template <typename T>
 using RowOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
-// What of each element is folded.
+// The term of the fold for each element.
 struct Itself {
   static constexpr bool kAbout = false;
   template <typename T>
@@ -63,7 +63,7 @@ struct Sum {
   HOTPLATE_HOST_DEVICE void Merge(State& state, const State& other) const { state.value += other.value; }
 };
 
-// A float64 and what was rounded off it: together some 2^-100 of what was summed from the exact sum.
+// A float64 and its rounding error: together within some 2^-100 of the summed magnitudes of the exact sum.
 struct TwoPart {
   double high, low;
   // Once `high` is infinite or no number, `low` is no number.

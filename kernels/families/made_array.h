@@ -1,4 +1,4 @@
-// What kernels that make an array from nothing have in common: its sizes and its dtype are parameters.
+// Shared by kernels that make an array from nothing: its sizes and its dtype are parameters.
 #pragma once
 
 #include <initializer_list>
@@ -11,25 +11,24 @@
 
 namespace hotplate {
 
-// Parameters n, rows and batch, for an array [n], [rows, n] or [batch, rows, n]: an axis that is 0 is not there.
+// Parameters n, rows and batch, for an array [n], [rows, n] or [batch, rows, n]: an axis of 0 is left out.
 KernelSpecBuilder& TakeSizes(KernelSpecBuilder& builder);
-// Gives the only output its shape by them; refuses a batch without rows.
+// Shapes the only output by them; refuses a batch without rows.
 absl::Status ShapeBySizes(BoundCall& call);
 
-// The parameter dtype: float32, float64 (which it is unless `first` says otherwise), int32 or int64; `first` is one
-// more choice, and the default, where it is not empty.
+// The parameter dtype: float32, float64 (the default), int32 or int64. `first`, if not empty, is one more choice and
+// the default.
 ParamSpec DTypeParam(std::string docs, const std::string& first = "");
-// Where the choice is auto, gives the only output NumPy's dtype: int64 if all these parameters are integers, else
-// float64.
+// If dtype is auto, gives the only output NumPy's dtype: int64 if all these parameters are integers, else float64.
 void ChooseDType(BoundCall& call, std::initializer_list<std::string_view> numbers);
 
 // A parameter that may be any number; without a default it has to be given.
 ParamSpec NumberParam(std::string name, std::optional<ParamValue> default_value, std::string docs);
 
-// Of the only output.
+// Elements of the only output.
 double ElementsOf(const BoundCall& call);
 
-// Largest integer below which float64 holds every one.
+// The bound below which float64 holds every integer.
 inline constexpr double kExactIntegers = 0x1p53;
 
 // Whether `value` is an element of the integer dtype, exactly.

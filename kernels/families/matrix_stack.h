@@ -15,11 +15,11 @@ struct MatrixStack {
   std::uint64_t count = 0, rows = 0, columns = 0;
 
   std::uint64_t elements() const { return rows * columns; }  // of one matrix
-  // No matrices, or none with an element: there is nothing to compute, whatever the other sizes are.
+  // No matrices, or empty ones: there is nothing to compute, whatever the other sizes are.
   bool empty() const { return count * elements() == 0; }
 };
 
-// Of a shape with two dimensions at least.
+// For shapes with at least two dimensions.
 inline MatrixStack StackOf(const std::int64_t* shape, std::size_t rank) {
   MatrixStack stack{.count = 1,
                     .rows = static_cast<std::uint64_t>(shape[rank - 2]),
@@ -31,12 +31,12 @@ inline MatrixStack StackOf(const hotplate_array& array) {
   return StackOf(array.shape, static_cast<std::size_t>(array.rank));
 }
 
-// What is before an array's last two sizes.
+// The sizes of an array before its last two.
 inline std::span<const std::int64_t> BatchOf(std::span<const std::int64_t> shape) {
   return shape.first(shape.size() - 2);
 }
 
-// What keeps a matrix from being worked with. `index`: which of the stack's.
+// Reports that a matrix cannot be worked with. `index`: its number in the stack.
 class MatrixTrouble {
  public:
   MatrixTrouble(const MatrixStack& stack, std::uint64_t index) {
@@ -57,8 +57,8 @@ class MatrixTrouble {
   Outcome Singular(std::int64_t info) const {
     return Say("%s is singular: pivot %lld of its LU factors is exactly zero (info %lld)", info, Outcome::Invalid);
   }
-  // `meaning`, of info above 0 where an iteration was given up: routines differ. kLeft: of the ones by QR, which are
-  // cuSOLVER's, and LAPACK's for values alone or of a small matrix; and of those by Jacobi's rotations. dtype: the
+  // `meaning`: explains an info above 0 of an iteration that was given up; routines differ. kLeft is for iterations by
+  // QR (cuSOLVER's, and LAPACK's for values alone or for small matrices) and by Jacobi's rotations. dtype: the
   // matrix's.
   static constexpr char kLeft[] = ": so many elements beside the diagonal are left";
   Outcome NoConvergence(std::int64_t info, const std::string& meaning, DType dtype) const {

@@ -1,4 +1,4 @@
-// The parameters axis and keepdims of kernels that reduce, and the shape that is left.
+// The parameters axis and keepdims of reductions, and the resulting shape.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace hotplate {
 ParamSpec AxisParam(const std::string& docs);
 ParamSpec KeepdimsParam();
 
-// INVALID_ARGUMENT where the array has no such axis.
+// INVALID_ARGUMENT: the array has no such axis.
 absl::StatusOr<Shape> ReducedShape(const KernelSpec& spec, const Shape& shape, const std::string& axis, bool keepdims);
 
 // For a call that the spec has accepted.

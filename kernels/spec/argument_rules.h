@@ -22,15 +22,15 @@ struct Dimension {
 
 struct ShapeRule {
   std::vector<Dimension> dimensions;
-  // Where "..." is among them, if it is: the same sizes in all arguments.
+  // The place of "...", if there is one: it has the same sizes in all arguments.
   std::optional<std::size_t> rest;
-  // Of an output: the data decide how many of the first dimension there are, the rule says how many at most.
+  // For outputs: the rule's first dimension is an upper bound, and the data decide its size.
   bool at_most = false;
-  // It is "broadcast ...": sizes that NumPy's broadcasting brings to those of the output's "...".
+  // "broadcast ...": its sizes must broadcast, as in NumPy, to the output's "...".
   bool broadcasts = false;
 };
 
-// Nothing for a text that is no rule.
+// Nothing for a text that is not a rule.
 std::optional<ShapeRule> ParseShapeRule(std::string_view text);
 
 // "[..., m, k]"
@@ -38,11 +38,11 @@ std::string ToString(const ShapeRule& rule);
 
 struct TypeRule {
   std::optional<DType> fixed;
-  std::string variable;   // where there is no fixed one; of an output also a choice parameter that names the dtype
-  bool to_float = false;  // the variable's dtype where that is a float, else float64
+  std::string variable;   // if none is fixed; for outputs also a choice parameter that names the dtype
+  bool to_float = false;  // the variable's dtype if that is a float, else float64
 };
 
-// What an argument's two texts say.
+// An argument's type and shape, parsed.
 struct ArgumentRules {
   TypeRule type;
   ShapeRule shape;

@@ -1,5 +1,5 @@
-// Binding a request to its spec. Everything that can be told to be wrong is told at once, so that a user mends a
-// command line once and not five times.
+// Binds a request to its spec. All errors that can be found are reported together, so that a user corrects a command
+// line once and not five times.
 #include "kernels/spec/bind.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace hotplate {
 namespace {
 
-// A request may hold any number of wrong names; this many are told.
+// A request may have any number of wrong names; this many are reported.
 constexpr std::size_t kMostViolations = 16;
 constexpr std::size_t kLongestField = 80;
 
@@ -156,8 +156,8 @@ class Binder {
   }
 
  private:
-  // Where a type variable, a symbol or "..." got what it stands for, for the message when another disagrees.
-  // Inputs by their place: their shapes are in call_.
+  // The first use of a type variable, a symbol or "...", for the message if a later use disagrees. Inputs by their
+  // index: their shapes are in call_.
   struct BoundType {
     const std::string& name;
     DType dtype;
@@ -240,7 +240,7 @@ class Binder {
     }
   }
 
-  // `complain` is told what it is instead: "[2, -1]; a size cannot be negative".
+  // `complain` gets the description: "[2, -1]; a size cannot be negative".
   bool HasBoundedSize(const Signature& signature, absl::FunctionRef<void(const std::string&)> complain) {
     const Shape& shape = signature.shape;
     if (shape.size() > kMaxRank) {
@@ -319,13 +319,13 @@ class Binder {
 
   void MatchRest(std::size_t input, std::span<const std::int64_t> sizes) {
     const bool broadcasts = spec_.input_rules()[input].shape.broadcasts;
-    for (const BoundRest& bound : rests_) {  // each, so that the one that does not fit is named
+    for (const BoundRest& bound : rests_) {  // one by one, so that the message names the misfit
       const bool fits = broadcasts ? BroadcastShape(bound.sizes, sizes).has_value()
                                    : std::equal(bound.sizes.begin(), bound.sizes.end(), sizes.begin(), sizes.end());
       if (!fits) return AddMisfit(bound, {sizes, input}, broadcasts);
     }
     rests_.push_back({sizes, input});
-    rest_ = *BroadcastShape(rest_, sizes);  // shapes that are the same become that one
+    rest_ = *BroadcastShape(rest_, sizes);  // equal shapes are kept
   }
 
   void AddMisfit(const BoundRest& bound, const BoundRest& other, bool broadcasts) {
@@ -354,7 +354,7 @@ class Binder {
   std::vector<BoundType> types_;
   std::vector<BoundSize> symbols_;
   std::vector<BoundRest> rests_;
-  Shape rest_;  // what they become
+  Shape rest_;  // their broadcast shape
   std::vector<FieldViolation> violations_;
   std::size_t count_ = 0;
 };

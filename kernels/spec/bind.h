@@ -1,4 +1,4 @@
-// What binding a request to a spec shares with building the spec: when a parameter accepts a value.
+// Shared by binding a request and by building a spec: whether a parameter accepts a value.
 #pragma once
 
 #include <string>

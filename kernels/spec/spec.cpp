@@ -22,7 +22,7 @@ namespace {
   std::abort();
 }
 
-// With its length in front, so that two different lists of texts never look the same.
+// Preceded by its length, so that two different lists of texts never look the same.
 void AppendText(std::string& canonical, std::string_view text) {
   canonical += std::to_string(text.size());
   canonical += ':';
@@ -61,7 +61,7 @@ std::string RealText(double value) {
   char digits[32];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
   std::string text(digits, end);
-  // 2.0, not 2: a reader then knows that it is no integer.
+  // 2.0, not 2: so that readers do not take it for an integer.
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }

@@ -1,5 +1,5 @@
-// A kernel's spec: an immutable value that says what a kernel is called with and what comes back. It can be built
-// at run time too. Binding a request to a spec either refuses it, naming field and value, or yields a BoundCall.
+// A kernel's spec: an immutable value that describes a kernel's parameters, inputs and outputs. It can also be built at
+// run time. Binding a request to a spec either refuses it, naming field and value, or yields a BoundCall.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +43,13 @@ struct TypeVariable {
 
 struct ArgumentSpec {
   std::string name;
-  // A type variable ("T"), "float(T)" (T where T is a float, else float64), or a dtype's name ("int32"). An output's
-  // also a choice parameter's name ("dtype") that an input's type variable is not called: the dtype that is chosen.
+  // A type variable ("T"), "float(T)" (T if T is a float, else float64), or a dtype's name ("int32"). An output may
+  // also name a choice parameter ("dtype"), unless an input's type variable has that name; its value is then the dtype.
   std::string type;
-  // Comma-separated symbols, numbers, at most one "..."; "" is a scalar. A symbol is bound by an input's size
-  // or by an int parameter of that name. "..." is the same in all arguments; inputs that all say "broadcast ..." follow
-  // NumPy's broadcasting, and an output's "..." is what they become. An output's may begin with "at most ": the data
-  // decide how many of the first dimension there are, and the kernel says so by Call::SetSize.
+  // Comma-separated symbols, numbers, and at most one "..."; "" is a scalar. A symbol is bound by an input's size or by
+  // an int parameter of that name. "..." is the same in all arguments. Inputs that all have "broadcast ..." follow
+  // NumPy's broadcasting, and an output's "..." is the broadcast shape. An output's shape may begin with "at most ":
+  // its first size depends on the data, and the kernel reports it by Call::SetSize.
   std::string shape;
   std::string docs;
 };
@@ -102,7 +102,7 @@ class KernelSpec {
   const std::vector<ParamSpec>& params() const { return params_; }
   const std::vector<ArgumentSpec>& inputs() const { return inputs_; }
   const std::vector<ArgumentSpec>& outputs() const { return outputs_; }
-  // Those of inputs() and outputs(), read once.
+  // The rules of inputs() and outputs(), parsed once.
   const std::vector<ArgumentRules>& input_rules() const { return input_rules_; }
   const std::vector<ArgumentRules>& output_rules() const { return output_rules_; }
   const std::string& cost_text() const { return cost_text_; }
@@ -112,10 +112,10 @@ class KernelSpec {
   const std::string& example() const { return example_; }
   bool takes_precision() const { return takes_precision_; }
   Determinism determinism() const { return determinism_; }
-  // What "..." counts is computed each by itself, whatever there is beside it: a call may be done in parts.
+  // Elements along "..." are computed independently of each other: a call may be done in parts.
   bool divisible() const { return divisible_; }
 
-  // 16 hexadecimal digits over what two sides must agree on: name, version, parameters, inputs, outputs.
+  // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs.
   // FNV-1a over a canonical text; no secret depends on it.
   std::string Hash() const;
 
@@ -127,8 +127,8 @@ class KernelSpec {
 
   Cost CostOf(const BoundCall& call) const;
 
-  // Scalar operations that a CPU does for this call at most, whatever its arrays hold: no figure for anybody to see,
-  // but what decides whether a thread that must not be held up may do it. Absent where the kernel gives no bound.
+  // An upper bound on a CPU's scalar operations for this call, whatever its arrays hold. Not shown to users: it decides
+  // whether a thread that must not block may run the call. Absent if the kernel gives no bound.
   std::optional<double> WorkBoundOf(const BoundCall& call) const;
 
  private:
@@ -150,8 +150,8 @@ class KernelSpec {
   std::function<absl::Status(BoundCall&)> shapes_;
 };
 
-// See kernels/catalogue/selu/selu.cpp for one in use. Build() aborts on a spec that contradicts itself (an unknown
-// symbol, a default outside its bounds): that is a defect of the kernel and every test would meet it.
+// kernels/catalogue/selu/selu.cpp shows one in use. Build() aborts on a spec that contradicts itself (an unknown
+// symbol, a default outside its bounds): that is a defect of the kernel, and every test would meet it.
 class KernelSpecBuilder {
  public:
   KernelSpecBuilder(std::string name, std::string summary);
@@ -169,11 +169,11 @@ class KernelSpecBuilder {
   KernelSpecBuilder& Numerics(std::string text);
   KernelSpecBuilder& Chunked(int cancel_bound_ms);
   KernelSpecBuilder& Example(std::string command_line);
-  // The kernel honours --precision; without this any but the default is refused.
+  // The kernel honours --precision. Without this only the default precision is accepted.
   KernelSpecBuilder& TakesPrecision();
-  // Without this kAlways.
+  // Without this: kAlways.
   KernelSpecBuilder& SameBits(Determinism determinism);
-  // All arguments begin with "...", and have a bit for a bit the same elements if it is cut anywhere into ranges.
+  // All arguments begin with "...", and cutting it anywhere into ranges gives the same bits.
   KernelSpecBuilder& Divisible();
   // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
@@ -186,7 +186,7 @@ class KernelSpecBuilder {
   KernelSpec spec_;
 };
 
-// The kernels that are there, by name. Immutable once built.
+// The kernels by name. Immutable once built.
 class Catalog {
  public:
   explicit Catalog(std::vector<KernelSpec> specs);

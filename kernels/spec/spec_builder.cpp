@@ -13,7 +13,7 @@
 namespace hotplate {
 namespace {
 
-// Ends the process with a sentence: what is wrong is in the kernel's source.
+// Ends the process with a sentence: the error is in the kernel's source.
 class Proof {
  public:
   explicit Proof(std::string kernel) : kernel_(std::move(kernel)) {}

@@ -89,7 +89,7 @@ void Acceptor::Loop() {
 }
 
 int Acceptor::WithRoom(int connection) {
-  // The system gives the lowest number that is free: a high one says that those below are taken.
+  // The system gives the lowest free number: a high one means that all below are taken.
   while (connection >= end_of_room_) {
     if (!Pause(EMFILE)) {
       close(connection);

@@ -1,5 +1,5 @@
-// Accepts connections for gRPC, whose own listener (1.51) is deaf for good after one accept that fails, as for want of
-// a descriptor (CVE-2023-4785). Here such a failure is waited out, as often and as long as it takes.
+// Accepts connections for gRPC, whose own listener (1.51) stops for good after one failed accept, for example for lack
+// of a descriptor (CVE-2023-4785). Here such failures are waited out, as often and as long as necessary.
 #pragma once
 
 #include <chrono>

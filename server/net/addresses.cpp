@@ -77,7 +77,7 @@ std::string AddressTowards(const addrinfo& peer) {
   return routed ? TextOf(reinterpret_cast<const sockaddr*>(&own)) : "";
 }
 
-// What the resolver has said so far.
+// The resolver's answers so far.
 struct Answers {
   std::mutex mutex;
   std::condition_variable more;
@@ -103,7 +103,7 @@ void AskResolver(const AddressHints& hints, Answers& answers) {
   answers.Add(found);
 }
 
-// A resolver that does not answer about one name is left to itself, with what it said of others.
+// If the resolver does not answer about one name in time, the thread is left to itself and the other answers are used.
 std::vector<std::string> PreferredSoon(const AddressHints& hints) {
   const auto answers = std::make_shared<Answers>();
   std::thread([answers, hints] {

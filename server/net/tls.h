@@ -1,4 +1,4 @@
-// What a daemon and its clients prove themselves with: fresh keys and self-signed certificates, and random secrets.
+// Credentials of a daemon and its clients: fresh keys, self-signed certificates, and random secrets.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Identity {
   std::string key_pem;
 };
 
-// Whose: nobody can use one in place of the other.
+// The owner: a certificate cannot be used in the other role.
 enum class Role { kDaemon, kClient };
 
 // A new EC P-256 key with its certificate, valid from a day ago (clocks of nodes differ) for ten years: the

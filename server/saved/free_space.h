@@ -1,4 +1,4 @@
-// What a user may still write to a file system.
+// The space that a user may still use on a file system.
 #pragma once
 
 #include <cstdint>

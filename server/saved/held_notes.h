@@ -1,5 +1,5 @@
-// Writes down now and then what the daemon holds, for whoever comes after one that was killed, and reads what other
-// daemons have written about their job ids. On a thread of its own, which may wait for the file system.
+// Regularly writes down what the daemon holds, to explain its loss if it is killed, and reads other daemons' notes on
+// their job ids. Runs on a thread of its own, which may wait for the file system.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace hotplate::server {
 
 class HeldNotes {
  public:
-  // Both must outlive this. `failed` is told what could not be written, on the thread.
+  // Both must outlive this. `failed` is called on the thread with the error of a failed write.
   HeldNotes(core::Engine& engine, JobIds& ids, std::function<void(const std::string&)> failed);
 
  private:

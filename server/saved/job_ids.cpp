@@ -32,7 +32,7 @@ using core::WallTime;
 
 // Daemons that start at the same moment are in each other's way once each.
 constexpr int kTries = 1000;
-// Blocks stay for those who ask whose job it was; the newest ones always.
+// Blocks are kept to answer questions about old jobs; the newest are always kept.
 constexpr std::size_t kFilesKept = 500;
 constexpr std::chrono::hours kAgeKept{24 * 30};
 constexpr std::chrono::hours kLately{24};
@@ -43,7 +43,7 @@ bool IsNumber(std::string_view text, Number& number) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
-// Empty for what is no file: a FIFO would not let anybody go who opens it.
+// Empty for files that are not regular: opening a FIFO would block.
 std::string TextOf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return "";
@@ -79,7 +79,7 @@ std::string ToJson(const v1::JobIdBlock& block) {
 absl::StatusOr<bool> LinkTo(const std::string& written, const std::string& path) {
   if (link(written.c_str(), path.c_str()) == 0) return true;
   const int error = errno;
-  // A network file system may repeat a request that was done, whose answer was lost.
+  // A network file system may repeat a completed request whose answer was lost.
   struct stat facts {};
   if (stat(written.c_str(), &facts) == 0 && facts.st_nlink == 2) return true;
   if (error == EEXIST) return false;
@@ -243,7 +243,7 @@ void JobIds::Refresh() {
     if (!record.ok() || record->generation() == life.generation()) living.insert(life.generation());
   }
   const std::scoped_lock lock(mutex_);
-  known.insert(blocks_.begin(), blocks_.end());  // those that were claimed meanwhile
+  known.insert(blocks_.begin(), blocks_.end());  // blocks claimed meanwhile
   blocks_ = std::move(known);
   living_ = std::move(living);
 }

@@ -1,12 +1,12 @@
-// Job ids of all daemons of one HOTPLATE_DIR: a number is never given to two jobs, and of each it is known which daemon
-// gave it. The folder jobs/ has a file for each block of numbers (JobIdBlock), named by its first one. A block is taken
-// by linking a file that is written already to that name, which one daemon alone can do, on file systems without locks
-// too. The next block begins where the newest ends or, once the daemon of that has ended, where it left off:
+// Job ids of all daemons of one HOTPLATE_DIR: no two jobs get the same number, and the daemon that gave a number is
+// known. The folder jobs/ has a file for each block of numbers (JobIdBlock), named by the first number. A daemon claims
+// a block by linking a complete file to that name, which only one daemon can do, even on file systems without locks.
+// The next block begins after the newest, or where that one's daemon stopped if it has ended:
 //   1.0     1-100     "local", ended, used up to 57
 //   58.0    58-100    "local" again, ended, used none
 //   58.1    58-100    "local" again, killed
 //   101.0   101-200   "local" again
-// The newest file of a daemon also tells, now and then and at its end, what it holds.
+// A daemon's newest file also says what it holds; it is updated regularly and at the daemon's end.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ namespace hotplate::server {
 // Thread-safe. Everything but WhoseJob waits for the file system.
 class JobIds {
  public:
-  // `life`: of the daemon that asks. Makes the folder, reads what there is, and removes what is long past.
+  // `life`: the calling daemon's. Makes the folder, reads the files, and removes old ones.
   static absl::StatusOr<std::unique_ptr<JobIds>> Open(const std::string& directory, v1::DaemonLife life);
 
   absl::StatusOr<core::NumberBlock> Claim(std::uint64_t size);
 
-  // Notes what the daemon holds by now.
+  // Notes what the daemon holds now.
   absl::Status Note(const std::string& held);
-  // What a daemon says of its end, each in words for DaemonLife's field.
+  // A daemon's account of its end, in words for the fields of DaemonLife.
   struct LastWords {
     std::string held = {}, saved = {}, reason = {};
   };
-  // Notes its end; without words what it held is what was noted last. `last_used`: the last number that it gave to a
-  // job.
+  // Notes the daemon's end; without `words` the last note on what it held stays. `last_used`: the last number given to
+  // a job.
   absl::Status End(std::uint64_t last_used, const std::optional<LastWords>& words);
 
-  // Looks again what others have written.
+  // Reads the files of other daemons again.
   void Refresh();
 
-  // A sentence on whose job it is that this daemon has not: another's; empty if nothing is known.
+  // A sentence on a job that this daemon does not have: whose it is; empty if unknown.
   std::string WhoseJob(const std::string& job_id) const;
-  // The last daemon before this one that died, or held something when it ended, if that was within a day.
+  // The last earlier daemon that died, or held something when it ended, within the last day.
   std::optional<v1::DaemonLife> Before() const;
 
  private:

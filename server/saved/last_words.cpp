@@ -42,8 +42,7 @@ std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter) {
   return names;
 }
 
-// Arrays but for those that are safe, and results that nobody has fetched. `why`: of an array that was to be saved and
-// was not.
+// Arrays that are not safe, and unfetched results. `why`: the reason why an array that should have been saved was not.
 std::string Held(core::Engine& engine, const std::function<bool(const core::ArraySnapshot&)>& safe,
                  const std::function<std::string(const core::ArraySnapshot&)>& why = nullptr) {
   std::uint64_t bytes = 0;

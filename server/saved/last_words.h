@@ -1,4 +1,4 @@
-// What a daemon says of its end: when that may come, and then of what it held.
+// A daemon's words on its end: when it may come, and what is lost with it.
 #pragma once
 
 #include <string>
@@ -10,21 +10,20 @@
 
 namespace hotplate::server {
 
-// What comes of not using it.
+// What happens if the daemon is not used.
 std::string WhenUnused(const Config& config);
 
-// The first of them, as a list for people.
+// The first names, as a list for people.
 std::string Listed(const std::vector<std::string>& names);
 
-// Lists what goes with a daemon, in words on one line for whoever looks for it later; empty: nothing. Takes locks.
-// At its end: those of the jobs `active`, which it had when it began to drain, that were cancelled, arrays that were
-// not saved, and results that nobody fetched.
+// Lists the daemon's losses on one line, for later readers; empty: none. Takes locks. At its end: cancelled jobs among
+// `active` (the jobs when it began to drain), arrays that were not saved, and unfetched results.
 std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active);
-// Says which arrays were saved, where, and how to bring one back; empty: none.
+// Lists the saved arrays, their place, and how to bring one back; empty: none.
 std::string WhatIsSaved(const SavedArrays& saved);
-// If it died now: jobs that run or wait, all arrays, those results.
+// The losses if it died now: jobs that run or wait, all arrays, and unfetched results.
 std::string WhatWouldGo(core::Engine& engine);
-// If it were told to end: the same, without the arrays that it would save.
+// The losses if it were told to end: the same, without the arrays that it would save.
 std::string WhatIsAtStake(core::Engine& engine);
 
 // The jobs that run or wait.

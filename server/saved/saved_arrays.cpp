@@ -17,7 +17,7 @@ namespace {
 
 // Between two looks at the clock.
 constexpr std::size_t kPiece = std::size_t{4} << 20;
-// What the kernel may hold of a file: what it still has at the end is waited for, whatever the clock says then.
+// Unwritten data that the kernel may hold of a file: the rest is waited for at the end, even past the deadline.
 constexpr std::size_t kUnwritten = std::size_t{64} << 20;
 
 }  // namespace

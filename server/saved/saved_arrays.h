@@ -1,6 +1,6 @@
-// Arrays that shall outlive the daemon: those that are complete and under a lease, which promised them for longer, are
-// written to .npy files when it ends. Smallest first, so that as many as possible are safe if the time or the disk does
-// not suffice.
+// Saves arrays that must outlive the daemon: at its end, complete arrays under a lease (which promised to keep them
+// longer) are written to .npy files. Smallest first, so that as many as possible are safe if time or disk space runs
+// out.
 #pragma once
 
 #include <atomic>
@@ -37,14 +37,15 @@ struct SavedArrays {
 // on another meanwhile.
 class ArraySaver {
  public:
-  // Files are `folder`/<array's name, or its id>.npy, of mode 0600 below folders of 0700. That of a name replaces an
-  // older one; ids mean nothing to another daemon, so that one that is taken goes to <id>.<generation>.npy instead.
+  // Files are `folder`/<array's name, or its id>.npy, mode 0600 below folders of 0700. A named file replaces an older
+  // one. Ids mean nothing to another daemon, so a file for an id that exists already is called <id>.<generation>.npy
+  // instead.
   struct Options {
     std::string folder;
     std::string generation;
-    SavedBounds bounds = {};  // of what is saved beside `folder` and in it; what this run saves stays
-    // Every array, when its fate is known, on the saver's thread; in DropOld, a file of an older run that is gone, and
-    // why.
+    SavedBounds bounds = {};  // for files beside `folder` and in it; files of this run stay
+    // `log` gets every array, once its fate is known, on the saver's thread. `dropped`, called in DropOld, gets each
+    // removed file of an older run, and the reason.
     std::function<void(const SavedArrays::One&)> log = {};
     std::function<void(const std::string& file, const std::string& why)> dropped = {};
   };
@@ -52,19 +53,19 @@ class ArraySaver {
   ArraySaver(const core::ArrayStore& arrays, Options options) : arrays_(arrays), options_(std::move(options)) {}
   ~ArraySaver();
 
-  // Saves what there is. No array is begun, or gone on with, after `until`.
+  // Saves all arrays. After `until` it begins no array and continues none.
   void Start(core::SteadyTime until);
   bool started() const { return started_; }
   // Never later than before.
   void Shorten(core::SteadyTime until);
-  // No more arrays come: saves those that came since, and returns when all is done or the time is over (and whatever
-  // the file system is doing then).
+  // No more arrays come: saves new ones, and returns when all is done or the time is over, even if the file system
+  // hangs.
   SavedArrays Finish();
-  // What older runs left, in what time is left: saving goes first. To be called once that is finished, from a thread
-  // that may wait for the file system. Returns why nothing is dropped at all, or nothing.
+  // Removes files of older runs in the remaining time: saving goes first. Call it after Finish, from a thread that may
+  // wait for the file system. Returns the reason if nothing can be dropped at all, else nothing.
   std::string DropOld();
-  // For a process that is about to end, from any thread: the partial file is removed. Returns the names of those whose
-  // fate was not known yet. Waits for no lock.
+  // For a process about to end, from any thread: removes the partial file. Returns the names of arrays whose fate was
+  // still unknown. Waits for no lock.
   std::vector<std::string> Abandon();
 
  private:

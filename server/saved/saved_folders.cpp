@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::nanoseconds;
 
-// Nobody writes to a partial file any more that has not changed for so long, nor is about to, to an empty folder.
+// A partial file that has not changed for this long has no writer any more, and an empty folder will not get one.
 constexpr std::chrono::hours kAbandoned{1};
-// What is not looked at any more: a folder of so many entries is none of ours.
+// Entries beyond this many are not looked at: a folder of so many is not ours.
 constexpr std::size_t kMostEntries = 100'000;
 
 constexpr std::string_view kMarkText =
@@ -44,7 +44,7 @@ bool UnchangedForLong(const struct stat& facts) { return WallClock() - ChangedAt
 
 bool OthersMayWrite(const struct stat& facts) { return (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
-// An open folder: what is done in it is done there, whatever its path becomes meanwhile.
+// An open folder: work in it stays in it, even if its path changes meanwhile.
 class Folder {
  public:
   // Not open where there is none; then errno says why. `flags`: O_NOFOLLOW, or nothing.
@@ -65,7 +65,7 @@ class Folder {
     return facts;
   }
 
-  // Of a file in it, if that is a regular one of the user's own, and not a link.
+  // The facts of a file in it, if it is regular, the user's own, and not a link.
   std::optional<struct stat> OwnFile(const std::string& name) const {
     struct stat facts {};
     if (fstatat(descriptor_, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
@@ -120,7 +120,7 @@ struct SavedFile {
   std::uint64_t bytes = 0;
 };
 
-// Of one folder, if it is marked; tidies it up on the way.
+// Adds the files of one folder, if it is marked; also tidies it up.
 void AddSavedFiles(const Folder& root, const std::string& name, const Enough& enough, std::vector<SavedFile>& files) {
   const Folder folder(root.descriptor(), name, O_NOFOLLOW);
   const std::optional<struct stat> own = folder.Facts();
@@ -217,7 +217,7 @@ std::string DropOldSaved(const std::string& root, const SavedBounds& bounds, con
   std::sort(files.begin(), files.end(), [](const SavedFile& a, const SavedFile& b) { return a.changed < b.changed; });
   const nanoseconds now = WallClock();
   const auto spared = [&](const SavedFile& file) { return now - file.changed < kSparedBySize; };
-  // What is spared is not made up for by others either.
+  // Spared files do not count towards the total: no other file must go in their place.
   std::uint64_t total = 0;
   for (const SavedFile& file : files) total += spared(file) ? 0 : file.bytes;
   const std::uint64_t most = bounds.bytes == kHalfOfTheRoom ? (FreeSpace(root).value_or(0) + total) / 2 : bounds.bytes;

@@ -38,7 +38,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void OnReadDone(bool ok) override {
     const absl::Status status = ok ? TakeChunk() : Answer();
     if (ok && status.ok()) return StartRead(&message_);
-    writer_.reset();  // what came stays, and can be resumed
+    writer_.reset();  // received bytes stay, so that the upload can be resumed
     Finish(wire::ToGrpc(status));
   }
 

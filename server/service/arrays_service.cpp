@@ -34,7 +34,7 @@ grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* cal
                                                 const v1::CreateArrayRequest* request,
                                                 v1::CreateArrayResponse* response) {
   return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) -> absl::Status {
-    // No data would come any more, and what it is to replace would be gone.
+    // The data would not come any more, and the array to be replaced would be gone.
     if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
     const absl::StatusOr<Signature> signature =
         wire::FromProto(request->signature(), "signature", context_.bounds().max_array_bytes);

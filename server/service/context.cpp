@@ -17,7 +17,8 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
                                                       core::Scope needed) const {
   absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed);
   if (!who.ok()) return who;
-  engine().TouchSession(who->session, 0, core::SessionUse::kLooks).IgnoreError();  // what leaves something asks again
+  // Without an error: calls that leave something in the session ask again.
+  engine().TouchSession(who->session, 0, core::SessionUse::kLooks).IgnoreError();
   return who;
 }
 

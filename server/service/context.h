@@ -1,11 +1,12 @@
-// What all services share. Built once by the daemon, immutable; what it refers to is thread-safe and outlives it.
+// State shared by all services. Built once by the daemon, immutable; the objects that it refers to are thread-safe and
+// outlive it.
 //
 // The life of a call:
-//   1. Admit refuses it if it has no good token (auth.h), tells the principal, checks the method's scope and notes that
-//      the session is alive.
-//   2. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of
-//      gRPC's few threads and never waits: jobs answer through an observer, files are opened on FileThread. Tiny jobs
-//      compute on it, within the engine's bounds of work and threads, and so many to a Run message.
+//   1. Admit refuses calls without a good token (auth.h), identifies the principal, checks the method's scope and notes
+//      that the session is alive.
+//   2. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of gRPC's
+//      few threads and never waits: jobs answer through an observer, and files are opened on FileThread. Tiny jobs
+//      compute on it, within the engine's bounds of work and threads, and up to a number for each Run message.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -27,7 +28,7 @@
 
 namespace hotplate::server {
 
-// What a client may ask of the process itself. Returns at once.
+// Requests by clients to the process itself. Return at once.
 class DaemonControl {
  public:
   virtual ~DaemonControl() = default;
@@ -46,7 +47,7 @@ class ServiceContext {
     DaemonControl* control;
     wire::JobBounds bounds;
     wire::ReceiptFacts facts;
-    v1::GetServerInfoResponse info;  // all that does not change while the daemon runs
+    v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
     // When the allocation ends, as known now. May be empty.
     std::function<std::optional<core::WallTime>()> allocation_end;
     // A sentence on a job that is not this daemon's; empty if nothing is known. May be empty itself.
@@ -64,28 +65,28 @@ class ServiceContext {
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;
   }
-  // `status` of a call about a job; if there is no such job, with whose it is where that is known.
+  // `status` of a call about a job; if the job does not exist, adds whose it is, if known.
   absl::Status AboutJob(const absl::Status& status, const std::string& job_id) const;
-  // How long the daemon has been there.
+  // The age of the daemon.
   core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
   OpenRunStreams& run_streams() const { return run_streams_; }
 
-  // OK, or why whoever calls is a stranger (UNAUTHENTICATED).
+  // OK, or the reason why the caller is a stranger (UNAUTHENTICATED).
   absl::Status KnowsCaller(const grpc::CallbackServerContext& call) const;
 
-  // The caller, if allowed; touches their session, but for which there may be no room: what leaves something behind in
-  // it, a job, an array or a stream, has to ask for that.
+  // The caller, if allowed. Touches the caller's session, which may have no room: calls that leave a job, an array or a
+  // stream must ask for that themselves.
   absl::StatusOr<core::Principal> Admit(const grpc::CallbackServerContext& call, core::Scope needed) const;
 
   // UNAVAILABLE while the daemon drains.
   absl::Status AcceptsJobs() const;
 
-  // Lets `task` run on the files' thread; what it leaves behind is in the engine before the daemon counts as idle.
-  // `bytes`: what it holds. RESOURCE_EXHAUSTED names the limit, and it will not run, if too much waits there.
+  // Runs `task` on the files' thread; its effects reach the engine before the daemon counts as idle. `bytes`: its size.
+  // RESOURCE_EXHAUSTED names the limit: too much waits there, and the task will not run.
   absl::Status PostForFiles(std::uint64_t bytes, std::function<void()> task) const;
 
-  // RESOURCE_EXHAUSTED, naming the limit and what to do instead, for a message over message-bytes.
+  // RESOURCE_EXHAUSTED, with the limit and the remedy, for a message over message-bytes.
   absl::Status CheckSize(std::uint64_t message_bytes) const;
   absl::Status CheckSize(const google::protobuf::Message& message) const { return CheckSize(message.ByteSizeLong()); }
 
@@ -99,8 +100,8 @@ class ServiceContext {
 // The right to hold a stream open, counted by the engine. Move-only; gives it back when destroyed.
 class StreamTicket {
  public:
-  // RESOURCE_EXHAUSTED names the limit. A Run stream without a job, whose session holds nothing, makes room: its client
-  // opens another one when it has a job.
+  // RESOURCE_EXHAUSTED names the limit. A Run stream without jobs, whose session holds nothing, is closed to make room:
+  // its client opens another one for its next job.
   static absl::StatusOr<StreamTicket> Take(const ServiceContext& context, const core::SessionId& session,
                                            core::SessionUse use);
 

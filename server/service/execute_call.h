@@ -34,7 +34,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
   absl::StatusOr<core::JobId> Submit();
   // The first answer counts.
   void Answer(const grpc::Status& status);
-  // True for the first caller, who then fills the response, if that is the answer, and calls FinishOrLeaveIt.
+  // True for the first caller, which then fills the response, if it is the answer, and calls FinishOrLeaveIt.
   bool Close();
   void FinishOrLeaveIt(const grpc::Status& status);
   void GiveUp();

@@ -52,7 +52,7 @@ void FileThread::Loop() {
     tasks_.pop_front();
     lock.unlock();
     task.run();
-    task.run = nullptr;  // what it holds goes without the lock
+    task.run = nullptr;  // its state is destroyed without the lock
     lock.lock();
     bytes_ -= task.bytes;
   }

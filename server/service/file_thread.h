@@ -21,8 +21,8 @@ class FileThread {
   FileThread() = default;
   ~FileThread();
 
-  // RESOURCE_EXHAUSTED names the limit, and `task` will not run, if too many wait or they hold too much. `bytes`: what
-  // the task holds; one alone may be as large as it is.
+  // RESOURCE_EXHAUSTED names the limit: too many tasks wait or they hold too much, and `task` will not run. `bytes`:
+  // the task's size; a task without others may have any size.
   absl::Status Post(std::uint64_t bytes, std::function<void()> task);
 
  private:

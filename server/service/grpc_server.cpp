@@ -22,7 +22,7 @@ constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead 
 constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
 constexpr std::chrono::milliseconds kLongestKeepaliveTimeout(20'000);
 constexpr int kShortestClientPingMs = 10'000;
-// For TLS and the first words of HTTP/2, until which whoever connects is a stranger.
+// For TLS and the first bytes of HTTP/2. Until then a peer is a stranger.
 constexpr int kLongestHandshakeMs = 10'000;
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options) {
@@ -124,7 +124,7 @@ class Implementation final : public GrpcServer {
 
   void Shutdown(std::chrono::system_clock::time_point deadline) override {
     if (!server_) return;
-    acceptor_.reset();  // first: gRPC does not close what it gets after its end
+    acceptor_.reset();  // first: gRPC does not close connections that it gets after its end
     server_->Shutdown(deadline);
     server_.reset();
   }

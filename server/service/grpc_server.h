@@ -20,12 +20,12 @@ struct ListenOptions {
   std::string unix_socket;            // instead of the two
   // None: plaintext, which takes a unix socket: on TCP every user of this machine could connect.
   std::optional<Identity> identity;
-  std::string client_certificate_pem;  // with `identity`: whoever has not its key is not let past TLS's handshake
-  // gRPC itself takes kRoomToRefuse more, so that the handlers can refuse by name what is over the limit.
+  std::string client_certificate_pem;  // with `identity`: clients without its key fail the TLS handshake
+  // gRPC itself accepts kRoomToRefuse more, so that handlers can refuse larger messages by name.
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
-  // A connection that is silent this long is asked for a sign of life, and ended without one: a peer that vanished.
+  // A connection silent for this long gets a probe, and is ended without an answer: its peer has vanished.
   std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
-  // Gets a sentence, now and then, about what keeps new connections waiting. May be empty.
+  // Called now and then with a sentence on why new connections wait. May be empty.
   std::function<void(const std::string&)> warn;
 };
 
@@ -40,10 +40,10 @@ class GrpcServer {
   virtual ~GrpcServer() = default;
 
   virtual std::uint16_t port() const = 0;  // 0 for a unix socket
-  // What health checks are told from now on: NOT_SERVING if `serving` is false, or no device is left that runs jobs;
-  // and of each device, as the service kHealthOfDevice + its id, NOT_SERVING once it is lost.
+  // Sets the answer of health checks: NOT_SERVING if `serving` is false or no device is left that runs jobs. Each
+  // device, as the service kHealthOfDevice + its id, is NOT_SERVING once it is lost.
   virtual void SetServing(bool serving) = 0;
-  // Looks again whether devices were lost.
+  // Checks again for lost devices.
   virtual void RefreshHealth() = 0;
   // Lets calls end by themselves until the deadline, then cancels them; returns when none is left.
   virtual void Shutdown(std::chrono::system_clock::time_point deadline) = 0;

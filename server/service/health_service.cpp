@@ -58,7 +58,7 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
 
   HealthService& health_;
   const std::string service_;
-  HealthCheckResponse response_;  // belongs to whoever set writing_
+  HealthCheckResponse response_;  // belongs to the thread that set writing_
   // Guarded by health_.mutex_.
   std::optional<Status> told_;
   bool writing_ = false, gone_ = false, finished_ = false;

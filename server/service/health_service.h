@@ -15,7 +15,7 @@ class HealthService final : public ParsedService<grpc::health::v1::Health> {
  public:
   explicit HealthService(const ServiceContext& context);
 
-  // "" is the daemon as a whole. Whoever watches is told what is news.
+  // "" is the daemon as a whole. Watchers are told of changes.
   void Tell(const std::string& service, bool serving);
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call,

@@ -77,7 +77,7 @@ Outbox::Batch Outbox::Take() {
     auto first = patient_.extract(patient_.begin());
     batch.patient_.emplace_back(first.key(), std::move(first.mapped()));
   }
-  // What is left over is as patient as before; no end of a job may overtake its states.
+  // The rest can wait as before. A job's end must not overtake its states.
   if (!patient_.empty()) return batch;
   std::size_t bytes = 0;
   batch.urgent_.reserve(std::min(urgent_.size(), kMostUpdates));

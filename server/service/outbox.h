@@ -1,6 +1,5 @@
-// The updates of one stream that are still to be sent. Of progress only the newest value is kept; state changes of a
-// job whose end comes before they could be sent may be left out.
-// Not thread-safe: its stream's mutex guards it.
+// The unsent updates of one stream. Of progress only the newest value is kept. State changes of a job may be left out
+// if its end comes before they are sent. Not thread-safe: guarded by its stream's mutex.
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -31,10 +30,10 @@ class Outbox {
 
   bool empty() const { return urgent_.empty() && patient_.empty(); }
 
-  // Holds so much (8 MiB, roughly) that whoever fills it should wait: its reader is slow, or does not read at all.
+  // Holds so much (roughly 8 MiB) that its writers should wait: the reader is slow, or does not read at all.
   bool overfull() const;
 
-  // What goes into one message: moved out here under the lock, and turned into messages without it.
+  // The content of one message: moved out under the lock, and converted to messages without it.
   class Batch {
    public:
     void FillInto(google::protobuf::RepeatedPtrField<v1::JobUpdate>& updates, const wire::ReceiptFacts& facts) const;

@@ -1,6 +1,5 @@
-// A service whose requests are parsed here. Left to gRPC, a unary request that is no such message is answered with
-// UNIMPLEMENTED and no word, and on a stream it counts as the stream's end: OK, and silence. Here both are
-// INVALID_ARGUMENT.
+// A service that parses its own requests. gRPC answers a malformed unary request with a bare UNIMPLEMENTED, and takes
+// one on a stream for the stream's end: OK, and silence. Here both are INVALID_ARGUMENT.
 #pragma once
 
 #include <google/protobuf/arena.h>
@@ -94,7 +93,7 @@ class ParsedService : public Base {
                            }));
   }
 
-  // For a method whose handler parses what it reads.
+  // For a method whose handler parses its messages.
   template <typename Response>
   void BidiStream(
       const char* name,

@@ -12,7 +12,7 @@ namespace hotplate::server {
 
 class ReflectionService final : public ParsedService<grpc::reflection::v1alpha::ServerReflection> {
  public:
-  // `services`: the full names of those that are served beside it.
+  // `services`: the full names of the other services.
   ReflectionService(const ServiceContext& context, std::vector<std::string> services);
 
  private:

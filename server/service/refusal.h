@@ -7,7 +7,7 @@
 
 namespace hotplate::server {
 
-// `Reactor`: what the method's handler returns.
+// `Reactor`: the type that the method's handler returns.
 template <typename Reactor>
 class Refusal final : public Reactor {
  public:

@@ -9,7 +9,7 @@
 
 namespace hotplate::server {
 
-// An arena that begins with memory of its own; what is larger takes more, and gives it back.
+// An arena that begins with its own memory. Larger messages take more, and give it back.
 struct ArenaWithBlock {
   ArenaWithBlock() : arena(Options(first_block)) {}
   ArenaWithBlock(const ArenaWithBlock&) = delete;
@@ -38,7 +38,7 @@ class ReusedMessage {
 
   Message& operator*() { return *message_; }
   Message* operator->() { return message_; }
-  // An empty one, in place of what was there.
+  // Replaces the message by an empty one.
   Message& Renew() {
     memory_.arena.Reset();
     message_ = google::protobuf::Arena::CreateMessage<Message>(&memory_.arena);

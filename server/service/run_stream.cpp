@@ -13,11 +13,11 @@
 namespace hotplate::server {
 namespace {
 
-// The answers to so many jobs of one request go out together, where they are there by then.
+// The answers to this many jobs of one request go out together, if they are ready.
 constexpr int kStartsTogether = 64;
 
-// Of one request, so many jobs may run on the thread that reads it, and for so long: to hand one to a lane's thread
-// takes longer than a tiny job, and whoever waits for this thread can wait some milliseconds.
+// How many jobs of one request, and for how long, run on the thread that reads it: handing a job to a lane's thread
+// takes longer than a tiny job, and other streams of this thread can wait some milliseconds.
 constexpr int kRunHereAtMost = 256;
 constexpr auto kRunHereFor = std::chrono::milliseconds(5);
 

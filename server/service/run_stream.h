@@ -1,5 +1,5 @@
-// Jobs.Run: one bidirectional stream, many jobs in flight, each known by the client's tag. A client that sends jobs and
-// does not read what becomes of them is not read from either, from a certain point on.
+// Jobs.Run: one bidirectional stream, many jobs in flight, each known by the client's tag. If a client sends jobs but
+// does not read their updates, the stream stops reading from it at some point.
 #pragma once
 
 #include <chrono>
@@ -45,15 +45,15 @@ class RunStream final
   // thread, which has other streams to serve: for some milliseconds of each request, and the rest is queued.
   void GoThroughRequest();
   bool HasNoJob();
-  // A job that is just coming is sent again by whoever sent it, to another stream.
+  // A job that is just arriving will be sent again by its client, on another stream.
   bool IsIdleLocked() const { return !ClosingLocked() && active_.empty(); }
   void BeginJob(const v1::RunJobsRequest::Start& start);
-  // Those of request_ whose tag is one that an earlier one has: whether that has ended by then must not matter.
+  // Finds tags of request_ that occur twice: whether the first job has ended by the second must not matter.
   void FindRepeatedTags();
   // Begins a job or refuses it. May wait for files, if the spec needs them.
   void StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
   absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
-  // Takes note of the tag, or says why it cannot be used.
+  // Reserves the tag, or says why it cannot be used.
   absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
   void Drop(std::uint64_t tag, const absl::Status& status);
   void CancelTag(std::uint64_t tag);

@@ -23,8 +23,8 @@ absl::StatusOr<std::optional<core::nanoseconds>> Timeout(bool given, const googl
   return std::optional(std::min(*timeout, kLongestDrain));
 }
 
-// What changes of the devices and of the allocation: its end, and what it has cost. GPUs that Slurm gave and nobody
-// opened are paid for all the same.
+// Updates the parts of the info that change: devices, the allocation's end, and its cost. GPUs that Slurm gave but
+// nobody opened are paid for too.
 void Refresh(const ServiceContext& context, const core::EngineStatus& status, v1::GetServerInfoResponse& info) {
   using Minutes = std::chrono::duration<double, std::ratio<60>>;
   Minutes busy{};

@@ -20,8 +20,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestInterval{100}, kLongestInterval{60'000}, kDefault{1'000};
 
-// Writes the newest sample at each alarm, unless it was written (on a busy machine samples are late) or the last one is
-// still on its way. Deletes itself when gRPC is done with it; Finish is called when neither alarm nor write is out.
+// Writes the newest sample at each alarm, unless it was already written (samples are late on a busy machine) or the
+// last write is still under way. Deletes itself when gRPC is done with it; Finish is called when no alarm or write is
+// pending.
 class TelemetryStream final : public TelemetryReactor {
  public:
   TelemetryStream(const ServiceContext& context, StreamTicket ticket, core::nanoseconds interval)
@@ -83,7 +84,7 @@ class TelemetryStream final : public TelemetryReactor {
   const ServiceContext& context_;
   const StreamTicket ticket_;
   const core::nanoseconds interval_;
-  // Belong to whoever set writing_.
+  // Owned by the thread that set writing_.
   v1::WatchTelemetryResponse response_;
   std::optional<core::WallTime> written_;
 

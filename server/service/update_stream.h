@@ -1,9 +1,9 @@
-// What Run and Watch have in common: a reactor that observes jobs and writes their updates, one message at a time,
-// as many updates in it as have gathered while the last one was on its way. How it ends:
+// Shared by Run and Watch: a reactor that observes jobs and writes their updates, one message at a time, each with all
+// updates that have gathered during the previous write. How it ends:
 //   by itself     CloseWhenSent: after the last update
 //   from outside  OnCancel or a failed write: the engine deals with its jobs, then the call is finished
-// Owned by itself until gRPC is done with it, and by the engine while that calls it; callbacks that come later find
-// it closed. No lock is held across a call into gRPC or the engine.
+// Owned by itself until gRPC is done with it, and by the engine during its callbacks; later callbacks find it closed.
+// No lock is held across a call into gRPC or the engine.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -54,7 +54,7 @@ class UpdateStream : public Reactor,
     if (!closed_) outbox_.AddNotice(text, seconds_left);
   }
 
-  // The engine has said what it had to say for now: a tiny job's whole story goes into one message.
+  // The engine has no more to say for now: all updates of a tiny job go into one message.
   void OnFlush() final {
     std::unique_lock lock(mutex_);
     Advance(lock);
@@ -135,7 +135,7 @@ class UpdateStream : public Reactor,
     Advance(lock);
   }
 
-  // Finish was called, or will be when what is on its way has been sent.
+  // Finish was called, or will be once pending writes are sent.
   bool ClosingLocked() const { return closed_ || close_.has_value(); }
 
   // The same from EndedLocked: the end that is being added is the last update.
@@ -179,7 +179,7 @@ class UpdateStream : public Reactor,
   }
 
   const Outbox::StatesBeforeEnd states_before_end_;
-  // Guarded by mutex_, but response_ and told_generation_, which belong to whoever set writing_.
+  // Guarded by mutex_, except response_ and told_generation_, which belong to the thread that set writing_.
   Outbox outbox_;
   bool writing_ = false;
   bool starved_ = false;

@@ -1,5 +1,4 @@
-// What the batch system (Slurm, or LSF) says of the allocation that a daemon runs in, by the environment of its script
-// or step.
+// The allocation that a daemon runs in, by the batch system's (Slurm's or LSF's) environment of its script or step.
 #pragma once
 
 #include <chrono>
@@ -26,12 +25,12 @@ struct Allocation {
   bool one_of_several = false;
   std::optional<std::chrono::system_clock::time_point> end_time;
 
-  // Of this node; 0: Slurm does not say. Memory is limited by neither where it is 0.
+  // On this node; 0: Slurm does not say (for memory: no limit).
   std::uint32_t gpus = 0, cpus = 0;
   std::uint64_t memory_bytes = 0;
   std::string gpu_ids;           // Slurm's own numbers of the GPUs, "0,1"
-  std::vector<int> gpu_numbers;  // of step and job; empty too where they are not to be understood
-  std::string memory_source;     // which variable said so
+  std::vector<int> gpu_numbers;  // of step and job; also empty if they cannot be interpreted
+  std::string memory_source;     // the variable that gave memory_bytes
 
   bool empty() const { return job_id.empty(); }
 };

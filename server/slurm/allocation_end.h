@@ -24,10 +24,11 @@ class AllocationEnd {
     std::optional<core::WallTime> known;  // to begin with
     // May take seconds; is to return soon when it is asked to stop.
     std::function<absl::StatusOr<core::WallTime>(const std::stop_token& stop)> ask;
-    // What else there is to ask, after each answer, when that is known to all. As `ask`; may be left out.
+    // A further question after each answer, once everybody knows that one. Like `ask`; may be empty.
     std::function<void(const std::stop_token& stop)> then = {};
     std::chrono::nanoseconds interval{};  // zero: never ask
-    // Both on the asking thread. An answer that is another than before; why there is none, once until there is one.
+    // Both are called on the asking thread: `changed` with an answer that differs from the previous one; `failed` once
+    // with the reason, until there is an answer again.
     std::function<void(std::optional<core::WallTime> before, core::WallTime now)> changed;
     std::function<void(const absl::Status& why)> failed;
   };
@@ -62,12 +63,11 @@ class AllocationEnd {
 // Asks squeue about one job of this node's own cluster, whatever other cluster the user's shell may prefer.
 absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop);
 
-// The end of the job in what `squeue -o "%A %e"` printed with SLURM_TIME_FORMAT=%s: for a job array there are lines of
-// other jobs too. NOT_FOUND quotes what is there instead.
+// The end of the job in the output of `squeue -o "%A %e"` with SLURM_TIME_FORMAT=%s, which has lines of other jobs too
+// for a job array. NOT_FOUND quotes the output.
 absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::string& job_id);
 
-// When those who watch are told that the end is near: ten and two minutes before it. Told once each, again only after
-// the end was put off.
+// When watchers are warned of the end: ten and two minutes before it, once each, and again only if the end was put off.
 class EndWarnings {
  public:
   // True if now, with so much left, is the time.

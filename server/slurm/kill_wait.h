@@ -1,4 +1,4 @@
-// What the batch system leaves a job between the signal that ends it and the one that kills it.
+// The time that the batch system leaves a job between the signal that ends it and the one that kills it.
 #pragma once
 
 #include <chrono>
@@ -46,9 +46,9 @@ struct LastMoments {
   core::nanoseconds all() const;
 };
 
-// All of them are five sixths of the kill wait: batch scripts end after the daemon, and machines are slow. 30s: 18.5s,
-// 2s, 500ms, 2s and 2s; all but the first are also what a daemon takes that nobody kills. A kill wait of less than a
-// second is taken for one.
+// Together they are five sixths of the kill wait: batch scripts end after the daemon, and machines are slow. 30s:
+// 18.5s, 2s, 500ms, 2s and 2s; a daemon that nobody kills uses all but the first. A kill wait of less than a second
+// counts as one.
 LastMoments Divide(core::nanoseconds kill_wait);
 
 }  // namespace hotplate::server

@@ -11,10 +11,11 @@
 
 namespace hotplate::server {
 
-// What it prints, with times as seconds since 1970. UNAVAILABLE: it failed, in its own words; else as RunProgram says.
+// The output of the command, with times as seconds since 1970. UNAVAILABLE: it failed, in its own words; else as
+// RunProgram.
 absl::StatusOr<std::string> RunSlurm(const std::vector<std::string>& words, const std::stop_token& stop);
 
-// The beginning of what a command said, in quotes.
+// The beginning of a command's output, in quotes.
 std::string QuotedStart(std::string_view said);
 
 }  // namespace hotplate::server

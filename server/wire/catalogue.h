@@ -1,4 +1,4 @@
-// Kernel specs as messages. Needs neither the core nor gRPC: the exporter of the catalogue links only this.
+// Kernel specs as messages. Needs neither the core nor gRPC: the catalogue's exporter links only this.
 #pragma once
 
 #include <string>

@@ -18,10 +18,10 @@ namespace hotplate::wire {
 
 inline constexpr std::size_t kMaxChunkBytes = std::size_t{4} << 20;
 
-// One WriteArrayRequest whose data still lie in the slices it came in. Reusable: Parse keeps its memory.
+// One WriteArrayRequest whose data still lie in the received slices. Reusable: Parse keeps its memory.
 class WriteChunk {
  public:
-  // INVALID_ARGUMENT for anything that is not such a message, an id over 128 bytes, or data over kMaxChunkBytes.
+  // INVALID_ARGUMENT for anything but such a message, an id over 128 bytes, or data over kMaxChunkBytes.
   absl::Status Parse(const grpc::ByteBuffer& message);
 
   const std::string& array_id() const { return array_id_; }

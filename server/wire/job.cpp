@@ -21,7 +21,7 @@ constexpr std::size_t kLongestChoice = 1024;
 constexpr int kMostArguments = 64;
 constexpr int kMostParams = 256;
 
-// Gathers what is wrong, so that one answer names it all.
+// Gathers all errors, so that one answer names them all.
 class Complaints {
  public:
   void Add(std::string field, std::string description) {

@@ -17,7 +17,7 @@ struct JobBounds {
   std::uint64_t max_array_bytes = 0;
   // Canonical folders; inputs and outputs by path must lie below one of them.
   std::vector<std::string> path_roots;
-  // The same as they were named: what an output's path may begin with, too.
+  // The same as configured: an output's path may also begin with one of these.
   std::vector<std::string> named_roots;
   std::shared_ptr<OpenInputs> open_inputs = OpenInputs::AsManyAsMayBe();
 };
@@ -31,7 +31,7 @@ absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBou
 // Whether FromProto will touch the file system, and may therefore wait.
 bool NeedsFiles(const v1::JobSpec& spec);
 
-// The folders as the file system sees them (links resolved), those that exist. `missing` gets the others.
+// The existing folders among `roots`, with links resolved. `missing` gets the others.
 std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots,
                                         std::vector<std::string>* missing = nullptr);
 

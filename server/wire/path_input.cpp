@@ -101,7 +101,7 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   if (path.empty() || path.front() != '/' || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
     return InvalidField(field, field + ": " + Quoted(path) + " is not an absolute path of a file");
   }
-  // An O_PATH descriptor never waits on a pipe, and what it names cannot be swapped between check and use.
+  // An O_PATH descriptor never waits on a pipe, and its file cannot be swapped between check and use.
   const Descriptor there(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (there.number() < 0) return CannotOpen(path, field, errno);
   const std::string link = "/proc/self/fd/" + std::to_string(there.number());

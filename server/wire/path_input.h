@@ -32,15 +32,15 @@ class OpenInputs {
   std::atomic<std::size_t> open_{0};
 };
 
-// Opens the .npy file at `path` if what is really there (links resolved) is a regular file below one of `roots`.
-// INVALID_ARGUMENT, NOT_FOUND or PERMISSION_DENIED with a violation of `field`; RESOURCE_EXHAUSTED without one where
-// another attempt may do: too many are open. May wait for the file system.
+// Opens the .npy file at `path` if it is (links resolved) a regular file below one of `roots`. INVALID_ARGUMENT,
+// NOT_FOUND or PERMISSION_DENIED with a violation of `field`; RESOURCE_EXHAUSTED without one if too many are open:
+// another attempt may succeed. May wait for the file system.
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
                                                              const std::vector<std::string>& roots,
                                                              const std::shared_ptr<OpenInputs>& open_inputs);
 
-// The place of a .npy file at `path`, a path below one of the roots, as PlacedFile has it; nothing is made. Errors as
-// those of OpenPathInput.
+// The place of a .npy file at `path`, below one of the roots, as a PlacedFile; makes nothing. Errors as for
+// OpenPathInput.
 absl::StatusOr<std::shared_ptr<PlacedFile>> OpenPathOutput(const std::string& path, bool replace,
                                                            const std::string& field, const JobBounds& bounds);
 

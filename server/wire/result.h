@@ -1,4 +1,4 @@
-// What the engine tells, as messages: updates, ends, receipts, jobs, arrays, telemetry, devices.
+// The engine's reports as messages: updates, ends, receipts, jobs, arrays, telemetry, devices.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace hotplate::wire {
 
-// What every receipt repeats: the devices and the versions. Immutable.
+// The facts that every receipt repeats: the devices and the versions. Immutable.
 struct ReceiptFacts {
   std::map<std::string, DeviceInfo> devices;  // by id
   v1::Versions versions;
@@ -38,7 +38,7 @@ void ToProto(const DeviceInfo& device, const std::string& lost, v1::Device& out)
 
 inline v1::JobState ToProto(core::JobState state) { return static_cast<v1::JobState>(state); }
 
-// Bytes that an end takes on the wire, roughly: what batches are bounded by.
+// Rough size of an end on the wire, by which batches are bounded.
 std::size_t InlineBytes(const core::JobEnd& end);
 
 }  // namespace hotplate::wire

@@ -18,7 +18,7 @@ constexpr std::size_t kLongestDescription = 320;
 constexpr std::size_t kLongestField = 64;
 constexpr std::size_t kMostViolations = 8;
 
-// At most `longest` bytes, not ending inside a UTF-8 character, and without what a text field must not hold.
+// At most `longest` bytes, not ending inside a UTF-8 character, and without bytes that a text field must not hold.
 std::string Cut(std::string text, std::size_t longest) {
   if (text.size() > longest) {
     std::size_t end = longest - 3;

@@ -1,5 +1,5 @@
-// Errors on the wire: canonical code, sentence, and google.rpc details (field violations, when to retry).
-// Everything is cut to what fits in trailing metadata: clients refuse more than 8 KiB of it.
+// Errors on the wire: canonical code, sentence, and google.rpc details (field violations, when to retry). Everything is
+// cut to fit into trailing metadata: clients refuse more than 8 KiB of it.
 #pragma once
 
 #include <grpcpp/support/status.h>

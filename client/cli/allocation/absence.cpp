@@ -45,8 +45,8 @@ FoundAllocation AskFor(const Invocation& call, const AllocationNote& note) {
   return found;
 }
 
-// What the daemon said when it ended by itself: the line that tells why it drained, else its last one. Ends that Slurm
-// brought about say enough.
+// The last words of a daemon that ended by itself: the line that says why it drained, else its last line. Empty for
+// ends brought about by Slurm, which explain themselves.
 std::string LastWords(const AllocationNote& note) {
   if ((note.end_state != "COMPLETED" && note.end_state != "FAILED") || note.end_reason == kEndedByDown) return "";
   std::istringstream tail(LogTail(note.output_file, 0, 40));
@@ -110,7 +110,7 @@ absl::Status CannotBeReached(Settings settings, const AllocationNote& note, cons
           note.name + " · give it up: hotplate down --cancel " + note.name);
 }
 
-// What shows more of it, and does not lead back to the command that has just failed.
+// Commands that show more, except the one that has just failed.
 std::string LookAtIt(const Invocation& call, const AllocationNote& note) {
   return (call.command.name == "status" ? "" : "hotplate status --server " + note.name + " · ") +
          "hotplate logs --server " + note.name;
@@ -153,7 +153,7 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
     return WithNextStep(absl::UnavailableError(note.name + " is starting: " + state),
                         "wait for it: hotplate up --name " + note.name + " · hotplate logs --server " + note.name);
   const std::string advice = ForwardingAdvice(call.settings);
-  // What the library advises does not fit: there is a daemon.
+  // The library's advice on starting a daemon does not fit: there is one.
   return WithNextStep(absl::UnavailableError(client::WithoutHowToStart(original) + "\n" + state),
                       LookAtIt(call, note) + (advice.empty() ? "" : "\n" + advice));
 }

@@ -10,49 +10,49 @@
 namespace hotplate::cli {
 
 struct FoundAllocation {
-  AllocationNote note;               // with the end, where the scheduler told it just now
-  absl::StatusOr<JobStatus> status;  // not asked for where the note says that it is over
-  bool has_record = false;           // a daemon of it has been ready, and has not taken its record away
-  // The job runs on without the daemon that was attached to it, or that was to be.
+  AllocationNote note;               // with its end, if the scheduler has just told it
+  absl::StatusOr<JobStatus> status;  // not asked for if the note says that the job is over
+  bool has_record = false;           // a daemon of it was ready and has not removed its record
+  // The job runs on without the daemon that was attached to it, or was to be.
   bool daemon_ended = false;
 };
 
 // The allocation that the settings lead to, by the client's notes or else by the record of a daemon that Slurm started
-// in another way; the scheduler is asked. Nothing where there is neither. One that turns out to be over does not hide
-// another that is not, unless it was asked for by name.
+// in another way; asks the scheduler. Nothing if there is neither. An allocation that is over does not hide one that is
+// not, unless it was asked for by name.
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call);
 
-// That of the daemon which this command was connected to last (`call.connected`), whether its record is still there or
-// not. Nothing where Slurm did not start it.
+// The allocation of the daemon that this command was last connected to (`call.connected`), with or without its record.
+// Nothing if Slurm did not start that daemon.
 std::optional<FoundAllocation> LookForLost(const Invocation& call);
 
-// For one who has lost a daemon, and waits for its next start, with long pauses between two looks at the allocation.
+// Decides whether to go on waiting for the next start of a lost daemon. Looks at the allocation with long pauses.
 class NextStart {
  public:
-  // Whether it is still to be expected. Of a job that waits for its turn always; of one that has just left the queue,
-  // or is about to be put into it, once more: its daemon may not have published itself yet.
+  // Whether another start is to be expected. Always while the job waits in the queue. Once more if it has just left the
+  // queue or is about to enter it: its daemon may not have published its record yet.
   bool Expected(const std::optional<FoundAllocation>& found);
 
  private:
-  bool waited_ = false;     // it was seen to wait for its turn
+  bool waited_ = false;     // it was seen waiting in the queue
   bool once_more_ = false;  // since then
 };
 
-// Whether the daemon that was attached to this job, which is in that state, is no more; or never came.
+// Whether the daemon attached to this job has ended, or never came. `status` is the job's.
 bool AttachedDaemonHasEnded(const std::string& directory, const AllocationNote& note, const JobStatus& status);
-// What is said then; the note goes.
+// The error for that case. Removes the note.
 absl::Status AttachedDaemonEnded(const Invocation& call, const AllocationNote& note, const JobStatus& status);
 
-// Of a daemon that has published itself in a job that is in this state, and does not answer here: `why`. With how to
-// get to it all the same.
+// The error for a daemon whose record is there but which does not answer here; `why` is the connection's error and
+// `status` the job's. Says how to reach it.
 absl::Status CannotBeReached(Settings settings, const AllocationNote& note, const JobStatus& status,
                              const absl::Status& why);
 
-// `status` of a connection that failed, with what is known of the allocation in place of guesses, and what to do next.
+// `status` of a failed connection, with facts about the allocation in place of guesses, and the next step.
 absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status);
 
-// `status` of a connection that was there (to the daemon of `call.connected`) and broke, with what became of the job
-// that the daemon ran in: requeued, started anew, over. As it is where no scheduler started that daemon.
+// `status` of a broken connection to the daemon of `call.connected`, with the fate of its job: requeued, restarted, or
+// over. Unchanged if no scheduler started that daemon.
 absl::Status WhyLost(const Invocation& call, const absl::Status& status);
 
 }  // namespace hotplate::cli

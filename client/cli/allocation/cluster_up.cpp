@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kMostGpus = 4096;
 
-// The options of `up` that say what is wanted, as opposed to how to wait for it: `up --again` repeats these. Account
-// and name are not among them: they may come from the environment or the config file, and there another one by then.
+// The options of `up` that describe the allocation, as opposed to the wait; `up --again` repeats these. Account and
+// name are not among them: they may come from the environment or the config file, where they may have changed.
 constexpr const char* kRequestOptions[] = {"gpus", "gpu-type", "time", "partition", "cpus", "memory", "idle-timeout"};
 
 std::vector<std::string> RequestWords(const Arguments& arguments, const Site& site, const AllocationRequest& request) {
@@ -38,8 +38,8 @@ std::vector<std::string> RequestWords(const Arguments& arguments, const Site& si
   return words;
 }
 
-// What was asked for last time, as its note has it, with what is asked for now on top: of an option that is given twice
-// the last one counts. `name`: whose note was looked for; empty: the last one's.
+// The last request, from its note, with the new options added. Of an option given twice the last one counts. `name`:
+// the name whose note was looked for; empty: the last note.
 absl::StatusOr<Arguments> Again(const Invocation& call, const std::string& name,
                                 const std::optional<AllocationNote>& last) {
   if (!last)
@@ -118,7 +118,7 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
                 .output = OutputFile(site, call.settings.directory, std::nullopt),
                 .options = {}};
   if (*idle) launch.options = {"--idle-timeout", *arguments.Text("idle-timeout")};
-  // The job may not get this environment, and its script is to say what will happen.
+  // The job may not get this environment, and its script should show the choice.
   if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !IsGiven(arguments.rest(), "--device")) {
     call.console.err << "! --device " << Printable(*device) << ": HOTPLATE_DEVICE says so\n";
     launch.options.insert(launch.options.end(), {"--device", *device});
@@ -180,8 +180,7 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
       .Run();
 }
 
-// Allocations of this scheduler's that wait or run already, for one who may have forgotten: another one is submitted
-// all the same.
+// Reports allocations of this scheduler that already wait or run, as a reminder. Another one is submitted anyway.
 void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& scheduler) {
   constexpr int kMost = 3;
   int told = 0;
@@ -198,7 +197,7 @@ void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& schedul
   }
 }
 
-// What the daemon makes of a cluster's name.
+// A part of a name as the daemon writes it: characters that a name may not have become '-'.
 std::string NamePart(std::string text) {
   for (char& c : text)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
@@ -318,7 +317,7 @@ class ClusterStart {
   }
 
   const Invocation& call_;
-  const Arguments& arguments_;  // with what --again brings
+  const Arguments& arguments_;  // merged with those of --again
   const Site site_;
 };
 

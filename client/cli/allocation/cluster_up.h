@@ -9,7 +9,7 @@ namespace hotplate::cli {
 // By the profile of a site: checked, submitted, waited for.
 absl::Status ClusterUp(const Invocation& call);
 
-// In an allocation that the user has already (salloc, an interactive job): a step beside what runs there.
+// `up` in an allocation that the user already has (salloc, an interactive job): a step beside its other work.
 absl::Status AttachUp(const Invocation& call);
 
 }  // namespace hotplate::cli

@@ -1,4 +1,4 @@
-// What the ways to start a daemon have in common: on this machine, by a batch job, in an allocation that is there.
+// Shared by the ways to start a daemon: on this machine, by a batch job, in an existing allocation.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace hotplate::cli {
 
-// What the daemon of this name says of itself, if one answers. No attempt where the record's process is gone.
+// The info of the daemon of this name, if one answers. Makes no attempt if the record's process is gone.
 absl::StatusOr<v1::GetServerInfoResponse> AskDaemon(const Settings& settings, const std::string& name);
 
-// A usage error for what `up` itself has an option for, and for what has hotplated do something else than serve.
+// A usage error for options that `up` has itself, and for options with which hotplated does not serve.
 absl::Status CheckDaemonOptions(const std::vector<std::string>& words);
 
 // --name, else HOTPLATE_NAME, else empty; a usage error where it cannot be a name.

@@ -39,7 +39,7 @@ std::string Ago(const google::protobuf::Timestamp& time) {
   return Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
 }
 
-// The life that was told last of those that `wanted` takes: a daemon's newest block has it.
+// The newest life for which `wanted` is true. A daemon's newest block holds its life.
 template <typename Wanted>
 std::optional<v1::DaemonLife> NewestLife(const std::string& directory, const Wanted& wanted) {
   std::optional<v1::JobIdBlock> newest;
@@ -72,7 +72,7 @@ std::string EndText(const v1::DaemonLife& life) {
 std::string LastEnd(const Settings& settings) {
   if (!client::CheckDirectory(settings.directory).ok()) return "";  // others could have written it
   const auto name = ServerName(settings);
-  // Without a name, it is about a daemon whose record is there, if there is one.
+  // Without a name, a daemon whose record is there comes first.
   if (!name && !ServerNames(settings).empty()) return "";
   const auto life = NewestLife(
       settings.directory, [&](const v1::DaemonLife& one) { return name ? one.name() == *name : one.has_end_time(); });

@@ -14,15 +14,15 @@ namespace hotplate::cli {
 std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation);
 
 // "the daemon before, local, died (last seen 3 m 20 s ago); with it went: 2 running or waiting jobs (job 7, job 8)".
-// Empty where nothing is to be told. `who`: how the sentence begins.
+// Empty if there is nothing to report. `who`: the beginning of the sentence.
 std::string LossText(const std::string& who, const v1::DaemonLife& life);
 
-// What a daemon said of its own end: "local ended 3 m ago: idle for 15 m …", what it saved and what was lost, a line
-// each. LastEnd: of the daemon that the settings name, else of the one that ended last; empty where there is none.
+// LastEnd: "local ended 3 m ago: idle for 15 m …", then a line each for saved and lost things. It is about the daemon
+// that the settings name, else the one that ended last; empty if there is none. EndText: only those further lines.
 std::string EndText(const v1::DaemonLife& life);
 std::string LastEnd(const Settings& settings);
 
-// Says on standard error what went with the daemon before the one that was started now.
+// Reports on standard error what was lost with the daemon before the one just started.
 void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info);
 
 // Describes the end of a daemon whose record is still there.

@@ -27,7 +27,7 @@ namespace {
 
 // A note is a few hundred bytes.
 constexpr std::size_t kLongestNote = 64 * 1024;
-// Of allocations that are over.
+// Number of notes kept of allocations that are over.
 constexpr std::size_t kKeptNotes = 10;
 
 std::string FolderOf(const std::string& directory) { return directory + "/allocations"; }
@@ -178,7 +178,7 @@ std::optional<AllocationNote> NoteFor(const Settings& settings) {
     if (note ? !note->over() : access(RecordPath(settings, *name).c_str(), F_OK) == 0) return note;
     over = note;
   }
-  // What is over must not hide what waits.
+  // An allocation that is over must not hide one that waits.
   const std::vector<AllocationNote> notes = ReadNotes(settings.directory);
   for (const AllocationNote& note : notes)
     if (!note.over()) return note;
@@ -193,7 +193,7 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
     const bool named = name == note.name;
     if (!named && (note.scheduler == SchedulerKind::kLsf || (others != nullptr && others->count(name) > 0))) continue;
     const auto record = RecordOf(settings, name);
-    // One that cannot be read is for those to complain about who use it.
+    // An unreadable record counts; using it reports the error.
     if (named && (!record || note.scheduler == SchedulerKind::kLsf)) return name;
     if (!record) continue;
     const bool elsewhere = !record->cluster().empty() && !note.job.home.empty() && record->cluster() != note.job.home;

@@ -1,7 +1,6 @@
-// The client's own notes of the allocations it submitted or attached to: $HOTPLATE_DIR/allocations/NAME.json, mode
-// 0600. From them `status` and `down` know of a job that has no daemon yet or any more, `down` knows which job is its
-// own to cancel, and `up --again` knows what was asked for. A note stays when its job is over, with how it ended; the
-// oldest of those are removed.
+// The client's own notes of the allocations that it submitted or attached to: $HOTPLATE_DIR/allocations/NAME.json, mode
+// 0600. By them `status` and `down` find a job without a daemon, `down` knows which job it may cancel, and `up --again`
+// repeats a request. A note stays after its job, with the job's end; the oldest of these are removed.
 #pragma once
 
 #include <memory>
@@ -23,12 +22,12 @@ struct AllocationNote {
   std::string site = {};  // the profile's; empty: none was used
   SchedulerKind scheduler = SchedulerKind::kSlurm;
   SchedulerJob job;
-  std::string output_file = {};           // where the scheduler puts what the job prints; absolute
+  std::string output_file = {};           // the file with the job's output; absolute
   std::vector<std::string> request = {};  // the words of `up` that ask for the same again
-  int gpus = 0;                           // that were asked for
+  int gpus = 0;                           // as requested
   EpochSeconds submit_time = 0;
   bool attached = false;   // the job is the user's own: never cancelled from here
-  bool was_ready = false;  // of an attached one: its daemon has been there
+  bool was_ready = false;  // attached only: its daemon has been there
   // Once the job was seen to be over.
   std::string end_state = {};  // the scheduler's word; empty: not over, as far as is known
   std::string end_reason = {};
@@ -51,9 +50,9 @@ void RemoveNote(const std::string& directory, const std::string& name);
 // known at all, the latest that is not over, else the latest.
 std::optional<AllocationNote> NoteFor(const Settings& settings);
 
-// The name of the record that the daemon of this job has published; nothing while there is none. By the job, and not by
-// the name alone; one under the name that cannot be read counts as its own, and so does any for LSF, whose jobs
-// daemons do not know. `others`: names that are known to be other jobs' records, and are not read again.
+// The name of the record that this job's daemon has published; nothing while there is none. Records are matched by job,
+// not only by name. An unreadable record under the note's name counts as its own, and so does any for LSF, whose jobs
+// daemons do not know. `others`: names known to be other jobs' records, which are not read again.
 std::optional<std::string> RecordedName(const std::string& directory, const AllocationNote& note,
                                         std::set<std::string>* others = nullptr);
 

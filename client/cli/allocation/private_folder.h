@@ -13,10 +13,10 @@ namespace hotplate::cli {
 // another HOTPLATE_DIR.
 absl::Status MakePrivateFolder(const std::string& path);
 
-// What is in a file that only this user can have written, if that is not longer; else nothing.
+// The content of a file that only this user can have written, if it is no longer than `longest`; else nothing.
 std::optional<std::string> ReadPrivateFile(const std::string& path, std::size_t longest);
 
-// In place of what is there; whole or not at all, also where several programs write it at once. The error says why not.
+// Replaces the file, whole or not at all, even if several programs write at once. The error gives the reason.
 absl::Status WritePrivateFile(const std::string& path, const std::string& text);
 
 }  // namespace hotplate::cli

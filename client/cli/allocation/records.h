@@ -1,5 +1,5 @@
-// The records below HOTPLATE_DIR, read only for what people ask about them: names, logs, process ids. Connecting, and
-// the checks that come with it, are the client library's.
+// The records below HOTPLATE_DIR, read for questions about names, logs and process ids. Connecting, with its checks, is
+// the client library's work.
 #pragma once
 
 #include <optional>
@@ -26,17 +26,17 @@ std::vector<std::string> ServerNames(const Settings& settings);
 // Nothing if there is no record, it is unsafe, or it cannot be parsed: connecting says which.
 std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::string& name);
 
-// Makes `current` point at this record: NOT_FOUND names those that there are; PERMISSION_DENIED
-// where others could have put the record there.
+// Makes `current` point at this record. NOT_FOUND names the existing records. PERMISSION_DENIED: others could have put
+// the record there.
 absl::Status SetCurrent(const Settings& settings, const std::string& name);
 
-// Removes the record of `name`, if it is still that of this generation, and `current` with it if that points there.
+// Removes the record of `name` if it is still of this generation, and `current` with it if that points there.
 absl::Status RemoveRecord(const Settings& settings, const std::string& name, const std::string& generation);
 
 using client::ProcessExists;
 
-// What a record says of a daemon that does not answer, when nothing else can be seen from here: gone once its record is
-// removed or a successor's; unknown while it is there.
+// Whether a daemon that does not answer is there, judged by its record alone: gone once the record is removed or
+// replaced by a successor's; else unknown.
 enum class Presence { kThere, kGone, kUnknown };
 Presence PresenceByRecord(const std::string& record_path, const std::string& generation);
 

@@ -13,10 +13,10 @@
 namespace hotplate::cli {
 namespace {
 
-// A note of the daemon's on what its CPU lanes get: no reason for a GPU to be missing.
+// A note on the daemon's CPU lanes, which is no reason for a missing GPU.
 bool IsOfTheCpu(std::string_view note) { return note.starts_with("threads: ") || note.starts_with("memory: "); }
 
-// What Slurm's word for an end means.
+// The meaning of Slurm's word for an end.
 std::string_view Meaning(std::string_view state) {
   struct Word {
     std::string_view state, meaning;

@@ -27,8 +27,8 @@ std::string DevicesText(const v1::GetServerInfoResponse& info);
 // Whether these options of hotplated choose the CPU: GPUs that it does not use are not missed then.
 bool ChoseCpu(const std::vector<std::string>& words);
 
-// What is wrong with a daemon that was to have `asked` GPUs: "2 GPUs were asked for, and 1 can be used:" and why, a
-// line each, as the daemon says it. Empty where it has them all.
+// "2 GPUs were asked for, and 1 can be used:" and the reasons, a line each, in the daemon's words. Empty if the daemon
+// has all GPUs that were asked for.
 std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info);
 // "gpu0 cannot run matmul, svd: …", a line each, and how such jobs run all the same; empty where all kernels run
 // everywhere. As a warning: `up` says it before the first job is refused.
@@ -38,10 +38,10 @@ std::string UnavailableJson(const v1::GetServerInfoResponse& info);
 // GPUs that take jobs.
 int UsableGpus(const v1::GetServerInfoResponse& info);
 
-// "ends 10:12 (in 30 m)", whatever this machine's clock says; for an allocation whose end is known.
+// "ends 10:12 (in 30 m)", by the daemon's clock. For an allocation with a known end.
 std::string EndsText(const v1::GetServerInfoResponse& info);
 
-// "20.7 GPU-minutes, 4.2 idle"; empty where no GPU was given.
+// "20.7 GPU-minutes, 4.2 idle"; empty without GPUs.
 std::string UsageText(const v1::Allocation& allocation);
 
 }  // namespace hotplate::cli

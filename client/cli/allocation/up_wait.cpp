@@ -130,7 +130,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
     WriteNote(call.settings.directory, *written).IgnoreError();
   }
   if (const absl::Status status = SetCurrent(call.settings, note.name); !status.ok()) return status;
-  // Of a job that was attached to, what Slurm gave it counts.
+  // An attached job is judged by the GPUs that Slurm gave it.
   const int asked = note.attached ? static_cast<int>(info.allocation().gpus_on_node()) : note.gpus;
   const bool cpu = ChoseCpu(note.request) || ChoseCpu(call.arguments.rest());
   if (const std::string missing = cpu ? "" : MissingGpusText(asked, info); !missing.empty())
@@ -185,7 +185,7 @@ absl::Status UpWait::Over(const JobStatus& status) {
 }
 
 absl::Status UpWait::Unreachable(const JobStatus& status, const absl::Status& why) {
-  // It is there, and what is said next is for it.
+  // The daemon is there, and the next steps in the message use it.
   SetCurrent(call.settings, note.name).IgnoreError();
   return CannotBeReached(call.settings, note, status, why);
 }

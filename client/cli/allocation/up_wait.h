@@ -41,10 +41,10 @@ class UpInterrupts {
   InterruptWatch watch_;  // last: its thread uses the rest
 };
 
-// --on-interrupt: what becomes of the job when the wait is broken off. Empty: ask on a terminal, else keep.
+// --on-interrupt: the fate of the job if the wait is interrupted. Empty: ask on a terminal, else keep.
 absl::StatusOr<std::string> OnInterruptOption(const Invocation& call);
 
-// What starts a daemon in an attached allocation: its process, of which the wait has to know.
+// The process that starts a daemon in an attached allocation.
 struct Starter {
   std::function<std::optional<int>()> ended;
   std::function<void()> end;
@@ -60,7 +60,7 @@ struct UpWait {
   std::optional<std::chrono::nanoseconds> timeout;
   bool submitted = true;  // by this command; false: an earlier one did
   std::optional<Starter> starter = {};
-  std::size_t output_start = 0;  // what is new in the output begins there
+  std::size_t output_start = 0;  // new output begins here
 
   // Waits, makes the daemon the current one, and answers.
   absl::Status Run();
@@ -73,7 +73,7 @@ struct UpWait {
   std::string WhatNext() const;  // while it is not ready
 };
 
-// The job of a note as JSON: name, jobId, cluster, site, output, state and what is given besides.
+// The job of a note as JSON: name, jobId, cluster, site, output, state, and the optional members.
 JsonObject AllocationJson(const AllocationNote& note, const std::string& state);
 
 }  // namespace hotplate::cli

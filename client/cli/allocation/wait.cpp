@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 // Often enough that a daemon that is ready is seen at once, and one request to the file system each.
 constexpr milliseconds kLook(100);
-// A daemon that has published and cannot be reached for so long will not be; before that it is said what is tried.
+// A published daemon that cannot be reached for kReachPatience never will be; after kReachSilence the user is told.
 constexpr std::chrono::seconds kReachPatience(20), kReachSilence(4);
 // Right after a submission the scheduler may not know the job yet.
 constexpr std::chrono::seconds kForgottenPatience(5);
@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kRecordPatience(30);
 
 milliseconds NextQuestion(std::chrono::nanoseconds waited, JobStatus::Phase phase) {
   if (phase == JobStatus::Phase::kEnding) return std::chrono::seconds(1);
-  // Its end is what is waited for then, should the daemon not come.
+  // Once the job runs, only its end is of interest, should the daemon not come.
   if (phase == JobStatus::Phase::kRunning)
     return std::clamp(std::chrono::duration_cast<milliseconds>(waited / 4), milliseconds(2000), milliseconds(15'000));
   if (waited > std::chrono::hours(1)) return std::chrono::seconds(30);

@@ -36,11 +36,11 @@ struct AllocationWait {
   const AllocationNote& note;
   std::string directory;
   WaitingLine& line;
-  // What the daemon of that name says of itself.
+  // Asks the daemon of that name for its info.
   std::function<absl::StatusOr<v1::GetServerInfoResponse>(const std::string& name)> ask;
-  // False: it was interrupted.
+  // False: interrupted.
   std::function<bool(std::chrono::milliseconds)> pause;
-  // Whether what starts the daemon has ended by itself, and how; for an allocation that is attached to.
+  // For an attached allocation: the exit status of the process that starts the daemon, once it has ended.
   std::function<std::optional<int>()> starter_ended = [] { return std::nullopt; };
   std::function<Steady::time_point()> now = Steady::now;
 

@@ -1,5 +1,5 @@
-// What is waited for, on standard error: on a terminal one line that is redrawn with the time that has passed, in a
-// pipe a line for each change. What a phase ended with stays.
+// A wait shown on standard error: on a terminal one line, redrawn with the elapsed time; in a pipe one line for each
+// change. The last words of a phase stay.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,14 @@ class WaitingLine {
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
 
-  // On a terminal another `phase` begins another line; the same one with other words is redrawn. In a pipe another
-  // `detail` is worth a line, but no other change of words, and nothing without a detail.
+  // On a terminal another `phase` begins another line, and the same phase with other words is redrawn. In a pipe only
+  // another `detail` gives a line, and nothing is written without a detail.
   void Show(const std::string& phase, const std::string& detail, const std::string& words);
-  // The time has passed: to be called some ten times a second.
+  // Redraws the elapsed time. Call it some ten times a second.
   void Tick();
-  // A line of its own, above.
+  // Writes a line of its own above.
   void Say(const std::string& text);
-  // What is shown stays; what is written next begins a new line.
+  // Leaves the shown line as it is. Later text begins on a new line.
   void Keep();
 
  private:

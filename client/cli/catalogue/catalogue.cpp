@@ -82,8 +82,8 @@ Table ArgumentRows(const v1::KernelSpec& kernel,
   return table;
 }
 
-// NumPy's names for what a kernel of another name computes. "": no kernel computes it
-// alone, and one of a similar name does not either.
+// NumPy's names for the work of kernels with another name. "": no kernel computes it alone, nor does one of a similar
+// name.
 struct Equivalent {
   const char* name;
   const char* here;  // the kernel first

@@ -12,7 +12,7 @@ namespace hotplate::cli {
 // Parsed at the first call.
 const v1::CatalogueFile& EmbeddedCatalogue();
 
-// NOT_FOUND with what computes the same, or else with the nearest names.
+// NOT_FOUND with the kernel for the same work, or else with the nearest names.
 absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
 absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
 

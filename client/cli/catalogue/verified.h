@@ -6,8 +6,8 @@
 
 namespace hotplate::cli {
 
-// The places of one kernel, in the file's order: "CPU x86-64, NVIDIA H200"; "-" where it has not passed anywhere.
-// `file` has a line a place, "PLACE: KERNEL KERNEL …"; lines that begin with # are remarks.
+// The places where a kernel has passed, in the file's order: "CPU x86-64, NVIDIA H200"; "-" for none. `file` has one
+// line a place, "PLACE: KERNEL KERNEL …"; lines that begin with # are remarks.
 std::string VerifiedOn(std::string_view file, const std::string& kernel);
 
 // tests/bench/results/verified_on.txt as it was when this program was built.

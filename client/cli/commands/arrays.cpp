@@ -1,4 +1,4 @@
-// hotplate arrays: what the daemon holds.
+// hotplate arrays: the arrays on the daemon.
 #include "client/cli/commands.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
@@ -6,7 +6,7 @@
 namespace hotplate::cli {
 namespace {
 
-// What an array is held for: a lease runs out, a session ends, a job's result is forgotten.
+// How long an array is kept: until its lease expires, its session ends, or its job's result is forgotten.
 std::string KeptFor(const v1::Array& array, const google::protobuf::Timestamp& now) {
   if (array.has_lease_expire_time()) return Span(Between(now, array.lease_expire_time()));
   return array.owner_session().empty() ? "its job's result" : "its session";

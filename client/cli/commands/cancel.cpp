@@ -8,8 +8,8 @@
 namespace hotplate::cli {
 namespace {
 
-// ", at the latest when svd ends: it cannot be interrupted"; empty of other kernels, and of those that only a newer
-// daemon knows.
+// ", at the latest when svd ends: it cannot be interrupted"; empty for other kernels, and for those known only to a
+// newer daemon.
 std::string UntilWhen(const std::string& kernel) {
   const auto spec = FindKernel(EmbeddedKernels(), kernel);
   if (!spec.ok() || spec->cancel_class() != v1::CANCEL_CLASS_UNINTERRUPTIBLE) return "";

@@ -1,4 +1,4 @@
-// hotplate completion: what a shell needs to complete this program's words.
+// hotplate completion: the script with which a shell completes this program's words.
 #include "client/cli/completion.h"
 
 #include "client/cli/catalogue/catalogue.h"

@@ -1,4 +1,4 @@
-// hotplate devices: what the daemon runs kernels on.
+// hotplate devices: the daemon's devices.
 #include "client/cli/commands.h"
 #include "client/cli/jobs/device_text.h"
 #include "client/cli/terminal/json.h"

@@ -53,7 +53,7 @@ absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoRespon
   Steady::time_point heard = start;
   for (bool told = false;;) {
     const Presence presence = PresenceOf(info, record, client);
-    // A daemon that ends while it answers has done what was asked.
+    // A daemon that ends before it answers has done its work.
     if (presence == Presence::kGone) return absl::OkStatus();
     if (presence == Presence::kThere && !asked.ok()) return asked;
     const Steady::time_point now = Steady::now();
@@ -185,7 +185,7 @@ struct Ended {
   std::optional<AllocationNote> note;  // of the job that was released
   bool attached = false;               // `up --attach` has started it: its job goes on without it
   nanoseconds took{};
-  v1::DaemonLife life;  // what it wrote of its end
+  v1::DaemonLife life;  // its own account of its end
 };
 
 void Tell(const Invocation& call, const Ended& ended) {

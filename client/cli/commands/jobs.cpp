@@ -1,4 +1,4 @@
-// hotplate jobs: what is queued, runs, and has ended.
+// hotplate jobs: queued, running and ended jobs.
 #include <algorithm>
 #include <cctype>
 

@@ -28,8 +28,8 @@ std::string Shapes(const Listed& arguments) {
   return texts.empty() ? "-" : Join(texts, ", ");
 }
 
-// The element types that a caller may choose from, each once: by an input, or by the parameter that is an output's
-// type. Of a kernel that leaves no choice, what comes out.
+// The element types that a caller may choose from, each once: those of inputs, or of the parameter that gives an
+// output's type. For a kernel without such a choice, the output's types.
 std::string DTypes(const v1::KernelSpec& kernel) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {

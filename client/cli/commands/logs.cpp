@@ -44,7 +44,7 @@ absl::Status Logs(const Invocation& call) {
   if (record && !record->log_file().empty())
     path = record->log_file();
   else if (note)
-    path = note->output_file;  // what the scheduler took from a start, also of one that failed
+    path = note->output_file;  // the scheduler's output of a start, even a failed one
   std::error_code kind;
   const std::filesystem::file_type type = std::filesystem::status(path, kind).type();
   if (std::filesystem::exists(path, kind) && type != std::filesystem::file_type::regular)
@@ -67,8 +67,8 @@ absl::Status Logs(const Invocation& call) {
   }
   std::streamoff at = TailStart(file, lines->value_or(50));
   std::vector<char> block(65'536);
-  std::string begun;  // of a line that has not come to its end
-  // A terminal obeys what is printed to it, and the log holds words of strangers; a file or a program gets it as it is.
+  std::string begun;  // a line without its end yet
+  // A terminal obeys control characters, and the log may hold strangers' text. Files and programs get it unchanged.
   const auto print = [&call](const std::string& line) {
     const std::string text = (call.console.out_terminal ? Printable(line) : line) + "\n";
     call.output.Answer([&] { return text; }, [&] { return JsonObject().Text("line", line).Json(); }, text);

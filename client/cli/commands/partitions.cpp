@@ -29,7 +29,7 @@ std::string LocalText(EpochSeconds time) {
   return text;
 }
 
-// What is being read, on a terminal: one line that goes away at the end.
+// Progress of reading, on a terminal: one line that disappears at the end.
 class ReadingLine {
  public:
   explicit ReadingLine(const Invocation& call)
@@ -101,7 +101,7 @@ absl::StatusOr<Wanted> Read(const Arguments& arguments) {
   return wanted;
 }
 
-// Those that were asked for, in that order; else all.
+// The wanted partitions, in that order; else all.
 absl::StatusOr<std::vector<PartitionLimit>> Choose(const std::vector<std::string>& wanted,
                                                    const std::vector<PartitionLimit>& there) {
   if (wanted.empty()) return there;

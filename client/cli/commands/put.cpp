@@ -23,7 +23,7 @@ struct Upload {
   client::ArraySource source;
 };
 
-// The words as they are, but for patterns that the shell has left alone: the files that those match.
+// The words, with patterns that the shell has left alone replaced by the matching files.
 std::vector<std::string> Matched(const std::vector<std::string>& words) {
   std::vector<std::string> paths;
   for (const std::string& word : words) {
@@ -78,8 +78,8 @@ absl::Status Put(const Invocation& call) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
 
-  // This program's session ends with it, so that what it puts needs a lease: the default one gives way to the daemon's
-  // longest, one that was asked for is refused if it is longer.
+  // The session ends with this program, so that its arrays need a lease. The default lease is cut to the daemon's
+  // longest; a longer one that the user asked for is refused.
   nanoseconds lease = asked->value_or(kDefaultLease);
   if (!*asked) {
     const auto info = client->Info();
@@ -113,7 +113,7 @@ absl::Status Put(const Invocation& call) {
     essentials += (array->name().empty() ? array->id() : array->name()) + "\n";
     json.push_back(ToJson(*array));
   }
-  // Of several, also those that were sent before one that was not.
+  // If one of several files fails, report those already sent.
   if (status.ok() || !json.empty())
     call.output.Answer([&] { return text; }, [&] { return uploads->size() == 1 ? json[0] : JsonArray(json); },
                        essentials);

@@ -1,4 +1,4 @@
-// hotplate result: what a finished job left.
+// hotplate result: the outputs of a finished job.
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
@@ -9,7 +9,7 @@
 namespace hotplate::cli {
 namespace {
 
-// What was kept as an array is fetched from there where it is to go into a file.
+// Downloads kept arrays whose output goes into a file.
 absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::JobResult& result,
                        const client::Cancellation& cancellation) {
   for (const auto& [name, output] : result.outputs) {

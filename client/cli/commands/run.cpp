@@ -23,7 +23,7 @@ absl::Status NotRun(const absl::Status& status, const v1::KernelSpec& kernel) {
   return Worded(status, kernel.name() + ": " + std::string(status.message()) + "\nthe job was not run");
 }
 
-// A picture of what cannot be one is refused before the job runs: only the daemon knows what will come out.
+// Refuses impossible pictures before the job runs. Only the daemon knows the shapes of the outputs.
 absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
   if (!files.HasPicture()) return absl::OkStatus();
   const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
@@ -105,7 +105,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
     const std::string bound = kernel.cancel_class() == v1::CANCEL_CLASS_CHUNKED
                                   ? " (bound for this kernel: " + std::to_string(kernel.cancel_bound_ms()) + " ms)"
                                   : "";
-    // Only what the daemon confirmed is told as a fact.
+    // Only a cancel confirmed by the daemon is stated as a fact.
     const bool cancelled = end && end->state() == v1::CANCELLED;
     if (!cancelled) return Interrupted(std::string(status.message()) + files->NotWritten());
     return WithExitCode(
@@ -129,7 +129,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
 }
 
 absl::Status Run(const Invocation& call) {
-  bool answered = false;  // the job's end says what went wrong
+  bool answered = false;  // the job's end has been reported
   const absl::Status status = RunJob(call, answered);
   return answered ? Answered(status) : status;
 }

@@ -1,4 +1,4 @@
-// hotplate sites: the centres that up can write a batch script for, and what each has.
+// hotplate sites: the centres for which up can write a batch script, and their GPUs.
 #include <algorithm>
 #include <utility>
 

@@ -15,7 +15,7 @@
 namespace hotplate::cli {
 namespace {
 
-// The daemon's SERVING is what people call ready.
+// READY is the users' word for SERVING.
 std::string StateWord(v1::DaemonState state) { return state == v1::SERVING ? "READY" : v1::DaemonState_Name(state); }
 
 std::string SecondsText(double seconds) { return Span(nanoseconds(static_cast<std::int64_t>(seconds * 1e9))); }
@@ -72,7 +72,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
   return Fitted(page, WidthOf(call.console));
 }
 
-// The record's daemon, if it is known to have died: as long as its record is there, that is what can be shown.
+// The record's daemon, if it is known to have died. It is shown while its record is there.
 std::optional<v1::EndpointRecord> DeadDaemon(const Invocation& call) {
   const auto name = ServerName(call.settings);
   auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
@@ -108,13 +108,13 @@ absl::Status ShowDead(const Invocation& call, const v1::EndpointRecord& record) 
   return Silent(kExitNoDaemon);
 }
 
-// With what the last daemon said when it ended, if it did.
+// Adds the last daemon's account of its end, if there is one.
 absl::Status WithLastEnd(const Invocation& call, const absl::Status& why) {
   const std::string end = absl::IsUnavailable(why) ? LastEnd(call.settings) : "";
   return end.empty() ? why : Worded(why, std::string(why.message()) + "\n" + end);
 }
 
-// Of an allocation without a daemon that answers: the page, and exit code 3 all the same, which scripts wait by.
+// Shows the page of an allocation whose daemon does not answer. The exit code is still 3, by which scripts wait.
 absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = absl::IsUnavailable(why) ? LookForAllocation(call) : std::nullopt;
   if (!found && absl::IsUnavailable(why) && call.settings.endpoint.empty())

@@ -137,8 +137,8 @@ bool MayAnswerLater(const absl::Status& status) {
          absl::IsUnauthenticated(status);  // somebody else has its port by now
 }
 
-// After a loss: the daemon of the same name, whose record is read anew each time, so that it may have been started
-// again elsewhere. A job that waits to start again is waited for, and its daemon after that. CANCELLED: interrupted.
+// Waits for a lost daemon: one of the same name, whose record is read anew each time, since it may start elsewhere. If
+// its job waits to start again, waits for that first. CANCELLED: interrupted.
 absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, absl::Status lost,
                                       const std::function<bool(std::chrono::milliseconds)>& interrupted) {
   constexpr std::chrono::milliseconds kPause(500);
@@ -171,7 +171,7 @@ absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string&
   return absl::CancelledError("interrupted");
 }
 
-// What Ctrl-C wakes a wait by.
+// A pipe by which Ctrl-C ends a wait.
 struct Wake {
   ~Wake() {
     for (const int end : ends) {
@@ -214,7 +214,7 @@ absl::Status Top(const Invocation& call) {
       continue;
     }
     if (live) {
-      // Line by line over what stood there, then nothing below: without the flicker of clearing first.
+      // Overwrites line by line, then clears below: clearing first would flicker.
       std::string text = "\033[H";
       TerminalSize room = SizeOfTerminal();
       room.lines = std::max(1, room.lines - 2);  // for the last two

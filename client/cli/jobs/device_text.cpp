@@ -15,7 +15,7 @@ std::string Whole(double value) { return std::to_string(std::lround(value)); }
 
 std::vector<std::string> DeviceWords(const v1::DeviceSample& sample) {
   std::vector<std::string> words;
-  // Of an instance, these are its neighbours' too.
+  // For a MIG instance the figures include its neighbours.
   const std::string whole = sample.of_whole_gpu() ? " (whole GPU)" : "";
   if (sample.has_pool_used_bytes() && sample.has_pool_peak_bytes()) {
     const std::uint64_t arrays = std::min(sample.resident_bytes(), sample.pool_used_bytes());

@@ -1,4 +1,4 @@
-// What a sample says of a device, in words.
+// Texts for a sample of a device.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace hotplate::cli {
 
 // "jobs hold 1.2 GB, peak 3.4 GB", "pinned 16.8 MB", "412/700 W", "54 °C", "1980 MHz", "2 other processes", "THROTTLED:
-// power cap", …: what it tells, in this order.
+// power cap", …: the sample's metrics, in this order.
 std::vector<std::string> DeviceWords(const v1::DeviceSample& sample);
 
 // The sample of the device with this id; null if there is none.

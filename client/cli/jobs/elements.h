@@ -48,7 +48,7 @@ class Summariser {
   std::size_t count_ = 0;  // elements
   double minimum_, maximum_, sum_ = 0;
   std::size_t numbers_ = 0;
-  std::vector<std::byte> first_, begun_;  // begun_: an element of which the rest is to come
+  std::vector<std::byte> first_, begun_;  // begun_: the first part of an element
 };
 
 std::optional<Summary> Summarise(const Signature& signature, std::span<const std::byte> elements);

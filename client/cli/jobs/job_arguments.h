@@ -44,7 +44,7 @@ struct JobPlan {
   bool dry_run = false;
 };
 
-// What run and submit take: the kernel and its inputs, and options that are not the kernel's.
+// The arguments of run and submit: the kernel, its inputs, and the options that are not the kernel's.
 const std::vector<PositionalSpec>& JobPositionals();
 std::vector<OptionSpec> JobOptionsOfRun();
 std::vector<OptionSpec> JobOptionsOfSubmit();
@@ -56,7 +56,7 @@ std::vector<OptionSpec> ParameterOptions(const v1::KernelSpec& kernel);
 // first.
 absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
 
-// `words` as typed, with the kernel's name among them; `options` those of the command, without the kernel's.
+// `words` as typed, including the kernel's name; `options` are the command's, without the kernel's.
 // INVALID_ARGUMENT names every parameter, input and output that is wrong.
 absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
                                 const std::vector<std::string>& words);
@@ -68,13 +68,13 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
 
 // Whether an output has no name yet.
 bool LackNames(const std::vector<OutputArgument>& outputs);
-// Gives `filled`, the outputs that this call fills, in order to those without a name. INVALID_ARGUMENT where they are
-// not as many as the outputs that are left.
+// Names the outputs without a name after `filled`, the outputs that this call fills, in order. INVALID_ARGUMENT if
+// their numbers differ.
 absl::Status NameOutputs(const std::vector<std::string>& filled, std::vector<OutputArgument>& outputs);
-// Asks the daemon for the outputs that stay there as arrays or that it writes to files; once all have names.
+// Asks the daemon for the outputs that it keeps as arrays or writes to files, once all have names.
 void AskForOutputs(JobPlan& plan);
 
-// A value for this parameter, or a sentence with the value and what is wrong with it.
+// A value for this parameter, or a sentence with the value and its fault.
 absl::StatusOr<client::ParamValue> ParseParameter(const v1::ParamSpec& param, const std::string& text);
 
 }  // namespace hotplate::cli

@@ -16,7 +16,7 @@ namespace {
 absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<client::Client>& client) {
   if (client.ok()) {
     const auto described = client->Describe(kernel);
-    // A daemon that cannot be asked does not keep us from telling what is wrong with the words.
+    // If the daemon cannot be asked, still report faults of the words.
     if (described.ok()) return described;
     if (absl::IsNotFound(described.status()))
       if (const auto kernels = client->Kernels(); kernels.ok()) return NoKernel(*kernels, kernel);
@@ -30,7 +30,7 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
 std::string WithFiles(std::string message, const std::vector<InputArgument>& inputs) {
   for (const InputArgument& input : inputs) {
     if (input.kind == InputArgument::Kind::kArray || input.kind == InputArgument::Kind::kScalar) continue;
-    // Only where the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about what is wanted.
+    // Only if the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about the expected shape.
     const std::size_t rule = message.find("; expected ");
     for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
       const std::size_t end = at + input.name.size();
@@ -43,7 +43,7 @@ std::string WithFiles(std::string message, const std::vector<InputArgument>& inp
   return message;
 }
 
-// Those of the outputs that hold elements; where none does, all are as good as filled.
+// The outputs with elements; if none has any, all outputs.
 std::vector<std::string> FilledBy(const v1::CheckJobResponse& check) {
   std::vector<std::string> filled, all;
   for (const v1::NamedSignature& output : check.outputs()) {
@@ -150,7 +150,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     if (const absl::Status status = files.Write(name, output.signature, elements); !status.ok()) return status;
     paths[name] = *path;
   }
-  // In the spec's order, with what a newer daemon may have added at the end.
+  // In the spec's order; outputs added by a newer daemon come last.
   std::vector<std::string> names;
   for (const v1::ArgumentSpec& argument : kernel.outputs())
     if (result.outputs.count(argument.name()) > 0) names.push_back(argument.name());

@@ -1,4 +1,4 @@
-// What run, submit and result share: from the words to a job that can be sent, and from a result to files and words.
+// Shared by run, submit and result: from the words to a job that can be sent, and from a result to files and text.
 #pragma once
 
 #include "client/cli/command.h"
@@ -27,7 +27,7 @@ absl::Status Settled(const absl::Status& status);
 // A refusal that speaks of inputs by the spec's names, with the files that were given for them: "b (v.npy) is …".
 absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs);
 
-// Prints what Check says. An error, with the exit code that a run of it would have, if it can never run here.
+// Prints the answer of Check. If the job can never run here: an error with the exit code of a real run.
 absl::Status DryRun(const Invocation& call, PreparedJob& job);
 
 // Writes the outputs' files and prints the answer: files, kept arrays, scalars, summaries; in JSON all of the result.

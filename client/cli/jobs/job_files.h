@@ -1,5 +1,5 @@
-// The files of a job: inputs whose headers are checked before anything is sent, outputs whose places are checked before
-// the job runs, and which appear whole or not at all. What is large passes through memory in pieces.
+// The files of a job: headers of inputs are checked before anything is sent, and places of outputs before the job runs.
+// Outputs appear whole or not at all. Large files pass through memory in pieces.
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ class JobInputs {
   // Reads the elements of small files, which ride inside the request.
   absl::Status Load();
 
-  // What the client library takes: views of this object's memory, and sources of the files that are larger. Before Load
-  // only the views' signatures mean something: enough for Check, which sends no more.
+  // Inputs for the client library: views of this object's memory, and sources for larger files. Before Load only the
+  // views' signatures are valid, which is all that Check sends.
   std::map<std::string, client::Input> Inputs() const;
 
  private:
@@ -56,7 +56,7 @@ class JobOutputs {
   // into one file, whatever their paths look like.
   static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments);
 
-  // Refuses a picture of what cannot be one, going by what the job will produce.
+  // Refuses pictures that the outputs' shapes and types do not allow.
   absl::Status CheckPictures(const std::vector<std::pair<std::string, hotplate::Signature>>& outputs) const;
 
   // As client::JobOptions::take_output: a piece goes into the unfinished file; one of an output without a file is

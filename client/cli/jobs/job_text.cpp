@@ -50,7 +50,7 @@ std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
 
 std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
 
-// Of a DeviceFit or an ArrayMemory.
+// "1.2 GB needed, 3.4 GB free of …" for a DeviceFit or an ArrayMemory.
 template <typename Message>
 std::string RoomText(const Message& room) {
   return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +
@@ -73,7 +73,7 @@ std::string LackText(const v1::ArrayMemory& memory) {
   return "  it would fail now: " + lack + "; free arrays or wait for jobs: hotplate arrays, hotplate jobs\n";
 }
 
-// What keeps the memory where no job does.
+// What holds the memory if no job does.
 std::string HeldText(const v1::DeviceFit& fit) {
   if (fit.fit() != v1::DeviceFit::LATER || fit.has_after_job()) return "";
   std::string text = "; " + BytesText(fit.bytes_held()) + " held";
@@ -186,7 +186,7 @@ std::string CheckText(const v1::CheckJobResponse& check) {
   for (const v1::NamedSignature& output : check.outputs()) table.Row({"output", output.name(), Describe(output)});
   for (const v1::DeviceFit& fit : check.devices())
     table.Row({"device", fit.device(), WhenText(fit), RoomText(fit) + HeldText(fit)});
-  // A kernel whose work depends on the data claims no total.
+  // A kernel whose work depends on the data states no total.
   std::vector<std::string> costs;
   if (check.flop() > 0) costs.push_back(Number(check.flop()) + " FLOP");
   if (check.bytes_moved() > 0) costs.push_back(BytesText(check.bytes_moved()) + " moved");

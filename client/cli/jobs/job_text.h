@@ -31,11 +31,10 @@ void SortJobs(const std::string& order, std::vector<v1::Job>& jobs);
 // One job, all that is known.
 std::string JobPage(const v1::Job& job, bool colour = false);
 
-// What the daemon says of a job that was not run: outputs, when it fits on which device and what keeps it from doing
-// so, cost, and what it lacks.
+// The daemon's check of a job, without running it: outputs; on which devices it fits and when, and what prevents it;
+// cost; what it lacks.
 std::string CheckText(const v1::CheckJobResponse& check);
-// Whether a run of it would be refused, or fail, however long it waits: no device is large enough, or not the memory
-// for arrays.
+// True if a run would be refused, or fail, however long it waits: no device, or the memory for arrays, is large enough.
 bool CanNeverRun(const v1::CheckJobResponse& check);
 
 // Output of a finished job in JSON: {"name", "signature", and "value", "path" or "arrayId"}.

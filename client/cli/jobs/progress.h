@@ -1,5 +1,5 @@
-// What a job is doing, on standard error: one line that is redrawn, only on a terminal. In a pipe nothing at all.
-// Thread-safe: the client library calls from threads of its own.
+// The state of a job on standard error: one line, redrawn, on a terminal only; nothing in a pipe. Thread-safe: the
+// client library calls from threads of its own.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class Progress {
   void Upload(std::uint64_t done, std::uint64_t total) { Transfer("upload  ", done, total); }
   void Download(std::uint64_t done, std::uint64_t total) { Transfer("download", done, total); }
   void Update(const v1::JobUpdate& update);
-  // Removes the line; what is drawn later starts anew.
+  // Removes the line. Later drawing begins a new one.
   void Clear();
 
   // The job's id, once an update has named it.
@@ -34,18 +34,18 @@ class Progress {
 
  private:
   void Transfer(const char* what, std::uint64_t done, std::uint64_t total);
-  // The rate and what is left of the time, as the reports so far tell; empty while they do not.
+  // The rate and the time left, as far as the reports tell; else empty.
   std::string Pace(double fraction, Time now);
-  // At most every 50 ms, but for a line that stays (`last`) or is news (`now_please`).
+  // Draws every 50 ms at most, except for a line that stays (`last`) or brings news (`now_please`).
   void Draw(const std::string& line, bool last, bool now_please = false);
 
   Console& console_;
   const bool shown_;
   const std::function<Time()> clock_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::string phase_;
-  // A transfer's first report in this phase: bytes that were there by then took a time that nobody has measured.
+  // The first report of a transfer in this phase. Bytes sent before it took an unknown time.
   std::uint64_t first_bytes_ = 0;
   Time first_time_;
   Time drawn_at_;
@@ -55,7 +55,7 @@ class Progress {
     double fraction;
     Time time;
   };
-  std::optional<double> first_;  // may be old when it comes: what the job said before somebody watched
+  std::optional<double> first_;  // may be old: reported before anybody watched
   std::optional<Report> measured_from_;
   std::string job_id_, device_;
 };

@@ -59,7 +59,7 @@ std::string Sharing(const v1::Receipt& receipt) {
   return receipt.has_other_processes() ? "device not shared" : "no other job on it";
 }
 
-// Energy, clocks and what may have disturbed the measurement.
+// Energy, clocks, and disturbances of the measurement.
 std::string Conditions(const v1::Receipt& receipt) {
   std::vector<std::string> notes = {Energy(receipt)};
   if (receipt.has_sm_clock_mhz()) notes.push_back(std::to_string(receipt.sm_clock_mhz()) + " MHz");

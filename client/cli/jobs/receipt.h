@@ -1,4 +1,4 @@
-// A receipt as a small table: what took how long, how fast that was, and what makes the figures doubtful.
+// A receipt as a small table: times, rates, and reasons for doubt.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace hotplate::cli {
 
-// `client` is the part on this program's own clock; absent for a job that another call ran. Rates are shown only of a
-// job that did all of its work: those of a cancelled one would be of work that was never done.
+// `client` is the part measured by this program's clock; absent for a job that another call ran. Rates are shown only
+// for jobs that did all of their work: a cancelled job's would count work that was never done.
 std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
                         const std::optional<client::ClientTimings>& client = std::nullopt);
 

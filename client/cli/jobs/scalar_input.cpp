@@ -14,7 +14,7 @@
 namespace hotplate::cli {
 namespace {
 
-// A dtype, and whose it is.
+// A dtype and its origin.
 using Found = std::optional<std::pair<DType, std::string>>;
 
 Found TypeOf(const InputArgument& input, absl::StatusOr<client::Client>& client) {
@@ -23,7 +23,7 @@ Found TypeOf(const InputArgument& input, absl::StatusOr<client::Client>& client)
     case InputArgument::Kind::kPath: {
       const auto file = NpyFile::Open(input.text);
       if (const NpyFile* npy = std::get_if<NpyFile>(&file)) return std::pair(npy->signature().dtype, input.text);
-      return std::nullopt;  // what is wrong with it is told when it is opened to be sent
+      return std::nullopt;  // opening it for the upload reports the fault
     }
     case InputArgument::Kind::kArray: {
       if (!client.ok()) return std::nullopt;

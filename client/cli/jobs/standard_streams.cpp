@@ -32,7 +32,7 @@ int NamelessFile(const std::string& folder) {
   return named;
 }
 
-// What is left of standard input, in a file; an open descriptor of it.
+// Copies the rest of standard input into a file; returns an open descriptor.
 std::variant<int, NpyError> Spooled() {
   const char* chosen = std::getenv("TMPDIR");
   const std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";

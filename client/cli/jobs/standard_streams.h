@@ -12,8 +12,8 @@ namespace hotplate::cli {
 
 inline constexpr char kStandardStream[] = "-";
 
-// The file at `path`, or standard input for "-": a pipe is read to its end into a file without a name first, below
-// TMPDIR or /tmp, so that what comes is read again where a connection breaks, and no memory holds it.
+// The file at `path`, or standard input for "-". A pipe is first read to its end into an unnamed file below TMPDIR or
+// /tmp, so that it can be read again after a broken connection and need not fit into memory.
 std::variant<NpyFile, NpyError> OpenInput(const std::string& path);
 
 // Why no array can be written to standard output, or OK.

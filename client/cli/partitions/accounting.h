@@ -1,4 +1,4 @@
-// What Slurm's commands tell about queues: sinfo the partitions, scontrol the cluster, sacct who waited how long.
+// Slurm's commands on queues: sinfo for partitions, scontrol for the cluster, sacct for waiting times.
 #pragma once
 
 #include <chrono>
@@ -35,8 +35,8 @@ class Accounting {
   // All of them, hidden ones too, in sinfo's order.
   absl::StatusOr<std::vector<PartitionLimit>> Partitions();
   ClusterFacts Facts();
-  // DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED where it is too much at once; else errors end with exit code 9 and say
-  // what there is in place of an accounting. `on_rows` hears now and then how many have come.
+  // DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED: too much at once. Other errors end with exit code 9 and name an
+  // alternative to the accounting. `on_rows` is called now and then with the number of rows so far.
   absl::StatusOr<SliceJobs> Read(EpochSeconds from, EpochSeconds to, const std::function<void(std::size_t)>& on_rows);
 
  private:

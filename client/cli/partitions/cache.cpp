@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr char kMark[] = "hotplate-waits-1";
 constexpr char kSuffix[] = ".waits";
 constexpr std::chrono::hours kOldDraft(24);
-// Of one slice. A larger one is read again each time.
+// Limit on the file of one slice. A larger slice is read again each time.
 constexpr std::uintmax_t kLongestFile = std::uintmax_t{64} << 20;
 
 struct SliceName {
@@ -130,7 +130,7 @@ void SliceCache::Keep(EpochSeconds from, EpochSeconds to, const SliceJobs& jobs)
   const std::string text = SliceText(from, to, jobs);
   if (text.size() > kLongestFile) return;
   if (!WritePrivateFile(PathOf(from, to), text).ok()) return;
-  // Those that it covers are of no use any more.
+  // Shorter slices inside this one are not needed any more.
   std::error_code error;
   for (const EpochSeconds shorter : std::exchange(slices_[from], {to}))
     if (shorter < to) fs::remove(PathOf(from, shorter), error);

@@ -23,8 +23,8 @@ struct CacheLimits {
 
 class SliceCache {
  public:
-  // Of one cluster, below `folder`, which is made where it is missing. A cluster without a name, or a folder that
-  // cannot be made or that others may write to, is a cache that holds nothing.
+  // The slices of one cluster, below `folder`, which is made if missing. Without a cluster name, or with a folder that
+  // cannot be made or that others may write to, the cache stays empty.
   SliceCache(const std::string& folder, const std::string& cluster, EpochSeconds now, CacheLimits limits = {});
 
   // The longest slice from `from` that ends by `latest_end`.
@@ -33,10 +33,10 @@ class SliceCache {
     SliceJobs jobs;
   };
   std::optional<Found> Find(EpochSeconds from, EpochSeconds latest_end);
-  // Who waited at its end is not kept. A slice that cannot be written is read again next time.
+  // Jobs that wait at its end are not kept. A slice that cannot be written is read again next time.
   void Keep(EpochSeconds from, EpochSeconds to, const SliceJobs& jobs);
 
-  // Why nothing is kept; empty where all is well.
+  // Why nothing is kept; empty if all is well.
   const std::string& unusable() const { return unusable_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 // No row is longer; a line that is comes from something else.
 constexpr std::size_t kLongestRow = 64 * 1024;
 constexpr std::size_t kRowColumns = 13;
-// More than any cluster has: what is over it is no count. Sums and products of two stay far below 2^63.
+// More than any cluster has; larger numbers are errors. Sums, and products of two, stay far below 2^63.
 constexpr std::int64_t kMostOfAnything = std::int64_t{1} << 30;
 constexpr double kMostMemoryMib = 1e12;
 
@@ -233,7 +233,7 @@ void SacctReader::Past(SacctRow row) {
       job.memory_mib = job.memory_mib == kUnknownMemory || row.start.memory_mib == kUnknownMemory
                            ? kUnknownMemory
                            : job.memory_mib + row.start.memory_mib;
-      // Its first component could be the one that was eligible last: the queue's part is what they share.
+      // The first component may have become eligible last. The queue's part is the time that all of them waited.
       job.wait = std::min(job.wait, row.start.wait);
       return;
     }

@@ -1,7 +1,7 @@
-// What sacct prints of jobs, read line by line as it comes: who waited how long for how much.
+// Parses sacct's list of jobs line by line as it arrives: waiting times by size.
 //
-// The wait is Start − Eligible: from when the job could have run (its dependencies met, its --begin over, no hold on
-// it) until it did. The time before that is the user's own, not the queue's. A job that never started has no wait.
+// The wait is Start − Eligible: the time from when the job could have run (dependencies met, --begin passed, no hold)
+// until it did. Earlier time is the user's own, not the queue's. A job that never started has no wait.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ struct JobStart {
 // "[DD-[HH:]]MM:SS" or minutes, "UNLIMITED", "Partition_Limit". Rounded up to minutes.
 std::optional<std::int64_t> ParseSlurmMinutes(std::string_view text);
 
-// MiB of "4000M", "4G", "1.5T", "100" (MiB); with "c" at the end for each of `cpus`, with "n" for each of `nodes`, as
-// Slurm before 21.08 has them. Nothing for what is no amount, and for 0, which asks for all memory of a node.
+// MiB of "4000M", "4G", "1.5T", "100" (MiB). A "c" at the end multiplies by `cpus`, an "n" by `nodes`, as in Slurm
+// before 21.08. Nothing for other texts, and for 0, which requests all memory of a node.
 std::optional<std::int64_t> ParseMemory(std::string_view text, std::int64_t cpus, std::int64_t nodes);
 
 // "cpu=4,gres/gpu:a100=2,mem=8G,node=1": the count of `gres/gpu`, else of its types together.
@@ -59,16 +59,16 @@ struct SacctRow {
   Kind kind = Kind::kPast;
   std::string job;         // "123", "123_4" of an array, "123+1" of a heterogeneous job
   std::int64_t tasks = 1;  // more for "123_[5-9]", an array that waits as one
-  JobStart start;          // of those that wait the partition only; it may name several
+  JobStart start;          // for waiting jobs the partition only, maybe several
 };
 
-// Nothing for a line that is no row of sacct's with these columns.
+// Nothing for a line that is not a row of sacct with these columns.
 std::optional<SacctRow> ParseSacctRow(std::string_view line);
 
-// What sacct said of a stretch of time.
+// sacct's jobs in a period of time.
 struct SliceJobs {
-  std::vector<JobStart> starts;                 // those within the slice, and who gave up within it
-  std::map<std::string, std::int64_t> waiting;  // partition: jobs that wait at the end of the slice
+  std::vector<JobStart> starts;                 // jobs that started, or were cancelled, within the slice
+  std::map<std::string, std::int64_t> waiting;  // by partition: jobs that wait at the end of the slice
   std::int64_t unreadable = 0;                  // lines
 };
 
@@ -94,8 +94,8 @@ class SacctReader {
   const EpochSeconds from_, to_;
   const std::size_t most_rows_;
   std::size_t rows_ = 0;
-  std::string line_;       // what has come of the last line
-  bool too_long_ = false;  // what comes until its end is dropped
+  std::string line_;       // the last line so far
+  bool too_long_ = false;  // drop the rest of this line
   std::unordered_set<std::string> seen_;
   std::unordered_map<std::string, std::size_t> heterogeneous_;  // id, partition and start: index in jobs_.starts
   SliceJobs jobs_;

@@ -13,10 +13,10 @@ namespace hotplate::cli {
 
 inline constexpr EpochSeconds kLongestSlice = 24 * 3600;
 inline constexpr EpochSeconds kShortestSlice = kLongestSlice / 64;  // 22.5 minutes
-// A start may reach the database late; what is younger is not kept.
+// A start may reach the database late. Younger slices are not cached.
 inline constexpr EpochSeconds kSettled = 3600;
 
-// One call of sacct. DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED: it was too much at once.
+// One call of sacct. DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED: too much at once.
 using SliceSource = std::function<absl::StatusOr<SliceJobs>(EpochSeconds from, EpochSeconds to)>;
 
 struct SliceStep {
@@ -27,7 +27,7 @@ struct SliceStep {
 struct SliceWalk {
   EpochSeconds since = 0, now = 0;
   SliceSource read;
-  // Each slice once, in order of time; `last`: the one that ends now, whose waiting jobs wait now.
+  // Receives each slice once, in order of time. `last`: the slice that ends now, whose waiting jobs wait now.
   std::function<void(const SliceJobs& jobs, bool last)> take;
   std::function<void(const SliceStep&)> on_step;  // before each call of `read`
 };

@@ -122,7 +122,7 @@ void WaitTable::Add(const SliceJobs& slice) {
   for (const JobStart& job : slice.starts) {
     if (job.start < since_) continue;
     if (job.wait == kNeverStarted) {
-      // Of several partitions it would have got the first that was free: it counts in the one that it names first.
+      // Given several partitions, the job would have got the first free one. It counts in the one named first.
       if (Partition* partition = Find(job.partition.substr(0, job.partition.find(',')))) ++partition->never_started;
       continue;
     }

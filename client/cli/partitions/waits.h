@@ -12,7 +12,7 @@
 
 namespace hotplate::cli {
 
-// What a job's size is.
+// The measure of a job's size.
 enum class Measure {
   kCpuHours,  // requested cores × time limit
   kMemory,    // requested on all nodes together, in Slurm's GB (2^30 bytes)
@@ -49,7 +49,7 @@ class Bins {
   std::vector<double> edges_;
 };
 
-// Of at least one value; between two values on the line that joins them, as NumPy does it. Reorders `values`.
+// The q-quantile of at least one value, with linear interpolation as in NumPy. Reorders `values`.
 double Quantile(std::vector<std::uint32_t>& values, double q);
 
 struct WaitCell {
@@ -60,7 +60,7 @@ struct WaitCell {
 struct PartitionWaits {
   std::string partition;
   std::vector<WaitCell> bins;
-  WaitCell all;                   // also those of unknown size
+  WaitCell all;                   // including jobs of unknown size
   std::size_t unknown_size = 0;   // jobs that started and are in no bin
   std::size_t never_started = 0;  // jobs that were cancelled, or past their deadline, before they started
   std::int64_t waiting = 0;       // now

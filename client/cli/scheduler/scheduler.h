@@ -1,4 +1,4 @@
-// The seam to a batch scheduler: what `up` and `down` want of one, whatever its commands are called.
+// The seam to a batch scheduler: what `up` and `down` need, whatever the scheduler's commands are called.
 //
 // How an allocation goes through it:
 //   1. Check lets the scheduler look at the script without submitting it.
@@ -25,15 +25,15 @@ using EpochSeconds = std::int64_t;
 
 struct SchedulerJob {
   std::string id;       // "32126787"
-  std::string cluster;  // as the scheduler's commands want it; empty: the one they ask by themselves
-  // What tells it from another job of that number, where it is known: the name that its cluster has for itself, and
-  // whose job it is (the user's number: static programs look no names up). On a host of another cluster that one is
-  // asked for it; another user's job is not this one.
+  std::string cluster;  // as the scheduler's commands take it; empty: their default
+  // `home` and `user` distinguish the job from another one of the same number, if known: the cluster's name for itself
+  // and the owner's user id (a number, since static programs look up no names). On a host of another cluster, that
+  // cluster is asked. A job of another user is not this job.
   std::string home = {}, user = {};
-  std::string remarks = {};  // what the scheduler or its site said besides when it took the job; for people
+  std::string remarks = {};  // remarks of the scheduler or its site on submission; for people
 };
 
-// Whether this can be a job's id at all: digits, for Slurm also those of an array's or a heterogeneous job's part.
+// True if the text can be a job's id: digits; for Slurm also a part of an array or of a heterogeneous job.
 bool IsJobId(const std::string& text);
 
 struct JobStatus {
@@ -70,19 +70,19 @@ class Scheduler {
   virtual absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) { return job; }
   // The name that this cluster has for itself, which daemons call themselves by; empty where it cannot be told.
   virtual std::string ClusterName() = 0;
-  // What runs `words` on the first node of a job that runs, beside all that runs there; UNIMPLEMENTED where the
-  // scheduler has no such thing. The first word is a path.
+  // The command that runs `words` on the first node of a running job, beside its other work. UNIMPLEMENTED: the
+  // scheduler cannot do that. The first word is a path.
   virtual absl::StatusOr<std::vector<std::string>> InsideJob(const SchedulerJob& job,
                                                              const std::vector<std::string>& words) = 0;
-  // The command with which people look for themselves.
+  // The command with which users look for themselves.
   virtual std::string LookCommand(const SchedulerJob& job) const = 0;
 };
 
-// What a reason for waiting means, where the job will wait forever or for a person; empty for the ordinary ones.
+// Explains a reason for waiting if the job will wait for ever or for a person; empty for ordinary reasons.
 std::string WhatToDoAboutReason(const std::string& reason);
 
-// For the schedulers themselves: what a command said, without the blanks and line ends behind it; and the error where
-// it said nothing, because it is not there or had no answer in time.
+// For the schedulers themselves: the output of a command without trailing white space, and the error for a command that
+// gave none, because it does not exist or took too long.
 std::string Trimmed(std::string text);
 absl::Status NoAnswer(const absl::Status& status);
 

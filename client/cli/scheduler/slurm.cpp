@@ -10,7 +10,7 @@ namespace {
 // A busy slurmctld takes its time, and sbatch repeats by itself for a while.
 constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kAskTimeout(20), kCancelTimeout(60);
 
-// Slurm's words as they are, and what to do about them.
+// Slurm's own words, and the remedy.
 absl::Status SlurmRefuses(const std::string& what, const ProgramResult& result) {
   std::string words = Trimmed(result.err);
   if (words.empty()) words = Trimmed(result.out);
@@ -64,7 +64,7 @@ class Slurm : public Scheduler {
   absl::StatusOr<JobStatus> State(const SchedulerJob& job) override { return Ask(job, stop_); }
 
   absl::Status Cancel(const SchedulerJob& wanted) override {
-    const std::stop_token to_the_end;  // a Ctrl-C is what asks for it
+    const std::stop_token to_the_end;  // cancels go on after Ctrl-C, which often causes them
     const auto found = Where(wanted, to_the_end);
     if (!found.ok()) return found.status();
     const SchedulerJob& job = *found;
@@ -125,7 +125,7 @@ class Slurm : public Scheduler {
     return job;
   }
 
-  // Of this host's cluster; asked for until there is an answer.
+  // The name of this host's cluster; asked for until there is an answer.
   std::string OwnName(const std::stop_token& stop) {
     if (!own_name_.empty()) return own_name_;
     const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout, .stop = stop});
@@ -137,7 +137,7 @@ class Slurm : public Scheduler {
     const auto found = Where(wanted, stop);
     if (!found.ok()) return found.status();
     const SchedulerJob& job = *found;
-    // -a: jobs of hidden partitions too. -t all: also those that ended a moment ago.
+    // -a: also jobs of hidden partitions. -t all: also jobs that have just ended.
     const auto result = run_(
         {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
          .environment = {{"SLURM_TIME_FORMAT", "%s"}},
@@ -165,7 +165,7 @@ class Slurm : public Scheduler {
               .stop = stop});
     if (result.ok() && result->exit_code == 0)
       if (auto status = slurm::ParseSacct(result->out)) {
-        // The accounting lags behind; squeue is the one to know what goes on.
+        // The accounting lags behind. Only squeue knows about jobs that have not ended.
         if (status->phase != JobStatus::Phase::kEnded) return JobStatus{};
         return OfUser(*std::move(status), job);
       }

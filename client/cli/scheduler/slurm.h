@@ -12,8 +12,8 @@
 
 namespace hotplate::cli {
 
-// `cluster`: where new jobs go, for -M; empty: where Slurm puts them.
-// `stop` ends what only asks: never a submission or a cancellation.
+// `cluster`: the cluster for new jobs, for -M; empty: Slurm's choice. `stop` interrupts queries, but no submission or
+// cancellation.
 std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster, std::stop_token stop = {});
 
 namespace slurm {
@@ -40,14 +40,14 @@ std::string ParseClusterName(const std::string& out);
 // "CANCELLED by 1001" is CANCELLED; "NODE_FAIL+" is NODE_FAIL.
 JobStatus::Phase PhaseOf(const std::string& state);
 
-// Whether `sbatch --test-only` says in these words what sbatch itself might not: it asks for nodes that are there now,
-// and a submission waits for those that are down or reserved.
+// True if a failure of `sbatch --test-only` in these words does not predict one of sbatch: the test wants free nodes
+// now, while a submission waits for nodes that are down or reserved.
 bool OnlyDoubts(const std::string& words);
 
-// The variables by which sbatch would have something else than the script's directives say, or than `up` can handle.
+// Variables that would make sbatch override the script's directives, or do something that `up` cannot handle.
 std::vector<std::string> VariablesAgainst(const std::string& script);
 
-// What to do about the words of sbatch or srun; empty where nothing better than the words themselves is known.
+// The remedy for an error of sbatch or srun; empty if the error itself says enough.
 std::string WhatToDo(const std::string& words);
 
 }  // namespace slurm

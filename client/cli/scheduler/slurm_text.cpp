@@ -1,4 +1,4 @@
-// What Slurm's commands print, and what its words mean.
+// Parses the output of Slurm's commands and explains their words.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -51,7 +51,7 @@ struct Advice {
   std::string_view words, what;
 };
 
-// The first that is found decides, so that what is special stands before what is general.
+// The first match decides, so special cases come before general ones.
 constexpr Advice kRefusals[] = {
     {"Invalid account or account/partition",
      "is that account yours, and may it use this partition? your accounts: sacctmgr -nP show assoc user=$USER "

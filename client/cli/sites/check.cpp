@@ -1,4 +1,4 @@
-// A request held against what a site has.
+// Checks a request against a site's profile.
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -76,7 +76,7 @@ bool Names(const OwnDirective& own, const std::string& word) {
   return false;
 }
 
-// The words of a directive. Quotes are left out, so that none hides a word, and those in a quoted value count too.
+// The words of a directive. Quotes are dropped, so that none hides a word; words in a quoted value count too.
 std::vector<std::string> DirectiveWords(std::string directive) {
   std::erase_if(directive, [](char c) { return c == '"' || c == '\'' || c == '\\'; });
   std::vector<std::string> words;
@@ -89,7 +89,7 @@ absl::Status Refused(const Site& site, const std::string& what) {
   return WithNextStep(absl::InvalidArgumentError(what), "hotplate sites " + site.name);
 }
 
-// What offers have, without repetition and in their order.
+// The offers' words, without repetition and in order.
 std::vector<std::string> Different(const std::vector<GpuOffer>& offers, std::string GpuOffer::*word) {
   std::vector<std::string> words;
   for (const GpuOffer& offer : offers)
@@ -139,7 +139,7 @@ absl::Status CheckAccount(const Site& site, AllocationRequest& request) {
   return absl::OkStatus();
 }
 
-// The offers of the type that was asked for; of those without a type, or of the only one, where none was.
+// The offers of the requested type. Without a request: those without a type, or of the only type.
 absl::StatusOr<std::vector<GpuOffer>> OffersOfType(const Site& site, const std::string& type) {
   std::vector<GpuOffer> offers, usable;
   std::copy_if(site.offers.begin(), site.offers.end(), std::back_inserter(usable),
@@ -172,7 +172,7 @@ absl::StatusOr<std::vector<GpuOffer>> OffersOfType(const Site& site, const std::
                            Join(types, ", "));
 }
 
-// A partition whose GPUs are all refused, without a type being said: the reason is what helps.
+// A partition whose GPUs are all refused, requested without a type: gives the reason.
 absl::Status CheckRefusedPartition(const Site& site, const AllocationRequest& request) {
   if (!request.gpu_type.empty() || request.partition.empty()) return absl::OkStatus();
   const GpuOffer* refused = nullptr;
@@ -228,7 +228,7 @@ int CapabilityNumber(const std::string& text) {
   return dot == std::string::npos ? 0 : std::stoi(text.substr(0, dot)) * 10 + std::stoi(text.substr(dot + 1));
 }
 
-// What the device code of the plug-ins reaches.
+// Checks that the plug-ins have device code for the GPU.
 absl::Status CheckCapability(const Site& site, AllocationPlan& plan) {
   const int capability = CapabilityNumber(plan.offer.compute_capability);
   const std::string which = plan.offer.type + " has compute capability " + plan.offer.compute_capability;
@@ -271,7 +271,7 @@ absl::Status CheckDirectives(const Site& site, const std::vector<std::string>& d
   return absl::OkStatus();
 }
 
-// What was asked for, and no line of the script says.
+// Refuses options for which the script has no line.
 absl::Status CheckPlaces(const Site& site, const AllocationPlan& plan) {
   std::vector<std::string> mentioned;
   const auto mention = [&](const std::vector<DirectiveTemplate>& directives) {

@@ -1,4 +1,4 @@
-// Where profiles come from: the user's folder, the site's, and those built in.
+// Finds profiles: in the user's folder, in the site's, and built in.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,12 +52,12 @@ uid_t OwnerOf(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? info.st_uid : geteuid();
 }
 
-// A profile says what runs in the user's name (launcher, exports), so that it is trusted as a script is: nobody may be
-// able to change it but the user, root, and `chosen`. A group may where its number is the owner's: a private group,
-// with which a umask of 002 is common.
+// A profile decides what runs in the user's name (launcher, exports), so it is trusted like a script: only the user,
+// root and `chosen` may be able to change it. A group may if its number is the owner's: a private group, common with a
+// umask of 002.
 absl::Status CheckTrusted(const std::string& path, uid_t chosen) {
   struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return absl::OkStatus();  // what is wrong shows when it is read
+  if (stat(path.c_str(), &info) != 0) return absl::OkStatus();  // reading it reports the fault
   if (info.st_uid != geteuid() && info.st_uid != 0 && info.st_uid != chosen)
     return WithNextStep(
         absl::PermissionDeniedError(
@@ -113,7 +113,7 @@ absl::StatusOr<Site> FindSite(const std::string& name, const Environment& enviro
     const std::string path = folder + "/" + name + ".toml";
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
-    // Whoever set HOTPLATE_SITES, a centre's module mostly, chose whose profiles are used, as with PATH.
+    // HOTPLATE_SITES, mostly set by a centre's module, decides whose profiles are used, as with PATH.
     const uid_t chosen = folder == environment("HOTPLATE_SITES") ? OwnerOf(folder) : geteuid();
     for (const std::string& place : {folder, path})
       if (const absl::Status status = CheckTrusted(place, chosen); !status.ok()) return status;

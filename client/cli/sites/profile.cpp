@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostEntries = 64;  // of any list
 constexpr int kMostNodeGpus = 64;         // of a node
 
-// What a text must be, and how to say so.
+// A condition on a text, and its words.
 struct Rule {
   bool (*holds)(const std::string& text);
   const char* what;
@@ -37,8 +37,7 @@ constexpr Rule kDirective = {IsDirectiveTemplate,
                              "account, partition, gpu_type, gpus, time, cpus, memory, exclusive"};
 constexpr Rule kLauncherWord = {IsLauncherWord, "a word without blanks, quotes and what else a shell obeys"};
 
-// A table whose keys must all be asked for. A key that is not there leaves its target as it is. The first thing that
-// is wrong is kept: status().
+// A table all of whose keys must be read. A missing key leaves its target unchanged. Keeps the first error: status().
 class Reader {
  public:
   Reader(const toml::table& table, std::string origin, std::string prefix = "")
@@ -157,7 +156,7 @@ class Reader {
       Wrong(*node, key, "must be a table");
   }
 
-  // [[key]]: replaces what was there.
+  // [[key]]: replaces the target.
   template <typename T, typename Read>
   void Tables(const std::string& key, std::vector<T>& target, Read read) {
     List(key, target, [&](const toml::node& node, T& element) {
@@ -282,7 +281,7 @@ bool Mentions(const std::vector<DirectiveTemplate>& directives, const std::strin
   });
 }
 
-// What no single key can tell.
+// Checks that concern several keys.
 absl::Status CheckWhole(const Site& site, const std::string& origin) {
   const auto wrong = [&](const std::string& what) { return UsageError(origin + ": " + what); };
   if (!Mentions(site.directives, "{time}")) return wrong("directives must set a time: one needs {time}");

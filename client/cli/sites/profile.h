@@ -11,8 +11,8 @@ namespace hotplate::cli {
 
 inline constexpr std::size_t kLongestProfile = 64 << 10;  // bytes
 
-// The profile called `name`. `origin` is the file that errors name, as ORIGIN:LINE: KEY and what is wrong with it.
-// `base` gives the profile that the key `extends` names: what the text does not say is as it is there.
+// The profile called `name`. Errors name the file `origin`, as ORIGIN:LINE: KEY and its fault. `base` gives the profile
+// named by the key `extends`, from which missing keys are taken.
 absl::StatusOr<Site> ParseProfile(const std::string& text, const std::string& name, const std::string& origin,
                                   const std::function<absl::StatusOr<Site>(const std::string&)>& base);
 

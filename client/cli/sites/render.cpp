@@ -79,7 +79,7 @@ absl::Status CheckLaunch(const Site& site, const Launch& launch) {
   return absl::OkStatus();
 }
 
-// Of the site's profile, in the order of the script.
+// The directives of the site's profile, in the order of the script.
 std::vector<std::string> SiteDirectives(const Site& site, const AllocationPlan& plan, const TemplateValues& values) {
   std::vector<std::string> lines;
   for (const auto* directives : {&site.directives, &plan.offer.directives})
@@ -145,7 +145,8 @@ std::string LastLine(const Site& site, const AllocationPlan& plan, const Launch&
   else if (site.scheduler == SchedulerKind::kLsf)
     line += " --name \"" + site.name + "-$LSB_JOBID\"";  // under Slurm the daemon names itself
   line += " --directory " + ShellQuoted(launch.directory);
-  // Who asked for GPUs is not to pay for them and be served by the CPU: without one the daemon tells why, and ends.
+  // A user who asked for GPUs must not pay for them and be served by the CPU: without a GPU the daemon says why and
+  // ends.
   if (plan.request.gpus > 0 && !IsDeviceChosen(site, launch) && !IsGiven(launch.options, "--require-cuda"))
     line += " --require-cuda";
   const bool address_given = IsGiven(launch.options, "--listen") || IsGiven(launch.options, "--interface");

@@ -1,12 +1,12 @@
-// What is particular to a centre, as data: how it wants its batch scripts, which GPUs it has, what it calls an account.
+// A centre as data: its kind of batch script, its GPUs, its word for an account.
 //
-// How `hotplate up` comes from a request to a job:
+// How `hotplate up` gets from a request to a job:
 //   1. FindSite reads the profile: the user's own of that name, else a site-wide one, else the one built in.
-//   2. CheckRequest holds the request against it. What does not fit is refused here, with the value and what there is;
-//      what fits becomes an AllocationPlan, with what the user should know besides (warnings).
-//   3. RenderScript writes the batch script from plan and launch: what `up` submits, and what --dry-run prints.
-//   4. The scheduler (client/cli/scheduler) takes the script; site.scheduler says which, site.cluster where.
-// deploy/docs/sites.md tells how a profile is written, deploy/sites holds those built in.
+//   2. CheckRequest checks the request against it. A request that does not fit is refused here, with the value and the
+//      site's limit; else it becomes an AllocationPlan with warnings.
+//   3. RenderScript writes the batch script from plan and launch, which `up` submits and --dry-run prints.
+//   4. The scheduler (client/cli/scheduler) takes the script; site.scheduler selects it, site.cluster the cluster.
+// deploy/docs/sites.md describes profiles; deploy/sites holds the built-in ones.
 #pragma once
 
 #include <chrono>
@@ -32,14 +32,14 @@ struct DirectiveTemplate {
 // A kind of GPU that can be asked for, in one way; several of one type differ by partition. In the profile's order:
 // the first that fits a request is taken.
 struct GpuOffer {
-  std::string type;                // "l40s"; empty: no type is named (what the site then gives); "*": any word is taken
-  std::string partition;           // empty: none needs to be named; "*": any word
-  std::vector<int> per_node;       // how many its nodes have, ascending
-  bool whole_nodes = false;        // only as many as a node has, else any number up to the largest
-  std::string compute_capability;  // "8.9"; empty: not known
-  std::string note;                // for people; may be empty
-  std::string refused;             // why it cannot be used; empty: it can
-  std::vector<DirectiveTemplate> directives;  // besides the site's
+  std::string type;                           // "l40s"; empty: no type is named (the site chooses); "*": any word
+  std::string partition;                      // empty: none needs to be named; "*": any word
+  std::vector<int> per_node;                  // numbers of GPUs in its nodes, ascending
+  bool whole_nodes = false;                   // only all GPUs of a node; else any number up to the largest
+  std::string compute_capability;             // "8.9"; empty: unknown
+  std::string note;                           // for people; may be empty
+  std::string refused;                        // why it cannot be used; empty: usable
+  std::vector<DirectiveTemplate> directives;  // in addition to the site's
 
   int Most() const { return per_node.empty() ? 0 : per_node.back(); }
 };
@@ -55,13 +55,13 @@ struct Site {
   std::string name;   // "hpc2n"
   std::string title;  // "Kebnekaise, HPC2N, Umeå University"
   SchedulerKind scheduler = SchedulerKind::kSlurm;
-  std::string cluster;  // what -M of the scheduler's commands needs; empty: nothing
+  std::string cluster;  // for -M of the scheduler's commands; empty: none
 
   SiteStatus status = SiteStatus::kActive;
   std::string status_note;
   std::string source;      // address of the centre's page
   std::string checked_on;  // "2026-11-21"
-  std::string checked;     // what was held against what that day
+  std::string checked;     // what was checked that day, against which source
 
   AccountRule account;
   std::chrono::seconds default_time{};
@@ -70,18 +70,18 @@ struct Site {
   std::vector<GpuOffer> offers;
   std::vector<std::string> modules;
   std::vector<std::string> exports;   // "NAME=value"; $NAME in a value is the shell's
-  std::vector<std::string> launcher;  // words before the daemon's program ("jsrun -n1 …"); templates as directives are
-  std::string scratch;                // where arrays are saved at the end; empty: the daemon's default
-  std::string cache;                  // where CUDA keeps what it compiled; empty: its default
+  std::vector<std::string> launcher;  // words before the daemon's program ("jsrun -n1 …"); templates like directives
+  std::string scratch;                // where the daemon saves arrays at its end; empty: its default
+  std::string cache;                  // CUDA's cache of compiled code; empty: its default
   std::string ports;                  // "40000-40100"; empty: any
-  std::string interface;              // network interface to publish; empty: the daemon finds it
+  std::string interface;              // network interface to publish; empty: the daemon chooses
   bool home_writable = true;          // from compute nodes
   bool login_shell = false;           // the script needs one, for its modules
 
   std::string origin;  // "built in", or the file it was read from
 };
 
-// What a user asked for. Empty texts and zeros: not said.
+// A user's request. Empty texts and zeros: not given.
 struct AllocationRequest {
   std::string account = {};
   std::string gpu_type = {};
@@ -116,7 +116,7 @@ struct Launch {
 // variable's value would be the same option twice.
 bool IsGiven(const std::vector<std::string>& words, const std::string& option);
 
-// What site names are made of: letters, digits, '.', '_', '-'.
+// A site name consists of letters, digits, '.', '_', '-'.
 bool IsSiteName(const std::string& name);
 
 // NOT_FOUND with the nearest names; a usage error that names file, line and key where a file is wrong;
@@ -128,13 +128,13 @@ absl::StatusOr<Site> FindSite(const std::string& name, const Environment& enviro
 // All names, sorted, without reading the files.
 std::vector<std::string> SiteNames(const Environment& environment);
 
-// INVALID_ARGUMENT (exit code 4) names the value and what the site has.
+// INVALID_ARGUMENT (exit code 4) names the value and the site's limit.
 absl::StatusOr<AllocationPlan> CheckRequest(const Site& site, const AllocationRequest& request);
 
-// The whole script. INVALID_ARGUMENT where a path cannot stand in a script.
+// The whole script. INVALID_ARGUMENT: a path cannot be written in a script.
 absl::StatusOr<std::string> RenderScript(const Site& site, const AllocationPlan& plan, const Launch& launch);
 
-// What the scheduler replaces by the job's id in an output file's name: "%j" (Slurm), "%J" (LSF).
+// The scheduler's placeholder for the job's id in the name of an output file: "%j" (Slurm), "%J" (LSF).
 std::string JobIdPlaceholder(const Site& site);
 
 // Where the scheduler's output of a job goes, in the folder of logs below HOTPLATE_DIR, which must be there: Slurm

@@ -18,7 +18,7 @@ bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsOneOf(std::string_view set, char c) { return set.find(c) != std::string_view::npos; }
 
-constexpr std::string_view kPlain = "/._+-=:,@%";  // beside letters and digits: what no shell obeys
+constexpr std::string_view kPlain = "/._+-=:,@%";  // beside letters and digits: characters without a meaning to shells
 
 // Letters, digits and `further`; the first a letter or digit.
 bool IsMadeOf(const std::string& text, std::string_view further, std::size_t longest) {

@@ -1,5 +1,5 @@
-// What the words of profiles and requests may be made of. Whatever gets into a batch script has passed one of these:
-// none of them lets a line end, a quote or a shell's command through.
+// The allowed characters of words in profiles and requests. Every word of a batch script has passed one of these
+// checks: none allows a line end, a quote or a shell command.
 #pragma once
 
 #include <string>

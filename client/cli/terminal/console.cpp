@@ -28,7 +28,7 @@ std::optional<std::string> Asked(const Console& console, const std::string& ques
   constexpr std::size_t kLongest = 100;
   if (!console.err_terminal || isatty(STDIN_FILENO) != 1) return std::nullopt;
   console.err << question << " " << std::flush;
-  // Byte by byte: what comes behind the line is for who reads next.
+  // Byte by byte: text after the line belongs to the next reader.
   std::string line;
   for (char c = 0; read(STDIN_FILENO, &c, 1) == 1;) {
     if (c == '\n') return line;

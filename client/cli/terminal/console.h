@@ -1,4 +1,4 @@
-// Where a command's words go: two streams, and what is known about the terminal behind each.
+// Where a command writes: two streams, and the properties of the terminal behind each.
 #pragma once
 
 #include <optional>
@@ -22,14 +22,14 @@ struct Console {
 // The process's own streams.
 Console StandardConsole();
 
-// What is answered to `question` at the terminal; nothing where there is nobody to ask, or no answer.
+// The answer to `question` from the terminal; nothing if there is no terminal or no answer.
 std::optional<std::string> Asked(const Console& console, const std::string& question);
 
 struct TerminalSize {
   int columns = 80;
   int lines = 24;
 };
-// Of the terminal that standard output, or else standard error, goes to; it changes when a window does.
+// The size of the terminal of standard output, or else of standard error. It changes when a window is resized.
 TerminalSize SizeOfTerminal();
 
 enum class Tone { kGood, kBad, kBold, kDim };
@@ -51,8 +51,8 @@ std::string Fitted(const std::string& text, int columns);
 // As much of `text` as fits: lines cut to `columns`, and no more than `lines` of them. Escape sequences stay.
 std::string Clipped(const std::string& text, TerminalSize size);
 
-// `text` without what a terminal would obey or not show: such characters, and bytes that are no UTF-8, become "?";
-// lines and tabs stay. For words from outside.
+// `text` without control characters: these, and bytes that are not UTF-8, become "?"; line ends and tabs stay. For text
+// from outside.
 std::string Printable(const std::string& text);
 
 }  // namespace hotplate::cli

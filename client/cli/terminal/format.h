@@ -1,4 +1,4 @@
-// Numbers as people read them, and read from what people type. Always the same words and units.
+// Formats numbers for people, and parses what people type. Always the same words and units.
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,8 @@ std::string Clock(const google::protobuf::Timestamp& time);  // local, "09:41:07
 // From `from` to `to`; negative spans count as none.
 nanoseconds Between(const google::protobuf::Timestamp& from, const google::protobuf::Timestamp& to);
 google::protobuf::Timestamp Now();
-// When a daemon said this, by its own clock, which may be minutes off from this machine's: what its other times are to
-// be compared with. An older daemon does not tell; then this machine's.
+// The time of a daemon's answer by its own clock, which may be minutes off from this machine's. Compare its other times
+// with this one. Falls back to this machine's clock for older daemons.
 template <typename Said>
 google::protobuf::Timestamp NowOf(const Said& said) {
   return said.has_now() ? said.now() : Now();
@@ -54,7 +54,7 @@ std::string Join(const std::vector<std::string>& parts, const std::string& betwe
 std::optional<nanoseconds> ParseSpan(const std::string& text);
 // A whole number, also as "1e6"; nothing if it is none or does not fit.
 std::optional<std::int64_t> ParseInteger(const std::string& text);
-// Any number, also nan and inf (the caller refuses those by name); nothing if it is none.
+// Any number, also nan and inf (which callers refuse by name); nothing for other texts.
 std::optional<double> ParseNumber(const std::string& text);
 
 }  // namespace hotplate::cli

@@ -183,7 +183,7 @@ std::string JsonText(const std::string& text) {
       json += '\\';
       json += c;
     } else if (point < 0x20 || (point >= 0x7f && point < 0xa0)) {
-      std::array<char, 8> escape{};  // a terminal obeys those beyond ASCII, too
+      std::array<char, 8> escape{};  // terminals also obey control characters beyond ASCII
       std::snprintf(escape.data(), escape.size(), "\\u%04x", point);
       json += escape.data();
     } else {

@@ -13,7 +13,7 @@ namespace hotplate::cli {
 // camelCase names, default-valued fields too, in one line. Durations are seconds, points in time seconds since 1970.
 std::string ToJson(const google::protobuf::Message& message);
 
-std::string JsonNumber(double value);  // JSON has no NaN and no infinity: those are texts
+std::string JsonNumber(double value);  // JSON has no NaN and no infinity: they become texts
 
 std::string JsonText(const std::string& text);  // quoted and escaped
 

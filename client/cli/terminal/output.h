@@ -1,5 +1,5 @@
-// A command's answer on standard output, in one of three forms: for people, as JSON, or only what a script cannot do
-// without (an id, a name; often nothing).
+// A command's answer on standard output, in one of three forms: for people, as JSON, or only the essentials for a
+// script (an id, a name; often nothing).
 #pragma once
 
 #include <functional>

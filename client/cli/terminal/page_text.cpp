@@ -32,7 +32,7 @@ std::string LinkTarget(std::string_view target) {
   return "";
 }
 
-// Code spans are copied with their backticks; links and bold words become what a terminal has for them.
+// Code spans are copied with their backticks. Links and bold words become what a terminal can show.
 std::string Inline(std::string_view text, bool bold) {
   std::string shown;
   bool strong = false;
@@ -78,7 +78,7 @@ std::vector<std::string> Wrapped(const std::string& text, int width) {
   return lines;
 }
 
-// `text` in lines of `width`; the first begins with `first`, the others below what follows it.
+// `text` in lines of `width`. The first line begins with `first`, and the others are aligned below its text.
 std::string Paragraph(const std::string& text, const std::string& first, int width) {
   const std::vector<std::string> lines = Wrapped(text, width - DisplayWidth(first));
   std::string shown;
@@ -124,8 +124,8 @@ std::vector<Column> ColumnsOf(const std::vector<std::vector<std::string>>& rows)
   return columns;
 }
 
-// Columns get what they need while that is no more than an equal share of `left`; then none gets less than its longest
-// word; the others share the rest.
+// A column gets its full width if that is at most an equal share of `left`. The others share the rest, but none gets
+// less than its longest word.
 void Fit(std::vector<Column>& columns, int left) {
   int open = static_cast<int>(columns.size());
   for (bool settled = true; settled;) {

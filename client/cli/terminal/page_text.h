@@ -6,9 +6,8 @@
 
 namespace hotplate::cli {
 
-// Knows what our pages use: headings, paragraphs, lists, tables, fenced code, bold, links and images. A link to another
-// page becomes "(hotplate help NAME)"; images and remarks are left out. `bold`: whether escape sequences may be
-// written.
+// Knows the Markdown of our pages: headings, paragraphs, lists, tables, fenced code, bold, links and images. A link to
+// another page becomes "(hotplate help NAME)"; images and remarks are left out. `bold`: allow escape sequences.
 std::string PageText(std::string_view markdown, int width, bool bold);
 
 }  // namespace hotplate::cli

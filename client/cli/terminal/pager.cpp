@@ -15,7 +15,8 @@ namespace {
 bool Shown(const std::string& pager, const std::string& text) {
   std::FILE* const pipe = popen(pager.c_str(), "w");
   if (!pipe) return false;
-  // A pager may end before it has read all. It is not to inherit this: what it starts may count on the signal.
+  // A pager may end before it has read everything. It must not inherit this setting: its children may rely on the
+  // signal.
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   std::fwrite(text.data(), 1, text.size(), pipe);
   const int status = pclose(pipe);

@@ -1,5 +1,5 @@
-// A table of text: columns as wide as their widest cell, two spaces between, no lines. Where that is more than the
-// terminal has, the widest columns give way, and what is cut ends in "…".
+// A table of text: columns as wide as their widest cell, two spaces between, no lines. If the terminal is too narrow,
+// the widest columns shrink, and cut cells end in "…".
 #pragma once
 
 #include <string>

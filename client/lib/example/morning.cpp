@@ -1,5 +1,5 @@
 // A morning with Hotplate from a program: connect, run a kernel on your own memory, keep an array on the daemon, watch
-// a detached job, and be told what was wrong. Build it against an installed Hotplate with
+// a detached job, and read an error. Build it against an installed Hotplate with
 //
 //   find_package(Hotplate REQUIRED)
 //   add_executable(morning morning.cpp)

@@ -19,7 +19,7 @@ Cost CostOf(const BoundCall& call) {
           .bytes = 2 * count * n * n * static_cast<double>(SizeOf(call.Input("a").dtype))};
 }
 
-// With square roots and divisions, and what a library does beside the arithmetic.
+// Includes square roots, divisions, and a library's work beside the arithmetic.
 double WorkBound(const BoundCall& call) {
   const Cost cost = CostOf(call);
   return 2 * cost.flop + 8 * cost.bytes + 1000 * static_cast<double>(StackIn(call).count);

@@ -15,15 +15,16 @@ namespace {
 // Smaller matrices run on one thread.
 constexpr std::uint64_t kSerialBelow = 64;
 
-// What LAPACK documents as enough, and a block of columns for each row. In elements; n is bounded so that they fit.
+// The sizes that LAPACK documents as sufficient, with a block of columns for each row. In elements; n is bounded so
+// that they fit.
 struct Workspace {
-  std::size_t copy, work, iwork;  // elements: of a matrix, where there is no v to work in; of T; of int
+  std::size_t copy, work, iwork;  // in elements: a matrix, if there is no v to work in; T; int
 
   Workspace(std::size_t n, bool vectors)
       : copy(vectors ? 0 : n * n), work(vectors ? 1 + 6 * n + 2 * n * n : 1 + 66 * n), iwork(vectors ? 3 + 5 * n : 1) {}
 
   std::size_t IntsAt(std::size_t element) const { return ((copy + work) * element + 63) / 64 * 64; }
-  // Of one piece of a stack.
+  // For one piece of a stack.
   std::size_t Bytes(std::size_t element) const { return (IntsAt(element) + iwork * sizeof(int) + 63) / 64 * 64; }
 };
 

@@ -46,7 +46,7 @@ struct Lines {
   std::size_t First(std::size_t line) const { return line / inner * (n * inner) + line % inner; }
 };
 
-// Groups of lines: first whole vectors of them, then one by one what is left.
+// Groups of lines: whole vectors of lines first, then the rest one by one.
 struct Groups {
   std::size_t lines = 0, lanes = 1;
 
@@ -90,8 +90,8 @@ struct Pass {
     const std::size_t longer = Convolved();
     return (longer == 0 ? (complex ? 2 : 1) * n : 2 * n + 5 * longer) * part_bytes;
   }
-  // What the library allocates for itself while it runs: the plan, and as much as a buffer or a convolution to a
-  // thread.
+  // Memory that the library allocates for itself while it runs: the plan, and for each thread as much as a buffer or a
+  // convolution.
   std::size_t LibraryBytes(std::size_t part_bytes) const {
     const std::size_t longer = Convolved();
     const std::size_t parts = longer == 0 ? (complex ? 2 : 1) * n : 2 * n + 4 * longer;
@@ -99,7 +99,7 @@ struct Pass {
   }
 };
 
-// Of a call, in scratch: what comes between two passes where the output cannot hold it, and the threads' buffers.
+// The scratch of a call: the array between two passes if the output cannot hold it, and the threads' buffers.
 struct Work {
   Pass along_rows, along_columns;
   bool two_passes = false;
@@ -179,7 +179,7 @@ std::shared_ptr<const Plan> PlanFor(const Pass& pass, std::size_t part_bytes) {
   return plans.Get<Plan>(pass.n, pass.PlanBytes(part_bytes));
 }
 
-// What V has of line `lane`: a number, or a vector of numbers.
+// Sets line `lane` of V, which is a number or a vector of numbers.
 template <typename V, typename T>
 void Put(V& to, std::size_t lane, T value) {
   if constexpr (std::is_same_v<V, T>) {
@@ -197,8 +197,8 @@ T Get(const V& from, std::size_t lane) {
   }
 }
 
-// Of a spectrum of real numbers, column 0 and the middle one of an even number of columns are their own mirror images.
-// What of them is not does not count: it would come out as imaginary parts, which nobody reads, but for rounding.
+// Column 0 of the spectrum of real numbers, and the middle one of an even number of columns, are their own mirror
+// images. This removes the rest: it would become imaginary parts, which nobody reads, apart from rounding.
 template <typename T, typename V>
 void MakeSymmetric(Complex<V>* column, std::size_t n, std::size_t lane) {
   Put(column[0].i, lane, T{0});
@@ -283,7 +283,7 @@ class Transformer {
         nothing);
   }
 
-  // Calls body(line, buffer) for each group of lines, the first of which is `line`: a vector's lines, or one.
+  // Calls body(line, buffer) for each group of lines: a vector's lines, or one. `line` is the first of them.
   template <typename Body>
   Outcome ForGroups(const Pass& pass, CpuContext::Part part, const Body& body) {
     const std::size_t buffer_bytes = pass.BufferBytes(sizeof(T)), slots = pass.Slots(sizeof(T));
@@ -419,8 +419,8 @@ Outcome Run(const Transform& transform, const Call& call, CpuContext& context) {
 
 }  // namespace
 
-// The library allocates its own part itself. It is counted here all the same, so that a job is admitted only where
-// there is room for it: what the lane reserves for it and nobody touches is no memory.
+// The library allocates its own part. It is counted here as well, so that a job is admitted only if there is room for
+// it: a lane's reservation that nobody touches uses no memory.
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Work work(TransformOf(call));
   return {.scratch_bytes = work.resized + work.between + work.buffers + work.library};

@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(kBlockSize) Widen(const T* from, Complex<T>* t
   }
 }
 
-// A spectrum of real numbers has itself for a mirror image in column 0, and in the middle one of an even number of
-// columns. What of the given one is not so does not count, as NumPy has it, whose result is what is real of the last
-// axis' transform: so this takes the mean of both.
+// Column 0 of the spectrum of real numbers, and the middle one of an even number of columns, are their own mirror
+// images. The rest is ignored as in NumPy, whose result is the real part of the last axis' transform: this takes the
+// mean of each element and its mirror image.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     CopySymmetric(const Complex<T>* from, Complex<T>* to, std::uint64_t elements, std::uint64_t rows,

@@ -1,4 +1,4 @@
-// What the CUDA back-end is told of fft beside RunCuda (kernels/devices/cuda/plugin/launchers.h). Needs no CUDA
+// fft's functions for the CUDA back-end beside RunCuda (kernels/devices/cuda/plugin/launchers.h). Needs no CUDA
 // Toolkit.
 #pragma once
 

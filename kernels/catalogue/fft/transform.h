@@ -26,19 +26,19 @@ struct Transform {
   std::uint64_t count = 0, rows = 0, columns = 0;
   std::uint64_t given = 0;  // the last axis of x, which is cut or filled up with zeros where it is not taken()
 
-  // What the transform reads along the last axis.
+  // The number of elements that the transform reads along the last axis.
   std::uint64_t taken() const { return kind == Kind::kHalfToReal ? half() : columns; }
   bool resized() const { return given != taken(); }
   // A number or two for each element of x.
   std::uint64_t parts_in() const { return kind == Kind::kComplexToComplex || kind == Kind::kHalfToReal ? 2 : 1; }
-  // Of x as it is taken, where it is resized.
+  // The bytes of x after resizing; 0 if it is not resized.
   std::uint64_t resized_bytes() const { return resized() ? count * rows * taken() * parts_in() * part_bytes() : 0; }
 
   std::uint64_t points() const { return rows * columns; }
   std::uint64_t half() const { return columns / 2 + 1; }
   std::uint64_t part_bytes() const { return in_double ? sizeof(double) : sizeof(float); }
 
-  // What every sum is multiplied by: NumPy's norm.
+  // The factor of every sum: NumPy's norm.
   double Factor(std::string_view norm) const {
     const double n = static_cast<double>(points());
     if (norm == "ortho") return 1 / std::sqrt(n);

@@ -34,10 +34,10 @@ struct Cell {
   void Add(const Cell& other) { sum += other.sum, count += other.count; }
 };
 
-// Of sorted rows: those before the block's first key begins, and those of the last that begins there.
+// Sums of a block of sorted rows: of the rows before its first key begins, and of the last key that begins in it.
 template <typename V>
 struct Block {
-  std::uint64_t first = 0;  // the keys that begin in it, then those that begin before it
+  std::uint64_t first = 0;  // number of keys that begin in the block, later of keys that begin before it
   Cell<V> head, tail;
 };
 
@@ -173,7 +173,7 @@ bool SumSorted(const Columns<K, V>& columns, const KeyRange<K>& range, Block<V>*
                                              },
                                              {0.8, 1});
   if (!summed) return false;
-  // Of keys that end in another block than they begin in, and of each block's last.
+  // Keys that end in another block than they begin in, and each block's last key.
   Cell<V> open;
   for (std::size_t b = 0; b < block_count; ++b) {
     open.Add(blocks[b].head);

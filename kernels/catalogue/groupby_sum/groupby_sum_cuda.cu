@@ -1,5 +1,5 @@
-// Rows are sorted by key. Keys are numbered where they begin, tile by tile; each thread sums a run of rows, of which
-// the first may belong to a key that began before: those are added when all runs are summed, in order.
+// Rows are sorted by key. Keys are numbered where they begin, tile by tile. Each thread sums a run of rows; the first
+// rows may belong to a key that began earlier, and are added in order after all runs have been summed.
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum_cuda.h"
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// What the steps hand to each other.
+// State shared by the steps.
 struct Sorted {
   std::uint64_t n;
   const std::uint32_t* indices;

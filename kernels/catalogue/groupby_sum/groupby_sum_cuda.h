@@ -5,7 +5,7 @@
 
 namespace hotplate::groupby_sum {
 
-// Sorted rows that one thread sums, as many as a warp has lanes; and those of a block of threads.
+// Sorted rows summed by one thread, as many as a warp has lanes; and those of a block of threads.
 inline constexpr std::uint64_t kRun = 32, kTile = kRun * kBlockSize;
 
 struct Run {

@@ -1,4 +1,4 @@
-// What values are summed in, on both back-ends: floats in float64, integers in 64 bits that wrap around.
+// The accumulators on both back-ends: float64 for floats, 64 bits that wrap around for integers.
 #pragma once
 
 #include <cstdint>

@@ -23,10 +23,10 @@ std::size_t PiecesFor(std::size_t elements, std::size_t bins) {
   return std::clamp<std::size_t>(kMostCounts / bins, 1, kMostPieces);
 }
 
-// Counts in a row: of the bins, and of what is outside of all.
+// Counts in a row: one for each bin, and one for elements outside of all bins.
 constexpr std::size_t RowOf(std::size_t bins) { return bins + 1; }
 
-// What is no number is seen by a sum that it spoils: x - x is 0 for every other.
+// A NaN or an infinity spoils the sum of x - x, which is 0 for all other numbers.
 template <typename T>
 HOTPLATE_INLINE Extremes LoopExtremes(const T* __restrict x, std::size_t count) {
   T least = x[0], greatest = x[0], zero = 0;
@@ -48,10 +48,10 @@ HOTPLATE_MULTIVERSION Extremes ExtremesOf(const double* x, std::size_t count) { 
 HOTPLATE_MULTIVERSION Extremes ExtremesOf(const std::int32_t* x, std::size_t count) { return LoopExtremes(x, count); }
 HOTPLATE_MULTIVERSION Extremes ExtremesOf(const std::int64_t* x, std::size_t count) { return LoopExtremes(x, count); }
 
-// Elements whose bins are looked for together.
+// Elements whose bins are found together.
 constexpr std::size_t kTogether = 128;
 
-// Their bins as Bins::Of has them, and one after the last for what is outside of all; false if rounding has missed one.
+// Their bins, as by Bins::Of; elements outside of all bins get the number after the last. False if rounding missed one.
 template <typename T, typename F>
 HOTPLATE_MULTIVERSION bool FindTogether(const Bins<F>& bins, const F* __restrict edge, const T* __restrict x,
                                         std::int32_t* __restrict found) {

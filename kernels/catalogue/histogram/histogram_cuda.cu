@@ -14,7 +14,7 @@ constexpr std::int64_t kLaidByOneBlock = 65536;  // edges
 constexpr std::uint64_t kPerThread = 16;
 constexpr unsigned kAhead = 4;  // elements that a thread has in flight
 
-// The scratch: what each block found, then the status and the range.
+// The scratch: each block's extremes, then the status and the range.
 struct Scratch {
   Extremes found[kMostFindBlocks];
   std::uint64_t status;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kBlockSize) Find(const T* x, std::uint64_t n, 
   if (threadIdx.x == 0) scratch->found[blockIdx.x] = all;
 }
 
-// Of the edges, every step-th.
+// Writes every step-th edge.
 template <typename F>
 __device__ __forceinline__ void LayEdges(const Wanted& range, std::uint64_t first, std::uint64_t step, F* edges) {
   const Bins<F> bins(range.low, range.high, range.bins);
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(kBlockSize) LayAll(const Scratch* scratch, F* 
            edges);
 }
 
-// Counts an element of that bin, or none where it is -1. All of the warp's threads call it: those of the same bin make
-// one addition, since where most elements are of a few bins additions wait for each other.
+// Counts an element in that bin, or nothing for -1. All threads of the warp call it. Threads with the same bin make one
+// addition: if most elements fall into few bins, additions would wait for each other.
 __device__ __forceinline__ void CountOfWarp(int bin, unsigned long long* counts) {
   constexpr unsigned kAll = 0xffffffff, kWarp = 32;
   const unsigned same = __match_any_sync(kAll, bin);
@@ -170,7 +170,7 @@ Outcome Run(const Call& call, CudaContext& context) {
                   x.data(), x.size(), scratch, edges, out);
   };
   std::uint64_t status = kGood;
-  // The third step is enqueued when the first is over, and what it said is read.
+  // The third step is enqueued when the first has ended and its status has been read.
   const Outcome ended = context.Pace(
       3, [&](std::uint64_t i) { return i == 0   ? prepare()
                                        : i == 1 ? Outcome::Ok()

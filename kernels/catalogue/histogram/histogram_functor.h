@@ -1,4 +1,4 @@
-// Edges and bins, for both back-ends. Compiled without contraction, as linspace, whose edges these are.
+// Edges and bins, for both back-ends. Compiled without contraction like linspace, whose edges these are.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ inline constexpr std::string_view kTooWide =
     "from its least to its greatest element x is wider than float64 holds: give a range of the bins (--range given "
     "--low LOW --high HIGH)";
 
-// Of the elements seen so far.
+// The extremes of the elements so far.
 struct Extremes {
   double least = HUGE_VAL, greatest = -HUGE_VAL;
   std::uint64_t finite = 1;
@@ -55,7 +55,7 @@ struct Bins {
   // The last bin whose edge (of the count + 1 in `edge`) is not above x; -1 for x outside of all.
   HOTPLATE_HOST_DEVICE std::int64_t Of(F x, const F* edge) const {
     if (!(x >= least && x <= greatest)) return -1;
-    const double place = (static_cast<double>(x) - low) * per_unit;  // of bins too narrow, any number or none
+    const double place = (static_cast<double>(x) - low) * per_unit;  // any number, or NaN, if bins are too narrow
     std::int64_t bin = 0;
     if (place > 0) bin = place < static_cast<double>(count) ? static_cast<std::int64_t>(place) : count - 1;
     const F own = edge[bin], next = edge[bin + 1];
@@ -70,7 +70,7 @@ struct Bins {
   }
 };
 
-// What is known of the bins before the data are seen.
+// The requested bins, before the data are seen.
 struct Wanted {
   bool given;
   double low, high;

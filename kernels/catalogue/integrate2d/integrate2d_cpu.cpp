@@ -1,5 +1,5 @@
-// Rows of one x each, handed to the threads in chunks. A row's sum goes to scratch and the rows are added up in order
-// at the end, so that the result does not depend on who computed what.
+// Each row has one x; rows are handed to the threads in chunks. The rows' sums go to scratch and are added in order at
+// the end, so that the result does not depend on the threads.
 #include <cmath>
 
 #include "kernels/catalogue/integrate2d/integrate2d.h"

@@ -2,8 +2,8 @@
 //   naive   a thread to each x, looping over y; its sum goes to global memory
 //   shared  the same, and blocks of 16 threads add theirs in shared memory first
 //   fast    tiles of points over a grid that fills the device, y in shared memory, sums in registers
-// Coordinates are reduced once and kept in the scratch; the partial sums are added by one block at the end, in an order
-// that depends on nothing but n and the device.
+// Coordinates are reduced once and kept in the scratch. One block adds the partial sums at the end, in an order that
+// depends only on n and the device.
 #include "kernels/catalogue/integrate2d/integrate2d.h"
 #include "kernels/catalogue/integrate2d/integrate2d_cuda.h"
 #include "kernels/catalogue/integrate2d/integrate2d_functor.h"
@@ -64,7 +64,7 @@ __device__ double BlockSum(double sum) {
   return sum;
 }
 
-// What a thread's columns add to a tile, `rows` of y each: a double for each column.
+// Adds `rows` of y of a tile to the sums of a thread's columns, one double each.
 template <typename Reduction>
 __device__ __forceinline__ void AddColumns(const float (&x)[kColumns], const float* y, int rows, Reduction reduce,
                                            double (&sums)[kColumns]) {

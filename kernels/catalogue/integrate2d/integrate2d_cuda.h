@@ -129,8 +129,8 @@ struct Tiles {
   }
 };
 
-// What a chunk may take by the device's estimated rates; the estimates may be wrong by a factor of four before the
-// spec's bound on cancelling is missed.
+// The time for a chunk by the device's estimated rates. The spec's bound on cancelling still holds if the estimates are
+// wrong by a factor of four.
 inline constexpr double kChunkMs = 30;
 
 // As many blocks as every supported device holds at the same time: 1024 threads to a multiprocessor.

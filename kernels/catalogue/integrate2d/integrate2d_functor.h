@@ -1,4 +1,4 @@
-// What both back-ends of integrate2d share: the sample points and the exact value.
+// Shared by both back-ends of integrate2d: the sample points and the exact value.
 //
 // The sine is evaluated for every (x, y) in float32, and summed in float64. So that this stays accurate for any
 // limits, each coordinate is reduced to [-pi, pi] in float64 (once a row or column) before it is rounded to float32.

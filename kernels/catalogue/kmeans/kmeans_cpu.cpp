@@ -31,7 +31,7 @@ struct Vectors {
       __attribute__((vector_size(kVectorBytes)));
 };
 
-// Of a piece of the points.
+// The results of a piece of the points.
 struct Piece {
   double inertia = 0;
   bool finite = true;
@@ -143,14 +143,14 @@ HOTPLATE_MULTIVERSION void Nearest(const T* points, std::size_t count, std::size
   for (; i < count; ++i) NearestOf<1, kLong>(points + i * d, d, vectors, vector_count, labels + i, context);
 }
 
-// `width` coordinates of each of `count` points, whose next point is `d` elements away.
+// `width` coordinates of each of `count` points; the next point is `d` elements further.
 template <typename T>
 struct Block {
   const T* coordinates;
   std::size_t count, width, d;
 };
 
-// Of sums, centroids and moments these functions have the block's coordinates, too. Each point counts as `counted`.
+// In these functions sums, centroids and moments also begin at the block's coordinates. Each point counts as `counted`.
 template <typename T>
 HOTPLATE_MULTIVERSION void AddPoints(const Block<T>& block, const std::int32_t* labels, double* sums,
                                      std::int64_t* counts, std::int64_t counted) {
@@ -245,7 +245,7 @@ bool Clear(Number* numbers, std::uint64_t count, CpuContext& context, double at)
       [&](std::size_t begin, std::size_t end) { std::fill(numbers + begin, numbers + end, Number{0}); }, {at, at});
 }
 
-// What the centroids' moves, squared and summed, are compared with; negative if an element is not finite.
+// Finds the threshold for the sum of the centroids' squared moves. Negative if an element is not finite.
 template <typename T>
 bool FindThreshold(const State<T>& state, double tolerance, double& threshold, CpuContext& context) {
   const Sizes& sizes = state.sizes;
@@ -286,7 +286,7 @@ bool FillVectors(const State<T>& state, CpuContext& context, double at) {
                                     const std::uint64_t first = i / d * kLanes<T>, j = i % d;
                                     for (std::uint64_t lane = 0; lane < kLanes<T>; ++lane) {
                                       const std::uint64_t c = first + lane;
-                                      // Nothing is nearer to what is infinitely far.
+                                      // Unused lanes are infinitely far, so that nothing is nearest to them.
                                       state.vectors[i * kLanes<T> + lane] =
                                           c < k ? state.centroids[c * d + j] : static_cast<T>(HUGE_VAL);
                                     }

@@ -1,5 +1,5 @@
-// An iteration is a few launches: each point's nearest centroid, chunk by chunk; sums of pieces of the points; the
-// means. The device itself decides when it ends, and what is enqueued after that does nothing.
+// An iteration takes a few launches: each point's nearest centroid, chunk by chunk; sums of pieces of the points; the
+// means. The device itself decides when the iteration ends; launches enqueued after that do nothing.
 #include <bit>
 
 #include "kernels/call/for_type.h"
@@ -14,8 +14,8 @@ namespace {
 constexpr unsigned kSide = 64, kEach = 4, kDeep = 16, kThreads = (kSide / kEach) * (kSide / kEach);
 static_assert(kThreads == kBlockSize);
 constexpr double kBoundMs = 20;
-// A warp adds up kWarp coordinates of kWarp centroids. Estimates of what that takes: a point after another, where all
-// are the same centroid's; a thread's operations for kWarp labels; and for a coordinate of a point.
+// A warp adds up kWarp coordinates of kWarp centroids. Estimated times: for one point after another, if all belong to
+// the same centroid; a thread's operations for kWarp labels; and those for a coordinate of a point.
 constexpr unsigned kWarp = 32, kAll = 0xffffffff;
 constexpr double kMsPerPoint = 1e-3, kLabelsOperations = 16, kCoordinateOperations = 256;
 
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kBlockSize) Begin(const T* initial, std::uint6
   }
 }
 
-// Of the points [from, to) of each piece, in their order. A thread has a coordinate of a piece.
+// The moments of the points [from, to) of each piece, in order. A thread has one coordinate of a piece.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     AddMoments(const T* points, std::uint64_t n, std::uint64_t d, std::uint64_t pieces, std::uint64_t from,
@@ -306,8 +306,8 @@ __global__ void __launch_bounds__(kBlockSize) Decide(const double* moves, std::u
   }
 }
 
-// The squared distances of the points [begin, end), added to what each block has of those before. Threads have
-// coordinates side by side, of the same point or the next.
+// Adds the squared distances of the points [begin, end) to each block's sum. Threads have neighbouring coordinates, of
+// the same point or the next.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     AddDistances(const T* points, std::uint64_t begin, std::uint64_t end, std::uint64_t d, const T* centroids,
@@ -380,7 +380,7 @@ class Iterations {
     distance_chunks_ = ChunksWithin(sizes_.n, of_a_point, rate, kBoundMs, 1);
   }
 
-  // Tells what is not finite.
+  // Reports elements that are not finite.
   Outcome Begin(const Call& call) {
     const std::uint64_t n = sizes_.n, d = sizes_.d, pieces = layout_.moment_pieces;
     return InOrder([&] { return ToOutcome(cudaMemsetAsync(state_, 0, sizeof(State), context_.stream()), "memset"); },

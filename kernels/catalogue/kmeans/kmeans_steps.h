@@ -1,4 +1,4 @@
-// What both back-ends do alike: how points are cut into pieces that have sums of their own, and when it ends.
+// Shared by both back-ends: how points are cut into pieces with sums of their own, and when the iteration ends.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Sizes {
   }
 };
 
-// Of one coordinate of some points, counted from that of the first point.
+// The moments of one coordinate of some points, relative to the first point.
 struct Moments {
   double sum = 0, squares = 0;
 

@@ -15,8 +15,8 @@ template <typename T>
 struct Linspace {
   double start, stop;
   double divisor, distance;
-  double step;         // 0 where it is too small for a float64, or the distance is 0
-  std::uint64_t last;  // the index whose element is `stop`; beyond the array where there is none
+  double step;         // 0 if it is too small for a float64, or the distance is 0
+  std::uint64_t last;  // the index whose element is `stop`; beyond the array if there is none
 
   HOTPLATE_HOST_DEVICE T operator()(std::uint64_t index) const {
     const double place = static_cast<double>(index);

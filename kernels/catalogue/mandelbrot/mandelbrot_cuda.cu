@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kBlockSize, kThreadsPerMultiprocessor / kBlock
     if (__popc(idle) >= kIdleThreads) {
       if (next == end && !exhausted) {
         if (lane == 0) {
-          // What others take meanwhile makes the share a little too large, no more.
+          // Points taken by others meanwhile only make the share a little too large.
           const unsigned long long taken = *static_cast<volatile unsigned long long*>(&progress->taken);
           const unsigned long long share = PointsToTake(taken < points ? points - taken : 0, warps);
           next = atomicAdd(&progress->taken, share);

@@ -1,5 +1,5 @@
-// How the CUDA kernel of mandelbrot follows orbits and cuts its work. Points differ by a factor of max_iterations in
-// what they cost, and one alone may take seconds: so every thread takes the next point when its own is finished, and a
+// How the CUDA kernel of mandelbrot follows orbits and cuts its work. The cost of points differs by up to a factor of
+// max_iterations, and one point may take seconds. So every thread takes the next point when its own is finished, and a
 // launch is one slice of iterations, after which the threads' orbits are saved for the next launch. Plain code, tested
 // without a GPU.
 #pragma once
@@ -19,7 +19,7 @@ namespace hotplate::mandelbrot {
 
 // The orbit of 2z with 2c, which is exact in binary and saves an operation: with x and y of 2z,
 //   (2z)^2 / 2 + 2c = (x^2 + y^2) / 2 - y^2 + 2 Re c  +  i (x y + 2 Im c),
-// and x^2 + y^2 is what |z| < 2 is decided by. Five operations in float64.
+// and x^2 + y^2 decides |z| < 2. Five operations in float64.
 struct Orbit {
   double x = 0, y = 0;
   double c_real = 0, c_imaginary = 0;  // of 2c

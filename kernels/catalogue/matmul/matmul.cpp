@@ -69,7 +69,7 @@ Cost CostOf(const BoundCall& call) {
           .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
-// The products, each array packed, cleared or mirrored once, and what a library does for each product beside that.
+// The products, packing, clearing or mirroring each array once, and a library's overhead for each product.
 double WorkBound(const BoundCall& call) {
   const Cost cost = CostOf(call);
   const double of_one = static_cast<double>(Left(call).rows) * static_cast<double>(Right(call).columns);

@@ -30,7 +30,7 @@ constexpr double kTiny = 512;
 constexpr std::uint64_t kSharedFactor = 512 * 512;
 constexpr std::size_t kRowsTogether = 256;
 
-// What one product is, in BLAS's words. Sides fit in int: the spec sees to it.
+// One product in BLAS's terms. The spec ensures that sides fit in int.
 template <typename T>
 struct Product {
   const T *a, *b;
@@ -76,7 +76,7 @@ void MirrorRows(T* c, std::size_t n, std::size_t begin, std::size_t end) {
 
 bool IsByItsTranspose(const auto& p) { return p.a == p.b && p.m == p.n && p.n > 1 && p.transpose_a != p.transpose_b; }
 
-// On this thread alone, but for what the library makes on others.
+// On this thread alone, apart from the library's own threads.
 template <typename T>
 void Multiply(const Product<T>& p) {
   if (p.n == 1) return Gemv(p.transpose_a, p.transpose_a ? p.k : p.m, p.lda, p.a, p.b, p.c);
@@ -132,7 +132,7 @@ Product<T> ProductAt(const Products& all, const Call& call, std::uint64_t index)
           .transpose_b = all.transpose_b};
 }
 
-// Products [begin, end) of a batch, whose rows of c have N elements: each a sum of b's rows.
+// Products [begin, end) of a batch; rows of c have N elements, each a sum of b's rows.
 template <typename T, std::size_t N>
 HOTPLATE_MULTIVERSION void MultiplyTiny(const Products& all, const T* a, const T* b, T* c, std::size_t begin,
                                         std::size_t end) {

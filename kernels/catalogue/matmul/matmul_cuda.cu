@@ -64,7 +64,7 @@ Outcome MakeHandle(LaneLibraries& libraries) {
   return made;
 }
 
-// Of `count` matrices, each `step` elements after the one before.
+// The layout of `count` matrices, `step` elements apart.
 Outcome MakeLayout(const CublasLt& blas, const Operand& operand, cudaDataType_t type, std::uint64_t count,
                    std::uint64_t step, Layout& layout) {
   cublasLtMatrixLayout_t raw = nullptr;

@@ -39,7 +39,7 @@ inline Product ProductOf(const Products& all) {
 // Products that one call of the library is given: a batch of them is a dimension of its grids.
 inline constexpr std::uint64_t kMostProducts = 65'535;
 
-// The largest power of two, 256 at most, on whose multiples all of these addresses are.
+// The largest power of two, at most 256, that divides all of these addresses.
 inline std::uint32_t AlignmentOf(const void* a, const void* b, const void* c) {
   const auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
                     reinterpret_cast<std::uintptr_t>(c) | kArenaAlignment;
@@ -54,7 +54,7 @@ struct ScratchLayout {
 inline ScratchLayout LayOutScratch(std::uint64_t a_elements, std::uint64_t b_elements, int precision,
                                    const CudaTraits& traits) {
   ScratchLayout layout;
-  // What NVIDIA recommends: Hopper's and later kernels ask for more.
+  // NVIDIA's recommendation: kernels for Hopper and later ask for more.
   layout.workspace_bytes = std::uint64_t{traits.compute_major >= 9 ? 32u : 8u} << 20;
   layout.a = layout.b = layout.bytes = layout.workspace_bytes;
   if (precision == HOTPLATE_PRECISION_BF16 || precision == HOTPLATE_PRECISION_F16) {

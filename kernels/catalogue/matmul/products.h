@@ -1,5 +1,5 @@
-// What is multiplied, for both back-ends: op(a) [m, k] by op(b) [k, n], once for each matrix of a batch. Standard
-// library only.
+// The products, for both back-ends: op(a) [m, k] by op(b) [k, n], once for each matrix of a batch. Standard library
+// only.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,12 @@ inline std::span<const std::int64_t> FactorBatch(std::span<const std::int64_t> f
   return factor.first(factor.size() < 2 ? 0 : factor.size() - 2);
 }
 
-// Of shapes that the spec has accepted. Where the product has no element, its batch is not to be looked at.
+// For shapes that the spec has accepted. If the product has no element, do not look at its batch.
 inline Products ProductsOf(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
                            std::span<const std::int64_t> c, bool transpose_a, bool transpose_b) {
   const Sides left = LeftSides(a, transpose_a), right = RightSides(b, transpose_b);
   const auto batch = c.first(c.size() - (a.size() == 1 ? 0 : 1) - (b.size() == 1 ? 0 : 1));
-  Products products;  // not from an initializer that leaves a member out: nvcc 12.0 loses what comes after that
+  Products products;  // member by member: nvcc 12.0 loses members that follow a gap in an initializer
   products.m = static_cast<std::uint64_t>(left.rows);
   products.n = static_cast<std::uint64_t>(right.columns);
   products.k = static_cast<std::uint64_t>(left.columns);

@@ -83,7 +83,7 @@ Cost CostOf(const BoundCall& call) {
           .bytes = (twice ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
-// Beside each element, what an output takes however few elements it has.
+// The cost of each element, and the fixed cost of an output.
 double WorkBound(const BoundCall& call) {
   const Steps steps = StepsOf(call);
   return 150 * Elements(call) + 500 * static_cast<double>(steps.first.outputs() + steps.second.outputs());

@@ -16,8 +16,8 @@ struct BoundCall;
 
 namespace hotplate::norm {
 
-// From this power on elements are divided by the largest, so that no power overflows. Lower ones of float64 do not, and
-// the root of a sum of shares would; nor would shares too small to be numbers be too small to count.
+// From this order on, elements are divided by the largest, so that no power overflows. Lower orders do not overflow in
+// float64, but the root of a sum of shares would; and shares too small for a number would still count.
 inline constexpr double kScaledFrom = 0.1;
 
 struct Steps {
@@ -86,13 +86,13 @@ struct Power {
   double p;
   HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return math::Pow(fabs(x), p); }
 };
-// Of its share of the largest magnitude.
+// The power of an element's share of the largest magnitude.
 struct PowerOfShare {
   static constexpr bool kAbout = true;
   double p;
   HOTPLATE_HOST_DEVICE double operator()(double x, double about) const { return math::Pow(fabs(x) / about, p); }
 };
-// The same of a whole power, by multiplying.
+// The same for a whole power, by multiplication.
 struct WholePowerOfShare {
   static constexpr bool kAbout = true;
   static constexpr double kMost = 15;
@@ -104,8 +104,8 @@ struct WholePowerOfShare {
   }
 };
 
-// The sum of squares of float64, none of which overflows: large numbers are made smaller and summed apart from the
-// others, which are made larger.
+// The sum of squares of float64 without overflow: large numbers are scaled down and summed apart from the others, which
+// are scaled up.
 struct ScaledSquares {
   using Element = double;
   using First = double;   // of the large
@@ -130,13 +130,13 @@ struct ScaledSquares {
     state.low += other.low;
   }
   HOTPLATE_HOST_DEVICE static double Root(const State& state) {
-    constexpr double kStep = 0x1p-960;  // twice: what the others are larger than the large, squared
+    constexpr double kStep = 0x1p-960;  // twice: the square of the ratio of the two scales
     if (state.high == 0) return sqrt(state.low) / kUp;
     return sqrt(state.high + state.low * kStep * kStep) / kDown;
   }
 };
 
-// What is the result of a state.
+// The result of a state.
 template <typename T>
 struct Total {
   using Out = T;

@@ -1,4 +1,4 @@
-// PageRank of a graph whose edges are a sparse matrix in compressed rows, by power iteration.
+// PageRank by power iteration of a graph whose edges are a sparse matrix in compressed rows.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ Outcome RunCuda(const Call& call, CudaContext& context);
 // The scratch that they expect.
 MemoryPlan PlanCpu(const BoundCall& call);
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);
-// Refuses what the device found to be no graph; fails where the iteration did not converge.
+// Refuses arrays that the device found not to be a graph; fails if the iteration did not converge.
 Outcome FinishCuda(const Call& call, CudaContext& context);
 
 }  // namespace hotplate::pagerank

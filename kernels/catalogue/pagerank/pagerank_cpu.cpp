@@ -1,5 +1,5 @@
-// The graph is turned round once: then a node gathers what is handed to it, and a thread has its nodes for itself.
-// In which order a node's edges come is left to the threads; their sums are the same in any.
+// The graph is reversed once. Then a node gathers its incoming ranks, and a thread has its nodes for itself. The order
+// of a node's edges depends on the threads, but their sum does not.
 #include <algorithm>
 #include <atomic>
 
@@ -16,10 +16,11 @@ namespace {
 
 // Nodes and edges to a chunk: some 50 microseconds. A vector's worth of edges is gathered by vectors.
 constexpr std::size_t kItems = 32'768, kManyEdges = 32;
-// What looking at the graph and turning it round is of the whole, for the progress.
+// The share of checking and reversing the graph, for the progress.
 constexpr double kPrepared = 0.02;
 
-// Scratch: `first` has the place of each node's first edge in, and one more; `sources` where these edges come from.
+// Scratch: `first` has the index of each node's first incoming edge, and one more; `sources` has the origins of these
+// edges.
 template <typename Index>
 struct Scratch {
   Sum* handed_on;  // by each node along each edge
@@ -32,7 +33,7 @@ struct Scratch {
         sources(first + nodes + 1) {}
 };
 
-// The sum of what these nodes that have no edges out hand on.
+// Computes the nodes' ranks along their edges; returns the sum of the ranks of nodes without outgoing edges.
 template <typename Index>
 HOTPLATE_MULTIVERSION Sum HandOn(const Index* indptr, const double* rank, Sum* handed_on, std::size_t begin,
                                  std::size_t end) {
@@ -46,7 +47,7 @@ HOTPLATE_MULTIVERSION Sum HandOn(const Index* indptr, const double* rank, Sum* h
   return dangling;
 }
 
-// By how much these nodes' ranks change.
+// Updates these nodes' ranks; returns the sum of the changes.
 template <typename Index>
 HOTPLATE_MULTIVERSION Sum Gather(const csr::Matrix<Index>& into, const Sum* handed_on, const Step& step, double* rank,
                                  std::size_t begin, std::size_t end) {
@@ -67,7 +68,7 @@ HOTPLATE_MULTIVERSION Sum Gather(const csr::Matrix<Index>& into, const Sum* hand
   return change;
 }
 
-// One call's way through its steps, each of which is false if the call was cancelled.
+// The steps of one call. Each returns false if the call was cancelled.
 template <typename Index>
 class Run {
  public:

@@ -1,5 +1,5 @@
-// Every edge adds what its node hands on to the node that it goes to: whole numbers, whose sum is the same in any
-// order. The device decides when it is over; iterations that were enqueued after that do nothing.
+// Every edge adds its node's share to its target: whole numbers, whose sum is the same in any order. The device decides
+// when the iteration ends; iterations enqueued after that do nothing.
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/pagerank/pagerank_functor.h"
@@ -23,13 +23,13 @@ struct State {
   Sum change;  // of the last iteration
 
   Sum changing;                  // of this one
-  Sum dangling, dangling_to_be;  // what nodes without edges hand on, in this iteration and the next
+  Sum dangling, dangling_to_be;  // shares of nodes without edges, in this iteration and the next
 };
 constexpr std::size_t kPhaseWord = sizeof(csr::Defect) / sizeof(std::uint64_t), kChangeWord = kPhaseWord + 2;
 static_assert(kChangeWord < 8, "the host has eight words");
 
-// Scratch: findings and the rows where pieces begin (csr.cuh), the state, and of each node what it hands on and what it
-// is handed.
+// Scratch: findings and the rows where pieces begin (csr.cuh), the state, and for each node its outgoing and incoming
+// shares.
 struct Layout {
   std::uint64_t rows = 0, state = 0, handed_on = 0, handed = 0, bytes = 0;
 
@@ -59,7 +59,7 @@ __device__ __forceinline__ void AddAll(Sum* to, Sum mine) {
   if (threadIdx.x % 32 == 0 && mine != 0) atomicAdd(to, mine);
 }
 
-// Of the nodes [begin, end): ranks before the first iteration, and what they hand on. The state was zero.
+// Ranks before the first iteration and outgoing shares of the nodes [begin, end). The state was zero.
 template <typename Index>
 __global__ void __launch_bounds__(kBlockSize)
     Begin(csr::Matrix<Index> graph, std::uint64_t begin, std::uint64_t end, const csr::Findings* findings, State* state,
@@ -176,7 +176,7 @@ Outcome Run(const Call& call, CudaContext& context) {
     return Launch(context, Take<Index>, GridFor(end - first, 4), kBlockSize, graph, first, end, damping, state,
                   handed_on, handed, rank);
   };
-  // Of an iteration: what edges hand on, then what nodes take, then the judgement.
+  // The parts of an iteration: edges hand on shares, nodes take them, and the result is judged.
   const std::uint64_t parts = of_pieces.count() + of_nodes.count();
   const auto part = [&](std::uint64_t i) {
     if (i < of_pieces.count()) return hand_on(of_pieces.Begin(i), of_pieces.End(i));

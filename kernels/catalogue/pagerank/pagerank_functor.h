@@ -1,5 +1,5 @@
-// The arithmetic of an iteration, for both back-ends. Ranks are float64; what is summed are whole numbers of 2^-62 or
-// 2^-60, so that a sum is the same in any order, and many threads may add to it. Compiled without contraction.
+// The arithmetic of an iteration, for both back-ends. Ranks are float64. The summed numbers are whole multiples of
+// 2^-62 or 2^-60, so that a sum is the same in any order and many threads may add to it. Compiled without contraction.
 #pragma once
 
 #include <cmath>
@@ -22,17 +22,17 @@ HOTPLATE_HOST_DEVICE inline Sum FixedChange(double change) { return static_cast<
 HOTPLATE_HOST_DEVICE inline double ChangeOf(Sum fixed) { return static_cast<double>(fixed) * 0x1p-60; }
 // NOLINTEND(bugprone-incorrect-roundings)
 
-// What a node of that rank hands on along each of `edges`, or to all nodes if it has none.
+// The share of a node of that rank for each of its `edges`, or for all nodes if it has none.
 HOTPLATE_HOST_DEVICE inline Sum HandedOn(double rank, double edges) {
   return FixedShare(edges > 0 ? rank / edges : rank);
 }
 
-// What an iteration does to each node.
+// The update of a node's rank.
 struct Step {
   double damping, even;  // even: 1 / nodes
-  double base;           // of the teleported, and of nodes without edges
+  double base;           // share of teleporting and of nodes without edges
 
-  // `dangling`: what nodes without edges hand on.
+  // `dangling`: the shares of nodes without edges.
   HOTPLATE_HOST_DEVICE Step(double damping_factor, std::uint64_t nodes, Sum dangling)
       : damping(damping_factor), even(1 / static_cast<double>(nodes)) {
     base = damping * (ShareOf(dangling) * even) + (1 - damping) * even;

@@ -12,7 +12,7 @@ namespace {
 // For the seed: one is drawn when the job is accepted.
 constexpr std::int64_t kFresh = -1;
 
-// Exact in a float64, which is what JSON's readers make of a number.
+// Exact in a float64, as which JSON readers parse a number.
 constexpr int kDrawnBits = 53;
 
 std::int64_t DrawnSeed() {

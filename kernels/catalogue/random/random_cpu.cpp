@@ -28,7 +28,7 @@ HOTPLATE_INLINE void Loop(Functor functor, std::uint64_t seed, std::size_t begin
       functor(Philox(seed, block, high + (block < low ? 1u : 0u)), out + b * kCount);
     }
     done += blocks * kCount;
-    if (blocks == 0) {  // what is left of the last block
+    if (blocks == 0) {  // the rest of the last block
       T last[kCount];
       functor(Philox(seed, low, high), last);
       for (std::size_t i = 0; done < count; ++i, ++done) to[done] = last[i];

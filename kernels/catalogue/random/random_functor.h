@@ -1,6 +1,6 @@
 // Random numbers by their index, for both back-ends: Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
-// numbers: as easy as 1, 2, 3", 2011), and what its words become. Integer arithmetic, and floating-point operations
-// that IEEE 754 defines to the last bit, compiled without contraction: the same bits everywhere.
+// numbers: as easy as 1, 2, 3", 2011), and the conversion of its words. Integer arithmetic, and floating-point
+// operations that IEEE 754 defines to the last bit, compiled without contraction: the same bits everywhere.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,8 @@ HOTPLATE_HOST_DEVICE inline std::uint64_t Joined(std::uint32_t low, std::uint32_
   return std::uint64_t{high} << 32 | low;
 }
 
-// What a block becomes: kCount elements of type Element, elements kCount * b to kCount * b + kCount - 1 of block b.
+// The conversions of a block: kCount elements of type Element. Block b gives elements kCount * b to kCount * b + kCount
+// - 1.
 
 // Multiples of 2^-24 and of 2^-53 in [0, 1).
 struct UniformFloat {
@@ -165,7 +166,7 @@ struct SineCosine {
   F sine, cosine;
 };
 
-// Of quadrant + f quarters of a turn, -1/2 <= f <= 1/2.
+// Sine and cosine of quadrant + f quarters of a turn, -1/2 <= f <= 1/2.
 template <typename F, int kTerms>
 HOTPLATE_HOST_DEVICE inline SineCosine<F> OfQuarters(std::uint32_t quadrant, F f) {
   const F z = f * f;

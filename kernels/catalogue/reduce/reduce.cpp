@@ -44,7 +44,7 @@ Cost CostOf(const BoundCall& call) {
       .bytes = (deviation ? 2 : 1) * static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
-// Beside each element, what an output takes however few elements it has.
+// The cost of each element, and the fixed cost of an output.
 double WorkBound(const BoundCall& call) {
   return 20 * Elements(call) + 500 * static_cast<double>(*ElementCount(call.outputs.front().shape));
 }

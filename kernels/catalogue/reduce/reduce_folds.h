@@ -1,4 +1,4 @@
-// Which fold an operation is, and what of its state is the result: for both back-ends.
+// The fold of each operation, and the result of its state. For both back-ends.
 #pragma once
 
 #include <limits>
@@ -14,7 +14,7 @@ namespace hotplate::reduce {
 template <typename T>
 struct Quotient {
   using Out = T;
-  // In this order none is left out before one that is given: nvcc 12.0 loses what an initializer names after a gap.
+  // Omit none before one that you set: nvcc 12.0 loses initializer members that follow a gap.
   bool divide = false;
   double divisor = 1;
   bool root = false;

@@ -6,7 +6,7 @@
 namespace hotplate::selu {
 namespace {
 
-// T: what is read; F: what is computed in and written.
+// T: the input's type; F: the type of computation and output.
 template <typename T, typename F>
 Outcome Run(const Call& call, CudaContext& context) {
   const Selu<F> functor{.alpha = static_cast<F>(call.Float("alpha")), .lambda = static_cast<F>(call.Float("lambda"))};

@@ -6,9 +6,9 @@
 
 namespace hotplate::selu {
 
-// F: float or double, what is computed in. Both branches are evaluated and added, the one that does not apply being the
-// -0.0 that changes nothing: behind a condition the compiler would move expm1 into a branch and not vectorise it. A NaN
-// is not above 0 and comes out of expm1 as it went in.
+// F, float or double: the type of computation. Both branches are evaluated and added; the one that does not apply is
+// -0.0, which changes nothing. With a condition the compiler would move expm1 into a branch and not vectorise it. A NaN
+// is not above 0 and passes through expm1 unchanged.
 template <typename F>
 struct Selu {
   F alpha;

@@ -21,7 +21,7 @@ Cost CostOf(const BoundCall& call) {
           .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
-// With the search for pivots, and what a library does beside the arithmetic.
+// Includes the search for pivots, and a library's work beside the arithmetic.
 double WorkBound(const BoundCall& call) {
   const Cost cost = CostOf(call);
   return 2 * cost.flop + 8 * cost.bytes + 1000 * static_cast<double>(Asked(call).count);

@@ -42,7 +42,8 @@ bool IsSerial(const Systems& systems) {
   return unknowns * unknowns * (unknowns / 3 + static_cast<double>(systems.k)) < kSerialBelow;
 }
 
-// Each piece factors what it begins with, though its neighbour has: that is to be the lesser part of the work.
+// Each piece factors its first matrix even if its neighbour has factored it too. This must stay the lesser part of the
+// work.
 std::uint64_t PiecesOf(const Systems& systems) {
   const std::uint64_t pieces = PiecesOf(systems.stack, systems.count, IsSerial(systems));
   const std::uint64_t solved = 3 * systems.count * systems.k / systems.stack.rows;  // in units of a factoring's work

@@ -73,8 +73,8 @@ __device__ void Substitute(const small_matrices::Tile<T>& lu, small_matrices::Ti
   }
 }
 
-// A block has neighbouring systems, and factors a matrix that they share once. The right-hand sides, of which a system
-// has k, follow as many at a time as a tile has columns. infos: LAPACK's, of each of a's matrices.
+// A block has neighbouring systems and factors a shared matrix once. Then it solves for the k right-hand sides of each
+// system, as many at a time as a tile has columns. infos: LAPACK's info for each of a's matrices.
 template <typename T>
 __global__ void __launch_bounds__(small_matrices::kWarp)
     SolveSmall(const T* a, const T* b, T* x, std::uint64_t count, Broadcast places, unsigned n, std::uint64_t k,

@@ -1,4 +1,4 @@
-// What is solved, for both back-ends: a matrix of a for each of b, as NumPy's broadcasting brings the stacks together.
+// The systems to solve, for both back-ends: a matrix of a for each of b, paired by NumPy's broadcasting of the stacks.
 // Standard library only.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Systems {
   std::uint64_t factorings() const { return matrices.axes[0].a_step == 0 ? count / matrices.axes[0].size : count; }
 };
 
-// Of shapes that the spec has accepted; b of one dimension is one right-hand side, which serves all of a.
+// For shapes that the spec has accepted. A b of one dimension is one right-hand side for all of a.
 inline Systems SystemsOf(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
                          std::span<const std::int64_t> x) {
   const bool vector = b.size() == 1;

@@ -11,7 +11,7 @@
 
 namespace hotplate::sort {
 
-// Ascending, by this thread; neither stable nor needing to be: equal keys are the same.
+// Ascending, on this thread. Not stable, which does not matter: equal keys are identical.
 void SortKeys(std::int32_t* keys, std::size_t n);
 void SortKeys(std::int64_t* keys, std::size_t n);
 
@@ -52,9 +52,9 @@ void Merge(const Key* a, const Key* a_end, const Key* b, const Key* b_end, std::
   while (b != b_end) store(position++, *b++);
 }
 
-// Sorts the n keys that load(i) gives and hands them in order to store(position, key). `a` has room for n keys, and `b`
-// too where there is more than one thread. What store() writes may lie over b, but not over a, nor over what load()
-// reads. `whole`: what this row is of the call. False if it was cancelled.
+// Sorts the n keys given by load(i) and passes them in order to store(position, key). `a` has room for n keys, and so
+// has `b` if there is more than one thread. The output of store() may overlap b, but neither a nor the input of load().
+// `whole`: the part of the call that this row is. False if it was cancelled.
 template <typename Key, typename Load, typename Store>
 bool SortLongRow(std::size_t n, Key* a, Key* b, const Load& load, const Store& store, CpuContext& context,
                  CpuContext::Part whole = {}) {

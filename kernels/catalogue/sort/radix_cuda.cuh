@@ -1,4 +1,4 @@
-// The two sorts' device code: elements become the order's keys, CUB sorts those, and results are fetched back.
+// The two sorts' device code: elements become keys, CUB sorts the keys, and results are fetched by them.
 #pragma once
 
 #include "kernels/catalogue/sort/radix_cuda.h"
@@ -7,7 +7,7 @@
 
 namespace hotplate::sort {
 
-// Two buffers, of which the first has the content; CUB says afterwards which one has.
+// Two buffers; `full` has the content. After a sort CUB says which one it is.
 template <typename T>
 struct Buffers {
   T* full = nullptr;

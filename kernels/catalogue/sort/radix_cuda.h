@@ -16,7 +16,7 @@ struct Rows {
   std::uint64_t count = 0, length = 0;
 
   std::uint64_t elements() const { return count * length; }
-  // Of a row's number.
+  // The bits of a row's number.
   int bits() const { return count <= 1 ? 0 : std::bit_width(count - 1); }
 };
 
@@ -26,8 +26,8 @@ inline Rows RowsOf(const hotplate_array& array) {
   return rows;
 }
 
-// What CUB's onesweep sort may want beside two buffers of n elements, with tiles at their smallest: its tiles'
-// look-back, of portions of up to 2^28 elements, and a histogram for each digit of each portion.
+// Upper bound on the workspace of CUB's onesweep sort beside two buffers of n elements, with the smallest tiles: the
+// tiles' look-back, for portions of up to 2^28 elements, and a histogram for each digit of each portion.
 inline std::uint64_t WorkspaceBytes(std::uint64_t n) {
   constexpr std::uint64_t kDigits = 256, kPortion = std::uint64_t{1} << 28, kSmallestTile = 1024;
   const std::uint64_t look_back = (std::min(n, kPortion) / kSmallestTile + 1) * kDigits * 4;

@@ -8,7 +8,7 @@
 namespace hotplate::sort {
 namespace {
 
-// What CUB wants is known where its kernels are; the plan is made elsewhere, with a bound.
+// Checks CUB's wanted workspace, known only beside its kernels, against the bound in the plan, which is made elsewhere.
 Outcome Fits(cudaError_t asked, std::size_t wanted, const Scratch& layout) {
   if (const Outcome o = ToOutcome(asked, "asking CUB for its workspace"); !o.ok()) return o;
   if (wanted <= layout.workspace_bytes) return Outcome::Ok();

@@ -1,4 +1,4 @@
-// The order of a sort as unsigned numbers, whose bits a radix sort goes through. For both back-ends.
+// The sort order as unsigned numbers, whose bits a radix sort goes through. For both back-ends.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the specs of the two sorts share.
+// Shared by the specs of the two sorts.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ inline constexpr std::size_t kMostIndexed = std::numeric_limits<std::uint32_t>::
 
 inline std::size_t RowLength(const Shape& shape) { return static_cast<std::size_t>(shape.back()); }
 
-// What is wrong with arrays of this shape for a sort along their last axis; empty if nothing is. GPUs number the
-// elements of several rows that are not long in 32 bits.
+// Why arrays of this shape cannot be sorted along their last axis; empty if they can. GPUs number the elements of
+// several short rows in 32 bits.
 inline std::string WhyNoRows(const Shape& shape) {
   if (shape.empty()) return "is a scalar, which has no last axis to sort along; give an array of rank 1 or more";
   const std::size_t elements = *ElementCount(shape);

@@ -1,5 +1,5 @@
 // A radix sort, eight bits at a time from the lowest: stable, shared by all threads without a merge, and the same work
-// whatever the order of what it sorts.
+// for any order of the input.
 #pragma once
 
 #include <algorithm>
@@ -15,23 +15,23 @@ inline constexpr std::size_t kDigits = 256;
 // A row shorter than this is sorted by comparing.
 inline constexpr std::size_t kCompareBelow = 512;
 
-// Pieces of a row that threads take one after another: some milliseconds to each, and so many that one whose processor
-// is busy otherwise does not hold up the rest.
+// Length of the pieces of a row that threads take one after another: some milliseconds each, and enough pieces that a
+// thread on a busy processor does not delay the others.
 inline std::size_t PieceLength(std::size_t n) {
   return std::clamp<std::size_t>(n / 64, std::size_t{1} << 15, std::size_t{1} << 20);
 }
 inline std::size_t PieceCount(std::size_t n) { return n / PieceLength(n) + 1; }
 
-// What is moved. The index tells equal keys' places apart.
+// The sorted elements. The index orders equal keys.
 struct Entry {
   std::uint64_t key;
   std::uint64_t index;
   bool operator<(const Entry& other) const { return key != other.key ? key < other.key : index < other.index; }
 };
 
-// Sorts n entries that load(i) gives and hands them in order to store(position, entry). `a` and `b` have room for n
-// entries each; what store() writes may lie over b, but not over a, nor over what load() reads. `counts` has room for
-// kDigits numbers to each of `pieces`. each(step, steps, body) calls body(piece) for all the pieces; false ends it.
+// Sorts n entries given by load(i) and passes them in order to store(position, entry). `a` and `b` have room for n
+// entries each; the output of store() may overlap b, but neither a nor the input of load(). `counts` has room for
+// kDigits numbers for each of `pieces`. each(step, steps, body) calls body(piece) for all pieces; false ends the sort.
 template <typename Load, typename Store, typename Each>
 bool RadixSort(std::size_t n, std::size_t pieces, std::uint64_t* counts, Entry* a, Entry* b, const Load& load,
                const Store& store, const Each& each) {
@@ -108,7 +108,7 @@ bool RadixSort(std::size_t n, std::size_t pieces, std::uint64_t* counts, Entry* 
   return pass(2 * passes - 1, shifts[passes - 1], read(a), store);
 }
 
-// One row, by all threads. `whole`: what it is of the call. False if it was cancelled.
+// Sorts one row on all threads. `whole`: the part of the call that it is. False if it was cancelled.
 template <typename Load, typename Store>
 bool SortLongRow(std::size_t n, std::uint64_t* counts, Entry* a, Entry* b, const Load& load, const Store& store,
                  CpuContext& context, CpuContext::Part whole = {}) {

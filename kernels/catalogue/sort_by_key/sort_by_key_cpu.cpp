@@ -1,6 +1,6 @@
-// Keys are sorted with their indices, by which values are then fetched. A key of 32 bits and its
-// index are one number for sort's own sort; keys of 64 bits go through a radix sort. Scratch: entries twice, for long
-// rows those of one row; for the radix sort its counts in front.
+// Sorts keys with their indices, then fetches the values by index. A 32-bit key and its index are packed into one
+// number for sort's own sort; 64-bit keys go through a radix sort. Scratch: entries twice (for long rows: of one row),
+// preceded by the counts of the radix sort.
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/sort/merge_cpu.h"
 #include "kernels/catalogue/sort/sort_order.h"
@@ -15,7 +15,7 @@ namespace {
 
 using sort::kSerialBelow;
 
-// Of one call, T the keys' type and W the values' type or another of its size.
+// The arrays of one call. T is the keys' type, W the values' type or another of its size.
 template <typename T, typename W>
 struct Columns {
   const T* keys;

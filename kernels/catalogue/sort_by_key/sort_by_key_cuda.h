@@ -1,4 +1,4 @@
-// What a plan asks of sort_by_key. The arithmetic is sort's.
+// sort_by_key's function for the plan. The arithmetic is sort's.
 #pragma once
 
 #include "kernels/catalogue/sort/radix_cuda.h"

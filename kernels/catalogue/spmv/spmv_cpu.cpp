@@ -1,5 +1,5 @@
-// The matrix is cut into pieces of as many items (csr.h). A row that ends in a piece is written there; what a piece has
-// of the row after these is added to it at the end.
+// The matrix is cut into pieces with the same number of items (csr.h). A row that ends in a piece is written there;
+// parts of the next row are added to it at the end.
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/spmv/spmv.h"
 #include "kernels/devices/cpu/cpu_context.h"
@@ -10,7 +10,7 @@
 namespace hotplate::spmv {
 namespace {
 
-// Of a piece: some 20 microseconds. A vector's worth of entries is multiplied by vectors.
+// Items of a piece: some 20 microseconds. From kLongRow entries on, a row is multiplied by vectors.
 constexpr std::size_t kItems = 32'768, kLongRow = 32;
 
 constexpr std::size_t PiecesOf(std::size_t items) { return (items + kItems - 1) / kItems; }
@@ -38,7 +38,7 @@ HOTPLATE_INLINE T SumOf(const Product<T, Index>& product, std::size_t begin, std
   return sum;
 }
 
-// Writes the rows that end in the piece; what it has of the next one.
+// Writes the rows that end in the piece; returns the piece's part of the next row.
 template <typename T, typename Index>
 HOTPLATE_MULTIVERSION T Multiply(const Product<T, Index>& product, csr::Place begin, csr::Place end) {
   std::size_t entry = begin.entry;
@@ -50,7 +50,7 @@ HOTPLATE_MULTIVERSION T Multiply(const Product<T, Index>& product, csr::Place be
   return SumOf(product, entry, end.entry);
 }
 
-// Scratch: what each piece has of its last row.
+// Scratch: each piece's part of its last row.
 template <typename T, typename Index>
 Outcome Run(const Call& call, CpuContext& context) {
   const auto matrix = csr::MatrixOf<Index>(call, call.Input<T>("x").size());

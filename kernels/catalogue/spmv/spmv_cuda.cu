@@ -1,6 +1,6 @@
-// A block has a piece of as many items (csr.h) at once: its products go to shared memory, and are added up there row by
-// row. A row that ends in a piece is written there; what pieces have of the row after these is added to it at the end,
-// in an order that depends on the matrix alone.
+// A block processes pieces with the same number of items (csr.h): the products go to shared memory and are added there
+// row by row. A row that ends in a piece is written there; parts of the next row are added to it at the end, in an
+// order that depends only on the matrix.
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/spmv/spmv.h"
 #include "kernels/devices/cuda/code/csr.cuh"
@@ -8,7 +8,7 @@
 namespace hotplate::spmv {
 namespace {
 
-// Scratch: findings, the rows where pieces begin, and what each piece has of its last row.
+// Scratch: findings, the rows where pieces begin, and each piece's part of its last row.
 struct Layout {
   std::uint64_t rows = 0, parts = 0, bytes = 0;
 
@@ -34,11 +34,11 @@ __global__ void __launch_bounds__(kBlockSize)
       for (unsigned u = 0; u < csr::kOfThread; ++u) {
         if ((good >> u & 1) != 0) factors[u] = own[u * kBlockSize], others[u] = x[columns[u]];
       }
-      // There is room for all; those behind the piece's entries nobody reads.
+      // There is room for all; products behind the piece's entries are not read.
 #pragma unroll
       for (unsigned u = 0; u < csr::kOfThread; ++u) products[threadIdx.x + u * kBlockSize] = factors[u] * others[u];
     });
-    // Of the rows that end here, and of the next one: as many lanes to a row as it has entries on average, about.
+    // The rows that end here, and the next one: each has about as many lanes as rows have entries on average.
     const std::uint64_t ends = end.row - begin.row, average = (end.entry - begin.entry) / (ends + 1);
     unsigned lanes = 1;
     while (lanes < 32 && 2 * lanes <= average) lanes *= 2;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// A warp to each row that pieces end in: adds what they have of it.
+// A warp for each row that ends a piece: adds the pieces' parts of it.
 template <typename T, typename Index>
 __global__ void __launch_bounds__(kBlockSize)
     Join(csr::Matrix<Index> matrix, const csr::Findings* findings, const std::uint64_t* rows, std::uint64_t pieces,

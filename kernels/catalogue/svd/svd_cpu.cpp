@@ -15,7 +15,7 @@
 namespace hotplate::svd {
 namespace {
 
-// Matrices whose sides and shorter side again have a product below this run on one thread.
+// Matrices run on one thread if rows * columns * the shorter side is below this.
 constexpr double kSerialBelow = 262'144;
 
 char JobOf(std::string_view compute) { return compute == "full" ? 'A' : compute == "thin" ? 'S' : 'N'; }
@@ -40,7 +40,7 @@ struct Workspace {
   std::size_t copy = 0, left = 0, work = 0, iwork = 0;  // in elements
 
   std::size_t IntsAt(std::size_t element) const { return ((copy + left + work) * element + 63) / 64 * 64; }
-  // Of one piece of a stack.
+  // For one piece of a stack.
   std::size_t Bytes(std::size_t element) const { return (IntsAt(element) + iwork * sizeof(int) + 63) / 64 * 64; }
 };
 
@@ -95,7 +95,7 @@ Outcome Run(const Call& call, CpuContext& context) {
   const Workspace sizes = WorkspaceOf(stack, call.InputType("a"), call.Choice("compute"));
   const char job = JobOf(call.Choice("compute"));
   const bool transposed = GoesTransposed(stack), serial = IsSerial(stack);
-  // The spec has bounded the sides. Leading dimensions are 1 at least, also of what there is not.
+  // The spec has bounded the sides. Leading dimensions are at least 1, even of arrays that do not exist.
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), work_elements = static_cast<int>(sizes.work);
   const int u_leading = static_cast<int>(std::max<std::size_t>(u_columns, 1));
   const auto decompose = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t piece) {
@@ -120,7 +120,7 @@ Outcome Run(const Call& call, CpuContext& context) {
               ? lapack::Gesdd(job, rows, columns, copy, s, left_vectors, rows, vt, columns, work, work_elements, iwork)
               : lapack::Gesdd(job, columns, rows, copy, s, vt, columns, u, u_leading, work, work_elements, iwork);
       if (info < 0) return MatrixTrouble(stack, i).Refused(info);
-      // Of divide and conquer it says that a step of it failed, and no more.
+      // With divide and conquer, info only says that a step failed.
       if (info > 0) return MatrixTrouble(stack, i).NoConvergence(info, "", call.InputType("a"));
       if (!transposed || job == 'N') continue;
       TransposeSquare(context, vt, n);

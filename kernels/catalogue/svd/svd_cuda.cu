@@ -1,7 +1,7 @@
-// The library wants rows >= columns, by columns. A wide row-major matrix is that as it lies: its transpose, whose left
-// vectors are vt and whose right ones are u, each where it belongs. A tall one is transposed, and so are its vectors.
-// Long ones go through their QR factors: the values of r are a's, and its left vectors become a's by q. Small ones are
-// not the library's (svd_small_cuda.cuh).
+// The library wants rows >= columns, stored by columns. A wide row-major matrix already is that: its transpose, whose
+// left vectors are vt and whose right ones are u, each in place. A tall matrix is transposed, and so are its vectors.
+// Long ones go through their QR factors: r has a's singular values, and q turns its left vectors into a's. Small ones
+// do not use the library (svd_small_cuda.cuh).
 #include <limits>
 
 #include "kernels/call/for_type.h"
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// A stack of identities of n rows: on the diagonal is what n + 1 divides.
+// A stack of identities of n rows: the diagonal has the indices divisible by n + 1.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize) Identities(T* to, std::uint64_t elements, std::uint64_t n) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
@@ -120,7 +120,7 @@ SmallProblem<T> SmallProblemOf(const Call& call, const Problem& problem) {
   return small;
 }
 
-// copy = left diag(s) right, by columns; what was in the copy is gone.
+// copy = left diag(s) right, by columns. Overwrites the copy.
 template <typename T>
 Outcome Decompose(const Problem& problem, const Layout& layout, std::byte* memory, const dense::Workspace& workspace,
                   T* s, T* left, T* right, const matrices::Marks& marks, std::uint64_t index, CudaContext& context) {
@@ -191,7 +191,7 @@ Outcome Run(const Call& call, CudaContext& context) {
         Decompose(problem, layout, memory, workspace, s + i * problem.columns, left, right, marks, i, context);
     if (!done.ok()) return done;
     if (!turn) continue;
-    // What lies by columns is the transpose of what lies by rows.
+    // A matrix stored by columns is its transpose stored by rows.
     const Outcome u_turned = matrices::Transpose(1, problem.left_columns, problem.rows, left, long_side, context);
     if (!u_turned.ok()) return u_turned;
     const Outcome vt_turned = matrices::Transpose(1, problem.columns, problem.columns, right, short_side, context);

@@ -1,4 +1,4 @@
-// What the CUDA back-end is told of svd beside RunCuda (kernels/devices/cuda/plugin/launchers.h). Needs no CUDA
+// svd's functions for the CUDA back-end beside RunCuda (kernels/devices/cuda/plugin/launchers.h). Needs no CUDA
 // Toolkit.
 #pragma once
 

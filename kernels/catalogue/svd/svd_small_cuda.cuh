@@ -7,7 +7,7 @@
 
 namespace hotplate::svd {
 
-// b, rows x columns with rows >= columns, is a or a's transpose. What is not asked for is null.
+// b, rows x columns with rows >= columns, is a or a's transpose. Results that are not requested are null.
 template <typename T>
 struct SmallProblem {
   const T* a = nullptr;
@@ -16,8 +16,9 @@ struct SmallProblem {
   unsigned rows = 0, columns = 0;
   unsigned left_columns = 0;  // vectors on the side of b's rows: 0, columns, or rows
   bool turned = false;        // b is a's transpose
-  // Two columns are orthogonal whose product is not more than this part of their norms'; and a column whose square is
-  // less than `least` is 0 beside the largest element of b, which is between 1 and 2 then: its products may be wrong.
+  // Two columns are orthogonal if their product is at most `orthogonal` times their norms'. A column whose square is
+  // less than `least` counts as 0 beside the largest element of b, which is then between 1 and 2: its products may be
+  // wrong.
   T orthogonal{}, least{};
 };
 
@@ -29,15 +30,15 @@ __device__ __forceinline__ T Product(const small_matrices::Tile<T>& tile, unsign
   return sum;
 }
 
-// The columns of the tile that are not known, all 0, become orthogonal to the others, with norm 1: each begins as the
-// unit vector that is farthest from what is spanned so far. `known`: a bit for each column.
+// Makes the unknown columns of the tile, all 0, orthogonal to the others, with norm 1. Each begins as the unit vector
+// farthest from the span so far. `known`: a bit for each column.
 template <typename T>
 __device__ void Complete(small_matrices::Tile<T>& tile, unsigned rows, unsigned columns, unsigned known) {
   __shared__ T words[small_matrices::kMost];
   const unsigned lane = threadIdx.x;
   for (unsigned column = 0; column < columns; ++column) {
     if ((known >> column & 1) != 0) continue;
-    // What is left of each unit vector; a column of its own is 0 and changes no sum.
+    // The remainder of each unit vector. The unknown column itself is 0 and does not change a sum.
     T left{1};
     for (unsigned j = 0; j < columns && lane < rows; ++j) left -= tile[lane][j] * tile[lane][j];
     words[lane] = left;

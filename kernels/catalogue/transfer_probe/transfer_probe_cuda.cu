@@ -4,7 +4,7 @@
 
 namespace hotplate::transfer_probe {
 
-// Where the bytes are on the device, and where those go that stay there.
+// Device memory for the source, and for a copy that stays on the device.
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
   return 2 * RoundUp(static_cast<std::uint64_t>(call.Int("bytes")), kArenaAlignment);
 }

@@ -1,6 +1,6 @@
-// Sine and cosine of one angle together, for both back-ends: one reduction to [-pi/4, pi/4] for both, two polynomials
-// there, and the quadrant's exchange and signs. CUDA's own functions take about twice the instructions, and more than a
-// hundred for a float32 beyond 105 615; those of the host's libmvec go from 10 000 on one angle at a time.
+// Sine and cosine of one angle together, for both back-ends: one reduction to [-pi/4, pi/4] for both, two polynomials,
+// then the quadrant's exchange and signs. CUDA's own functions take about twice the instructions, and more than a
+// hundred for a float32 beyond 105 615; libmvec on the host handles one angle at a time from 10 000 on.
 #pragma once
 
 #include <cmath>
@@ -65,7 +65,7 @@ HOTPLATE_HOST_DEVICE inline Reduced<float> ReduceFar(float x) {
   return {static_cast<float>(reduced.rest), reduced.quadrant};
 }
 
-// Minimax polynomials on [-pi/4, pi/4] and a little beyond, by what a reduction may leave.
+// Minimax polynomials on [-pi/4, pi/4], and slightly beyond to allow for the reduction's error.
 HOTPLATE_HOST_DEVICE inline SineCosine<float> InFirstQuadrant(float r) {
   const float q = r * r;
   float s = fmaf(-1.9503737e-4f, q, 8.33208673e-3f);

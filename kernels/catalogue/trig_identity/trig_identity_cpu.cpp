@@ -22,7 +22,7 @@ HOTPLATE_INLINE int Beyond(F most, const F* x) {
   return beyond;
 }
 
-// Beyond what the reductions of ours hold for, and for NaN and infinities.
+// For angles beyond the range of our reductions, NaN and infinities.
 template <typename F>
 F OfAnyAngle(F x) {
   const F sine = std::sin(x), cosine = std::cos(x);

@@ -6,7 +6,7 @@
 namespace hotplate::trig_identity {
 namespace {
 
-// Beyond what the reductions of ours hold for, and for NaN and infinities. Not inlined: it takes local memory.
+// For angles beyond the range of our reductions, NaN and infinities. Not inlined: it takes local memory.
 __device__ __noinline__ float OfAnyAngle(float x) {
   SineCosine<float> both;
   sincosf(x, &both.sine, &both.cosine);
@@ -54,7 +54,7 @@ struct Identity {
   }
 };
 
-// T: what is read; F: what is computed in and written.
+// T: the input's type; F: the type of computation and output.
 template <typename T, typename F>
 Outcome Run(const Call& call, CudaContext& context) {
   return elementwise::LaunchUnary(Identity(), call.Input<T>("x"), call.Output<F>("y"), context);

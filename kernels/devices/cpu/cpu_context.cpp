@@ -64,7 +64,7 @@ void CpuContext::Share(std::size_t pieces, const Body& body) {
 void CpuContext::Ranges(std::size_t count, const void* body, RangeBody call) {
   const std::size_t threads = static_cast<std::size_t>(Threads());
   if (threads == 1) return call(body, 0, count);
-  // More than one to a thread, so that one whose processor is busy otherwise does not hold up the rest.
+  // Several ranges for each thread, so that a thread on a busy processor does not delay the others.
   const std::size_t ranges = 4 * threads;
   const std::size_t range = (count / ranges + kRangeUnit) / kRangeUnit * kRangeUnit;
   Share((count + range - 1) / range, [=](std::size_t i) { call(body, i * range, std::min(count, (i + 1) * range)); });

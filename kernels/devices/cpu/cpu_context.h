@@ -1,7 +1,7 @@
-// What a kernel has on the CPU: threads, the cancel flag, and progress. Scratch comes with the call.
+// The CPU's context for kernels: threads, the cancel flag, and progress. Scratch comes with the call.
 //
-// A kernel hands a range to ParallelFor or ParallelChunks, and the loop over it is a free function that the body calls:
-// GCC vectorises that, not the same loop inside a capturing lambda.
+// A kernel passes a range to ParallelFor or ParallelChunks, and the body calls a free function with the loop: GCC
+// vectorises that, but not the same loop inside a capturing lambda.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class CpuContext {
            [](const void* b, std::size_t begin, std::size_t end) { (*static_cast<const Body*>(b))(begin, end); });
   }
 
-  // What a step is of a whole call's progress.
+  // The part of a call's progress that a step makes up.
   struct Part {
     double from = 0, to = 1;
 
@@ -90,10 +90,9 @@ class CpuContext {
     }
   };
 
-  // Calls body(begin, end) for consecutive ranges of at most `chunk`, whichever thread is free, and polls the cancel
-  // flag before each: a chunk should take a few milliseconds. Reports progress, `part` being what these
-  // chunks are of the whole. Waits; false if it was cancelled before everything was done. Keeps to this thread if there
-  // is only one chunk.
+  // Calls body(begin, end) on free threads for consecutive ranges of at most `chunk`, and polls the cancel flag before
+  // each: a chunk should take a few milliseconds. Reports progress; `part` is the part of the whole that these chunks
+  // are. Waits; false if it was cancelled before everything was done. Stays on this thread if there is only one chunk.
   template <typename Body>
   bool ParallelChunks(std::size_t count, std::size_t chunk, const Body& body, Part part = {0, 1}) {
     return Chunks(count, chunk, part, &body, [](const void* b, std::size_t begin, std::size_t end) {
@@ -104,10 +103,10 @@ class CpuContext {
  private:
   using RangeBody = void (*)(const void* body, std::size_t begin, std::size_t end);
   void Ranges(std::size_t count, const void* body, RangeBody call);
-  // Calls `body` for 0 to pieces - 1. Each thread begins with a lot of its own, this one with the first, the others in
-  // the order of their coming, and then takes from the others: with two threads what each had in its caches from the
-  // loop before is mostly what it needs. (Processors of one machine need not share a cache: with pieces by chance 40 MB
-  // were written at half of the rate.)
+  // Calls `body` for 0 to pieces - 1. Each thread begins with its own lot (this thread with the first, the others in
+  // the order of their arrival), then takes from the others. With two threads, most of a thread's data are then in its
+  // caches from the previous loop. (Processors of one machine need not share a cache: with random pieces, 40 MB were
+  // written at half of the rate.)
   template <typename Body>
   void Share(std::size_t pieces, const Body& body);
   bool Chunks(std::size_t count, std::size_t chunk, Part part, const void* body, RangeBody call);

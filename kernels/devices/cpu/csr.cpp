@@ -74,7 +74,7 @@ bool AreGood(const Matrix<Index>& matrix, Place begin, Place end) {
   const Unsigned limit = static_cast<Unsigned>(
       std::min<std::uint64_t>(matrix.columns, std::uint64_t{std::numeric_limits<Index>::max()} + 1));
   if (!AreBelow(matrix.indices, begin.entry, end.entry, limit)) return false;
-  // Of each row to the next the indices may descend, and nowhere else.
+  // Indices may descend from each row to the next, and nowhere else.
   const std::size_t from = std::max<std::size_t>(begin.entry, 1);
   if (from >= end.entry) return true;
   const std::size_t last_row = std::min<std::size_t>(end.row + 1, matrix.rows);

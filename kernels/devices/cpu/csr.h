@@ -14,16 +14,16 @@ namespace hotplate::csr {
 bool FindDefectOfIndptr(const Matrix<std::int32_t>& matrix, Defect& first, CpuContext& context, double at);
 bool FindDefectOfIndptr(const Matrix<std::int64_t>& matrix, Defect& first, CpuContext& context, double at);
 
-// Whether every entry of a piece is a column, and those of each row are in order. indptr has been found good.
+// True if every entry of a piece is a column and each row's entries are in order. indptr has been checked.
 bool EntriesAreGood(const Matrix<std::int32_t>& matrix, Place begin, Place end);
 bool EntriesAreGood(const Matrix<std::int64_t>& matrix, Place begin, Place end);
 
-// The first of the pieces of so many items that threads find to be bad.
+// The first bad piece found by the threads. Pieces have the same number of items.
 class FirstBadPiece {
  public:
   explicit FirstBadPiece(std::size_t items_of_a_piece) : size_(items_of_a_piece) {}
 
-  // By its first item.
+  // A bad piece, given by its first item.
   void Add(std::size_t item) {
     std::size_t known = item_.load(std::memory_order_relaxed);
     while (item < known && !item_.compare_exchange_weak(known, item, std::memory_order_relaxed)) {
@@ -32,7 +32,7 @@ class FirstBadPiece {
   // SIZE_MAX if there is none.
   std::size_t item() const { return item_.load(std::memory_order_relaxed); }
 
-  // What is wrong there, of the matrix's items; nothing if there is none.
+  // The first defect in that piece; none if there is no such piece.
   template <typename Index>
   Defect Look(const Matrix<Index>& matrix) const {
     const std::size_t item = this->item(), items = ItemsOf(matrix);

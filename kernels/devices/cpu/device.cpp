@@ -41,7 +41,7 @@ std::vector<Entry> Entries() {
   return entries;
 }
 
-// What the device and its lanes share; lanes may outlive the device.
+// Shared by the device and its lanes, which may outlive it.
 struct Shared {
   Shared(int threads, int lanes) : budget(threads, std::max(1, threads / lanes)) {}
 
@@ -161,12 +161,12 @@ class CpuDevice final : public Device {
     const steady_clock::time_point now = steady_clock::now();
     if (!memory_read_ || now - *memory_read_ > std::chrono::milliseconds(50)) {
       memory_ = cpu::ReadMemory();
-      // A share that nothing but we keep to: what this process has counts against it, and nobody else's does.
+      // A share that only this process observes: its own memory counts against the share, other processes' does not.
       if (info_.memory_bytes < memory_.total) {
         memory_.total = info_.memory_bytes;
         memory_.available = std::min(memory_.available, memory_.total - std::min(memory_.total, cpu::ResidentBytes()));
       }
-      // Read after the other: what is freed in between must not count twice.
+      // Read after the other: memory freed in between must not count twice.
       memory_.available = std::min(memory_.total, memory_.available + KeptLargeMemory());
       memory_read_ = now;
     }

@@ -1,5 +1,5 @@
-// What this process may use of the machine: processors by affinity and cgroup quota, memory by cgroup (version 1 or 2)
-// or the machine. Everything is read from /proc and /sys under `root`, which is empty but in tests.
+// The part of the machine that this process may use: processors by affinity and cgroup quota, memory by cgroup (version
+// 1 or 2) or the machine. Everything is read from /proc and /sys under `root`, which is empty except in tests.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hotplate::cpu {
 
-// "x86-64-v4 (AVX-512)": what the kernels' hot loops were dispatched to.
+// "x86-64-v4 (AVX-512)": the instruction set chosen for the kernels' hot loops.
 std::string InstructionSet();
 
 // The processor's name as /proc/cpuinfo has it; "CPU" if it has none.
@@ -26,16 +26,16 @@ int UsableThreads(const std::string& root = "");
 
 struct Memory {
   std::uint64_t total = 0;      // the limit
-  std::uint64_t available = 0;  // what can be had without swapping; page cache counts as available
-  // /proc/meminfo cannot be read (a chroot, some containers): these are sysinfo's figures, by which page cache is
-  // taken.
+  std::uint64_t available = 0;  // without swapping; page cache counts as available
+  // /proc/meminfo cannot be read (a chroot, some containers): these are sysinfo's figures, which count page cache as
+  // used.
   bool without_proc = false;
 };
 
 // The tightest of the machine's and the cgroups' figures.
 Memory ReadMemory(const std::string& root = "");
 
-// Of this process, the memory that is really there. Zero if it could not be read.
+// This process's resident memory. Zero if it could not be read.
 std::uint64_t ResidentBytes(const std::string& root = "");
 
 struct ProcessorTime {

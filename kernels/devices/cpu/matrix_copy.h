@@ -32,8 +32,8 @@ HOTPLATE_INLINE bool CopyFinite(const T* from, T* to, std::size_t count) {
   return probe == 0;
 }
 
-// The whole matrix, or the lower triangle of a square one; then what is above the diagonal in `to` becomes 0 if
-// `clear`, and else stays as it is. Whether what was copied is finite.
+// Copies the whole matrix, or the lower triangle of a square one; elements above the diagonal of `to` then become 0 if
+// `clear`, else they stay. True if all copied elements are finite.
 enum class Part { kWhole, kLower };
 template <typename T>
 bool CopyMatrix(CpuContext& context, const T* from, T* to, std::size_t rows, std::size_t columns, Part part,

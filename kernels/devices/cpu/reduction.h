@@ -20,21 +20,21 @@ namespace hotplate::reduction {
 
 // Elements folded side by side within a block of few columns; columns of a block of many.
 inline constexpr std::size_t kLanes = 128, kTile = 1024;
-// Of a block of one column: as many as stay in registers.
+// For a block of one column: as many lanes as stay in registers.
 inline constexpr std::size_t kColumnLanes = 32;
-// Of many columns, those that are folded in registers together; with fewer columns a row after the other is as fast.
+// For many columns: the number folded together in registers. With fewer columns, one row after the other is as fast.
 inline constexpr std::size_t kAbreast = 32, kManyColumns = 256;
-// Bytes that are folded while as many after them are on their way into the second-level cache.
+// Bytes folded while as many are prefetched into the second-level cache.
 inline constexpr std::size_t kAskedFor = 131'072, kLine = 64;
-// With fewer of them an element after the other is as fast.
+// With fewer of them one element after the other is as fast.
 inline constexpr std::size_t kFewLanes = 8;
-// A row shorter than this has few lanes by itself; so many such rows are folded side by side, or half of them where
-// they are more bytes than this: the first-level cache is to hold them and their copy.
+// A shorter row has few lanes by itself, so this many rows are folded side by side, or half of them if they have more
+// bytes than kShortRowsBytes: the first-level cache must hold them and their copy.
 inline constexpr std::size_t kShortRow = 8 * kFewLanes, kShortRows = 32, kShortRowsBytes = 8192;
-// Elements of a block at most, and about of what a thread takes at once.
+// Most elements of a block, and about as many as a thread takes at a time.
 inline constexpr std::size_t kBlock = 131'072;
-// Elements of a block that one lane folds, one after the other. What a sum of theirs may lose grows with them: the
-// error that norm states rests on it.
+// Elements of a block that one lane folds, one after the other. The rounding error of their sum grows with this number:
+// the error bound stated by norm depends on it.
 inline constexpr std::size_t kDepth = 512;
 
 struct Cut {
@@ -63,8 +63,8 @@ inline std::uint64_t StateBytes(const Extent& extent, std::size_t state_bytes) {
   return cut.segments <= 1 ? 0 : extent.outputs() * cut.segments * state_bytes;
 }
 
-// Rows [0, rows) of kWide columns, `stride` elements apart, in registers, into a and b, where `before` rows of them are
-// already. Beside each row what lies `ahead` elements after it is asked for.
+// Folds rows [0, rows) of kWide columns, `stride` elements apart, in registers, into a and b, which already hold
+// `before` rows. With each row, the elements `ahead` of it are prefetched.
 template <std::size_t kWide, typename Fold>
 HOTPLATE_INLINE void FoldInRegisters(const Fold& fold, const typename Fold::Element* __restrict x, std::size_t before,
                                      std::size_t rows, std::size_t stride, std::size_t ahead,
@@ -111,9 +111,9 @@ HOTPLATE_MULTIVERSION static void FoldRows(const Fold& fold, const typename Fold
   }
 }
 
-// The same of many columns, into a and b that have room for kFewLanes more; what may be read ends at `end`. A few
-// columns at a time are folded in registers, down as many rows as a part of the second-level cache holds; those below
-// are asked for meanwhile, since nothing reads ahead of such steps by itself.
+// The same for many columns, into a and b with room for kFewLanes more; readable memory ends at `end`. A few columns at
+// a time are folded in registers, over as many rows as a part of the second-level cache holds. The rows below are
+// prefetched meanwhile, since the hardware does not prefetch such steps.
 template <typename Fold>
 HOTPLATE_MULTIVERSION static void FoldColumns(const Fold& fold, const typename Fold::Element* __restrict x,
                                               const typename Fold::Element* end, std::size_t rows, std::size_t stride,
@@ -129,7 +129,7 @@ HOTPLATE_MULTIVERSION static void FoldColumns(const Fold& fold, const typename F
       FoldInRegisters<kAbreast>(fold, top + to, before, here, stride, ahead, Fold::kAbout ? about + to : nullptr,
                                 a + to, b + to);
     }
-    for (; to < columns; to += kFewLanes) {  // the last ones overlap those before, in a place of their own
+    for (; to < columns; to += kFewLanes) {  // the last ones overlap the ones before, with an output of their own
       const std::size_t j = std::min(to, columns - kFewLanes);
       FoldInRegisters<kFewLanes>(fold, top + j, before, here, stride, ahead, Fold::kAbout ? about + j : nullptr, a + to,
                                  b + to);
@@ -231,7 +231,7 @@ HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t 
   }
   for (std::size_t row = 0; row < kRows; row += 4) {
     for (std::size_t next = 0; next < count; next += 4) {
-      const std::size_t i = std::min(next, count - 4);  // the last four overlap those before
+      const std::size_t i = std::min(next, count - 4);  // the last four overlap the ones before
       const Element* const from = x + row * count + i;
       const auto four = [=](std::size_t k) { return reinterpret_cast<const Four*>(from + k * count); };
       const Four a = *four(0), b = *four(1), c = *four(2), d = *four(3);
@@ -261,8 +261,8 @@ void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_
   for (std::size_t row = 0; row < kRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
 }
 
-// Calls finish(state, output) for each output. No axis is empty. `part`: what this is of the call. False if it was
-// cancelled.
+// Calls finish(state, output) for each output. No axis is empty. `part`: the part of the call that this is. False if it
+// was cancelled.
 template <typename Fold, typename Finish>
 bool Reduce(CpuContext& context, const Fold& fold, const typename Fold::Element* x, const Extent& extent,
             const double* about, void* scratch, const Finish& finish, CpuContext::Part part) {

@@ -1,5 +1,5 @@
-// Stacks of small matrices: cut into pieces, of which each thread takes some. One matrix of those is not worth waking
-// threads for; of large ones a library's own threads take one after the other.
+// Stacks of small matrices are cut into pieces, and each thread takes some. A single small matrix is not worth waking
+// threads for; large ones use a library's own threads, one matrix after the other.
 #pragma once
 
 #include <algorithm>

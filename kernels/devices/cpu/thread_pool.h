@@ -1,7 +1,7 @@
-// The device's worker threads. Why not OpenMP's: its idle threads spin for milliseconds, which only the environment can
-// change before the program starts, and a region waits for every thread, also for one whose processor is busy with
-// another process. Here idle workers sleep once waking them costs less than they would, and a call never waits for a
-// worker that has not begun.
+// The device's worker threads, used instead of OpenMP's. OpenMP's idle threads spin for milliseconds, which only the
+// environment can change before the program starts, and its regions wait for every thread, even for one whose processor
+// is busy with another process. Here idle workers sleep once waking them costs less than they would, and a call never
+// waits for a worker that has not begun.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Calls work(argument) on this thread, and at the same time on up to `helpers` workers that are free. Returns when
-  // all those calls have. `work` takes pieces until none is left, so that it does not matter how many threads came.
+  // Calls work(argument) on this thread and at the same time on up to `helpers` free workers. Returns when all those
+  // calls have returned. `work` takes pieces until none is left, so the number of threads does not matter.
   void Run(int helpers, void (*work)(void*), void* argument);
 
  private:

@@ -1,4 +1,4 @@
-// What the driver's management library (NVML) tells of a GPU. It counts devices in its own order and knows nothing of
+// A GPU's metrics from the driver's management library (NVML). NVML counts devices in its own order and ignores
 // CUDA_VISIBLE_DEVICES, so a device is found by its UUID, else by its PCI bus id, never by an index. Everything is
 // optional: a call that the library lacks, or that fails, makes its metric absent. No CUDA, no nvml.h.
 #pragma once
@@ -18,13 +18,14 @@ namespace hotplate {
 class NvmlDevice {
  public:
   virtual ~NvmlDevice() = default;
-  // A dozen calls, some of which may take a millisecond. After `lost` was said, nothing is asked any more.
+  // A dozen calls, some of which may take a millisecond. Once the device is lost, NVML is not called any more.
   virtual DeviceMetrics Sample() = 0;
-  // How the device is shared: "MIG", "EXCLUSIVE_PROCESS", "MPS", or several with ", " between; empty if in no such way.
+  // How the device is shared: "MIG", "EXCLUSIVE_PROCESS", "MPS", or several with ", " between; empty if it is not
+  // shared.
   virtual const std::string& mode() const = 0;
 };
 
-// A GPU of the node as NVML lists them, with the UUIDs of its MIG instances. With `mig`, CUDA uses those alone.
+// A GPU of the node in NVML's list, with the UUIDs of its MIG instances. With `mig`, CUDA uses only the instances.
 struct NvmlGpu {
   std::string uuid;
   std::vector<std::string> instances;
@@ -42,9 +43,9 @@ class Nvml {
   // Empty if not told.
   virtual const std::string& driver_version() const = 0;
   virtual std::vector<NvmlGpu> Gpus() const = 0;
-  // The driver counts GPUs that this process may not use (its cgroup), and that Gpus() has not.
+  // The driver counts GPUs that this process may not use (its cgroup) and that are not in Gpus().
   virtual bool HidesGpus() const = 0;
-  // Null if it has no such device. `mig`: the device is a MIG instance, so what the bus id leads to is more than it.
+  // Null if there is no such device. `mig`: the device is a MIG instance, and the bus id leads to the whole GPU.
   virtual std::unique_ptr<NvmlDevice> Find(const std::string& uuid, const std::string& pci_bus_id, bool mig) = 0;
 };
 

@@ -1,12 +1,12 @@
-// What we call of libnvidia-ml.so.1, declared by ourselves: the library is opened at run time, and its header need not
-// be there to build. Numbers and layouts are the library's ABI, which it keeps by giving new versions new names.
+// The functions of libnvidia-ml.so.1 in use, declared here: the library is opened at run time, and the build needs no
+// header. Numbers and layouts are the library's ABI, which is stable because new versions get new names.
 #pragma once
 
 #include <cstdint>
 
 namespace hotplate::nvml {
 
-// nvmlReturn_t: those that are told apart.
+// nvmlReturn_t: the values that we distinguish.
 enum Result : int {
   kSuccess = 0,
   kNotSupported = 3,
@@ -28,9 +28,10 @@ struct Utilisation {
   unsigned gpu, memory;  // per cent
 };
 struct Memory {
-  unsigned long long total, free, used;  // used includes what the driver keeps
+  unsigned long long total, free, used;  // used includes the driver's own memory
 };
-// Also what _v2 and _v3 of the calls for processes fill, but for some drivers of R535, whose _v3 has eight bytes more.
+// Also filled by _v2 and _v3 of the calls for processes, except for some drivers of R535, whose _v3 has eight bytes
+// more.
 struct Process {
   unsigned pid;
   unsigned long long used_bytes;
@@ -60,7 +61,7 @@ inline constexpr unsigned long long kXidEvent = 0x8;
 inline constexpr unsigned kExclusiveThread = 1, kProhibited = 2, kExclusiveProcess = 3;
 inline constexpr unsigned kUuidBytes = 96, kVersionBytes = 80;
 
-// Bits of the reasons for the clocks being what they are.
+// Bits of the reasons for the current clocks.
 inline constexpr unsigned long long kReasonIdle = 0x1, kReasonPowerCap = 0x4, kReasonHardwareSlowdown = 0x8,
                                     kReasonSyncBoost = 0x10, kReasonSoftwareThermal = 0x20,
                                     kReasonHardwareThermal = 0x40, kReasonPowerBrake = 0x80;

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kPcieInterval{1};
 constexpr unsigned kMostProcesses = 512;
 constexpr int kMostEventsAtOnce = 64;
 
-// The calls that one sample makes, each of which may turn out not to be there.
+// The calls for one sample. Each may prove unsupported.
 enum Call {
   kUtilisation,
   kMemory,
@@ -41,7 +41,7 @@ enum Call {
   kCalls
 };
 
-// The name of a process, of which the kernel keeps 15 characters; empty if it is not told.
+// The name of a process (the kernel keeps 15 characters); empty if unknown.
 std::string NameOf(unsigned pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/comm"));
   std::string name;
@@ -133,8 +133,8 @@ class FoundDevice final : public NvmlDevice {
     }
     if (const std::optional<std::vector<unsigned>> pids = Processes()) {
       metrics.processes = static_cast<std::uint32_t>(pids->size());
-      // This process has a context there. If it is not listed, then it goes by another number (a container's, or an
-      // MPS server's), and who the others are cannot be said.
+      // This process has a context there. If it is not in the list, it is known by another number (a container's, or an
+      // MPS server's), and the others cannot be told apart from it.
       const auto mine = std::ranges::count(*pids, static_cast<unsigned>(getpid()));
       if (mine > 0) metrics.other_processes = static_cast<std::uint32_t>(pids->size() - static_cast<std::size_t>(mine));
     }
@@ -167,7 +167,7 @@ class FoundDevice final : public NvmlDevice {
     if (events_ != nullptr) ReadEvents(metrics);
   }
 
-  // Those that have come; waits for none.
+  // Reads pending events; does not wait.
   void ReadEvents(DeviceMetrics& metrics) {
     for (int i = 0; i < kMostEventsAtOnce && !silent_[kEvents] && lost_.empty(); ++i) {
       nvml::EventData event{};
@@ -182,7 +182,7 @@ class FoundDevice final : public NvmlDevice {
     metrics.last_xid = last_xid_;
   }
 
-  // Who computes on the device; nothing if that is not told.
+  // The processes that compute on the device; nothing if unknown.
   std::optional<std::vector<unsigned>> Processes() {
     // With room for the longer entries that some drivers write.
     process_buffer_.resize(std::size_t{kMostProcesses} * (sizeof(nvml::Process) + 8));
@@ -224,7 +224,7 @@ class FoundDevice final : public NvmlDevice {
       if (api_.mps_processes(handles_.own, &count, clients.data()) == nvml::kSuccess && count > 0) return true;
     }
     const std::optional<std::vector<unsigned>> pids = Processes();
-    // "nvidia-cuda-mps-server", cut to what the kernel keeps.
+    // "nvidia-cuda-mps-server", cut as in the kernel.
     return pids && std::ranges::any_of(*pids, [](unsigned pid) { return NameOf(pid) == "nvidia-cuda-mps"; });
   }
 

@@ -43,7 +43,7 @@ std::string Fault(const std::string& entry, const std::optional<std::vector<Nvml
   }
   const bool mig = entry.starts_with("MIG-");
   if (!mig && !entry.starts_with("GPU-")) return "it is no index, and no UUID (GPU-… or MIG-…)";
-  // "MIG-GPU-<uuid>/<instance>/<instance>": how drivers before R470 named instances; NVML does not list those.
+  // "MIG-GPU-<uuid>/<instance>/<instance>": the name of instances before R470; NVML does not list those.
   if (!gpus || entry.starts_with("MIG-GPU-")) return "";
   std::size_t matches = 0;
   for (const NvmlGpu& gpu : *gpus) {
@@ -98,8 +98,8 @@ std::vector<std::string> Numbered(const std::vector<int>& numbers, bool minor, c
   return uuids;
 }
 
-// Those that Slurm gave, by the reading of its numbers that fits more of what is open; empty if neither can be. A job
-// that sees its own GPUs alone sees as many as it was given.
+// The GPUs that Slurm gave, by the interpretation of its numbers that fits more open devices; empty if neither is
+// possible. A job that sees only its own GPUs sees as many as it was given.
 std::vector<std::string> GivenBySlurm(const std::vector<int>& numbers, const std::vector<NvmlGpu>& gpus,
                                       const std::vector<OpenGpu>& open) {
   if (numbers.empty() || numbers.size() == gpus.size() || IsMigThere(gpus)) return {};

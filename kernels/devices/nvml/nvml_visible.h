@@ -1,5 +1,5 @@
-// Why CUDA shows fewer devices than there are, or none, which it never says itself: CUDA_VISIBLE_DEVICES, and MIG. And
-// whether those that it shows are those that were meant.
+// Explains why CUDA shows fewer devices than exist, or none, which CUDA never does itself: CUDA_VISIBLE_DEVICES, and
+// MIG. Also checks whether the shown devices are the intended ones.
 #pragma once
 
 #include <optional>
@@ -10,42 +10,42 @@
 
 namespace hotplate {
 
-// One sentence, or nothing if CUDA takes the text whole. `gpus`: those of the node; nothing if they are not known, and
-// then only the text's form is judged.
+// One sentence, or nothing if CUDA accepts the whole text. `gpus`: the node's; if they are not known, only the form of
+// the text is judged.
 std::optional<std::string> WhatIsWrongWithVisibleDevices(const std::string& text,
                                                          const std::optional<std::vector<NvmlGpu>>& gpus);
 
-// What of MIG keeps CUDA from a part of the node's GPUs, a sentence each: a GPU in MIG mode without instances; and
-// where CUDA shows something (`shown`: its devices' UUIDs), the instances that are not among it: a process gets one at
-// most. `text`: CUDA_VISIBLE_DEVICES, where it is set; what it does not name is hidden on purpose.
+// Explains, a sentence each, how MIG hides a part of the node's GPUs from CUDA: a GPU in MIG mode without instances;
+// and, if CUDA shows something (`shown`: its devices' UUIDs), the instances not among it: a process gets one at most.
+// `text`: CUDA_VISIBLE_DEVICES, if set; devices that it omits are hidden on purpose.
 std::vector<std::string> WhatMigHides(const std::optional<std::string>& text, const std::vector<NvmlGpu>& gpus,
                                       const std::vector<std::string>& shown);
 
-// What is open, by CUDA's index and by its UUID.
+// An open device, by CUDA's index and its UUID.
 struct OpenGpu {
   int index = 0;
   std::string uuid;
 };
 
-// What there is to compare it with.
+// The devices that were meant, for comparison.
 struct GivenGpus {
-  std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES, where it is set
-  bool bus_order = false;              // CUDA counts as the bus does, and so as NVML does (CUDA_DEVICE_ORDER)
-  std::vector<int> slurm;              // Slurm's own numbers of the job's GPUs; empty: not known
+  std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES, if set
+  bool bus_order = false;              // CUDA counts in bus order, and so like NVML (CUDA_DEVICE_ORDER)
+  std::vector<int> slurm;              // Slurm's own numbers of the job's GPUs; empty: unknown
 };
 
-// One that is open and seems not to have been given.
+// An open device that seems not to have been given.
 struct WrongGpu {
   int index = 0;
   std::string why;
-  bool not_slurms = false;  // by no reading of Slurm's numbers is it one of them
+  bool not_slurms = false;  // by no interpretation of Slurm's numbers is it one of them
 };
 
-// With a sentence that has both UUIDs, each device that is open and is another than CUDA_VISIBLE_DEVICES has in its
-// place, or none of those that Slurm gave. What NVML cannot tell is left alone: an index while CUDA has its own order,
-// or while there is MIG; numbers of Slurm's that are no index of a GPU, since a job may see its own GPUs alone. Such a
-// number is an index on one site and a minor number on another: what fits better is told. CUDA_VISIBLE_DEVICES alone
-// proves nothing: an MPS server that sees fewer GPUs counts those from 0.
+// Each open device that differs from the one in its place in CUDA_VISIBLE_DEVICES, or is none of those that Slurm gave,
+// with a sentence that has both UUIDs. Undecidable cases are left alone: an index while CUDA has its own order, or with
+// MIG; and numbers of Slurm that are no index of a GPU, since a job may see only its own GPUs. Such a number is an
+// index on one site and a minor number on another: the better fit is reported. CUDA_VISIBLE_DEVICES alone proves
+// nothing: an MPS server that sees fewer GPUs counts those from 0.
 std::vector<WrongGpu> WhatIsOpenInstead(const GivenGpus& given, const std::vector<NvmlGpu>& gpus,
                                         const std::vector<OpenGpu>& open);
 

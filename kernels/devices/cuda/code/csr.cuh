@@ -14,10 +14,10 @@ inline constexpr std::uint64_t kItems = kOfThread * kBlockSize;
 
 inline constexpr unsigned long long kNone = ~0ull;
 
-// What was found, at the start of a kernel's scratch.
+// Findings of the checks, at the start of a kernel's scratch.
 struct Findings {
-  unsigned long long indptr;  // the first element of indptr that is wrong
-  unsigned long long piece;   // the first piece of kItems that has a wrong entry
+  unsigned long long indptr;  // the first bad element of indptr
+  unsigned long long piece;   // the first piece of kItems with a bad entry
   Defect first;
 };
 
@@ -63,9 +63,9 @@ __device__ __forceinline__ T SumOfWarp(T sum) {
   return sum;
 }
 
-// Calls take(columns, good) for the thread's entries of a piece, and tells what is wrong with any of them. columns[u]
-// is that of the piece's entry threadIdx.x + u * kBlockSize; good has bit u where there is such an entry, and its
-// column is one of the matrix's. All of the block's threads call it; when one returns, all have taken their entries.
+// Calls take(columns, good) with the thread's entries of a piece, and records bad ones. columns[u] is the column of the
+// piece's entry threadIdx.x + u * kBlockSize; bit u of good says that the entry exists and its column is one of the
+// matrix's. All threads of the block call it; when one returns, all have taken their entries.
 template <typename Index, typename Take>
 __device__ __forceinline__ void TakeEntries(const Matrix<Index>& matrix, std::uint64_t piece, const Place& begin,
                                             const Place& end, Findings* findings, const Take& take) {
@@ -90,7 +90,7 @@ __device__ __forceinline__ void TakeEntries(const Matrix<Index>& matrix, std::ui
     if (there && columns[u] < before[u]) ++wrong;
   }
   take(columns, good);
-  // Of each row to the next the indices may descend, and nowhere else.
+  // Indices may descend from each row to the next, and nowhere else.
   for (std::uint64_t row = begin.row + threadIdx.x; row <= end.row && row < matrix.rows; row += kBlockSize) {
     const auto first = static_cast<std::uint64_t>(matrix.indptr[row]);
     const bool has_entries = matrix.indptr[row] != matrix.indptr[row + 1];
@@ -119,8 +119,8 @@ __global__ void __launch_bounds__(1) FindFirst(Matrix<Index> matrix, Findings* f
   findings->first = first;
 }
 
-// Enqueues the look at indptr, and where pieces begin (`rows`: PiecesOf + 1). Whoever goes on by what indptr says has
-// its kernels look at findings->indptr first.
+// Enqueues the check of indptr, and finds where pieces begin (`rows`: PiecesOf + 1). Kernels that rely on indptr must
+// first look at findings->indptr.
 template <typename Index>
 Outcome Begin(const Matrix<Index>& matrix, Findings* findings, std::uint64_t* rows, CudaContext& context) {
   const Outcome cleared =

@@ -20,9 +20,9 @@ struct alignas(sizeof(T) * kWidth) Pack {
   T element[kWidth];
 };
 
-// Loads of 16 bytes that a thread issues before it computes with the first. The compiler keeps to that because of two
-// things: the pointers are not __restrict__ (it puts off loads that no store can change), and kBlocks blocks a
-// multiprocessor leave it the registers for what was loaded.
+// 16-byte loads that a thread issues before it computes with the first. The compiler keeps this order for two reasons:
+// the pointers are not __restrict__ (it would delay loads that no store can change), and kBlocks blocks a
+// multiprocessor leave enough registers for the loaded values.
 inline constexpr int kLoads = 4, kBlocks = 4;
 
 // Walks the packs of an array: load(u, i) for several packs i, then store(u, i) for each of them, u being the pack's
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kBlockSize, kBlocks) Unary(F functor, const In
       [&](int u, std::size_t i) {
         reinterpret_cast<Pack<Out, kWidth>*>(y)[i] = Apply<kWidth, F, In, Out>(functor, in[u]);
       });
-  const std::size_t tail = packs * kWidth + threadIdx.x;  // what no pack covers
+  const std::size_t tail = packs * kWidth + threadIdx.x;  // elements outside of the packs
   if (blockIdx.x == 0 && tail < n) {
     const Pack<In, 1> last{{x[tail]}};
     y[tail] = Apply<1, F, In, Out>(functor, last).element[0];
@@ -101,8 +101,8 @@ __global__ void __launch_bounds__(kBlockSize, kBlocks) Binary(F functor, const T
   if (blockIdx.x == 0 && tail < n) c[tail] = functor(a[tail], b[tail]);
 }
 
-// Of inputs that are broadcast: each thread finds the place of a pack's first element by division, and the others' by
-// counting on. Index: unsigned, and counts c's elements; 32 bits where they do, since 64-bit division is slow.
+// For broadcast inputs: each thread finds the place of a pack's first element by division, and the others by counting.
+// Index: an unsigned type that counts c's elements; 32 bits if they suffice, since 64-bit division is slow.
 template <int kWidth, typename Index, typename F, typename T>
 __global__ void __launch_bounds__(kBlockSize)
     BroadcastBinary(F functor, Broadcast shape, const T* a, const T* b, T* c, std::size_t n) {
@@ -132,8 +132,8 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// Elements that come from their index alone, in packs of 16 bytes. Where a functor has elements that are cheaper
-// together, it has a member
+// Elements computed from their index alone, in packs of 16 bytes. A functor with elements that are cheaper together has
+// a member
 //   template <int kWidth> void Several(std::uint64_t index, T (&y)[kWidth]) const
 // for those from index on, a multiple of kWidth.
 template <int kWidth, typename F, typename T>

@@ -1,5 +1,5 @@
-// Device code that the kernels of dense linear algebra share: copies that look for NaN, transposes, and what the
-// library said of each matrix, brought to the host. For .cu files.
+// Device code shared by the kernels of dense linear algebra: copies that look for NaN, transposes, and the library's
+// info values, brought to the host. For .cu files.
 #pragma once
 
 #include <functional>
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// What became of a stack: the first matrix that is not finite, and the first of which the library said something, each
-// as the number of matrices from it to the end, 0 for none; and what was said.
+// The result of a stack: the first matrix that is not finite and the first with an info value, each as the number of
+// matrices from it to the end (0: none); and that info value.
 struct Verdict {
   unsigned long long not_finite, troubled, info;
 };
@@ -100,7 +100,7 @@ inline Outcome ClearMarks(const MatrixStack& stack, std::byte* memory, CudaConte
   return ToOutcome(cudaMemsetAsync(memory, 0, MarksBytes(stack), context.stream()), "memset");
 }
 
-// Of `count` matrices as the stack's are.
+// Copies `count` matrices of the stack's size.
 template <typename T>
 Outcome Copy(const MatrixStack& stack, std::uint64_t count, const T* from, T* to, Part part, int* flags,
              CudaContext& context) {
@@ -110,7 +110,7 @@ Outcome Copy(const MatrixStack& stack, std::uint64_t count, const T* from, T* to
                 part, flags);
 }
 
-// Of `count` matrices [rows, columns].
+// Transposes `count` matrices [rows, columns].
 template <typename T>
 Outcome Transpose(std::uint64_t count, std::uint64_t rows, std::uint64_t columns, const T* from, T* to,
                   CudaContext& context, int* flags = nullptr) {
@@ -131,8 +131,7 @@ inline Outcome Tell(const MatrixStack& stack, const Marks& marks, CudaContext& c
                    "telling what became of the matrices");
 }
 
-// Names the first matrix that anything is wrong with. `explain`: what the library's info, above 0, means; called with
-// the matrix's trouble and the info.
+// Names the first bad matrix. `explain` explains an info above 0; it is called with the matrix's trouble and the info.
 template <typename Explain>
 Outcome Told(const MatrixStack& stack, CudaContext& context, const Explain& explain) {
   if (stack.empty()) return Outcome::Ok();  // nothing was enqueued

@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// The state of the lane `by` further on, or what nobody wants where there is none. All of the warp's threads call it.
+// The state of the lane `by` further on; undefined if there is none. All threads of the warp call it.
 template <typename State>
 __device__ __forceinline__ State Further(const State& state, unsigned by) {
   constexpr unsigned kAll = 0xffffffff, kWords = sizeof(State) / sizeof(std::uint32_t);

@@ -33,14 +33,14 @@ inline Plan PlanOf(const Extent& extent, const CudaTraits& traits) {
   const std::uint64_t processors = static_cast<std::uint64_t>(std::max(1, traits.multiprocessors));
   const bool is_row = extent.inner == 1;
   Plan plan;
-  // Of a row, neighbours read neighbours.
+  // In a row, neighbouring threads read neighbouring elements.
   if (is_row && extent.count >= 2 * kBlockSize) {
     plan.together = kBlockSize;
   } else if (is_row) {
     plan.together =
         static_cast<unsigned>(std::clamp<std::uint64_t>(std::bit_floor(extent.count / kLeastOfLane), 1, kWarp));
   }
-  // Blocks of one output are all alike and start at once; those of several do not add up to whole rounds.
+  // Blocks of one output are alike and start at once; those of several outputs do not fill whole rounds.
   const std::uint64_t rounds = plan.blocks() && extent.outputs() > 1 ? 2 : 1;
   const std::uint64_t wanted = rounds * processors * ResidentThreads(traits) / plan.together / extent.outputs();
   const std::uint64_t least = kLeastOfThread * std::max(plan.together, 4u);

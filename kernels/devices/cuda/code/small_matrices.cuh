@@ -16,13 +16,13 @@ inline bool AreSmall(std::uint64_t rows, std::uint64_t columns) { return rows <=
 template <typename T>
 using Tile = T[kMost][kMost + 1];
 
-// Blocks for so many matrices, of which each takes some.
+// Blocks for this many matrices; each block takes some.
 inline std::uint64_t GridFor(std::uint64_t matrices) {
   constexpr std::uint64_t kMostBlocks = 1 << 16;
   return matrices < kMostBlocks ? matrices : kMostBlocks;
 }
 
-// tile[i][j] = element(i, j), read row by row. By all lanes, as what follows.
+// tile[i][j] = element(i, j), read row by row. Called by all lanes, like the functions below.
 template <typename T, typename Element>
 __device__ __forceinline__ void Load(Tile<T>& tile, unsigned rows, unsigned columns, const Element& element) {
   for (unsigned i = 0; i < rows; ++i) {

@@ -1,11 +1,11 @@
-// What kernels know of the device when they cut their work. Needs no CUDA.
+// A device's traits, by which kernels cut their work. Needs no CUDA.
 #pragma once
 
 #include "kernels/call/abi.h"
 
 namespace hotplate {
 
-// What kernels adapt to. The rates are estimates for cutting work into chunks, never for a receipt.
+// Properties of a device. The rates are estimates for cutting work into chunks, never for a receipt.
 struct CudaTraits {
   int compute_major = 0, compute_minor = 0;
   int multiprocessors = 1;

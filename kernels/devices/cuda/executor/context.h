@@ -1,4 +1,4 @@
-// What a CUDA kernel's host side works with: the lane's stream, libraries and marks, the device's traits, the task's
+// The context of a CUDA kernel's host side: the lane's stream, libraries and marks, the device's traits, the task's
 // cancel flag and progress. Compiled by nvcc and by the host compiler; no absl, and nothing of the CUDA Toolkit.
 #pragma once
 
@@ -25,9 +25,9 @@ class CudaContext {
     CUstream_st* stream = nullptr;
     LaneLibraries* libraries = nullptr;
     std::array<CUevent_st*, 2> marks{};  // for Pace
-    // Eight words of pinned memory, for what the device tells a kernel's host side. The device may write them.
+    // Eight words of pinned memory, written by the device for a kernel's host side.
     volatile std::uint64_t* host_words = nullptr;
-    // One of the lane's own pinned buffers for copies, which the kernel may use in the order of the stream.
+    // One of the lane's own pinned copy buffers. The kernel may use it in stream order.
     std::span<std::byte> pinned = {};
   };
 
@@ -51,16 +51,16 @@ class CudaContext {
   // To be returned after each launch: the one place that reads and clears a launch's error.
   Outcome LaunchStatus() const;
 
-  // For what was enqueued so far: where the host has to know what came of it before the kernel's end.
+  // Waits for everything enqueued so far, if the host needs its result before the kernel's end.
   Outcome Wait() {
     const Outcome marked = driver().Check(driver().cuEventRecord(handles_.marks[0], stream()), "marking a step");
     return marked.ok() ? driver().Check(WaitFor(driver(), handles_.marks[0]), "running the kernel") : marked;
   }
 
-  // Calls enqueue(0), enqueue(1), … up to `count`, each of which enqueues one step and returns an Outcome. Two are in
-  // flight at a time: the device does not idle between steps, and a cancel waits for two of them at most (of each Pace:
-  // one may begin before the last two of another are over). When step i is over on the device, calls completed(i); true
-  // ends the task. The last steps are not waited for.
+  // Calls enqueue(0), enqueue(1), … up to `count`; each enqueues one step and returns an Outcome. Two steps are in
+  // flight at a time: the device does not idle between them, and a cancel waits for two at most (for each Pace: one may
+  // begin before the last two steps of another have ended). When the device has finished step i, calls completed(i);
+  // true ends the task. Does not wait for the last steps.
   template <typename Enqueue, typename Completed>
   Outcome Pace(std::uint64_t count, Enqueue&& enqueue, Completed&& completed) {
     for (std::uint64_t i = 0; i < count; ++i) {

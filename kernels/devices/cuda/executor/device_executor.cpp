@@ -7,28 +7,28 @@
 namespace hotplate {
 namespace {
 
-// Left to what is not the pool's: modules that are loaded at their first launch, library workspaces, local memory.
+// Kept free for other uses: modules loaded at their first launch, library workspaces, local memory.
 constexpr std::uint64_t kReservedBytes = std::uint64_t{256} << 20;
 
-// What a library may want for its modules and a handle, cuBLAS most.
+// A library's modules and handle; cuBLAS needs most.
 constexpr std::uint64_t kLibraryBytes = std::uint64_t{512} << 20;
 
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-// How often a block is tried for, to say how large one could be had, and up to which size: each one that is had is
-// mapped while no other lane gets memory, nor another process what little is left. Beyond that size it is "at least".
+// Number of attempts to find the size of the largest free block, and the largest size tried: each block that is found
+// is mapped while no other lane gets memory, nor other processes the rest. Beyond that size the answer is "at least".
 constexpr int kProbes = 3;
 constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
 
-// What an idle device's pool keeps, and how long after its last task the device is idle.
+// Memory kept by an idle device's pool, and how long after its last task a device is idle.
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 
 // Where a device that has enough for a block has it in pieces, at least so much more is taken from resident arrays.
 constexpr std::uint64_t kLeastEvicted = std::uint64_t{32} << 20;
 
-// What of the memory that is in use at the start may be the context's own. The rest is other processes', and theirs
+// Upper bound on the context's own part of the memory in use at the start. The rest belongs to other processes, and
 // only for now.
 std::uint64_t MostContextBytes(std::uint64_t total_bytes) { return std::min(total_bytes / 8, std::uint64_t{1} << 30); }
 
@@ -164,9 +164,9 @@ Outcome DeviceExecutor::MakePool() {
     return o;
   }
   pool_ = OwnedPool(pool, {driver_.cuMemPoolDestroy});
-  // What was freed stays mapped, so that the next task of that size need not map it again. The threshold is of all that
-  // the pool holds, resident arrays included: a lower one would have every task map its memory anew beside many of
-  // them. What is wanted elsewhere is given back by whoever wants it (MakeRoomAfter, AllocateWithRoom) and by Rest.
+  // Freed memory stays mapped, so that the next task of that size need not map it again. The threshold applies to the
+  // whole pool, resident arrays included: with a lower one, every task would map its memory again if there are many of
+  // them. Memory needed elsewhere is given back on demand (MakeRoomAfter, AllocateWithRoom) and by Rest.
   std::uint64_t kept_bytes = info_.memory_bytes;
   return driver_.Check(driver_.cuMemPoolSetAttribute(pool, kPoolReleaseThreshold, &kept_bytes),
                        "setting up the memory pool");
@@ -209,8 +209,8 @@ std::uint64_t DeviceExecutor::LargestBlock(std::uint64_t most, CUstream_st* stre
 }
 
 Outcome DeviceExecutor::Shrink(std::uint64_t keep) {
-  // The pool gives back only what the host has seen the streams come to. Lanes whose task runs a kernel are not waited
-  // for; in the streams of the others are copies and such frees, and while mutex_ is held no kernel is added to them.
+  // The pool gives back only memory whose free the host has seen completed. Lanes with a running kernel are not waited
+  // for. The other lanes' streams hold only copies and such frees, and no kernel is added to them while mutex_ is held.
   const auto wait = [this](CUstream_st* stream) {
     return driver_.Check(driver_.cuStreamSynchronize(stream), "waiting for the device");
   };
@@ -236,7 +236,7 @@ Outcome DeviceExecutor::FromPool(std::uint64_t bytes, CUstream_st* stream, Devic
 
 Outcome DeviceExecutor::AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
   const std::shared_lock lock(allocating_);
-  // What is left to modules and libraries is not for copies of arrays.
+  // Memory left for modules and libraries is not used for copies of arrays.
   const std::uint64_t taken = task_bytes_ + resident_.bytes();
   const std::uint64_t left = info_.memory_bytes - std::min(taken, info_.memory_bytes);
   if (bytes > left && bytes - left <= resident_.idle_bytes()) resident_.Evict(bytes - left, stream);
@@ -254,7 +254,7 @@ Outcome DeviceExecutor::TryAllocate(std::uint64_t bytes, CUstream_st* stream, De
 Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
   const std::lock_guard lock(allocating_);
   for (std::uint64_t least = 1;; least = std::max({2 * least, bytes / 4, kLeastEvicted})) {
-    // What the pool keeps for other sizes may be in the way: give it back, and try once more.
+    // Memory that the pool keeps for other sizes may be in the way: give it back, and try once more.
     if (const Outcome o = Shrink(0); !o.ok()) return o;
     const Outcome made = FromPool(bytes, stream, block);
     if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
@@ -300,7 +300,7 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, 
   }
   if (const Outcome o = Shrink(0); !o.ok()) return o;
   const std::uint64_t largest = LargestBlock(most, lane.stream());
-  // What the measuring took goes back too.
+  // The memory taken by the probes goes back too.
   if (const Outcome o = Shrink(0); !o.ok()) return o;
   const bool bounded = largest == most && most < wanted;
   char text[240];
@@ -398,7 +398,7 @@ void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
 Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel,
                               CUstream_st* stream) {
   if (const Outcome usable = Usable(); !usable.ok()) return usable;
-  // A context whose error stays answers every call with it; a healthy one answers with the state of the stream.
+  // A context with a sticky error returns it for every call; a healthy one returns the state of the stream.
   const int state = driver_.cuStreamQuery(stream);
   if (state == kDriverOk || state == kDriverNotReady) return failure;
   char text[sizeof hotplate_outcome::message];

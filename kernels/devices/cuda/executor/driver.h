@@ -122,10 +122,10 @@ struct Driver {
   int (*cuEventSynchronize)(CUevent_st* event) = nullptr;
   int (*cuEventElapsedTime)(float* milliseconds, CUevent_st* from, CUevent_st* to) = nullptr;
 
-  // Fills the table from what dlopen returned for libcuda. FAILED and the name of the first function that is missing.
+  // Fills the table from the handle of libcuda that dlopen returned. FAILED names the first missing function.
   static Outcome Load(void* library, Driver& driver);
 
-  // What a call of this table returned, as an outcome: "what: CUDA's words (CUDA's name)".
+  // The result of a call in this table, as an outcome: "what: CUDA's words (CUDA's name)".
   Outcome Check(int result, std::string_view what) const;
 };
 
@@ -133,8 +133,8 @@ struct Driver {
 // Whether the device is lost is for DeviceExecutor::Judge to find out.
 Outcome TranslateCudaError(int code, std::string_view what, const char* name, const char* words);
 
-// A handle that is destroyed by one call of the driver. What the call returns is dropped: it can only say that the
-// device is gone, which whoever used the handle has heard already. The context must be current.
+// A handle destroyed by one call of the driver. The result of that call is dropped: it can only be the loss of the
+// device, which earlier calls have reported already. The context must be current.
 template <typename Handle>
 struct DestroyedBy {
   int (*destroy)(Handle*) = nullptr;

@@ -1,15 +1,17 @@
 // One CUDA device and its lanes, on the plug-in's side of the table. The life of a task on a lane:
-//   1. Device memory from the device's stream-ordered pool (task_memory.h): one block for what is the task's alone; an
-//      array with an identity is where it lies already, or gets memory of its own and stays (resident_arrays.h).
-//   2. Inputs that are not there: host -> pinned staging -> device (staging.h), the first bytes on the bus while the
-//      last are staged.
+//   1. Device memory comes from the device's stream-ordered pool (task_memory.h): one block for the task's own arrays.
+//   An
+//      array with an identity is used where it lies, or gets memory of its own and stays (resident_arrays.h).
+//   2. Inputs that are not on the device: host -> pinned staging -> device (staging.h), the first bytes on the bus
+//   while
+//      the last are staged.
 //   3. The kernel's launcher enqueues on the lane's stream.
-//   4. Outputs come back the same way; the block goes back to the pool in the stream's order.
-// Events on the stream between these give the times. Every call's result is read; the first failure ends the task.
-// An error that stays (an illegal address in a kernel) marks the device as lost: it takes no more work.
+//   4. Outputs come back the same way; the block returns to the pool in stream order.
+// Events on the stream between these give the times. Every call's result is read; the first failure ends the task. A
+// sticky error (an illegal address in a kernel) marks the device as lost: it takes no more work.
 //
-// All of it speaks to the driver through Driver's table, with the device's primary context, which is the CUDA runtime's
-// too: only kernels use the runtime, on the lane's stream. So tests put another driver in libcuda's place.
+// All of it calls the driver through Driver's table, with the device's primary context, which the CUDA runtime uses
+// too; only kernels use the runtime, on the lane's stream. So tests can replace libcuda by another driver.
 #pragma once
 
 #include <array>
@@ -58,7 +60,7 @@ class DeviceExecutor {
   Outcome Enter() const;
   // OK, or DEVICE_LOST and why.
   Outcome Usable() const;
-  // OK, or INVALID: the compute capability has not this precision.
+  // OK, or INVALID: the compute capability lacks this precision.
   Outcome CheckPrecision(int precision) const;
 
   ResidentArrays& resident() { return resident_; }
@@ -66,16 +68,16 @@ class DeviceExecutor {
   // Memory from the pool, ordered in the stream. Resident arrays that nobody uses make room for it, before
   // OUT_OF_MEMORY is said.
   Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // The same for a lane's task, but that OUT_OF_MEMORY says what is needed, what is free, and unless that is much, how
-  // large a block could be had.
+  // The same for a lane's task, but OUT_OF_MEMORY names the needed bytes, the free bytes, and, unless that is much, the
+  // largest block.
   Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
-  // After a task's host side, which may have failed for want of memory outside of the pool, as for a module's code or a
-  // library's workspace: gives back what the pool keeps, and resident arrays that nobody uses. False if it has not
-  // failed so, or if that was nothing: then it need not be tried again. `by_library`: one was called.
+  // After a task's host side, which may have run out of memory outside of the pool, for example for a module's code or
+  // a library's workspace: gives back the pool's spare memory and unused resident arrays. False if it failed for
+  // another reason, or if there was nothing to give back: do not try again then. `by_library`: a library was called.
   bool MakeRoomAfter(const Outcome& outcome, bool by_library);
-  // Of either; in the order of the stream.
+  // Frees memory of either allocation, in stream order.
   Outcome Free(DevicePointer block, std::uint64_t bytes, CUstream_st* stream);
-  // What TryAllocate gave becomes the memory of a resident array; see ResidentArrays::Add.
+  // Makes memory from TryAllocate a resident array's; see ResidentArrays::Add.
   ResidentArrays::Use Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory,
                            CUstream_st* stream);
 
@@ -90,8 +92,8 @@ class DeviceExecutor {
               std::uint64_t bytes);
   void Forget(std::uint64_t identity);
 
-  // Gives what the pool keeps back to the device, but for a small rest, when no task has had memory for some seconds.
-  // To be called now and then, from any thread.
+  // Gives the pool's memory back to the device, except for a small rest, if no task has had memory for some seconds.
+  // Call it now and then, from any thread.
   void Rest(std::chrono::steady_clock::time_point now);
 
   // After a failure in `kernel` on `stream`: the same outcome if the device still works, else marks it lost.
@@ -110,13 +112,13 @@ class DeviceExecutor {
   Outcome MakeContext();
   Outcome MakePool();
   Outcome FromPool(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // As long as that does not take long; and then, with uploading_ held, by all that can be done.
+  // AllocateAtOnce takes little time. AllocateWithRoom, called with uploading_ held, does everything possible.
   Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
-  // What could be had without taking from resident arrays.
+  // Free bytes without evicting resident arrays.
   std::uint64_t UnclaimedBytes() const;
-  // Something was allocated, or freed: the pool is worth another look when the device is idle.
+  // Notes an allocation or a free: the pool may be shrunk again when the device is idle.
   void Touch();
   // Shrinks the pool to `keep` bytes, as far as running tasks and resident arrays allow. The caller holds allocating_
   // alone.
@@ -137,10 +139,10 @@ class DeviceExecutor {
   PinnedPool pinned_;
   ThreadPool copy_threads_;
   ResidentArrays resident_{driver_};
-  std::atomic<std::uint64_t> task_bytes_{0};  // what was allocated and is no resident array's
+  std::atomic<std::uint64_t> task_bytes_{0};  // allocated bytes, without resident arrays
 
-  // Held shared while a block is allocated, alone while the pool shrinks or what is left is measured: the measuring
-  // must not take from another lane what that lane asks for. Locked before mutex_.
+  // Held shared for allocations, and exclusively while the pool shrinks or free memory is measured: the measurement
+  // must not take memory that another lane asks for. Locked before mutex_.
   std::shared_mutex allocating_;
 
   std::atomic<bool> lost_{false};
@@ -148,7 +150,7 @@ class DeviceExecutor {
   // The rest is guarded by mutex_.
   std::string why_lost_;
   std::vector<const LaneExecutor*> lanes_;
-  std::vector<const LaneExecutor*> running_;  // of these, whose task may have a kernel in flight
+  std::vector<const LaneExecutor*> running_;  // the lanes among these that may have a kernel in flight
   bool shrunk_ = true;                        // since memory was last allocated or freed
   std::chrono::steady_clock::time_point last_touched_;
 
@@ -162,13 +164,13 @@ class LaneExecutor {
   static std::unique_ptr<LaneExecutor> Open(DeviceExecutor& device, Outcome& why);
   ~LaneExecutor();
 
-  // For the launcher's kernel to call on this lane: what dlopen returned for its library. INVALID and what is wrong.
+  // Gives the launcher's kernel the library handle that dlopen returned, for this lane. INVALID says what is wrong.
   Outcome UseLibrary(const CudaLauncher& launcher, void* opened);
 
   void Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
            hotplate_cuda_report& report);
 
-  // What runs now, for messages; null when idle. Any thread.
+  // The running kernel, for messages; null when idle. Any thread.
   const char* kernel() const { return kernel_.load(std::memory_order_relaxed); }
   CUstream_st* stream() const { return stream_.get(); }
 
@@ -178,7 +180,7 @@ class LaneExecutor {
   Outcome Initialise();
   Outcome RunTask(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
                   hotplate_cuda_report& report);
-  // That the call needs on this lane.
+  // The scratch that the call needs on this lane.
   Outcome ScratchBytes(const CudaLauncher& launcher, const hotplate_call& call, CudaContext& context,
                        std::uint64_t& bytes);
   Outcome RunInMemory(const CudaLauncher& launcher, TaskMemory& memory, CudaContext& context,

@@ -14,9 +14,9 @@ HostShare HostShareFor(int lanes, std::uint64_t host_bytes, int usable_threads) 
   };
   const std::uint64_t wanted = bytes(Staging::kMostBuffers);
   HostShare share;
-  // Where the host is small, what a lane must have.
+  // On a small host, only the minimum for each lane.
   share.pinned_bytes = wanted <= host_bytes / 16 ? wanted : bytes(Staging::kOwnBuffers);
-  // One thread does not keep a bus busy; more than four copy no faster. Most of the processors are the jobs'.
+  // One thread does not keep a bus busy; more than four copy no faster. Most of the processors belong to jobs.
   share.copy_threads = std::clamp(usable_threads / 4, 0, 3);
   return share;
 }

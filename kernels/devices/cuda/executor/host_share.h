@@ -1,5 +1,5 @@
-// What each CUDA device of a daemon takes of the host beside the threads of its lanes. The benchmarks ask here too, so
-// that they stage as the daemon does.
+// The host resources of each CUDA device, beside its lanes' threads. The benchmarks also use this, so that they stage
+// like the daemon.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct HostShare {
   std::uint64_t pinned_bytes = 0;  // at most
 };
 
-// `host_bytes` and `usable_threads`: what this process may use of the machine (cpu::ReadMemory, cpu::UsableThreads).
+// `host_bytes` and `usable_threads`: the limits of this process (cpu::ReadMemory, cpu::UsableThreads).
 HostShare HostShareFor(int lanes, std::uint64_t host_bytes, int usable_threads);
 
 }  // namespace hotplate

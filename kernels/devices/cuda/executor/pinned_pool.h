@@ -30,7 +30,7 @@ class PinnedPool {
   Outcome Take(std::unique_ptr<StagingBuffer>& buffer);
   // Its last copy is over. Buffers stay pinned for the next that asks.
   void GiveBack(std::unique_ptr<StagingBuffer> buffer);
-  // Unpins what is idle.
+  // Unpins idle buffers.
   void Clear();
 
   std::uint64_t pinned_bytes() const;

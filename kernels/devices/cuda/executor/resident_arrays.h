@@ -1,11 +1,11 @@
-// Copies of the daemon's stored arrays in a device's memory: a cache behind which the host's memory stands. An array
-// is immutable once it is stored, so its copy is good for as long as it lies here; and its bytes stay in the host's
-// memory all the while. So nothing is lost with a device, a copy is dropped by merely freeing it, and nothing is ever
-// written back. An array is known by its identity, which names its bytes for ever and is never used again.
+// Copies of the daemon's stored arrays in a device's memory: a cache of the host's memory. A stored array is immutable,
+// so its copy stays valid, and its bytes stay in the host's memory. So nothing is lost with a device, dropping a copy
+// only frees it, and nothing is ever written back. An array is known by its identity, which names its bytes for ever
+// and is never reused.
 //
-// The one place that knows when a copy is there (its ready event), who uses it, which copy goes first when memory is
-// wanted (of those that nobody uses, the one whose last use is the longest ago), and that makes one stream wait for
-// what another enqueued. Device memory is the caller's to allocate, in the order of a stream; it is freed here.
+// This is the one place that knows when a copy is complete (its ready event), who uses it, and which copy goes first
+// when memory is needed (the least recently used of the unused ones), and that makes one stream wait for another's
+// work. The caller allocates device memory, in the order of a stream; it is freed here.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,8 @@ class ResidentArrays {
   struct Array;
 
  public:
-  // A hold on an array: its memory stays while this lives. Whoever lets go has seen the end of what it enqueued, or
-  // left it to Extend, whose copies are waited for by whoever frees the memory.
+  // A hold on an array: its memory stays while this lives. Wait for the work that you enqueued before releasing a Use.
+  // Copies by Extend are the exception: freeing the memory waits for them.
   class Use {
    public:
     Use() = default;
@@ -59,22 +59,22 @@ class ResidentArrays {
   Outcome Initialise();
   // Ends it: nobody uses an array any more.
   void Clear();
-  // Where arrays arrive ahead of tasks, and where those that are forgotten are freed. Nothing long runs there.
+  // The stream on which arrays arrive ahead of tasks and forgotten ones are freed. Nothing long runs there.
   CUstream_st* stream() const { return stream_.get(); }
 
-  // What an array of so many bytes takes; the plan counts it the same.
+  // The device memory of an array of this many bytes; the plan uses the same figure.
   static constexpr std::uint64_t MemoryBytes(std::uint64_t bytes) { return RoundUp(bytes, kArenaAlignment); }
 
   // The array, whole or growing; nothing if it is not here.
   Use Find(std::uint64_t identity, std::uint64_t bytes);
-  // The memory, allocated in the order of `stream`, is the array's from here, of which the first `copied` bytes are
-  // there when the stream comes to this point. If another was faster, it is freed and the other's used. Nothing, and
-  // the memory freed, if the driver refuses.
+  // Makes the memory, allocated in the order of `stream`, the array's; its first `copied` bytes are there when the
+  // stream gets to this point. If another thread was faster, frees the memory and uses the other's. Returns nothing,
+  // and frees the memory, if the driver refuses.
   Use Add(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory, CUstream_st* stream);
 
-  // Makes the array whole for whatever comes next in `stream`, by copy(from), which enqueues there the bytes that are
-  // not here yet. While another does that, waits for it, or for `cancelled()`; whoever enqueues waits for nobody, so
-  // lanes that want each other's arrays never wait in a circle.
+  // Makes the array complete for later work in `stream`: copy(from) enqueues the missing bytes there. If another thread
+  // is doing that, waits for it, or for `cancelled()`. A thread that enqueues waits for nobody, so lanes that want each
+  // other's arrays never deadlock.
   template <typename Cancelled, typename Copy>
   Outcome Complete(const Use& use, CUstream_st* stream, Cancelled&& cancelled, Copy&& copy) {
     Array& array = *use.array_;
@@ -92,8 +92,8 @@ class ResidentArrays {
     const Outcome copied = copy(array.copied);
     return copied.ok() ? Grow(array, array.bytes, stream) : copied;
   }
-  // Copies more of an array that is here as far as `from`, ahead of any task, by copy() in stream(). Not OK if it is
-  // not, because a task was faster or a piece is missing. Never waits for another.
+  // Copies the next part of an array, complete up to `from`, ahead of any task, by copy() in stream(). Not OK if a task
+  // was faster or a piece is missing. Never waits for another.
   template <typename Copy>
   Outcome Extend(const Use& use, std::uint64_t from, std::uint64_t to, Copy&& copy) {
     Array& array = *use.array_;
@@ -110,13 +110,13 @@ class ResidentArrays {
 
   // The array will not be asked for again. Its memory goes with its last user.
   void Forget(std::uint64_t identity);
-  // Frees arrays that nobody uses, the oldest first, in the order of `stream`, until that makes `bytes` or none is
-  // left. Returns what it freed.
+  // Frees unused arrays, the least recently used first, in the order of `stream`, until `bytes` are free or none is
+  // left. Returns the number of bytes freed.
   std::uint64_t Evict(std::uint64_t bytes, CUstream_st* stream);
-  // The device is lost, and all memory with it: nothing more is asked of the driver that could wait for the device.
+  // The device and all its memory are lost: makes no more driver calls that could wait for the device.
   void Abandon();
 
-  // What the arrays take of the device, and of that what nobody uses: who needs it can have it.
+  // The device memory of all arrays, and of the unused ones, which are freed on demand.
   std::uint64_t bytes() const;
   std::uint64_t idle_bytes() const;
   std::uint64_t count() const;
@@ -131,12 +131,12 @@ class ResidentArrays {
   struct Array {
     std::uint64_t identity = 0, bytes = 0;
     DevicePointer memory = 0;
-    OwnedEvent ready;  // behind the allocation and what is copied; recorded by whose turn it is to copy
-    // The rest is guarded by mutex_, but that `copied` is changed only by whose turn it is.
+    OwnedEvent ready;  // after the allocation and the copies so far; recorded by the thread that copies
+    // The rest is guarded by mutex_; only the thread that copies changes `copied`.
     std::uint64_t copied = 0;  // from the start
-    bool filling = false;      // it is somebody's turn
+    bool filling = false;      // a thread is copying
     int users = 0;
-    bool known = true;  // by its identity; if not, it goes with its last user
+    bool known = true;  // by its identity; else it goes with its last user
   };
   using Arrays = std::list<std::shared_ptr<Array>>;
 
@@ -151,9 +151,9 @@ class ResidentArrays {
     Array& array;
   };
   void EndTurn(Array& array);
-  // What comes next in the stream has what is copied so far.
+  // Makes later work in the stream wait for the bytes copied so far.
   Outcome Join(const Array& array, CUstream_st* stream) const;
-  // What was enqueued in the stream makes it so many bytes.
+  // Records that the work enqueued in the stream completes this many bytes.
   Outcome Grow(Array& array, std::uint64_t copied, CUstream_st* stream);
 
   // The array's event, recorded in the stream; false if the driver refuses.
@@ -175,8 +175,8 @@ class ResidentArrays {
   // The rest is guarded by mutex_.
   Arrays arrays_;  // the last to be used is last
   std::unordered_map<std::uint64_t, Arrays::iterator> by_identity_;
-  std::vector<OwnedEvent> events_;            // of arrays that went, for those that come
-  std::uint64_t bytes_ = 0, idle_bytes_ = 0;  // of all; of those that nobody uses
+  std::vector<OwnedEvent> events_;            // spare ones of freed arrays
+  std::uint64_t bytes_ = 0, idle_bytes_ = 0;  // of all arrays; of unused ones
   bool lost_ = false;
 };
 

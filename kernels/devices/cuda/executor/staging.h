@@ -1,6 +1,6 @@
-// Copies between pageable host memory and the device through a few pinned buffers. Many arrays lie one behind the other
-// on the device, so they travel together: a chunk is what fits a buffer, whosever bytes these are, and small inputs are
-// one copy. While one chunk is on the bus the host fills, or empties, the next.
+// Copies between pageable host memory and the device through a few pinned buffers. Arrays lie one after the other on
+// the device, so they travel together: a chunk fills a buffer, whichever arrays its bytes belong to, and small inputs
+// are one copy. While one chunk is on the bus, the host fills or empties the next.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace hotplate {
 
-// `bytes` of host memory that belong at `offset` of the device's block. A block's pieces are in ascending order and
-// disjoint; what lies between them belongs to nobody.
+// `bytes` of host memory for `offset` of the device's block. A block's pieces are in ascending order and disjoint; gaps
+// between them are unused.
 struct Piece {
   std::byte* host = nullptr;
   std::uint64_t offset = 0;
@@ -57,10 +57,10 @@ class Staging {
   Outcome ToDevice(std::byte* block, std::span<const Piece> pieces, const CudaContext& context);
   Outcome FromDevice(const std::byte* block, std::span<const Piece> pieces, const CudaContext& context);
 
-  // A buffer of the lane's own, for whoever uses it in the order of the stream, between ToDevice and FromDevice.
+  // One of the lane's own buffers, for use in stream order between ToDevice and FromDevice.
   std::span<std::byte> OwnBytes() const { return {buffers_.front()->bytes.get(), StagingBuffer::kBytes}; }
 
-  // Gives back what was borrowed. The stream is idle.
+  // Returns borrowed buffers. The stream is idle.
   void Rest();
 
  private:
@@ -71,7 +71,7 @@ class Staging {
   ThreadPool* const threads_;
   const int helpers_;
   std::vector<std::unique_ptr<StagingBuffer>> buffers_;
-  std::size_t next_ = 0;  // whose copy is the longest ago
+  std::size_t next_ = 0;  // the buffer with the oldest copy
 };
 
 }  // namespace hotplate

@@ -32,8 +32,8 @@ Outcome TaskMemory::Take(const hotplate_call& host, std::uint64_t scratch_bytes)
   const Outcome placed = Place(host, /*keep=*/true);
   const bool keeps = !made_.empty() || !kept_outputs_.empty();
   if (placed.code() != HOTPLATE_OUT_OF_MEMORY || !keeps) return placed;
-  // In one block, as it would be without identities: one that is to be had where its parts were not, or not to be had,
-  // and then what is missing is told of all of it.
+  // In one block, as without identities. It may exist where separate parts did not; if not, the message is about all of
+  // it.
   if (const Outcome o = Undo(); !o.ok()) return o;
   return Place(host, /*keep=*/false);
 }
@@ -43,7 +43,7 @@ Outcome TaskMemory::Place(const hotplate_call& host, bool keep) {
   inputs_.assign(view.inputs().begin(), view.inputs().end());
   outputs_.assign(view.outputs().begin(), view.outputs().end());
   Arena arena;
-  // What is on the device is held before room is made for what is not.
+  // Hold arrays that are on the device before making room for the others.
   std::vector<ResidentArrays::Use> there(inputs_.size());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (MayStay(inputs_[i])) there[i] = device_.resident().Find(inputs_[i].identity, inputs_[i].bytes);

@@ -16,19 +16,20 @@ class TaskMemory {
   TaskMemory(const TaskMemory&) = delete;
   TaskMemory& operator=(const TaskMemory&) = delete;
 
-  // Memory for the call, whose arrays lie on the host, and for its scratch; enqueues no copies. OUT_OF_MEMORY is said
-  // of what is not on the device already.
+  // Memory for the call, whose arrays are on the host, and for its scratch; enqueues no copies. OUT_OF_MEMORY counts
+  // only arrays that are not on the device already.
   Outcome Take(const hotplate_call& host, std::uint64_t scratch_bytes);
   // The call with its arrays and scratch on the device.
   const hotplate_call& call() const { return call_; }
 
-  // Copies what is not there yet, and says whether that was anything; returns when the host's memory has been read.
+  // Copies arrays that are not on the device yet; `copied`: there were any. Returns when the host's memory has been
+  // read.
   Outcome CopyIn(Staging& staging, const CudaContext& context, bool& copied);
   Outcome CopyOut(Staging& staging, const CudaContext& context);
   bool HasOutputs() const { return !output_pieces_.empty() || !kept_outputs_.empty(); }
 
-  // Frees in the lane's stream what goes with the task; the outputs of a complete one become resident. What else the
-  // task used is held until the end of this object: by then its work is over.
+  // Frees the task's own memory in the lane's stream; the outputs of a complete task become resident. Other arrays that
+  // the task used are held until this object ends: by then its work is done.
   Outcome Return(bool complete);
 
  private:
@@ -44,15 +45,15 @@ class TaskMemory {
     std::uint64_t bytes;
   };
 
-  // With `keep`, what has an identity gets memory of its own where it has none.
+  // With `keep`, arrays with an identity get memory of their own if they have none.
   Outcome Place(const hotplate_call& host, bool keep);
   Outcome PlaceInput(hotplate_array& array, ResidentArrays::Use use, bool keep, Arena& arena);
   Outcome PlaceOutput(hotplate_array& array, bool keep, Arena& arena);
   // Where the array will lie in the block.
   Outcome InBlock(hotplate_array& array, std::vector<Piece>& pieces, Arena& arena);
-  // Of outputs whose size the data decided, the kernel has said by now what is to be copied.
+  // Cuts outputs whose size depends on the data to the size that the kernel has set.
   void CutToSize();
-  // As before Place.
+  // Restores the state before Place.
   Outcome Undo();
 
   DeviceExecutor& device_;

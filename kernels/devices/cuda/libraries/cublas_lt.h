@@ -28,13 +28,13 @@ struct CublasLt {
   decltype(&::cublasLtMatmulPreferenceDestroy) cublasLtMatmulPreferenceDestroy = nullptr;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) cublasLtMatmulPreferenceSetAttribute = nullptr;
 
-  // Fills the table from what dlopen returned. INVALID and what is wrong: another major version than the plug-in was
-  // built with, or the first function that is missing.
+  // Fills the table from the handle that dlopen returned. INVALID: another major version than the plug-in was built
+  // with, or a missing function (the first is named).
   static Outcome Load(void* opened, CublasLt& functions);
 };
 
-// A handle that is destroyed by one of these functions. What that returns is dropped: it can only say that the device
-// is gone, which whoever used the handle has heard already.
+// A handle destroyed by one of these functions. Its result is dropped: it can only be the loss of the device, which
+// earlier calls have reported already.
 template <typename Handle>
 struct DestroyedByCublasLt {
   cublasStatus_t (*destroy)(Handle) = nullptr;

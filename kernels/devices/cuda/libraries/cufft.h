@@ -25,13 +25,13 @@ struct Cufft {
   decltype(&::cufftExecC2R) cufftExecC2R = nullptr;
   decltype(&::cufftExecZ2D) cufftExecZ2D = nullptr;
 
-  // Fills the table from what dlopen returned. INVALID and what is wrong: another major version than the plug-in was
-  // built with, or the first function that is missing.
+  // Fills the table from the handle that dlopen returned. INVALID: another major version than the plug-in was built
+  // with, or a missing function (the first is named).
   static Outcome Load(void* opened, Cufft& functions);
 };
 
-// A plan, and what it wants of workspace. What destroying it returns is dropped: it can only say that the device is
-// gone, which whoever used the plan has heard already.
+// A plan, and its workspace size. The result of destroying it is dropped: it can only be the loss of the device, which
+// earlier calls have reported already.
 class CufftPlan {
  public:
   CufftPlan() = default;

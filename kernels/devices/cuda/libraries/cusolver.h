@@ -11,7 +11,7 @@
 
 namespace hotplate {
 
-// Of T = float cuSOLVER's cusolverDnS…, of double its cusolverDnD….
+// For T = float cuSOLVER's cusolverDnS…, for double its cusolverDnD….
 template <typename T>
 struct CusolverRoutines {
   using Status = cusolverStatus_t;
@@ -40,7 +40,7 @@ struct Cusolver {
   decltype(&::cusolverDnCreate) cusolverDnCreate = nullptr;
   decltype(&::cusolverDnDestroy) cusolverDnDestroy = nullptr;
   decltype(&::cusolverDnSetStream) cusolverDnSetStream = nullptr;
-  // Null in libraries from before CUDA 12.2, whose headers have not its type.
+  // Null in libraries before CUDA 12.2, whose headers lack its type.
   cusolverStatus_t (*cusolverDnSetDeterministicMode)(cusolverDnHandle_t, int mode) = nullptr;
   static constexpr int kDeterministicResults = 1;  // CUSOLVER_DETERMINISTIC_RESULTS
   CusolverRoutines<float> in_float;
@@ -55,8 +55,8 @@ struct Cusolver {
     }
   }
 
-  // Fills the table from what dlopen returned. INVALID and what is wrong: another major version than the plug-in was
-  // built with, or the first function that is missing.
+  // Fills the table from the handle that dlopen returned. INVALID: another major version than the plug-in was built
+  // with, or a missing function (the first is named).
   static Outcome Load(void* opened, Cusolver& functions);
 };
 

@@ -18,7 +18,8 @@ struct Workspace {
   std::uint64_t bytes = 0;
 };
 
-// a = u^T u, u upper triangular in place of a's upper triangle; what is below the diagonal is neither read nor written.
+// a = u^T u, with the upper triangular u in place of a's upper triangle; the part below the diagonal is neither read
+// nor written.
 Outcome CholeskyBytes(CudaContext& context, DType dtype, int n, std::uint64_t& bytes);
 Outcome Cholesky(CudaContext& context, DType dtype, int n, void* a, const Workspace& workspace, int* info);
 
@@ -34,7 +35,7 @@ Outcome EighBytes(CudaContext& context, DType dtype, bool vectors, int n, std::u
 Outcome Eigh(CudaContext& context, DType dtype, bool vectors, int n, void* a, void* w, const Workspace& workspace,
              int* info);
 
-// a = u diag(s) vt with rows >= columns; what was in a is gone. kThin: u is rows x columns; kFull: rows x rows; vt is
+// a = u diag(s) vt with rows >= columns; a is overwritten. kThin: u is rows x columns; kFull: rows x rows; vt is
 // columns x columns; kNone: neither is written.
 enum class Vectors { kNone, kThin, kFull };
 Outcome SvdBytes(CudaContext& context, DType dtype, int rows, int columns, std::uint64_t& bytes);

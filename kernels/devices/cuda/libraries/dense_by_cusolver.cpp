@@ -29,7 +29,7 @@ Outcome MakeHandle(CudaContext& context) {
   if (const Outcome o = FromSolver(libraries.solver.cusolverDnSetStream(raw, context.stream()), "stream"); !o.ok()) {
     return o;
   }
-  // For all calls: that the bits vary is worth more than what it costs only to those who measured both.
+  // For all calls: varying bits gain speed only for users who have measured both.
   const auto set_mode = libraries.solver.cusolverDnSetDeterministicMode;
   if (set_mode != nullptr) {
     if (const Outcome o = FromSolver(set_mode(raw, Cusolver::kDeterministicResults), "same bits"); !o.ok()) return o;
@@ -55,8 +55,8 @@ T* Nowhere() {
   return &nowhere;
 }
 
-// Bytes of the workspace for rows x columns. body(routines, handle, T{}, elements) asks the library for its elements,
-// which it counts in 32 bits, those of the matrix too: of more it refuses, or says what is left of a larger number.
+// Bytes of the workspace for rows x columns. body(routines, handle, T{}, elements) asks the library for its elements.
+// The library counts them, and the matrix's, in 32 bits: it refuses more, or returns a truncated number.
 template <typename Body>
 Outcome Ask(CudaContext& context, DType dtype, const char* what, int rows, int columns, std::uint64_t& bytes,
             const Body& body) {

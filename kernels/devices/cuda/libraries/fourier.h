@@ -24,10 +24,10 @@ struct Batch {
 // A library answers it on a lane only.
 Outcome WorkspaceBytes(CudaContext& context, const Batch& batch, std::uint64_t& bytes);
 
-// Enqueues the plain sums, exp(-2 pi i j k / n) or with `inverse` its conjugate; nothing is divided. kRealToHalf is
-// never inverse, kHalfToReal always, and its spectrum is one of real numbers. Only of kComplex may `from` be `to`; what
-// was in kHalfToReal's `from` is gone. The workspace has the bytes that were asked for, and lies on a multiple of 256
-// of them.
+// Enqueues the plain sums, exp(-2 pi i j k / n) or with `inverse` the conjugate; nothing is divided. kRealToHalf is
+// never inverse; kHalfToReal always is, and its input is a spectrum of real numbers. Only for kComplex may `from` be
+// `to`; kHalfToReal overwrites `from`. The workspace has the number of bytes that was asked for and is 256-byte
+// aligned.
 Outcome Run(CudaContext& context, const Batch& batch, bool inverse, void* from, void* to, void* workspace);
 
 }  // namespace hotplate::fourier

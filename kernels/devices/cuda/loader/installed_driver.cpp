@@ -13,7 +13,7 @@ constexpr int kMostDevices = 1024;
 
 std::string Words(const Outcome& outcome) { return std::string(outcome.message()); }
 
-// What somebody can do about an error of cuInit.
+// The remedy for an error of cuInit.
 std::string Advice(int error) {
   switch (error) {
     case kDriverStubLibrary:

@@ -1,4 +1,4 @@
-// The NVIDIA driver of this machine, opened once and asked what it has.
+// The NVIDIA driver of this machine, opened and initialised once.
 #pragma once
 
 #include <string>

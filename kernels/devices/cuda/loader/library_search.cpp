@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Bounds for what is looked at and what is said of it.
+// Limits on the search and on its report.
 constexpr int kMostEntries = 4096;
 constexpr std::size_t kMostPlacesNamed = 12;
 constexpr int kDeepest = 4;
 
-// Of CUDA's libraries, which are not the system's and not the driver's.
+// True for CUDA's libraries, as opposed to the system's and the driver's.
 bool IsCudaLibrary(const std::string& name) {
   return (name.starts_with("libcu") || name.starts_with("libnv")) && !name.starts_with("libcuda.so") &&
          !name.starts_with("libnvidia");
@@ -69,7 +69,7 @@ std::string PathOf(void* handle, const std::string& otherwise) {
   return *map->l_name != '\0' ? map->l_name : otherwise;
 }
 
-// Local: whoever needs it finds it by its name all the same, and nothing else of the process is bound to it.
+// Local: other libraries find it by its name all the same, and nothing else in the process is bound to it.
 absl::StatusOr<LibrarySearch::Opened> OpenFile(const std::string& path) {
   if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     return LibrarySearch::Opened{handle, PathOf(handle, path)};
@@ -151,7 +151,7 @@ std::vector<std::string> LibrarySearch::Folders() const {
     for (const auto& named : absl::StrSplit(environment_(variable), ':', absl::SkipEmpty()))
       folders.emplace_back(named);
   };
-  // What somebody has named comes first.
+  // A path named by the user comes first.
   add_named("HOTPLATE_CUDA_LIBRARY_PATH");
   folders.push_back(plugins_);
   folders.push_back(plugins_ + "/../lib");
@@ -175,7 +175,7 @@ std::vector<std::string> LibrarySearch::Folders() const {
 // Gives `take` each file, and last the bare name, until one is taken.
 absl::Status LibrarySearch::Look(const std::string& name, const std::vector<std::string>& folders,
                                  const std::function<absl::Status(const std::string& path)>& take) const {
-  std::string unusable;  // what was found and cannot be used
+  std::string unusable;  // files that were found but cannot be used
   for (const std::string& folder : folders) {
     const std::string path = folder.empty() ? name : folder + "/" + name;
     std::error_code error;
@@ -210,8 +210,8 @@ absl::StatusOr<std::string> LibrarySearch::Find(const std::string& name) const {
   return found;
 }
 
-// Those of the installation that the file is of come first: the libraries of two may have the same names and not fit
-// together.
+// Folders of the same installation as the file come first: libraries of two installations may have the same names and
+// not fit together.
 std::vector<std::string> LibrarySearch::FoldersFor(const std::string& user) const {
   std::vector<std::string> folders = Folders();
   const auto plain = [](const std::string& folder) { return (fs::path(folder) / "").lexically_normal().parent_path(); };
@@ -233,7 +233,7 @@ absl::StatusOr<LibrarySearch::Opened> LibrarySearch::Open(const std::string& nam
       const absl::StatusOr<ElfFile> file = ReadLibrary(path, name);
       if (!file.ok()) return file.status();
       for (const std::string& needed : file->needed) {
-        // The linker may find by itself what is not found here.
+        // The dynamic linker may still find libraries that are not found here.
         if (depth < kDeepest && IsCudaLibrary(needed) && needed != name) {
           Open(needed, FoldersFor(path), depth + 1).status().IgnoreError();
         }

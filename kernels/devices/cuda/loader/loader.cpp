@@ -1,10 +1,12 @@
 // Finds the CUDA devices, or says why there are none:
 //   1. The driver's libcuda.so.1 is opened, initialised and asked for its devices. Without one nothing else is opened.
-//   2. The plug-ins in the folder are tried, the newest CUDA first. One that the driver is too old for, that cannot be
-//      opened or speaks another version of the table leaves a note, and the next is tried.
-//   3. The first plug-in with a device that works is the one. Those whose kernels lack a library of CUDA's come last,
-//      the fewest lacking first: a site that has loaded CUDA 12 gets the plug-in of CUDA 12, though its driver could do
-//      more. The devices that do not work leave notes, and so do the libraries that are not there.
+//   2. The plug-ins in the folder are tried, the newest CUDA first. A plug-in that needs a newer driver, cannot be
+//   opened, or
+//      has another version of the table leaves a note, and the next is tried.
+//   3. The first plug-in with a working device is used. Plug-ins whose kernels lack a library of CUDA come last, the
+//   fewest
+//      lacking first: a site that has loaded CUDA 12 gets the plug-in for CUDA 12, even if its driver could do more.
+//      Devices that do not work and libraries that are missing leave notes.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -95,7 +97,7 @@ std::vector<int> Wanted(const CudaOptions& options, int devices, std::vector<std
   return wanted;
 }
 
-// What the environment and NVML say of the node's GPUs, asked once.
+// The node's GPUs, according to the environment and NVML. Asked once.
 struct Node {
   GivenGpus given;
   std::optional<std::vector<NvmlGpu>> gpus;  // nothing without an NVML
@@ -106,12 +108,12 @@ Node AskNode(const Nvml* nvml, const CudaOptions& options) {
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) node.given.visible = visible;
   node.given.bus_order = Variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID";
   if (nvml != nullptr) node.gpus = nvml->Gpus();
-  // Slurm's numbers are the node's: where a process sees a part of it, they are no index of what it sees.
+  // Slurm's numbers are the node's. A process that sees only a part of the node cannot use them as an index.
   if (nvml != nullptr && !nvml->HidesGpus()) node.given.slurm = options.given;
   return node;
 }
 
-// What CUDA_VISIBLE_DEVICES hides, and that nothing is left.
+// Notes the devices that CUDA_VISIBLE_DEVICES hides, and a lack of devices.
 void NoteHiddenDevices(const Node& node, const InstalledDriver& installed, std::vector<std::string>& notes) {
   std::optional<std::string> wrong;
   if (node.given.visible) wrong = WhatIsWrongWithVisibleDevices(*node.given.visible, node.gpus);
@@ -123,8 +125,8 @@ void NoteHiddenDevices(const Node& node, const InstalledDriver& installed, std::
   }
 }
 
-// Devices that Slurm did not give are closed again, their memory and their time being somebody else's, unless they were
-// chosen by number. And what CUDA does not show because of MIG; who chose devices knows what else there is.
+// Closes devices that Slurm did not give, whose memory and time belong to others, unless they were chosen by number.
+// Also notes the devices hidden by MIG, unless the user chose devices.
 void KeepGivenDevices(const Node& node, const CudaOptions& options, const std::vector<OpenGpu>& open, DeviceSet& set) {
   if (!node.gpus) return;
   for (const WrongGpu& wrong : WhatIsOpenInstead(node.given, *node.gpus, open)) {
@@ -150,7 +152,7 @@ class Loader {
 
   const std::vector<OpenGpu>& open() const { return open_; }
 
-  // Those of the first plug-in that gives any, in the order that the head of this file tells.
+  // Takes the devices of the first plug-in that has any, in the order described at the top of this file.
   void TakeDevices(const std::vector<PluginFile>& plugins, const std::string& folder, const std::vector<int>& wanted) {
     std::vector<std::shared_ptr<PluginLibrary>> incomplete;
     for (const PluginFile& plugin : plugins) {

@@ -1,6 +1,6 @@
-// The libraries of CUDA's that a plug-in's kernels call (plugin_abi.h: hotplate_cuda_kernel.library). They are looked
-// for when the plug-in is opened; each is opened when the first kernel that calls it runs: cuBLASLt alone takes some 60
-// ms and 200 MiB. A kernel whose library is not there, or is of no use, is not available; the others are.
+// CUDA's libraries called by a plug-in's kernels (plugin_abi.h: hotplate_cuda_kernel.library). They are searched when
+// the plug-in is opened; each is opened when the first kernel that calls it runs: cuBLASLt alone takes some 60 ms and
+// 200 MiB. A kernel whose library is missing or unusable is not available; the others are.
 #pragma once
 
 #include <functional>
@@ -22,17 +22,18 @@ class NeededLibraries {
   NeededLibraries(const std::map<std::string, std::string>& libraries, LibrarySearch search,
                   std::function<void(const std::string&)> log);
 
-  // Of what was looked for, one sentence each: what is there and whence, and what is not there and for which kernels.
+  // The results of the search, one sentence each: libraries with their paths, and missing ones with their kernels.
   const std::vector<std::string>& found() const { return found_; }
   const std::vector<std::string>& missing() const { return missing_; }
 
-  // OK, or FAILED_PRECONDITION: why the kernel has not what it needs, as far as is known yet. Any thread; does not
+  // OK, or FAILED_PRECONDITION: why the kernel's library is not available, as far as is known yet. Any thread; does not
   // wait.
   absl::Status Check(const std::string& kernel) const;
-  // For table().use_library: what dlopen gives for the kernel's library, opened now if no kernel had it opened before;
+  // For table().use_library: the dlopen handle of the kernel's library, opened now unless another kernel did so before;
   // null if the kernel needs none. Any thread; waits for another that is opening it.
   absl::StatusOr<void*> Open(const std::string& kernel);
-  // The kernel's library is of no use, as use_library says: Check and Open say so from now on. The same in a sentence.
+  // Marks the kernel's library as unusable, as use_library said: Check and Open say so from now on. Returns that
+  // sentence.
   absl::Status Refuse(const std::string& kernel, const std::string& why);
 
  private:

@@ -10,8 +10,8 @@
 
 namespace hotplate {
 
-// The device with this index of the driver's; `driver_library` is what dlopen returned for libcuda. FAILED_PRECONDITION
-// and one sentence if it cannot be used. `nvml` may be null: then its metrics are those that the plug-in knows.
+// The device with this index in the driver; `driver_library` is the dlopen handle of libcuda. FAILED_PRECONDITION and
+// one sentence if it cannot be used. `nvml` may be null: then only the plug-in's metrics are available.
 absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<PluginLibrary>& library,
                                                          void* driver_library, int index, const CudaOptions& options,
                                                          Nvml* nvml);

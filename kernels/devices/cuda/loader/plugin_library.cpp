@@ -16,7 +16,7 @@ namespace {
 // More kernels than any plug-in of ours has: a table that claims more is not read.
 constexpr int kMostKernels = 10'000;
 
-// What of the table differs from what this program was compiled with; empty if nothing.
+// A difference between the table's structs and this program's; empty if there is none.
 std::string SizeMismatch(const hotplate_cuda_table& table) {
   const struct {
     const char* name;

@@ -1,4 +1,4 @@
-// A CUDA plug-in that has been opened and whose table fits this program. No CUDA needed to compile this.
+// An open CUDA plug-in whose table fits this program. Needs no CUDA to compile.
 #pragma once
 
 #include <functional>
@@ -31,10 +31,10 @@ class PluginLibrary {
 
   // "libhotplate_cuda13.so"
   const std::string& file_name() const { return file_name_; }
-  // The kernels whose spec is the catalogue's.
+  // The kernels whose spec matches the catalogue's.
   bool Has(const std::string& kernel) const { return kernels_.contains(kernel); }
   NeededLibraries& libraries() const { return *libraries_; }
-  // Why a kernel of the catalogue is not one of them, one sentence each.
+  // Why kernels of the catalogue are not among them, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
 
   // The driver is about to be used through this plug-in: keep it for good.

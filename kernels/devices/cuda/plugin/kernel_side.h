@@ -1,5 +1,5 @@
-// What a plug-in brings beside the executor: the kernels, and what of the CUDA runtime and its libraries they need.
-// kernel_side.cpp is the catalogue's; tests link one of their own, whose kernels run on the host.
+// The kernels of a plug-in, beside the executor, with their needs of the CUDA runtime and libraries. kernel_side.cpp is
+// the catalogue's; tests link their own, whose kernels run on the host.
 #pragma once
 
 #include "kernels/call/call.h"
@@ -13,9 +13,9 @@ struct KernelSide {
   int runtime_version;        // 13000
   // With a device's context current: whether there is code for the device. INVALID if not, without a message.
   Outcome (*probe)();
-  // Reads and clears what the last launch on this thread met.
+  // Returns and clears the error of the last launch on this thread.
   Outcome (*launch_status)();
-  // A lane's, none of them taken yet; and their end, with the lane's context current.
+  // Makes a lane's libraries, none of them loaded yet; and closes them, with the lane's context current.
   LaneLibraries* (*make_libraries)();
   void (*close_libraries)(LaneLibraries* libraries);
 

@@ -1,5 +1,4 @@
-// What a lane has of CUDA's libraries: functions, handles, and what they chose before. For files compiled with the CUDA
-// Toolkit.
+// A lane's part of CUDA's libraries: functions, handles, and earlier choices. For files compiled with the CUDA Toolkit.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace hotplate {
 
-// What the algorithm of products that are made together depends on.
+// The properties that decide the algorithm for a batch of products.
 struct ProductKey {
   std::uint64_t m = 0, n = 0, k = 0;
   std::uint64_t count = 1, a_step = 1, b_step = 1;  // products; matrices from one to the next, 0: the same for all
@@ -23,8 +22,8 @@ struct ProductKey {
   auto operator<=>(const ProductKey&) const = default;
 };
 
-// One lane's, used by its thread only. A library's functions are null until a kernel that says that it needs the
-// library (launchers.cpp) is about to run there for the first time; its handle is made by the kernel.
+// One lane's, used by its thread only. A library's functions are null until the first kernel that needs the library
+// (launchers.cpp) is about to run on the lane; the kernel makes the handle.
 struct LaneLibraries {
   // Asking cuBLASLt for an algorithm takes longer than a small product.
   static constexpr std::size_t kMostAlgorithms = 256;

@@ -18,7 +18,7 @@ namespace {
 DeviceExecutor* FromC(hotplate_cuda_device* device) { return reinterpret_cast<DeviceExecutor*>(device); }
 LaneExecutor* FromC(hotplate_cuda_lane* lane) { return reinterpret_cast<LaneExecutor*>(lane); }
 
-// What `body` returns; if it throws (only for want of host memory), FAILED with the exception's words.
+// Calls `body`; if it throws (only for lack of host memory), returns FAILED with the exception's words.
 template <typename Body>
 Outcome Guarded(Body&& body) {
   try {

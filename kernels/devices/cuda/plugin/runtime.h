@@ -1,5 +1,5 @@
-// The CUDA runtime for kernels: for .cu files and what else is compiled with the CUDA Toolkit, 12.0 or later. Whatever
-// differs between its versions is told apart here and nowhere else.
+// The CUDA runtime for kernels: for .cu files and other files compiled with the CUDA Toolkit, 12.0 or later.
+// Differences between its versions are handled here and nowhere else.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ static_assert(CUDART_VERSION >= 12000, "Hotplate's CUDA back-end needs the CUDA 
 
 namespace hotplate {
 
-// What a call of the runtime returned, as an outcome; an error is cleared, so that the next call does not find it.
+// The result of a runtime call, as an outcome. Clears an error, so that the next call does not see it.
 Outcome ToOutcome(cudaError_t error, std::string_view what);
 
 }  // namespace hotplate
