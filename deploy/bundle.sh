@@ -1,30 +1,38 @@
 #!/usr/bin/env bash
 # Packs a relocatable tree, hotplate-VERSION-linux-x86_64/, and the same as .tar.gz: copy it anywhere, nothing to install.
-# The command is fully static; the daemon and the test programs bring their libraries and their own loader along, so that
-# they run on another glibc than the one they were built with. CUDA's libraries stay the site's.
-#   usage: deploy/bundle.sh [OUTDIR]        OUTDIR: build/bundle by default
-# Needs a release build with the tests, which quickstart.sh leaves out:
-#   cmake --preset release -DHOTPLATE_TESTS=ON && cmake --build --preset release
+# The command is fully static; the daemon brings its libraries and its own loader along, so that it runs on another glibc
+# than the one it was built with. CUDA's libraries stay the site's.
+#   usage: deploy/bundle.sh [--name NAME] [--add FOLDER] [OUTDIR]        OUTDIR: build/bundle by default
+#   --name NAME   the tree is NAME-VERSION-linux-x86_64
+#   --add FOLDER  also packs FOLDER/programs/*, each as the daemon is, and FOLDER/tree as it is
+# Needs a release build: cmake --preset release -DHOTPLATE_TESTS=OFF && cmake --build --preset release
 # HOTPLATE_BUILD names another build folder. Refuses to write more than 60 MiB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${HOTPLATE_BUILD:-build/release}
-out=${1:-build/bundle}
+out=build/bundle name=hotplate added=
 most=$((60 * 1024 * 1024))
 fail() { echo "bundle.sh: $*" >&2; exit 1; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --name) name=${2:?--name needs a name}; shift ;;
+    --add) added=${2:?--add needs a folder}; shift ;;
+    -*) sed -n 5,8p "$0" >&2; echo "bundle.sh: unknown argument '$1'" >&2; exit 2 ;;
+    *) out=$1 ;;
+  esac
+  shift
+done
 
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
-for needed in bin/hotplate bin/hotplated bin/conformance_test bin/bench_kernels bin/hotplate_case_files \
-    bin/hotplate_plugin_kernels share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
-  [ -s "$build/$needed" ] ||
-    fail "there is no $build/$needed; cmake --preset release -DHOTPLATE_TESTS=ON && cmake --build --preset release"
+for needed in bin/hotplate bin/hotplated share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
+  [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
 done
 ! readelf -lW "$build/bin/hotplate" | grep -q INTERP ||
   fail "$build/bin/hotplate is not fully static: bundles are made from the release preset"
 
 version=$("$build/bin/hotplate" --version | awk '{ print $NF }')
-name=hotplate-$version-linux-x86_64
+name=$name-$version-linux-x86_64
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 tree=$out/$name
@@ -33,25 +41,22 @@ libexec=$tree/libexec/hotplate
 doc=$tree/share/doc/hotplate
 mkdir -p "$tree/bin" "$libexec/programs" "$libexec/bin" "$libexec/lib" "$libexec/glibc" "$doc/licenses" \
   "$tree/share/hotplate" "$tree/share/man/man1" "$tree/share/bash-completion/completions" \
-  "$tree/share/zsh/site-functions" "$tree/share/fish/vendor_completions.d" "$tree/tests/gpu/bench"
+  "$tree/share/zsh/site-functions" "$tree/share/fish/vendor_completions.d"
+[ ! -d "$added/tree" ] || cp -a "$added/tree/." "$tree/"
 
-# The programs, each started by the launcher of its name. bench_bare_* and the plug-ins only where nvcc was.
-programs=(hotplated conformance_test bench_kernels hotplate_case_files hotplate_plugin_kernels)
-for name_of in bench_bare_cuda bench_bare_matmul; do
-  [ ! -x "$build/bin/$name_of" ] || programs+=("$name_of")
-done
+# The programs, each started by the launcher of its name; the plug-ins only where nvcc was.
+programs=("$build/bin/hotplated")
+[ ! -d "$added/programs" ] || programs+=("$added"/programs/*)
 install -m 755 "$build/bin/hotplate" "$tree/bin/hotplate"
 install -m 755 deploy/bundle/launch "$tree/bin/hotplated"
 plugins=()
 for plugin in "$build"/bin/libhotplate_cuda*.so; do
   [ ! -e "$plugin" ] || { install -m 755 "$plugin" "$libexec/"; plugins+=("$(basename "$plugin")"); }
 done
-for plugin in "$build"/bin/faulting/libhotplate_cuda*.so; do
-  [ ! -e "$plugin" ] || install -D -m 755 "$plugin" "$libexec/faulting/$(basename "$plugin")"
-done
 loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
-for program in "${programs[@]}"; do
-  install -m 755 "$build/bin/$program" "$libexec/programs/$program"
+for path in "${programs[@]}"; do
+  program=$(basename "$path")
+  install -m 755 "$path" "$libexec/programs/$program"
   # The loader under the program's name, which ps and nvidia-smi show, and beside which a daemon looks for plug-ins.
   if [ "$program" = hotplated ]; then
     install -m 755 "$loader" "$libexec/hotplated"
@@ -73,10 +78,10 @@ for library in "${glibc[@]}"; do
 done
 while read -r library path; do
   if [ -e "$libexec/glibc/$library" ] || [ -e "$libexec/lib/$library" ]; then continue; fi
-  case $library in libcu*) continue ;; esac  # the site's: bench_bare_matmul is linked with cuBLASLt
+  case $library in libcu*) continue ;; esac  # the site's
   install -m 755 "$path" "$libexec/lib/$library"
   libraries+=("$path")
-done < <({ for program in "${programs[@]}"; do ldd "$libexec/programs/$program"; done
+done < <({ for path in "${programs[@]}"; do ldd "$path"; done
            for library in libstdc++.so.6 libgcc_s.so.1; do echo "$library => $(gcc -print-file-name=$library)"; done; } |
          awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }')
 # Removes this machine's folders from the library search path. (The plug-ins have none.)
@@ -90,7 +95,7 @@ cmake -Dtree="$tree" -P "$out/rpath.cmake"
 rm "$out/rpath.cmake"
 find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate \) -exec strip --strip-unneeded {} +
 
-# Data, documents, the kit.
+# Data and documents.
 install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$tree/share/hotplate/"
 install -m 644 "$build"/share/man/man1/hotplate{,d}.1 "$tree/share/man/man1/"
 install -D -m 644 -t "$tree/share/hotplate/slurm" deploy/slurm/*.sbatch
@@ -103,9 +108,6 @@ install -m 644 README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff LICENSE "$doc
 for pages in client/docs deploy/docs client/python/docs client/python/examples; do
   find $pages -type f ! -path '*/__pycache__/*' -exec install -D -m 644 {} "$doc/{}" \;
 done
-install -m 755 tests/gpu/run "$tree/tests/gpu/"
-install -D -m 644 -t "$tree/tests/gpu/kit" tests/gpu/kit/*.py
-install -m 644 tests/bench/kernels/pairs.py "$tree/tests/gpu/bench/"
 
 # The licence of every package that something packed comes from, libraries linked in among them.
 copyright_of() {
@@ -124,13 +126,13 @@ for library in $(pkg-config --static --libs-only-l grpc++ protobuf); do
   archive=$(gcc -print-file-name="lib${library#-l}.a")
   [ ! -e "$archive" ] || copyright_of "$(package_of "$archive")"
 done
-for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libgtest-dev libhwy-dev gemmi-dev; do
+for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libhwy-dev gemmi-dev; do
   copyright_of $package
 done
 if [ ${#plugins[@]} -gt 0 ]; then
   cat >"$doc/licenses/nvidia-cuda.txt" <<'TEXT'
-The plug-ins libhotplate_cuda*.so and the programs bench_bare_* contain NVIDIA's CUDA runtime library (cudart, static), which
-the End User License Agreement of the CUDA Toolkit, attachment A, allows to be redistributed with an application:
+The plug-ins libhotplate_cuda*.so, and what else nvcc built here, contain NVIDIA's CUDA runtime library (cudart, static),
+which the End User License Agreement of the CUDA Toolkit, attachment A, allows to be redistributed with an application:
 https://docs.nvidia.com/cuda/eula/. No other library of NVIDIA's is packed, nor needed to open the plug-ins: those that
 kernels call (cuBLASLt, cuFFT, cuSOLVER) come from the site's own CUDA. Of its headers, CUB is compiled in: cub.txt.
 TEXT

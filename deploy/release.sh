@@ -2,7 +2,7 @@
 # Makes a release in one folder: the bundle, the source, notes from the CHANGELOG, and checksums of all of it.
 #   usage: deploy/release.sh [--snapshot] [--built FOLDER] [OUTDIR]      OUTDIR: build/release-VERSION by default
 #   --snapshot      of work in progress: takes changes that are not committed, and the CHANGELOG's "Unreleased"
-#   --built FOLDER  builds nothing: packs the release build with tests that is in FOLDER
+#   --built FOLDER  builds nothing: packs the release build that is in FOLDER
 # The bundle holds the CUDA plug-ins whose compilers are here: nvcc of CUDA 13 in PATH, and nvcc of CUDA 12 in
 # HOTPLATE_CUDA12_COMPILER or /usr/local/cuda-12*/bin. deploy/docs/release.md says how to publish the folder.
 set -euo pipefail
@@ -39,7 +39,7 @@ grep -q '[^[:space:]]' <<<"$(notes "$section")" ||
 
 if [ -z "$built" ]; then
   cuda12=${HOTPLATE_CUDA12_COMPILER:-$(compgen -G '/usr/local/cuda-12*/bin/nvcc' | sort -V | tail -n 1 || true)}
-  cmake --preset release -DHOTPLATE_TESTS=ON -DHOTPLATE_CUDA12_COMPILER="$cuda12"
+  cmake --preset release -DHOTPLATE_TESTS=OFF -DHOTPLATE_CUDA12_COMPILER="$cuda12"
   cmake --build --preset release
   built=$PWD/build/release
 fi

@@ -4,8 +4,9 @@
 usage: count_results.py RESULTS.xml ...     (what `ctest --output-junit` writes)
 
 A ctest test is a program that holds many cases: GoogleTest's, unittest's and pytest's own summaries are read from its output, so
-that a case skipped inside a program that passes is seen. Any other program counts as one case. Exits with 1 if a case
-failed, if a file cannot be read, or if no case ran at all.
+that a case skipped inside a program that passes is seen. A program whose summary says that no case ran (a filter that no
+longer fits) counts as one failed case, any program without a summary as one case. Exits with 1 if a case failed, if a file
+cannot be read, or if no case ran at all.
 """
 
 import re
@@ -14,6 +15,7 @@ import xml.etree.ElementTree as ElementTree
 
 GTEST = {word: re.compile(rf"^\[  {word.ljust(7)} \] (\d+) tests?[.,]", re.MULTILINE)
          for word in ("PASSED", "FAILED", "SKIPPED")}
+PYTEST_NONE = re.compile(r"^(?:=+ )?no tests ran in ", re.MULTILINE)
 PYTEST = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in \d[\d.]*s", re.MULTILINE)
 UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 UNITTEST_END = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.MULTILINE)
@@ -28,6 +30,8 @@ def cases_in(output):
             counts[word] = int(found[-1])
     if "PASSED" in counts:
         return counts["PASSED"], counts.get("FAILED", 0), counts.get("SKIPPED", 0)
+    if PYTEST_NONE.search(output):
+        return 0, 0, 0
     summary = PYTEST.findall(output)
     if summary:
         words = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", summary[-1])}
@@ -50,7 +54,7 @@ def count(case):
         return 0, 0, 1
     inside = cases_in(case.findtext("system-out") or "")
     if status == "run":
-        return inside or (1, 0, 0)
+        return (0, 1, 0) if inside == (0, 0, 0) else inside or (1, 0, 0)
     passed, failed, skipped = inside or (0, 0, 0)
     # It ended badly: by a crash or at its time limit, where its own summary names no failed case.
     return passed, max(failed, 1), skipped

@@ -55,6 +55,10 @@ class CountTest(unittest.TestCase):
         self.assertEqual(self.count(self.suite(crashed)), (1, "4 passed, 1 failed, 0 skipped"))
         self.assertEqual(self.count(self.suite(case("", "fail"))), (1, "0 passed, 1 failed, 0 skipped"))
 
+    def test_a_program_in_which_no_case_ran_is_a_failure(self):
+        for nothing in ("[  PASSED  ] 0 tests.\n", "\nRan 0 tests in 0.0s\n\nOK\n", "\nno tests ran in 0.01s\n"):
+            self.assertEqual(self.count(self.suite(case(nothing), case())), (1, "1 passed, 1 failed, 0 skipped"), nothing)
+
     def test_what_is_no_ctest_test_is_counted_by_its_exit_status(self):
         script = pathlib.Path(__file__).with_name("run.sh").read_text()
         part = re.search(r"^part\(\) \{$.*?^\}$", script, re.MULTILINE | re.DOTALL).group()

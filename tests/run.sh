@@ -93,7 +93,7 @@ part() {
 }
 
 if [ $long = yes ]; then
-  part lint deploy/lint.sh
+  part lint tests/lint.sh
   part fuzz tests/fuzz/run.sh
   # What these pack and call is the release build.
   if [[ " ${presets[*]} " == *" release "* ]]; then

@@ -15,9 +15,6 @@ pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_file(HOTPLATE_VQSORT_HEADER hwy/contrib/sort/vqsort-inl.h REQUIRED)  # Highway; only its headers are used
 mark_as_advanced(HOTPLATE_VQSORT_HEADER)
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
-if(HOTPLATE_TESTS)
-  find_package(GTest REQUIRED)
-endif()
 
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
@@ -25,11 +22,6 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # hotplate_grpc: gRPC with Protocol Buffers and the libcrypto that it brings, static (a program then starts in a fifth
 # of the time and is one file) or shared (links faster: for development and sanitizers).
 add_library(hotplate_grpc INTERFACE)
-if(HOTPLATE_SANITIZER MATCHES thread)
-  # Into the programs, whatever library of ours brings gRPC to them.
-  target_sources(hotplate_grpc INTERFACE
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/tsan_grpc.cpp>)
-endif()
 if(HOTPLATE_STATIC)
   # Debian 13's grpc++.pc does not list re2's own dependencies.
   pkg_check_modules(RE2 REQUIRED re2)

@@ -101,22 +101,3 @@ function(hotplate_program name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} hotplate_settings)
 endfunction()
-
-# hotplate_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds] [COST seconds] [CONFIGURATION …]): one GoogleTest
-# program, one ctest test. COST, given for long tests, is their approximate time when instrumented: ctest begins with
-# the longest. A test with a CONFIGURATION runs only on request (ctest -C).
-function(hotplate_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT;COST;CONFIGURATION" "SOURCES;LINK;LABELS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main hotplate_settings)
-  target_compile_definitions(${name} PRIVATE HOTPLATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
-                                             HOTPLATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  add_test(NAME ${name} COMMAND ${name} CONFIGURATIONS ${arg_CONFIGURATION})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
-  endif()
-  if(NOT arg_COST)
-    set(arg_COST 1)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_COST} LABELS "${arg_LABELS}")
-endfunction()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Packs the bundle and uses it as somebody who has nothing else: unpacked in another folder of this machine, and with
-# --roots in fresh Debian 11 (glibc 2.31) and Debian 13 (2.41) roots. There: the version, a daemon up, a product that is
-# verified, the daemon down, the conformance suite on the CPU, and a driver's library of the machine opened by the daemon.
-# On this machine also the GPU kit's end-to-end section, on the CPU.
+# Packs the users' bundle and the GPU kit, which is the same with the kit's programs, and uses them as somebody who has
+# nothing else: unpacked in another folder of this machine, and with --roots in fresh Debian 11 (glibc 2.31) and Debian 13
+# (2.41) roots. There: the version, a daemon up, a product that is verified, the daemon down, the conformance suite on the
+# CPU, and a driver's library of the machine opened by the daemon. On this machine also the kit's end-to-end section, on the CPU.
 #   usage: tests/bundle/run.sh [--roots] [BUILD_FOLDER]
 # --roots needs root that may mount, debootstrap and a network; without them it says so and exits with 77 (skipped).
 set -euo pipefail
@@ -50,12 +50,23 @@ for plugin in "$build"/bin/libhotplate_cuda*.so; do
     { echo "bundle_test: NOTES.md does not name $(basename "$plugin")" >&2; exit 1; }
 done
 mkdir "$work/elsewhere"
-tar -C "$work/elsewhere" -xzf "$work"/packed/*-linux-x86_64.tar.gz
-tree=$(echo "$work"/elsewhere/hotplate-*)
-rm -rf "$work/packed"
+HOTPLATE_BUILD=$build tests/gpu/pack.sh "$work/kit-packed"
+for packed in "$work"/packed/*-linux-x86_64.tar.gz "$work"/kit-packed/*.tar.gz; do tar -C "$work/elsewhere" -xzf "$packed"; done
+users=$(echo "$work"/elsewhere/hotplate-[0-9]*)
+tree=$(echo "$work"/elsewhere/hotplate-gpu-kit-*)
+rm -rf "$work/packed" "$work/kit-packed"
 
-step "What is in it"
-(cd "$tree" && python3 -c '
+step "What is in them"
+[ ! -e "$users/tests" ] || { echo "bundle_test: there are tests in the users' bundle" >&2; exit 1; }
+# So that what is found out below about the kit is true of the bundle.
+python3 -c '
+import json, sys
+users, kit = (json.load(open(f"{folder}/MANIFEST.json"))["sha256"] for folder in sys.argv[1:])
+other = sorted(path for path, digest in users.items() if kit.get(path) != digest)
+assert users and not other, f"in the users'"'"' bundle, but not the same in the kit: {other}"
+print(len(users), "files of the users'"'"' bundle,", len(kit), "with the kit")
+' "$users" "$tree"
+for folder in "$users" "$tree"; do (cd "$folder" && python3 -c '
 import hashlib, json, os
 manifest = json.load(open("MANIFEST.json"))
 found = {os.path.relpath(os.path.join(folder, name), ".") for folder, _, names in os.walk(".") for name in names
@@ -66,7 +77,7 @@ for path, digest in manifest["sha256"].items():
     assert hashlib.sha256(open(path, "rb").read()).hexdigest() == digest, f"{path} is not what the manifest says"
 assert manifest["version"] == open("VERSION").read().strip()
 print(len(listed), "files as the manifest says, revision", manifest["git_revision"])
-')
+'); done
 tests/pages/check_links.py "$tree/share/doc/hotplate"
 for file in "$tree"/libexec/hotplate/programs/* "$tree"/libexec/hotplate/*.so; do
   if readelf -d "$file" | grep -E 'R(UN)?PATH'; then
@@ -91,7 +102,7 @@ for plugin in "$tree"/libexec/hotplate/*.so; do
   done
 done
 # Nothing may remember where it was built: this folder is not there on another machine.
-if grep -rlF "$PWD/build" "$tree/bin" "$tree/tests" "$tree/share/hotplate" "$tree/MANIFEST.json"; then
+if grep -rlF "$PWD/build" "$users/bin" "$tree/bin" "$tree/tests" "$tree/share/hotplate" "$tree/MANIFEST.json"; then
   echo "bundle_test: the files above mention the folder they were built in" >&2
   exit 1
 fi
@@ -138,7 +149,7 @@ cc -shared -fPIC -Wl,--no-as-needed -Wl,-soname,libcuda.so.1 -o "$driver/libcuda
 step "From another folder of this machine"
 sh "$work/use.sh" "$tree" brief auto "$driver"
 
-step "The GPU kit from it, on the CPU"
+step "The GPU kit, on the CPU"
 env -u HOTPLATE_BIN_DIR -u HOTPLATE_DIR -u HOTPLATE_SERVER "$tree/tests/gpu/run" --device cpu --quick --only end_to_end --out "$work/kit"
 python3 -c '
 import json, sys
@@ -160,14 +171,14 @@ for suite in bullseye trixie; do
     mount --make-rslave "$root/$folder"
     mounted+=("$root/$folder")
   done
-  cp -a "$tree" "$driver" "$work/use.sh" "$root/opt/"
+  cp -a "$users" "$tree" "$driver" "$work/use.sh" "$root/opt/"
   chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin sh -c \
     'ldd --version | head -n 1
-     exec sh /opt/use.sh /opt/hotplate-* whole cpu /opt/driver'
-  # Found through the root's own cache too, without any output in the environment.
+     exec sh /opt/use.sh /opt/hotplate-gpu-kit-* whole cpu /opt/driver'
+  # By the users' bundle. Found through the root's own cache too, without any output in the environment.
   # shellcheck disable=SC2016  # expanded inside the root
   chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin sh -c \
-    'echo /opt/driver >/etc/ld.so.conf.d/driver.conf && /sbin/ldconfig && cd /opt/hotplate-* && export HOTPLATE_DIR=$(mktemp -d) &&
+    'echo /opt/driver >/etc/ld.so.conf.d/driver.conf && /sbin/ldconfig && cd /opt/hotplate-[0-9]* && export HOTPLATE_DIR=$(mktemp -d) &&
      bin/hotplate up --local && bin/hotplate devices && bin/hotplate down' |
     tee "$work/cache.txt"
   if grep -q 'libcuda.so.1: cannot open' "$work/cache.txt"; then

@@ -312,7 +312,7 @@ class VerifiedTest(unittest.TestCase):
                 (pathlib.Path(folder) / name).write_text(json.dumps(whole), encoding="utf-8")
             places = pathlib.Path(folder) / "verified_on.txt"
             places.write_text("# where\nCPU x86-64: by hand\nAn old GPU: selu\n", encoding="utf-8")
-            words = ["--results", folder, "--page", str(page)]
+            words = ["--results", folder, "--page", str(page), "--places", str(places)]
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
             text = page.read_text(encoding="utf-8")

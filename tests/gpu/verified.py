@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fills the table of GPUs of deploy/docs/verified.md, and verified_on.txt, from the kit's JSON files under
-tests/bench/results/, and from nothing else.
+"""Fills the table of GPUs of deploy/docs/verified.md, and client/cli/verified_on.txt, from the kit's JSON files
+under tests/bench/results/, and from nothing else.
 
-usage: verified.py [--check] [--results DIR] [--page FILE]
+usage: verified.py [--check] [--results DIR] [--page FILE] [--places FILE]
   --check  change nothing; exit status 1 if these do not say what the files say
 
 A run counts if it was made on a GPU with a driver, not on the tests' fake of one, and of all sections. The newest of each
@@ -100,15 +100,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options_for(parser, "deploy/docs/verified.md")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "tests/bench/results")
+    parser.add_argument("--places", type=pathlib.Path, default=ROOT / "client/cli/verified_on.txt")
     options = parser.parse_args()
     on_gpus, on_cpu = runs(options.results)
     wrong = [] if says(table(on_gpus), options.page, BEGIN, END, options.check) else [options.page]
-    places = options.results / "verified_on.txt"
-    wanted = verified_on(places, on_gpus, on_cpu)
-    if options.check and wanted != places.read_text(encoding="utf-8"):
-        wrong.append(places)
+    wanted = verified_on(options.places, on_gpus, on_cpu)
+    if options.check and wanted != options.places.read_text(encoding="utf-8"):
+        wrong.append(options.places)
     elif not options.check:
-        places.write_text(wanted, encoding="utf-8")
+        options.places.write_text(wanted, encoding="utf-8")
     for path in wrong:
         print(f"verified.py: {path} does not say what {options.results} says: run tests/gpu/verified.py", file=sys.stderr)
     return 1 if wrong else 0

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Reads the #includes of all sources and names those that cross the layers.
+"""Reads the #includes of all sources and names those that cross the layers, and the CMake files and scripts of the product
+that name tests/.
 
 usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits with 1 if there is anything
 
@@ -12,7 +13,9 @@ Who may include whom, innermost first:
   client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array and /base, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
-Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
+Tests may include anything. The product builds and packs without them: of its CMake files and scripts only comments name
+tests/, and its root CMakeLists.txt has the one add_subdirectory(tests). Preprocessor questions about CUDA are asked in
+kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
 
@@ -22,6 +25,9 @@ import sys
 
 FOLDERS = ("kernels", "server", "client")
 SUFFIXES = {".h", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
+PRODUCT = FOLDERS + ("proto", "deploy")
+SCRIPTS = {".cmake", ".in", ".json", ".py", ".sh", ".toml"}
+NAMES_TESTS = re.compile(r"\btests/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 CUDA_QUESTION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*CUDA")
@@ -127,16 +133,30 @@ def sources(root):
                   if path.suffix in SUFFIXES and path.is_file())
 
 
+def scripts(root):
+    """The CMake files and scripts by which the product is built, packed and installed."""
+    found = [path for folder in PRODUCT for path in (root / folder).rglob("*")
+             if path.is_file() and (path.suffix in SCRIPTS or path.name == "CMakeLists.txt")]
+    return sorted(str(path.relative_to(root)) for path in found + list(root.glob("CMakeLists.txt")))
+
+
+def check_script(root, file):
+    lines = (root / file).read_text(encoding="utf-8", errors="replace").splitlines()
+    return [f"{file}:{number}: the product reads nothing from tests/: {line.strip()}" for number, line in enumerate(lines, 1)
+            if NAMES_TESTS.search(re.split(r"(?:^|\s)#", line)[0])]
+
+
 def check(root):
     """All crossings below root, as lines of text."""
     root = pathlib.Path(root)
-    return [problem for file in sources(root) for problem in check_file(root, file)]
+    return ([problem for file in sources(root) for problem in check_file(root, file)] +
+            [problem for file in scripts(root) for problem in check_script(root, file)])
 
 
 def main(arguments):
     root = arguments[0] if arguments else pathlib.Path(__file__).resolve().parents[2]
     problems = check(root)
-    print("\n".join(problems) if problems else f"{len(sources(pathlib.Path(root)))} files keep to their layers")
+    print("\n".join(problems) if problems else f"{len(sources(pathlib.Path(root))) + len(scripts(pathlib.Path(root)))} files keep to their layers")
     return 1 if problems else 0
 
 

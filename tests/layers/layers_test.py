@@ -18,6 +18,10 @@ class TreeTest(unittest.TestCase):
         found = check_layers.sources(ROOT)
         for folder in ("kernels/array", "kernels/base", "kernels", "server/core", "client/lib"):
             self.assertTrue(any(file.startswith(folder + "/") for file in found), f"no sources in {folder}")
+        found = check_layers.scripts(ROOT)
+        for script in ("CMakeLists.txt", "client/cli/CMakeLists.txt", "deploy/bundle.sh", "deploy/cmake/Dependencies.cmake",
+                       "client/python/CMakeLists.txt"):
+            self.assertIn(script, found)
 
 
 class PlantedTest(unittest.TestCase):
@@ -94,6 +98,17 @@ class PlantedTest(unittest.TestCase):
     def test_a_path_beside_the_file_counts_from_the_root(self):
         self.assert_found("client/lib/a.cpp", '#include "../../server/core/types.h"',
                           files={"server/core/types.h": "#pragma once\n"})
+
+    def test_the_product_reads_nothing_from_tests(self):
+        self.assert_found("client/cli/CMakeLists.txt", "set(verified ${PROJECT_SOURCE_DIR}/tests/bench/verified_on.txt)")
+        self.assert_found("deploy/cmake/Dependencies.cmake", "target_sources(a INTERFACE ${PROJECT_SOURCE_DIR}/tests/a.cpp)")
+        self.assert_found("deploy/bundle.sh", 'install -m 755 tests/gpu/run "$tree/"')
+        self.assert_found("client/python/tools/a.py", 'TEXT = open("../tests/a.txt").read()  # not a comment')
+        self.assert_found("CMakeLists.txt", "include(tests/cmake/Tests.cmake)")
+        self.assert_found("client/cli/a.cpp", '#include "tests/temporary_folder.h"')
+        self.assert_allowed("CMakeLists.txt", "add_subdirectory(tests)")
+        self.assert_allowed("deploy/cmake/Install.cmake", "# tests/install builds one.\ninstall(FILES a)  # tests/a reads it")
+        self.assert_allowed("tests/run.sh", "tests/count_results.py")
 
     def test_cuda_is_asked_about_in_its_own_folder_only(self):
         self.assert_found("server/service/a.cpp", "#ifdef HOTPLATE_CUDA")

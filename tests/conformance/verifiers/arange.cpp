@@ -8,7 +8,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace arange_verifier {
 
 struct Numbers {
   const char* name;
@@ -49,9 +49,10 @@ void VerifyElements(std::span<const T> out, double start, double step, Verdict& 
   }
 }
 
-}  // namespace
+}  // namespace arange_verifier
 
 std::vector<Case> ArangeCases() {
+  using namespace arange_verifier;
   std::vector<Case> cases;
   const auto add = [&](const std::string& dtype, const Numbers& numbers) {
     cases.push_back(
@@ -98,6 +99,7 @@ std::vector<Case> ArangeCases() {
 }
 
 Verdict VerifyArange(const Executed& executed) {
+  using namespace arange_verifier;
   const TestArray& out = executed.Output("out");
   const double start = executed.call.Float("start"), stop = executed.call.Float("stop");
   const double step = executed.call.Float("step");

@@ -5,7 +5,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace batched_matvec_verifier {
 
 Case Products(const std::string& name, DType dtype, const Shape& a_shape, std::int64_t batch) {
   return {.name = std::string(Name(dtype)) + "_" + name, .params = {}, .inputs = [=](std::mt19937_64& random) {
@@ -53,9 +53,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace batched_matvec_verifier
 
 std::vector<Case> BatchedMatvecCases() {
+  using namespace batched_matvec_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     cases.push_back(Products("no_vectors", dtype, {5, 4}, 0));
@@ -77,6 +78,7 @@ std::vector<Case> BatchedMatvecCases() {
 }
 
 Verdict VerifyBatchedMatvec(const Executed& executed) {
+  using namespace batched_matvec_verifier;
   return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
                                    [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }

@@ -5,7 +5,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace cholesky_verifier {
 
 // Positive definite: random off the diagonal, and a diagonal that is larger than what is beside it together. With
 // `upper`, that is what stands above the diagonal, where nobody looks.
@@ -52,9 +52,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace cholesky_verifier
 
 std::vector<Case> CholeskyCases() {
+  using namespace cholesky_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     cases.push_back(Definite("empty", dtype, {0, 0}));
@@ -75,6 +76,7 @@ std::vector<Case> CholeskyCases() {
 }
 
 Verdict VerifyCholesky(const Executed& executed) {
+  using namespace cholesky_verifier;
   return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
                                    [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }

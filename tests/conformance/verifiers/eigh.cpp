@@ -6,7 +6,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace eigh_verifier {
 
 constexpr std::size_t kSmallEnough = 40;
 
@@ -68,9 +68,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace eigh_verifier
 
 std::vector<Case> EighCases() {
+  using namespace eigh_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const char* compute : {"vectors", "values"}) {
@@ -93,6 +94,7 @@ std::vector<Case> EighCases() {
 }
 
 Verdict VerifyEigh(const Executed& executed) {
+  using namespace eigh_verifier;
   return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
                                    [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }

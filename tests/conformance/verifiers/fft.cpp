@@ -9,7 +9,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace fft_verifier {
 
 using Number = std::complex<long double>;
 using Numbers = std::vector<Number>;
@@ -234,9 +234,10 @@ Case Unsymmetric(const Kind& kind) {
   return one;
 }
 
-}  // namespace
+}  // namespace fft_verifier
 
 std::vector<Case> FftCases() {
+  using namespace fft_verifier;
   std::vector<Kind> kinds;
   for (const std::int64_t axes : {1, 2}) {
     for (const DType dtype : {DType::kComplex64, DType::kComplex128}) {
@@ -316,6 +317,7 @@ std::vector<Case> FftCases() {
 }
 
 Verdict VerifyFft(const Executed& executed) {
+  using namespace fft_verifier;
   return RealPart(executed.Input("x").signature().dtype) == DType::kFloat32 ? VerifyTransforms<float>(executed)
                                                                             : VerifyTransforms<double>(executed);
 }

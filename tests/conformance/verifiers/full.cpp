@@ -5,15 +5,16 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace full_verifier {
 
 using Params = std::map<std::string, ParamValue>;
 
 std::map<std::string, TestArray> NoInputs(std::mt19937_64&) { return {}; }
 
-}  // namespace
+}  // namespace full_verifier
 
 std::vector<Case> FullCases() {
+  using namespace full_verifier;
   std::vector<Case> cases;
   for (const std::string dtype : {"float32", "float64", "int32", "int64"}) {
     const auto add = [&](const std::string& name, Params params) {
@@ -38,6 +39,7 @@ std::vector<Case> FullCases() {
 }
 
 Verdict VerifyFull(const Executed& executed) {
+  using namespace full_verifier;
   const TestArray& out = executed.Output("out");
   const double value = executed.call.Float("value");
   Shape shape = {executed.call.Int("n")};

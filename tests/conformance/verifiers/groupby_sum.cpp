@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace groupby_sum_verifier {
 
 constexpr DType kKeys[] = {DType::kInt32, DType::kInt64};
 constexpr DType kValues[] = {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64};
@@ -137,9 +137,10 @@ TestArray MakeValues(DType dtype, std::int64_t n, Values kind, std::mt19937_64& 
   return values;
 }
 
-}  // namespace
+}  // namespace groupby_sum_verifier
 
 std::vector<Case> GroupbySumCases() {
+  using namespace groupby_sum_verifier;
   std::vector<Case> cases;
   const auto add = [&](DType keys, DType values, const Keys& one, Values kind, const std::string& suffix) {
     cases.push_back({.name = std::string(Name(keys)) + "_" + std::string(Name(values)) + "_" + one.name + suffix,
@@ -167,6 +168,7 @@ std::vector<Case> GroupbySumCases() {
 }
 
 Verdict VerifyGroupbySum(const Executed& executed) {
+  using namespace groupby_sum_verifier;
   const DType values = executed.Input("values").signature().dtype;
   const bool wide = executed.Input("keys").signature().dtype == DType::kInt64;
   return WithType(values, [&](auto zero) {

@@ -8,7 +8,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace histogram_verifier {
 
 using Params = std::map<std::string, ParamValue>;
 
@@ -53,9 +53,10 @@ Verdict Verify(std::span<const T> x, std::span<const std::int64_t> counts, std::
   return verdict;
 }
 
-}  // namespace
+}  // namespace histogram_verifier
 
 std::vector<Case> HistogramCases() {
+  using namespace histogram_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     const auto filled = [&](const std::string& name, const Shape& shape, Params params, double range,
@@ -116,6 +117,7 @@ std::vector<Case> HistogramCases() {
 }
 
 Verdict VerifyHistogram(const Executed& executed) {
+  using namespace histogram_verifier;
   const TestArray& x = executed.Input("x");
   const auto counts = executed.Output("counts").Elements<std::int64_t>();
   return WithType(x.signature().dtype, [&](auto zero) {

@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace integrate2d_verifier {
 
 using Complex = std::complex<long double>;
 
@@ -25,9 +25,10 @@ Complex SumOfRotations(std::int64_t n, long double low, long double high) {
   return sum * width;
 }
 
-}  // namespace
+}  // namespace integrate2d_verifier
 
 std::vector<Case> Integrate2dCases() {
+  using namespace integrate2d_verifier;
   const auto none = [](std::mt19937_64&) { return std::map<std::string, TestArray>{}; };
   std::vector<Case> cases;
   for (const char* variant : {"naive", "shared", "fast"}) {
@@ -59,6 +60,7 @@ std::vector<Case> Integrate2dCases() {
 }
 
 Verdict VerifyIntegrate2d(const Executed& executed) {
+  using namespace integrate2d_verifier;
   const BoundCall& call = executed.call;
   const long double a = call.Float("x_min"), b = call.Float("x_max"), c = call.Float("y_min"), d = call.Float("y_max");
   const long double value = executed.Output("value").Elements<double>()[0];

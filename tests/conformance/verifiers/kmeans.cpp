@@ -9,7 +9,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace kmeans_verifier {
 
 using Number = long double;
 
@@ -210,9 +210,10 @@ std::map<std::string, TestArray> Inputs(DType dtype, const Sizes& one, std::mt19
   return {{"points", std::move(points)}, {"initial", std::move(initial)}};
 }
 
-}  // namespace
+}  // namespace kmeans_verifier
 
 std::vector<Case> KmeansCases() {
+  using namespace kmeans_verifier;
   // Pieces, vectors and tiles of all kinds of lengths; what ends by labels, by tolerance and by the limit.
   constexpr Sizes kSizes[] = {
       {"one_point", 1, 1, 1, Points::kAround},
@@ -243,6 +244,7 @@ std::vector<Case> KmeansCases() {
 }
 
 Verdict VerifyKmeans(const Executed& executed) {
+  using namespace kmeans_verifier;
   return executed.Input("points").signature().dtype == DType::kFloat32 ? Verify<float>(executed)
                                                                        : Verify<double>(executed);
 }

@@ -8,7 +8,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace linspace_verifier {
 
 struct Numbers {
   const char* name;
@@ -40,9 +40,10 @@ std::vector<double> AsNumPy(double start, double stop, std::int64_t num, bool en
   return all;
 }
 
-}  // namespace
+}  // namespace linspace_verifier
 
 std::vector<Case> LinspaceCases() {
+  using namespace linspace_verifier;
   std::vector<Case> cases;
   for (const std::string dtype : {"float32", "float64", "int32", "int64"}) {
     for (const bool endpoint : {true, false}) {
@@ -81,6 +82,7 @@ std::vector<Case> LinspaceCases() {
 }
 
 Verdict VerifyLinspace(const Executed& executed) {
+  using namespace linspace_verifier;
   const BoundCall& call = executed.call;
   const TestArray& out = executed.Output("out");
   const double start = call.Float("start"), stop = call.Float("stop");

@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace mandelbrot_verifier {
 
 using Real = long double;
 
@@ -46,9 +46,10 @@ Real Coordinate(std::int64_t index, std::int64_t resolution, double low, double 
   return low + (static_cast<Real>(high) - low) * static_cast<Real>(index) / static_cast<Real>(resolution - 1);
 }
 
-}  // namespace
+}  // namespace mandelbrot_verifier
 
 std::vector<Case> MandelbrotCases() {
+  using namespace mandelbrot_verifier;
   const auto none = [](std::mt19937_64&) { return std::map<std::string, TestArray>{}; };
   const auto size = [](std::int64_t resolution, std::int64_t iterations) {
     return std::map<std::string, ParamValue>{{"resolution", resolution}, {"max_iterations", iterations}};
@@ -72,6 +73,7 @@ std::vector<Case> MandelbrotCases() {
 }
 
 Verdict VerifyMandelbrot(const Executed& executed) {
+  using namespace mandelbrot_verifier;
   const BoundCall& call = executed.call;
   const std::int64_t resolution = call.Int("resolution"), limit = call.Int("max_iterations");
   const double x_min = call.Float("x_min"), x_max = call.Float("x_max");

@@ -11,7 +11,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace matmul_verifier {
 
 struct Sides {
   std::int64_t m, k, n;
@@ -206,9 +206,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace matmul_verifier
 
 std::vector<Case> MatmulCases() {
+  using namespace matmul_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     cases.push_back(Product("no_rows", dtype, {0, 5, 4}, false, false));
@@ -286,6 +287,7 @@ std::vector<Case> MatmulCases() {
 }
 
 Verdict VerifyMatmul(const Executed& executed) {
+  using namespace matmul_verifier;
   return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
                                    [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }

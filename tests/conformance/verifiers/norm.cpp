@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace norm_verifier {
 
 // Magnitudes of one vector.
 using Magnitudes = std::vector<long double>;
@@ -175,9 +175,10 @@ Case OfLowPower(const std::string& name, DType dtype, const Shape& shape, const 
   return one;
 }
 
-}  // namespace
+}  // namespace norm_verifier
 
 std::vector<Case> NormCases() {
+  using namespace norm_verifier;
   std::vector<Case> cases;
   cases.push_back(OfLowPower("many", DType::kFloat64, {2000}, {1e-300}));
   cases.push_back(OfLowPower("many_least", DType::kFloat64, {1'800'000}, {1e-320}));
@@ -251,6 +252,7 @@ std::vector<Case> NormCases() {
 }
 
 Verdict VerifyNorm(const Executed& executed) {
+  using namespace norm_verifier;
   return WithType(executed.Input("x").signature().dtype,
                   [&](auto zero) { return VerifyNorms<decltype(zero)>(executed); });
 }

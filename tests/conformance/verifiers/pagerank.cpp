@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace pagerank_verifier {
 
 using Ranks = std::vector<long double>;
 
@@ -81,9 +81,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace pagerank_verifier
 
 std::vector<Case> PagerankCases() {
+  using namespace pagerank_verifier;
   using Params = std::map<std::string, ParamValue>;
   std::vector<Case> cases;
   for (const DType index : {DType::kInt32, DType::kInt64}) {
@@ -135,6 +136,7 @@ std::vector<Case> PagerankCases() {
 }
 
 Verdict VerifyPagerank(const Executed& executed) {
+  using namespace pagerank_verifier;
   return executed.Input("indices").signature().dtype == DType::kInt32 ? Verify<std::int32_t>(executed)
                                                                       : Verify<std::int64_t>(executed);
 }

@@ -6,7 +6,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace power_sum_verifier {
 
 void FillSpecial(TestArray& x) {
   WithType(x.signature().dtype, [&](auto zero) {
@@ -39,9 +39,10 @@ double PowerSumError(T x, T y) {
   }
 }
 
-}  // namespace
+}  // namespace power_sum_verifier
 
 std::vector<Case> PowerSumCases() {
+  using namespace power_sum_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
@@ -59,6 +60,7 @@ std::vector<Case> PowerSumCases() {
 }
 
 Verdict VerifyPowerSum(const Executed& executed) {
+  using namespace power_sum_verifier;
   const TestArray &x = executed.Input("x"), &y = executed.Output("y");
   Verdict verdict;
   WithType(x.signature().dtype, [&](auto zero) {

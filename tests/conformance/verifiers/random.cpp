@@ -10,7 +10,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace random_verifier {
 
 using Generator = r123::Philox4x32_R<10>;
 using Integer = unsigned __int128;
@@ -183,9 +183,10 @@ void VerifyIntegers(std::span<const T> all, std::uint64_t seed, std::int64_t low
   if (counts.size() > 1) CheckCounts(counts, verdict);
 }
 
-}  // namespace
+}  // namespace random_verifier
 
 std::vector<Case> RandomCases() {
+  using namespace random_verifier;
   std::vector<Case> cases;
   const auto add = [&](const std::string& name, std::map<std::string, ParamValue> params) {
     cases.push_back({.name = name, .params = std::move(params), .inputs = [](std::mt19937_64&) {
@@ -241,6 +242,7 @@ std::vector<Case> RandomCases() {
 }
 
 Verdict VerifyRandom(const Executed& executed) {
+  using namespace random_verifier;
   const BoundCall& call = executed.call;
   const TestArray& out = executed.Output("out");
   const std::uint64_t seed = static_cast<std::uint64_t>(call.Int("seed"));

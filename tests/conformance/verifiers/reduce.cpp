@@ -8,7 +8,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace reduce_verifier {
 
 constexpr DType kDTypes[] = {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64};
 constexpr const char* kOperations[] = {"sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"};
@@ -219,9 +219,10 @@ void FillSpecial(std::span<T> x) {
   }
 }
 
-}  // namespace
+}  // namespace reduce_verifier
 
 std::vector<Case> ReduceCases() {
+  using namespace reduce_verifier;
   std::vector<Case> cases;
   const std::map<std::string, ParamValue> all;
   const auto along = [](const char* axis) { return std::map<std::string, ParamValue>{{"axis", std::string(axis)}}; };
@@ -317,6 +318,7 @@ std::vector<Case> ReduceCases() {
 }
 
 Verdict VerifyReduce(const Executed& executed) {
+  using namespace reduce_verifier;
   return WithType(executed.Input("x").signature().dtype, [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 

@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace selu_verifier {
 
 // Of 2^-24 or 2^-53, relative.
 constexpr double kBound = 12;
@@ -52,9 +52,10 @@ Verdict Verify(std::span<const T> x, std::span<const F> y, double alpha_paramete
   return verdict;
 }
 
-}  // namespace
+}  // namespace selu_verifier
 
 std::vector<Case> SeluCases() {
+  using namespace selu_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     const auto random_case = [&](const std::string& name, const Shape& shape, std::map<std::string, ParamValue> params,
@@ -91,6 +92,7 @@ std::vector<Case> SeluCases() {
 }
 
 Verdict VerifySelu(const Executed& executed) {
+  using namespace selu_verifier;
   const TestArray &x = executed.Input("x"), &y = executed.Output("y");
   return WithType(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);

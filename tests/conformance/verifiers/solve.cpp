@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace solve_verifier {
 
 Case System(const std::string& name, DType dtype, const Shape& a_shape, const Shape& b_shape, bool needs_pivots,
             const char* nan = "") {
@@ -98,9 +98,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace solve_verifier
 
 std::vector<Case> SolveCases() {
+  using namespace solve_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     cases.push_back(System("empty", dtype, {0, 0}, {0}, false));
@@ -137,6 +138,7 @@ std::vector<Case> SolveCases() {
 }
 
 Verdict VerifySolve(const Executed& executed) {
+  using namespace solve_verifier;
   return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
                                    [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }

@@ -11,7 +11,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace sort_verifier {
 
 constexpr DType kSorted[] = {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64};
 
@@ -161,9 +161,10 @@ Verdict VerifyPairs(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace sort_verifier
 
 std::vector<Case> SortCases() {
+  using namespace sort_verifier;
   std::vector<Case> cases;
   for (const DType dtype : kSorted) {
     for (const FilledShape& one : Fillings(dtype)) {
@@ -181,6 +182,7 @@ std::vector<Case> SortCases() {
 }
 
 Verdict VerifySort(const Executed& executed) {
+  using namespace sort_verifier;
   const TestArray &x = executed.Input("x"), &y = executed.Output("y");
   Verdict verdict;
   if (x.size() == 0) return verdict;
@@ -196,6 +198,7 @@ Verdict VerifySort(const Executed& executed) {
 }
 
 std::vector<Case> SortByKeyCases() {
+  using namespace sort_verifier;
   std::vector<Case> cases;
   const auto add = [&](DType keys, DType values, const FilledShape& one, bool descending) {
     cases.push_back({.name = std::string(Name(keys)) + "_" + std::string(Name(values)) + "_" + one.name +
@@ -224,6 +227,7 @@ std::vector<Case> SortByKeyCases() {
 }
 
 Verdict VerifySortByKey(const Executed& executed) {
+  using namespace sort_verifier;
   return WithType(executed.Input("keys").signature().dtype, [&](auto key) {
     return WithType(executed.Input("values").signature().dtype,
                     [&](auto value) { return VerifyPairs<decltype(key), decltype(value)>(executed); });

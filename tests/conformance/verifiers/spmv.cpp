@@ -7,7 +7,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace spmv_verifier {
 
 using Degrees = std::vector<std::size_t>;
 
@@ -26,9 +26,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace spmv_verifier
 
 std::vector<Case> SpmvCases() {
+  using namespace spmv_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const DType index : {DType::kInt32, DType::kInt64}) {
@@ -99,6 +100,7 @@ std::vector<Case> SpmvCases() {
 }
 
 Verdict VerifySpmv(const Executed& executed) {
+  using namespace spmv_verifier;
   const bool narrow = executed.Input("indices").signature().dtype == DType::kInt32;
   if (executed.Input("data").signature().dtype == DType::kFloat32) {
     return narrow ? Verify<float, std::int32_t>(executed) : Verify<float, std::int64_t>(executed);

@@ -6,7 +6,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace svd_verifier {
 
 constexpr std::size_t kSmallEnough = 40;
 
@@ -75,9 +75,10 @@ Verdict Verify(const Executed& executed) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace svd_verifier
 
 std::vector<Case> SvdCases() {
+  using namespace svd_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const char* compute : {"thin", "full", "values"}) {
@@ -121,6 +122,7 @@ std::vector<Case> SvdCases() {
 }
 
 Verdict VerifySvd(const Executed& executed) {
+  using namespace svd_verifier;
   return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
                                    [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }

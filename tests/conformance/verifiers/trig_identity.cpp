@@ -6,7 +6,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace trig_identity_verifier {
 
 // Of 2^-24 or 2^-53.
 constexpr double kBound = 16;
@@ -44,9 +44,10 @@ Verdict Verify(std::span<const T> x, std::span<const F> y) {
   return verdict;
 }
 
-}  // namespace
+}  // namespace trig_identity_verifier
 
 std::vector<Case> TrigIdentityCases() {
+  using namespace trig_identity_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
@@ -61,6 +62,7 @@ std::vector<Case> TrigIdentityCases() {
 }
 
 Verdict VerifyTrigIdentity(const Executed& executed) {
+  using namespace trig_identity_verifier;
   const TestArray &x = executed.Input("x"), &y = executed.Output("y");
   return WithType(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -8,7 +8,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace {
+namespace vector_add_verifier {
 
 std::map<std::string, TestArray> Extremes(DType dtype) {
   TestArray a({.dtype = dtype, .shape = {8}}), b = a.Copy();
@@ -83,9 +83,10 @@ double Error(T a, T b, T c) {
   }
 }
 
-}  // namespace
+}  // namespace vector_add_verifier
 
 std::vector<Case> VectorAddCases() {
+  using namespace vector_add_verifier;
   std::vector<Case> cases;
   for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
     for (const NamedShape& shape : ElementwiseShapes(dtype)) {
@@ -101,6 +102,7 @@ std::vector<Case> VectorAddCases() {
 }
 
 Verdict VerifyVectorAdd(const Executed& executed) {
+  using namespace vector_add_verifier;
   const TestArray &a = executed.Input("a"), &b = executed.Input("b"), &c = executed.Output("c");
   Verdict verdict;
   WithType(a.signature().dtype, [&](auto zero) {

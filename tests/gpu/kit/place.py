@@ -30,7 +30,7 @@ class Place:
             self.faulting = self.bin / "faulting"
         for needed in (self.bin / "hotplate", self.bin / "hotplated", share / "catalogue.json"):
             if not needed.exists():
-                raise SystemExit(f"run: there is no {needed}: run me from an unpacked bundle (deploy/bundle.sh makes one), or "
+                raise SystemExit(f"run: there is no {needed}: run me from an unpacked kit (tests/gpu/pack.sh makes one), or "
                                  "build the release preset and set HOTPLATE_BIN_DIR to its bin folder")
         self.kernels = json.loads((share / "catalogue.json").read_text(encoding="utf-8"))["kernels"]
 

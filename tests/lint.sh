@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Formatting, shell scripts, and clang-tidy on all C++ sources. Changes nothing.
-#   usage: deploy/lint.sh [--quick]
+#   usage: tests/lint.sh [--quick]
 #   --quick  without clang-tidy, which configures build/dev, generates its headers there, and takes minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
