@@ -65,7 +65,7 @@ TEST(Catalog, EveryKernelHasACudaLauncher) {
 
 // By name: of what is new the README shall not say that it was verified before somebody saw that.
 TEST(Catalog, EveryKernelIsNamedAsVerifiedOnTheCpu) {
-  std::istringstream places(SourceText("client/cli/verified_on.txt"));
+  std::istringstream places(SourceText("client/cli/catalogue/verified_on.txt"));
   const std::string place = "CPU x86-64: ";
   std::string line;
   while (std::getline(places, line) && !line.starts_with(place)) {

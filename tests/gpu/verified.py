@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills the table of GPUs of deploy/docs/verified.md, and client/cli/verified_on.txt, from the kit's JSON files
+"""Fills the table of GPUs of deploy/docs/verified.md, and client/cli/catalogue/verified_on.txt, from the kit's JSON files
 under tests/bench/results/, and from nothing else.
 
 usage: verified.py [--check] [--results DIR] [--page FILE] [--places FILE]
@@ -100,7 +100,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options_for(parser, "deploy/docs/verified.md")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "tests/bench/results")
-    parser.add_argument("--places", type=pathlib.Path, default=ROOT / "client/cli/verified_on.txt")
+    parser.add_argument("--places", type=pathlib.Path, default=ROOT / "client/cli/catalogue/verified_on.txt")
     options = parser.parse_args()
     on_gpus, on_cpu = runs(options.results)
     wrong = [] if says(table(on_gpus), options.page, BEGIN, END, options.check) else [options.page]

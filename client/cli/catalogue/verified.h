@@ -10,7 +10,7 @@ namespace hotplate::cli {
 // line a place, "PLACE: KERNEL KERNEL …"; lines that begin with # are remarks.
 std::string VerifiedOn(std::string_view file, const std::string& kernel);
 
-// client/cli/verified_on.txt as it was when this program was built.
+// client/cli/catalogue/verified_on.txt as it was when this program was built.
 std::string_view EmbeddedVerification();
 
 }  // namespace hotplate::cli
