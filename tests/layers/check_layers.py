@@ -13,7 +13,7 @@ Who may include whom, innermost first:
   client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array and /base, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
-Tests may include anything. The product builds and packs without them: of its CMake files and scripts only comments name
+Only server and client/cli run programs (kernels/base/run_program.h). Tests may include anything. The product builds and packs without them: of its CMake files and scripts only comments name
 tests/, and its root CMakeLists.txt has the one add_subdirectory(tests). Preprocessor questions about CUDA are asked in
 kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
@@ -114,6 +114,8 @@ def check_file(root, file):
         kind = kind_of(path)
         if layer and kind not in allowed:
             problems.append(f"{file}:{number}: {layer} may not include {path} ({kind})")
+        elif path == "kernels/base/run_program.h" and layer not in ("kernels/base", "server", "client/cli"):
+            problems.append(f"{file}:{number}: {layer} runs no programs, and may not include {path}")
         if file.endswith((".cu", ".cuh")):
             if kind == "absl":
                 problems.append(f"{file}:{number}: what nvcc compiles may not include {path}")
