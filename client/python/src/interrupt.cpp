@@ -78,7 +78,7 @@ struct Errand::Left {
 };
 
 std::vector<Errand::Left>& Errand::LeftBehind() {
-  // Never freed: work that goes on at the program's end keeps what it needs.
+  // Never freed: work that goes on at the program's end still needs it.
   static auto* const left = new std::vector<Left>;
   return *left;
 }
@@ -90,7 +90,7 @@ void Errand::LetGo() {
     const std::scoped_lock lock(one.state->mutex);
     return !one.state->over;
   });
-  // To destroy what is Python's may run anything, also this.
+  // Destroying Python objects may run anything, including this function.
   const std::vector<Left> to_destroy(std::make_move_iterator(over), std::make_move_iterator(left.end()));
   left.erase(over, left.end());
 }

@@ -1,4 +1,4 @@
-// The last job that ended well, of each client and thread: what `last_receipt` is about.
+// The last successful job of each client and thread, for `last_receipt`.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,8 @@ class LastResult {
  public:
   LastResult();
 
-  // Of the calling thread; null where there is none. A thread remembers a few clients, and drops the longest unused.
-  // What it remembered before stays until FreeBefore, or until the next Set: to free a result is a part of what a small
-  // call takes.
+  // For the calling thread; null if there is none. A thread remembers a few clients, and drops the least recently used.
+  // The previous result stays until FreeBefore or the next Set: freeing it takes a noticeable part of a small call.
   void Set(std::shared_ptr<client::JobResult> result) const;
   // Without the GIL or with it.
   void FreeBefore() const;
