@@ -52,7 +52,7 @@ done
 loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
 for program in "${programs[@]}"; do
   install -m 755 "$build/bin/$program" "$libexec/programs/$program"
-  # The loader under the program's name, which ps and nvidia-smi show, and beside which a daemon looks for plug-ins.
+  # The loader under the program's name: that is what ps and nvidia-smi show, and where a daemon looks for plug-ins.
   if [ "$program" = hotplated ]; then
     install -m 755 "$loader" "$libexec/hotplated"
   else

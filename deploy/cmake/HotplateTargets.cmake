@@ -103,8 +103,8 @@ function(hotplate_program name)
 endfunction()
 
 # hotplate_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds] [COST seconds] [CONFIGURATION …]): one GoogleTest
-# program, one ctest test. COST, given for long tests, is their approximate time when instrumented: ctest begins with
-# the longest. A test with a CONFIGURATION runs only on request (ctest -C).
+# program, one ctest test. COST, of any test that takes long, is about what it takes instrumented: ctest begins with the
+# longest. One with a CONFIGURATION runs only where that is asked for (ctest -C).
 function(hotplate_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;COST;CONFIGURATION" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

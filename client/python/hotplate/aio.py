@@ -210,7 +210,7 @@ class _Ended:
         error = self.error
         if self.call is not None and self.came is not None:
             try:
-                # Even if the call was cancelled too late: the arrays that it left on the daemon are freed with it.
+                # Also of one that was cancelled too late: what it left on the daemon is freed with it.
                 self.value = self.call.finish(self.came)
             except Exception as broken:
                 error = broken

@@ -230,7 +230,7 @@ class Array(Refusing):
         return result if shape or isinstance(index, tuple) and Ellipsis in index or index is Ellipsis else result[()]
 
     def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray[Any, Any]) -> None:
-        """Reads the elements from byte `begin` on, `steps` bytes apart along each axis, into `to`."""
+        """Reads the elements from byte `begin` on, so many bytes apart along each axis, into `to`."""
         low, high = _span(begin, steps, to.shape, to.itemsize)
         if steps:
             widest = max(range(len(steps)), key=lambda axis: abs(steps[axis]) * (to.shape[axis] - 1))

@@ -153,7 +153,7 @@ class Call:
 
 
 class Plan:
-    """A kernel's spec, prepared for calling it."""
+    """What is to be known of a kernel for calling it."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         self.spec = spec
@@ -234,7 +234,7 @@ class Plan:
         return call
 
     def _check_is_there(self, client: Client, name: str, array: Array) -> None:
-        """Checks that the array is on this daemon: another one may have another array of the same id."""
+        """Ids of arrays are a daemon's own: another daemon may have another array of the same id."""
         if array._client.closed:
             raise InvalidType(f"{self.name}: {name} is {array!r}, whose client is closed: what stays is gpu.array(name=…)")
         if not client.same_daemon(array._client):
@@ -577,7 +577,7 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
     if value is None:
         return out[name] if out else None
     if type(value) is tuple:
-        if keep is None:  # of a fetched job: kept by a name or a lease
+        if keep is None:  # of a job that was fetched: kept by a name or a lease
             array = client._described(client._core.describe_array(value[0]), owned=False)
             array.receipt = Receipt.of_result(result)
             return array

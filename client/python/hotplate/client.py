@@ -86,7 +86,7 @@ class Client(NumPyFunctions, ClientKernels):
 
     def __init__(self, core: _core.Client) -> None:
         self._core = core
-        self._server = core.server_name  # also needed after close
+        self._server = core.server_name  # also of one that is closed
         self._plans: dict[str, Plan] = {}
         self._all_known = False
         self._daemon = ""  # see same_daemon
@@ -242,7 +242,7 @@ class Client(NumPyFunctions, ClientKernels):
                 kernel = Kernel(self, self._plan(name))
             except UnknownKernel as error:
                 raise AttributeError(str(error)) from None
-            # Found directly from now on. The cycle of references is known to the collector.
+            # Found at once from now on; by reference of a cycle that the collector knows.
             self.__dict__[name] = kernel
             return kernel
 
@@ -250,7 +250,7 @@ class Client(NumPyFunctions, ClientKernels):
         return sorted({*super().__dir__(), *self._names()})
 
     def _names(self) -> Iterable[str]:
-        """The kernels' names; if the daemon cannot be asked, the known ones."""
+        """The kernels' names; where the daemon cannot be asked, of those that were."""
         try:
             return self.kernels
         except (Error, RuntimeError):
@@ -315,7 +315,7 @@ class Client(NumPyFunctions, ClientKernels):
         try:
             described = self._core.put(value, name, duration, bool(replace), options.on_upload, _cancellation)
         except AlreadyExists as error:
-            if "is taken by" in str(error):  # not for a name that is promised to a job
+            if "is taken by" in str(error):  # not of a name that a job has been promised
                 error.args = (f"{error}; replace=True frees it for this one",)
             raise
         finally:

@@ -270,7 +270,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
             raise
 
     def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
-        """Gives a call to the daemon. Errors in its arguments become its end, like all exceptions."""
+        """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
         client = self._client
         try:
             if not keywords:

@@ -101,7 +101,7 @@ def _parameter(plan: Plan, name: str, spoken: Any) -> str:
 
 
 def _example(plan: Plan, own: inspect.Signature) -> list[str]:
-    """An example that was run; for a kernel unknown to this package, a call."""
+    """One that was run; of a kernel that this package does not know, how it is called."""
     known = EXAMPLES.get(plan.name)
     if known is not None:
         return [f"    {line}" for line in known.strip().splitlines()]

@@ -90,13 +90,13 @@ def clock(seconds: Optional[float]) -> str:
 
 
 def client_table(client: Client) -> str:
-    """A client and its daemon. Asks the daemon; without an answer, shows only what is known here."""
+    """A client and its daemon. Asks the daemon; of one that does not answer only what is known here."""
     from .errors import Error
 
     caption = repr(client).strip("<>")
     try:
         info, session = client.info(), client.session
-    except (Error, RuntimeError) as error:  # the daemon is gone, or the client is closed
+    except (Error, RuntimeError) as error:  # a daemon that is gone, a client that is closed
         return table([("state", error)], caption=caption)
     allocation = info.get("allocation") or {}
     left = None if allocation.get("end_time") is None else allocation["end_time"] - info["now"]

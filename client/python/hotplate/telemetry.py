@@ -225,7 +225,7 @@ def checked_interval(interval: Seconds) -> float:
 
 
 def watch(client: Client, interval: Seconds) -> Iterator[Sample]:
-    """The iterator of `Client.telemetry`."""
+    """What `Client.telemetry` returns."""
     return _samples(client, checked_interval(interval))
 
 

@@ -24,9 +24,9 @@ class HeldBuffers {
 
   // TypeError, ValueError: not an array in C order with a dtype of the protocol.
   client::ArrayView View(pybind11::handle array);
-  // A view of a C-contiguous ndarray; nothing, without an exception, for other objects.
+  // Of a C-contiguous ndarray; nothing, and no exception, of anything else.
   std::optional<client::ArrayView> ViewOfNdarray(PyObject* object);
-  // The bytes of a writable array.
+  // Of an array that may be written to.
   std::span<std::byte> Writable(pybind11::handle array);
   // A dict of names and arrays, ArrayRefs and PathRefs.
   std::map<std::string, client::Input> Inputs(const pybind11::dict& inputs);

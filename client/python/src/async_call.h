@@ -37,8 +37,8 @@ class AsyncCall {
   // Without the GIL, on the library's thread.
   void Note(const v1::JobUpdate& update);
   void Land(absl::StatusOr<client::JobResult> result);
-  // With the GIL, once, after Land: calls done([output or None,] Result or None, exception or None). Afterwards no
-  // Python object is left here.
+  // With the GIL, once, after Land: calls done([output or None,] Result or None, exception or None). After it nothing
+  // of Python's is left here.
   void Finish();
 
   // For Python.

@@ -60,7 +60,7 @@ class PyClient {
   // Runs a kernel with one output and returns that. The inputs' memory is held by the caller; none of it is uploaded.
   pybind11::object RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
                           const std::string& output) const;
-  // The last successful call on this thread; null if there is none.
+  // Of the last call on this thread that ended well; none: null.
   std::unique_ptr<Result> Last() const;
   void Remember(const Result& result) const { last_.Set(result.shared()); }
 
@@ -68,7 +68,7 @@ class PyClient {
                               const client::Cancellation* cancellation) const;
   std::shared_ptr<AsyncCall> RunAsync(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                                       const client::Cancellation* cancellation, const pybind11::object& done) const;
-  // Starts the call whose inputs `call` holds. With the GIL, which it keeps for a small call.
+  // Starts what `call` holds the inputs of. With the GIL; keeps it for a small call.
   void Launch(const std::string& kernel, std::map<std::string, client::Input> inputs, client::JobOptions job,
               const std::shared_ptr<AsyncCall>& call) const;
   std::string Submit(const std::string& kernel, const pybind11::dict& inputs, const Options& options,

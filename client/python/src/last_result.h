@@ -12,8 +12,9 @@ class LastResult {
  public:
   LastResult();
 
-  // For the calling thread; null if there is none. A thread remembers a few clients, and drops the least recently used.
-  // The previous result stays until FreeBefore or the next Set: freeing it takes a noticeable part of a small call.
+  // Of the calling thread; null where there is none. A thread remembers a few clients, and drops the longest unused.
+  // What it remembered before stays until FreeBefore, or until the next Set: to free a result is a part of what a small
+  // call takes.
   void Set(std::shared_ptr<client::JobResult> result) const;
   // Without the GIL or with it.
   void FreeBefore() const;
