@@ -13,7 +13,7 @@
 
 namespace hotplate::cli {
 
-// What a shell completes a word with.
+// The kinds of words that a shell can complete.
 enum class Offer { kNothing, kFile, kCommand, kHelp, kKernel, kJob, kArray, kServer, kSite, kChoices };
 
 struct OptionSpec {
