@@ -2,13 +2,13 @@
  * involved (no classes, no exceptions, no memory that the other side must free), so that daemon and plug-in may be
  * built by different compilers against different CUDA versions. The life of a plug-in:
  *   1. The loader has opened libcuda, called cuInit and counted the devices: without a device no plug-in is opened.
- * Then dlopen, dlsym(HOTPLATE_CUDA_ENTRY_POINT), and a call of that: it returns the table and touches no device.
+ *      Then dlopen, dlsym(HOTPLATE_CUDA_ENTRY_POINT), and a call of that: it returns the table and touches no device.
  *   2. The loader compares abi_version and the sizes; a plug-in that differs is not used.
  *   3. It compares each kernel's spec hash with the catalogue's; a kernel that differs is not used.
  *   4. open_device for each device, with the loader's driver library; then open_lane on the thread that will run the
  *      lane.
  *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before a kernel's
- * first task on the lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
+ *      first task on the lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
  *   6. upload and forget from any thread but a lane's: arrays with an identity (kernels/call/abi.h) may stay on the
  *      device before, between and after tasks. They are copies there: the host's memory keeps every array.
  *   7. close_lane for every lane (any thread, not while it runs), then close_device.
