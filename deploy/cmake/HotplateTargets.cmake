@@ -1,4 +1,4 @@
-# One function per thing that is said more than once.
+# One function for each repeated setting.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -78,7 +78,7 @@ set(HOTPLATE_ARITHMETIC_OPTIONS "")
 if(HOTPLATE_SANITIZER)
   set(HOTPLATE_ARITHMETIC_OPTIONS -O1)
 endif()
-# For arithmetic of ours on arrays' elements.
+# For our own arithmetic on arrays' elements.
 set(HOTPLATE_ELEMENT_OPTIONS ${HOTPLATE_ARITHMETIC_OPTIONS})
 if(HOTPLATE_SANITIZER MATCHES undefined)
   list(APPEND HOTPLATE_ELEMENT_OPTIONS -fsanitize=alignment)

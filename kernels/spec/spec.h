@@ -56,8 +56,8 @@ struct ArgumentSpec {
 
 enum class CancelClass { kChunked, kUninterruptible };
 
-// Whether a call with the same inputs has the same bits each time that it runs on one device, whatever else that does
-// at the time and however many threads it has for the call. In hotplate.v1.Determinism's numbers.
+// Whether a call with the same inputs has the same bits each time on one device, whatever else the device does and
+// however many threads the call gets. The numbers of hotplate.v1.Determinism.
 enum class Determinism {
   kAlways = 1,
   kOnRequest,  // with BoundCall::deterministic; it may then take longer

@@ -102,7 +102,7 @@ class Aio(AioKernels):
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             cancellation.cancel()
-            sending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody is to be told
+            sending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for the error
             raise
 
     async def telemetry(self, interval: Seconds = 1.0) -> AsyncIterator[Sample]:

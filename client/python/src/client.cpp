@@ -131,7 +131,7 @@ void PyClient::Close() {
   {
     const py::gil_scoped_release released;
     for (client::Cancellation& watch : watches) watch.Cancel();
-    // The daemon would give them its grace, for nobody. Waiting is for its word that it has cancelled them.
+    // Otherwise the daemon would let them run for its grace period. Waits for its confirmation of the cancels.
     constexpr std::chrono::seconds kPatience(1);
     flights_->CancelAll();
     if (!deliveries_->IsHere()) flights_->Wait(kPatience);

@@ -40,7 +40,7 @@ py::error_already_set AsRaised(const std::exception& error) {
 }
 
 bool Signals::Look() {
-  // For a daemon that hangs. A job that goes on after it ends within its kernel's bound all the same.
+  // For a daemon that hangs. A job that still goes on afterwards ends within its kernel's bound.
   constexpr std::chrono::seconds kPatience(2);
   const py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) {
