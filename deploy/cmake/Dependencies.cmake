@@ -26,7 +26,7 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # of the time and is one file) or shared (links faster: for development and sanitizers).
 add_library(hotplate_grpc INTERFACE)
 if(HOTPLATE_SANITIZER MATCHES thread)
-  # Into each program that links gRPC, by whichever library.
+  # Into the programs, whatever library of ours brings gRPC to them.
   target_sources(hotplate_grpc INTERFACE
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/tsan_grpc.cpp>)
 endif()

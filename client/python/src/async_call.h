@@ -3,8 +3,7 @@
 // 1. PyClient::RunAsync makes one, holds the inputs' buffers in it, and gives it to the library and to Python.
 // 2. The library's thread notes the job's updates, and passes the call to the client's Deliveries at its end.
 // 3. Their thread releases the buffers and calls `done`, with the GIL. Until then it is one of the client's Flights,
-// which
-//    are cancelled when the client is closed.
+//    which are cancelled when the client is closed.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -5,8 +5,7 @@
 //
 // 1. A call that must not cost a change of threads checks while it waits: Signals, as JobOptions::on_wait.
 // 2. Any other call is made on a thread of its own, and the main thread waits for it: Errand. Some calls cannot be
-// ended
-//    while the daemon hangs, since the caller's bytes are under way or an answer must not be lost: these are left
+//    ended while the daemon hangs, since the caller's bytes are under way or an answer must not be lost: these are left
 //    behind.
 //
 // On other threads Python runs no handlers, and calls simply wait.
