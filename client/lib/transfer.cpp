@@ -13,8 +13,8 @@
 namespace hotplate::client {
 namespace {
 
-// The longest pause between two bytes. Longer than the bound for a silent connection: only a live daemon can stall so
-// long.
+// The longest pause between two bytes. A long deadline exceeds the bound on silent connections, so that a stall of that
+// length is that of a daemon that is there.
 nanoseconds LongestStall(nanoseconds deadline) {
   constexpr std::chrono::seconds kNoticed(5);
   return deadline < kSilenceBound ? deadline : std::max<nanoseconds>(deadline, kSilenceBound + kNoticed);
