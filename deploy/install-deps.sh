@@ -31,7 +31,7 @@ for argument in "$@"; do
       # The -core packages are MariaDB without a system service.
       packages+=(slurmctld slurmd slurm-client slurmdbd munge mariadb-server-core mariadb-client-core iproute2 util-linux
         btrfs-progs python3-fusepy tcl  # a folder with a quota, a slow one, and a reader of module files
-        zsh fish)                                  # for every run of the tests, which ask them what they complete
+        zsh fish)  # every test run asks these shells for completions
       with_tests=yes start_services=no ;;
     --long)
       # clang only recommends the libraries that its fuzzers and sanitizers link.

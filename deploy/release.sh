@@ -44,7 +44,7 @@ if [ -z "$built" ]; then
   built=$PWD/build/release
 fi
 
-# Made beside its place and moved there whole: nobody publishes half a release.
+# Made beside its place and moved there as a whole, so that nobody publishes half a release.
 out=$(realpath -m "${out:-build/release-$version}")
 [ ! -e "$out" ] || fail "$out is there already: name another folder, or remove it"
 mkdir -p "$(dirname "$out")"

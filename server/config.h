@@ -33,7 +33,7 @@ struct Config {
   std::string interface;  // listen on its address
   PortRange port;
   std::string unix_socket;  // instead of an address and a port
-  bool insecure = false;    // no TLS; the token is asked for all the same
+  bool insecure = false;    // no TLS; the token is still required
 
   DeviceChoice device = DeviceChoice::kAuto;
   std::vector<int> gpus;  // use only these CUDA devices, all of which must exist; empty: all that work

@@ -13,7 +13,7 @@
 
 namespace hotplate::server {
 
-// Exit statuses of hotplated, those of the command-line client where they mean the same.
+// Exit statuses of hotplated, the same as the command's for the same meaning.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitCannotStart = 4;

@@ -25,7 +25,7 @@ v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& e
 // The kernels that its devices cannot run now: a library may prove to be of no use when the first job needs it.
 void DescribeUnavailable(const core::Engine& engine, v1::GetServerInfoResponse& info);
 
-// But for certificates and token.
+// Everything except certificates and token.
 v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<std::string>& addresses,
                                     std::uint16_t port);
 

@@ -133,7 +133,7 @@ std::string ReadLink(const std::string& link) {
 }  // namespace
 
 bool IsNameFree(const std::string& directory, const std::string& name) {
-  // Its lock ends with it, on whatever node.
+  // A lock ends with its daemon, on any node.
   const std::string path = directory + "/servers/" + name + ".lock";
   const int lock = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (lock < 0) return errno == ENOENT;
@@ -144,7 +144,7 @@ bool IsNameFree(const std::string& directory, const std::string& name) {
 
 namespace {
 
-// Whether the daemon of a record in `directory` has ended without having withdrawn it. False where nothing can be said.
+// Whether the daemon of a record in `directory` has ended without withdrawing it. False if unknown.
 bool IsGone(const std::string& directory, const std::string& record_file) {
   const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
   if (!record.ok()) return true;
@@ -198,7 +198,7 @@ absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, c
     if (!TakeLock(lock)) {
       const Holder holder = ReadHolder(lock);
       if (!again && holder.IsEarlierRunOf(tenancy)) {
-        // Its lock stays with the file, which nobody else will look at.
+        // The lock stays with the removed file, which nobody else will look at.
         if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError("removing " + path);
         continue;
       }

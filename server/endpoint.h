@@ -65,10 +65,10 @@ absl::Status PrivateFolder(const std::string& path);
 // Writes a file of mode 0600 that appears under its name, in place of another, only when it is whole and on the disk.
 absl::Status WriteWhole(const std::string& path, const std::string& text);
 
-// Whether no daemon has this name, starts with it or ends. False where nothing can be said.
+// Whether no daemon has this name, or is starting or ending with it. False if unknown.
 bool IsNameFree(const std::string& directory, const std::string& name);
 
-// The record at `path`, or why there is none. For tests and for Withdraw; clients have their own reader.
+// The record at `path`, or the reason why it cannot be read. For tests and for Withdraw; clients have their own reader.
 absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path);
 
 }  // namespace hotplate::server

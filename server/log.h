@@ -21,7 +21,7 @@ core::LogLevel LevelOf(spdlog::level::level_enum level);
 // PERMISSION_DENIED or NOT_FOUND, naming the file, if it cannot be written.
 absl::StatusOr<std::shared_ptr<spdlog::logger>> OpenLog(const std::string& file, const std::string& level);
 
-// So many lines in each minute, and how many there would have been.
+// Limits the number of lines in each minute, and counts the rest.
 class LineLimit {
  public:
   using Clock = std::chrono::steady_clock;

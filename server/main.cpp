@@ -46,7 +46,7 @@ void RaiseDescriptorLimit() {
 void QuietLibraries() {
   // Debian's absl looks for lock cycles at every lock of gRPC: a few microseconds of each call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // A client that sends text which is not UTF-8 gets an error; a line on standard error for each is no help.
+  // A client that sends text that is not UTF-8 gets an error; a line on standard error for each is of no help.
   google::protobuf::SetLogHandler(nullptr);
 }
 

@@ -132,7 +132,7 @@ Complaint CheckAddress(const std::string& text) {
   return "a numeric IPv4 or IPv6 address, like 127.0.0.1, 0.0.0.0 or ::1";
 }
 
-// Whatever the system calls it: it is looked for when the daemon starts.
+// Any name that the system may use: it is looked up when the daemon starts.
 Complaint CheckInterface(const std::string& text) {
   if (!text.empty() && text.size() < IF_NAMESIZE && text.find('/') == std::string::npos) return std::nullopt;
   return "the name of a network interface, like eth0 or ib0";

@@ -15,8 +15,8 @@ class SpareMemory {
   // the heap, where gRPC stores messages, the free part of its arenas.
   static void Keep(std::uint64_t arrays);
 
-  // To be called every second. `idle`: since the daemon was last in use. Arrays that nobody has taken meanwhile go
-  // back, and the heap when nobody uses the daemon, or every half a minute where somebody goes on using it.
+  // Call it every second. `idle`: time since the daemon was last in use. Unused arrays are returned, and the heap once
+  // the daemon is idle, or every half minute while it is in use.
   void GiveBack(core::SteadyTime now, std::chrono::nanoseconds idle);
 
  private:

@@ -162,7 +162,7 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
   } else {
     std::vector<std::string> rest(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(verb));
     rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(verb) + 1, words.end());
-    try {  // the standard library's and third parties' exceptions: none of ours
+    try {  // exceptions of the standard library and third parties: ours throws none
       status = RunCommandLine(*command, rest, *form, console, environment);
     } catch (const std::bad_alloc&) {
       status = absl::ResourceExhaustedError("this machine has no memory left for that");

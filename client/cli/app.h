@@ -11,7 +11,7 @@ namespace hotplate::cli {
 
 inline constexpr char kVersion[] = HOTPLATE_VERSION;
 
-// A warning about a daemon of another version; empty where it is this program's.
+// A warning about a daemon of another version; empty if it is this program's.
 std::string SkewText(const std::string& daemon, const std::string& version);
 
 // `words` without the program's own name. Returns the exit code.

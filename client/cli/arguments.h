@@ -13,7 +13,7 @@
 
 namespace hotplate::cli {
 
-// What a shell completes a word with.
+// The kinds of words that a shell can complete.
 enum class Offer { kNothing, kFile, kCommand, kHelp, kKernel, kJob, kArray, kServer, kSite, kChoices };
 
 struct OptionSpec {
@@ -51,7 +51,7 @@ class Arguments {
   // The words behind "--", where the command takes them for itself.
   const std::vector<std::string>& rest() const { return rest_; }
 
-  // Nothing where the option was not given; a usage error that names the value where it is no such thing.
+  // Nothing if the option was not given; a usage error that names an invalid value.
   absl::StatusOr<std::optional<nanoseconds>> Duration(const std::string& name) const;
   absl::StatusOr<std::optional<std::int64_t>> Integer(const std::string& name, std::int64_t minimum,
                                                       std::int64_t maximum) const;

@@ -51,7 +51,7 @@ constexpr Brought kBrought[] = {
     {"config", "settings are in the environment and in ~/.config/hotplate/config.toml: hotplate help guide"},
 };
 
-// A hint for a word that is no command.
+// A hint for an unknown command.
 std::string HintFor(const std::string& word, std::vector<std::string> names) {
   for (const Brought& brought : kBrought)
     if (word == brought.word) return ". Here: " + std::string(brought.here);

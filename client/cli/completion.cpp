@@ -186,7 +186,7 @@ std::string ZshCompletion(const std::vector<v1::KernelSpec>& kernels) {
 std::string FishCompletion(const std::vector<v1::KernelSpec>& kernels) {
   std::string script =
       "# fish completion for hotplate: hotplate completion fish > ~/.config/fish/completions/hotplate.fish\n";
-  // Where an array of the daemon's is begun, files are no answer; not even to an option that asks for one.
+  // No files after the beginning of an array's name, even for an option that takes a file.
   script +=
       "function __hotplate_array; string match -q 'array:*' -- (commandline -ct); end\n"
       "complete -c hotplate -n __hotplate_array -f -a "

@@ -25,7 +25,7 @@ enum ExitCode : int {
   kExitInterrupted = 130,  // Ctrl-C
 };
 
-// The one table. The state of a job that ended decides; JOB_STATE_UNSPECIFIED where there was none.
+// The only table of exit codes. The state of an ended job decides; JOB_STATE_UNSPECIFIED: there was no job.
 ExitCode ExitCodeOf(absl::StatusCode code, v1::JobState state);
 
 // The command line makes no sense: exit 2, and a pointer to the command's help.
@@ -49,7 +49,7 @@ absl::Status Answered(const absl::Status& status);
 
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// {"error": {"code", "exitCode", "message", "violations", "nextStep", "jobId"}}, the last two where there are any.
+// {"error": {"code", "exitCode", "message", "violations", "nextStep", "jobId"}}, the last two if there are any.
 std::string ErrorJson(const absl::Status& status);
 
 // Writes "✗ refused: …" with the violations and the next step, unless the status is silent; where answers are JSON the

@@ -9,7 +9,7 @@
 #include "client/cli/app.h"
 #include "client/cli/ending.h"
 
-// The leak sanitizer's, where it is part of the program: ends the process if something was lost.
+// The leak sanitizer's function, if linked in: ends the process if memory leaked.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer chose it
 extern "C" void __attribute__((weak)) __lsan_do_leak_check();
 
@@ -24,8 +24,8 @@ int main(int count, char** words) {
                                               hotplate::cli::ProcessEnvironment());
   std::cout.flush();
   std::cerr.flush();
-  // gRPC's own threads may be at work still, on a handshake that nobody waits for any more. Static objects, gRPC's
-  // among them, must not be destroyed under them.
+  // gRPC's threads may still work on an abandoned handshake. Static objects, including gRPC's, must not be destroyed
+  // under them.
   if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
   _exit(code);
 }

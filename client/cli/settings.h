@@ -9,7 +9,7 @@
 
 namespace hotplate::cli {
 
-// One variable of the environment; nothing where it is not set or empty. A seam for tests.
+// One variable of the environment; nothing if it is unset or empty. A seam for tests.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 Environment ProcessEnvironment();
 
@@ -25,9 +25,8 @@ struct SettingFlags {
   std::optional<std::string> directory = {}, server = {}, endpoint = {};
 };
 
-// Reads $XDG_CONFIG_HOME/hotplate/config.toml, else ~/.config/hotplate/config.toml, where there is one: the keys
-// `server`, `directory`, `site` and `account`. An unknown key or a wrong type is an error that names file, key and
-// line.
+// Reads $XDG_CONFIG_HOME/hotplate/config.toml, else ~/.config/hotplate/config.toml, if it exists: the keys `server`,
+// `directory`, `site` and `account`. An unknown key or a wrong type is an error that names file, key and line.
 absl::StatusOr<Settings> ResolveSettings(const SettingFlags& flags, const Environment& environment);
 
 }  // namespace hotplate::cli

@@ -43,7 +43,7 @@ struct NewArray {
   bool replace;
 };
 
-// Makes it, and has `upload` fill it; frees it where that fails.
+// Creates an array and calls `upload` to fill it; frees it if that fails.
 absl::StatusOr<v1::Array> PutArray(const Connection& connection, const NewArray& wanted, const std::stop_token& stop,
                                    const std::function<absl::Status(const std::string& id)>& upload) {
   absl::StatusOr<v1::Array> array =
@@ -127,7 +127,7 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
 
 absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
                               const OnProgress& on_download, const Cancellation* cancellation) {
-  // From here on by its id: a stream that breaks is to go on in the same array, whatever has its name by then.
+  // Use the id from here on: a broken stream must resume in the same array, even if another one has the name by then.
   const auto array = ArrayToRead(*impl_->connection, id_or_name, Impl::TokenOf(cancellation));
   if (!array.ok()) return array.status();
   return Download(*impl_->connection, array->first.id(), offset, destination,
@@ -161,7 +161,7 @@ absl::Status Client::Free(const std::string& id_or_name, const Cancellation* can
   v1::FreeArrayRequest request;
   request.set_array_id(id_or_name);
   v1::FreeArrayResponse response;
-  // Not repeated: a name may be somebody's next array by then.
+  // Not repeated: by then the name may belong to another array.
   return c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncFree, request, response,
                 {.repeat = Repeat::kNever, .stop = Impl::TokenOf(cancellation)});
 }

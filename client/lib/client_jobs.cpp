@@ -67,7 +67,7 @@ absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<
 
 void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
                       std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation) {
-  // Whatever is captured below ends before the Impl does.
+  // Everything captured below ends before the Impl does.
   Impl& impl = *impl_;
   struct Flight {
     std::optional<EitherStop> either;

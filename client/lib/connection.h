@@ -69,7 +69,7 @@ enum class Repeat { kNever, kSafe };
 
 struct CallRules {
   Repeat repeat = Repeat::kSafe;
-  // Of one attempt; nullopt: the connection's deadline.
+  // Per attempt; nullopt: the connection's deadline.
   std::optional<nanoseconds> deadline = std::nullopt;
   bool no_deadline = false;
   // For all attempts together.

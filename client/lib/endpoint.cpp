@@ -247,7 +247,7 @@ absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
   }
   if (const absl::Status status = CheckFolder(ParentOf(path), 077); !status.ok()) return status;
 
-  // From here on the open file counts, whatever happens to the name.
+  // From here on the open file counts, even if the path is replaced.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) {
     const int error = errno;

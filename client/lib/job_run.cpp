@@ -77,7 +77,7 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& conn
 
 namespace {
 
-// A result that came too late: the job is known, its large output is not there any more.
+// The result was fetched too late: the job is known, but its large output is gone.
 absl::Status GoneError(const v1::JobResult::Output& output) {
   return absl::NotFoundError("output " + output.name() + " (array " + output.array_id() +
                              ") is no longer on the daemon: it was fetched already or freed, or its session or lease " +

@@ -351,7 +351,7 @@ void RunStream::Poll(Lock& lock, Deadline until, Deadline awake_until) {
   TellNews(lock);
 }
 
-// While there is no stream the channel goes on connecting, which gRPC does only while somebody waits for it.
+// Keeps the channel connecting while there is no stream, which gRPC does only while somebody waits for it.
 void RunStream::WatchChannel() {
   if (!reopen_at_ || watching_channel_) return;
   grpc::Channel& channel = connection_->channel();

@@ -51,9 +51,9 @@ class RunStream {
   RunStream(const RunStream&) = delete;
   RunStream& operator=(const RunStream&) = delete;
 
-  // Waits for the job's end. Of `options` only the callbacks on this thread are used: `on_update`, `on_wait` and
-  // `meanwhile`. A refusal, a lost connection, and a stop that the daemon does not confirm are statuses; every end that
-  // the daemon reports is an EndedJob.
+  // Waits for the job's end; of `options` only what is called on this thread counts here: `on_update`, `on_wait` and
+  // `meanwhile`. A refusal, a lost connection and an end that the daemon does not confirm after a stop are statuses;
+  // every end that it tells is an EndedJob.
   absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
                                const std::stop_token& stop);
 

@@ -13,8 +13,8 @@
 namespace hotplate::client {
 namespace {
 
-// The longest pause between two bytes. Longer than the bound for a silent connection: only a live daemon can stall so
-// long.
+// The longest pause between two bytes. A long deadline exceeds the bound on silent connections, so that a stall of that
+// length is that of a daemon that is there.
 nanoseconds LongestStall(nanoseconds deadline) {
   constexpr std::chrono::seconds kNoticed(5);
   return deadline < kSilenceBound ? deadline : std::max<nanoseconds>(deadline, kSilenceBound + kNoticed);
@@ -85,7 +85,7 @@ class Attempt {
       const absl::Status translated = connection_.Translate(status);
       if (!absl::IsCancelled(translated)) return {translated, connection_.MayComeBack(status)};
       if (stop_.stop_requested()) return {absl::CancelledError("the transfer was given up")};
-      // Nobody here asked for it: a daemon that leaves breaks off its calls like this.
+      // Nobody here asked for it: a daemon that ends cancels its calls in this way.
       return {absl::UnavailableError("the daemon broke the transfer off: it ends")};
     }
     const auto stall = std::chrono::duration_cast<std::chrono::milliseconds>(longest_stall_);

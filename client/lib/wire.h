@@ -22,7 +22,7 @@ absl::StatusOr<Signature> FromWire(const v1::Signature& signature);
 // Two hexadecimal digits a byte.
 std::string Hex(std::span<const unsigned char> bytes);
 
-// So many random bytes in hexadecimal, from the kernel's generator.
+// Random bytes in hexadecimal, from the kernel's generator.
 std::string RandomHex(std::size_t bytes);
 
 // The inputs are too large to ride in the request: a call begins with uploads.

@@ -7,7 +7,7 @@ set(include_root ${CMAKE_INSTALL_INCLUDEDIR}/hotplate)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Hotplate)
 set(HOTPLATE_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/hotplate)
 
-# hotplate itself is installed where it is made.
+# client/cli installs hotplate itself.
 install(TARGETS hotplated RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET hotplate_cuda_plugin)
   install(TARGETS hotplate_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})

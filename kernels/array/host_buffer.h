@@ -12,7 +12,7 @@ class HostBuffer {
  public:
   static constexpr std::size_t kAlignment = 64;
 
-  // Null when the memory is not to be had. Zero bytes are fine.
+  // Null if the memory cannot be had. Zero bytes are fine.
   static std::shared_ptr<HostBuffer> Allocate(std::size_t bytes, std::uint64_t identity = 0);
 
   HostBuffer(const HostBuffer&) = delete;

@@ -63,8 +63,8 @@ bool AddressesAreLimited() {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Whoever finds the lock taken does without: no thread waits, and a process that was forked while another thread had it
-// goes on. Pages are unmapped with the lock released, since that takes long.
+// A thread that finds the lock taken does without: no thread waits, and a process forked while another thread held it
+// goes on. Pages are unmapped after the lock is released, since that takes long.
 class KeptPieces {
  public:
   void Set(Keeping keeping, std::size_t most) {

@@ -6,8 +6,8 @@
 
 namespace hotplate {
 
-// Up to three of `candidates`, nearest first. Upper and lower case, and dashes and underscores, count as the same; the
-// distance is that of insertions, deletions, replacements and swaps of neighbours.
+// Up to three of `candidates`, nearest first. Upper and lower case, and dashes and underscores, count as equal. The
+// distance counts insertions, deletions, replacements and swaps of neighbours.
 std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates);
 
 }  // namespace hotplate

@@ -1,5 +1,5 @@
-/* What crosses from the core to a kernel: plain data, the same for a kernel linked in and one behind a plug-in.
- * Plain C, so that nvcc and another compiler agree on it. Pointers are borrowed for the length of the call. */
+/* The plain data that the core passes to a kernel, the same for linked-in kernels and those of a plug-in. Plain C, so
+ * that nvcc and other compilers agree on it. Pointers are borrowed for the duration of the call. */
 #ifndef HOTPLATE_KERNELS_ABI_H_
 #define HOTPLATE_KERNELS_ABI_H_
 
@@ -12,7 +12,7 @@ extern "C" {
 
 #define HOTPLATE_MAX_RANK 8
 
-/* In hotplate.v1.Precision's numbers. */
+/* The numbers of hotplate.v1.Precision. */
 enum hotplate_precision {
   HOTPLATE_PRECISION_DEFAULT = 0,
   HOTPLATE_PRECISION_TF32 = 1,
@@ -23,8 +23,8 @@ enum hotplate_precision {
 enum hotplate_param_type {
   HOTPLATE_PARAM_INT = 1,
   HOTPLATE_PARAM_FLOAT = 2,
-  HOTPLATE_PARAM_BOOL = 3,  /* in integer: 0 or 1 */
-  HOTPLATE_PARAM_CHOICE = 4 /* in text */
+  HOTPLATE_PARAM_BOOL = 3,  /* stored in `integer`: 0 or 1 */
+  HOTPLATE_PARAM_CHOICE = 4 /* stored in `text` */
 };
 
 typedef struct hotplate_param {
@@ -40,13 +40,13 @@ typedef struct hotplate_array {
   int32_t dtype; /* hotplate::DType's numbers */
   int32_t rank;
   int64_t shape[HOTPLATE_MAX_RANK];
-  void* data; /* in the memory of the device the kernel runs on; 64-byte aligned; C order */
+  void* data; /* in the memory of the kernel's device; 64-byte aligned; C order */
   uint64_t bytes;
-  /* 0, or names the array's bytes: of this process no other array ever has the same, and these never change. A device
-   * with memory of its own may keep a copy under this name until it is told to forget it. */
+  /* 0, or the identity of the array's bytes: unique in this process, and the bytes never change. A device with its own
+   * memory may keep a copy under this identity until it is told to forget it. */
   uint64_t identity;
-  /* Null, but of an output of at most shape[0]: here the kernel's host side stores how many there are, before it
-   * returns, and only these are the output. */
+  /* Null, except for outputs of at most shape[0]: the kernel's host side stores the actual number here before it
+   * returns, and only so many are the output. */
   int64_t* actual_size;
 } hotplate_array;
 
@@ -58,13 +58,13 @@ typedef struct hotplate_call {
   int32_t input_count;
   int32_t output_count;
   int32_t precision;
-  void* scratch; /* as large as the plan asked for; same memory as the arrays */
+  void* scratch; /* as large as planned; in the same memory as the arrays */
   uint64_t scratch_bytes;
-  int32_t deterministic; /* 1: the same bits each time on this device, or INVALID where a library cannot */
+  int32_t deterministic; /* 1: the same bits each time on this device; INVALID if a library cannot */
   int32_t reserved;      /* zero */
 } hotplate_call;
 
-/* Shared between the task's owner and whoever runs it; every access is atomic and relaxed. */
+/* Shared by the task's owner and the thread that runs it; every access is atomic and relaxed. */
 typedef struct hotplate_control {
   uint32_t cancel;   /* the owner sets it to 1 */
   uint32_t progress; /* the kernel sets it: 0 to 1 000 000 */
@@ -75,7 +75,7 @@ enum hotplate_outcome_code {
   HOTPLATE_CANCELLED = 1,     /* saw control->cancel */
   HOTPLATE_INVALID = 2,       /* the data are not acceptable (a matrix that is not positive definite) */
   HOTPLATE_OUT_OF_MEMORY = 3, /* of the device */
-  HOTPLATE_FAILED = 4,        /* the kernel's or a library's error; the device is as good as before */
+  HOTPLATE_FAILED = 4,        /* an error of the kernel or of a library; the device still works */
   HOTPLATE_DEVICE_LOST = 5    /* the device takes no more work */
 };
 

@@ -1,5 +1,5 @@
-// Two inputs that NumPy's broadcasting brings to one output: which elements of theirs belong to each of its elements.
-// Standard library only; compiled by the host compiler and by nvcc, and used on both sides.
+// NumPy's broadcasting of two inputs to one output: the elements of the inputs that belong to each element of the
+// output. Standard library only; compiled by the host compiler and by nvcc, and used on both sides.
 #pragma once
 
 #include <algorithm>

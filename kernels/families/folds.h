@@ -66,7 +66,7 @@ struct Sum {
 // A float64 and its rounding error: together within some 2^-100 of the summed magnitudes of the exact sum.
 struct TwoPart {
   double high, low;
-  // Once `high` is infinite or no number, `low` is no number.
+  // If `high` is infinite or NaN, `low` is NaN.
   HOTPLATE_HOST_DEVICE double value() const {
     const double sum = high + low;
     return sum == sum ? sum : high;

@@ -1,4 +1,4 @@
-// A parameter's value that a spec's own check refuses, whatever its range allows.
+// A parameter's value that is within its range but refused by a spec's own check.
 #pragma once
 
 #include <string>

@@ -56,8 +56,8 @@ struct ArgumentSpec {
 
 enum class CancelClass { kChunked, kUninterruptible };
 
-// Whether a call with the same inputs has the same bits each time that it runs on one device, whatever else that does
-// at the time and however many threads it has for the call. In hotplate.v1.Determinism's numbers.
+// Whether a call with the same inputs has the same bits each time on one device, whatever else the device does and
+// however many threads the call gets. The numbers of hotplate.v1.Determinism.
 enum class Determinism {
   kAlways = 1,
   kOnRequest,  // with BoundCall::deterministic; it may then take longer
@@ -112,7 +112,7 @@ class KernelSpec {
   const std::string& example() const { return example_; }
   bool takes_precision() const { return takes_precision_; }
   Determinism determinism() const { return determinism_; }
-  // Elements along "..." are computed independently of each other: a call may be done in parts.
+  // What "..." counts is computed each by itself, whatever there is beside it: a call may be done in parts.
   bool divisible() const { return divisible_; }
 
   // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs.
@@ -173,7 +173,7 @@ class KernelSpecBuilder {
   KernelSpecBuilder& TakesPrecision();
   // Without this: kAlways.
   KernelSpecBuilder& SameBits(Determinism determinism);
-  // All arguments begin with "...", and cutting it anywhere into ranges gives the same bits.
+  // All arguments begin with "...", and have a bit for a bit the same elements if it is cut anywhere into ranges.
   KernelSpecBuilder& Divisible();
   // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then

@@ -22,7 +22,7 @@ class Acceptor {
     // A sentence about connections that have to wait, once a minute at most. May be empty.
     std::function<void(const std::string&)> warn;
   };
-  // RESOURCE_EXHAUSTED where there is no descriptor even now.
+  // RESOURCE_EXHAUSTED if there is no free descriptor even now.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Start(ListeningSocket socket, Options options);
   // Stops listening. When it returns, `take` is not called any more.
   ~Acceptor();

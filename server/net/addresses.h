@@ -16,8 +16,8 @@ std::string NodeName();
 absl::StatusOr<std::string> AddressOfInterface(const std::string& name);
 
 struct AddressHints {
-  std::vector<std::string> names;  // of this node, as other nodes may know it; the best first
-  std::string client_host;         // where clients are likely to be; empty: not known
+  std::vector<std::string> names;  // of this node, by which other nodes may know it; the best first
+  std::string client_host;         // where clients are likely to be; empty: unknown
 };
 
 // The numeric addresses at which others reach a daemon that listens on `listen`: that address, or for 0.0.0.0 and ::

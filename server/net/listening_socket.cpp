@@ -31,7 +31,7 @@ int Listen(const sockaddr* address, socklen_t size, std::chrono::milliseconds un
   const int made = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (made < 0) return -1;
   if (address->sa_family != AF_UNIX) {
-    Set(made, SOL_SOCKET, SO_REUSEADDR, 1);  // connections of a daemon that ended are no obstacle
+    Set(made, SOL_SOCKET, SO_REUSEADDR, 1);  // connections of an ended daemon are no obstacle
     Set(made, IPPROTO_TCP, TCP_NODELAY, 1);
     Set(made, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged.count()));
   }
@@ -45,7 +45,7 @@ int Listen(const sockaddr* address, socklen_t size, std::chrono::milliseconds un
   return -1;
 }
 
-// Binding a unix socket in place of another takes nothing but the file: its owner would listen where nobody comes.
+// Whether a program listens there. Replacing a unix socket only removes the file: its owner would listen in vain.
 bool IsListenedAt(const sockaddr* address, socklen_t size) {
   const int made = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (made < 0) return false;

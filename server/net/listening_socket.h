@@ -1,4 +1,4 @@
-// Sockets that listen. What is set on one holds for the connections that are accepted from it.
+// Listening sockets. Their options also hold for the accepted connections.
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@ class ListeningSocket {
   // on which data stay unacknowledged for `unacknowledged` is ended. UNAVAILABLE says why not.
   static absl::StatusOr<ListeningSocket> OnTcp(const std::string& address, std::uint16_t port,
                                                std::chrono::milliseconds unacknowledged);
-  // In place of a socket at which nobody listens any more; the file goes with the owner.
+  // Replaces a socket without a listener. The file is removed with the owner.
   static absl::StatusOr<ListeningSocket> OnUnix(const std::string& path);
 
   ListeningSocket(ListeningSocket&& other) noexcept;

@@ -7,9 +7,9 @@
 
 namespace hotplate::server {
 
-// Bytes that are free where `folder` is: on the disk, and of the user's quota and group's as far as the system tells
-// them (network file systems often do not, or count the quota as the disk's). Nothing where nothing is told. May wait
-// for the file system.
+// Free bytes at `folder`: on the disk, and by the user's and the group's quota, as far as the system reports them
+// (network file systems often do not, or report the quota as the disk's). Nothing if unknown. May wait for the file
+// system.
 std::optional<std::uint64_t> FreeSpace(const std::string& folder);
 
 // Whether the folder is on a disk of this machine, or in its memory, as far as the system tells.

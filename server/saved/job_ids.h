@@ -60,7 +60,7 @@ class JobIds {
     return folder_ + "/" + std::to_string(key.first) + "." + std::to_string(key.second);
   }
   absl::Status Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used);
-  // The life of another daemon, as far as it is known: from its newest block.
+  // The life of another daemon, from its newest block.
   v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const;
   void RemoveOld();
 

@@ -10,7 +10,7 @@
 
 namespace hotplate::server {
 
-// What happens if the daemon is not used.
+// The consequence of not using the daemon.
 std::string WhenUnused(const Config& config);
 
 // The first names, as a list for people.

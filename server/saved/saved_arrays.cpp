@@ -92,8 +92,7 @@ void ArraySaver::SaveNew() {
   for (const core::ArraySnapshot& array : arrays) Save(array);
 }
 
-// A disk, or a quota, that is known to be too full need not be filled first. What the system does not tell of is
-// noticed when it is hit.
+// A disk or quota known to be too full need not be filled first. Unreported limits are noticed when they are hit.
 std::string ArraySaver::LookForRoom(std::uint64_t bytes) const {
   const std::string& folder = options_.folder;
   if (options_.bounds.bytes == kHalfOfTheRoom && free_at_first_) {

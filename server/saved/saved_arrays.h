@@ -30,7 +30,7 @@ struct SavedArrays {
   std::vector<One> all;
 
   bool Has(const core::ArrayId& id) const;            // in a file
-  std::string WhyNot(const core::ArrayId& id) const;  // empty too where nobody tried to save it
+  std::string WhyNot(const core::ArrayId& id) const;  // also empty if nobody tried to save it
 };
 
 // Works on a thread of its own from Start on; the other calls are of one thread, but Finish and DropOld, which may wait
@@ -90,11 +90,11 @@ class ArraySaver {
   std::vector<std::string> plan_;  // names, in their order; guarded by plan_mutex_
   std::string temporary_;          // guarded by plan_mutex_
 
-  // Why an array of so many bytes is not to be begun, or nothing.
+  // Why an array of this size must not be begun, or an empty text.
   std::string LookForRoom(std::uint64_t bytes) const;
 
   // The thread's own until it is joined.
-  std::optional<std::uint64_t> free_at_first_;  // before anything was saved; nothing: not known
+  std::optional<std::uint64_t> free_at_first_;  // before anything was saved; nothing: unknown
   std::uint64_t saved_bytes_ = 0;
   SavedArrays saved_;
   std::set<std::string> seen_;   // ids

@@ -47,7 +47,7 @@ bool OthersMayWrite(const struct stat& facts) { return (facts.st_mode & (S_IWGRP
 // An open folder: work in it stays in it, even if its path changes meanwhile.
 class Folder {
  public:
-  // Not open where there is none; then errno says why. `flags`: O_NOFOLLOW, or nothing.
+  // Not open if it does not exist; errno then has the reason. `flags`: O_NOFOLLOW, or nothing.
   Folder(int at, const std::string& path, int flags)
       : descriptor_(openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)) {}
   Folder(const Folder&) = delete;
@@ -91,7 +91,7 @@ class Folder {
 
   bool Remove(const std::string& name, int flags = 0) const { return unlinkat(descriptor_, name.c_str(), flags) == 0; }
 
-  // Writes the mark, anew where there is one. 0, or the errno.
+  // Writes the mark, or renews it. 0, or the errno.
   int Mark() const {
     const int file = openat(descriptor_, kSavedMark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return errno;

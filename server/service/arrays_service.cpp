@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 128;
 
-// Answers with the array, or with why there is none.
+// Answers with the array, or with the error.
 template <typename Response>
 absl::Status Show(const absl::StatusOr<core::ArraySnapshot>& array, const ServiceContext& context, Response& response) {
   if (!array.ok()) return array.status();

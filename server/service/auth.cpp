@@ -44,7 +44,7 @@ absl::StatusOr<const Token*> Authenticator::FindToken(const CallMetadata& metada
   if (std::next(first) != last || !text.starts_with(kScheme)) return absl::UnauthenticatedError(kNoToken);
   const std::string_view given = text.substr(kScheme.size());
   const Token* found = nullptr;
-  for (const Token& token : tokens_) {  // all of them, so that time does not tell which one matched
+  for (const Token& token : tokens_) {  // compares all of them, so that the time does not reveal the match
     if (!token.secret.empty() && given.size() == token.secret.size() &&
         CRYPTO_memcmp(given.data(), token.secret.data(), given.size()) == 0) {
       found = &token;

@@ -27,7 +27,7 @@ constexpr int kLongestHandshakeMs = 10'000;
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options) {
   if (!options.identity) return grpc::InsecureServerCredentials();
-  // Strangers end here: nothing of theirs reaches HTTP/2, which much can be asked of before there is a token.
+  // Strangers end here: nothing from them reaches HTTP/2, which offers much to attack before a token is checked.
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   tls.pem_root_certs = options.client_certificate_pem;
   tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});

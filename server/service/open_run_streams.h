@@ -26,8 +26,8 @@ class OpenRunStream {
 class OpenRunStreams {
  public:
   void Add(std::weak_ptr<OpenRunStream> stream);
-  // Ends the one that has been idle longest. Not one of a session that holds arrays: by its stream the daemon knows
-  // that somebody is there. False if there is none.
+  // Ends the stream that has been idle longest, except those of sessions that hold arrays: their streams show that a
+  // client is connected. False if there is none.
   bool EndIdle(const core::ArrayHolders& holders);
 
  private:

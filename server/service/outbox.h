@@ -16,7 +16,7 @@ namespace hotplate::server {
 
 class Outbox {
  public:
-  // Whether a job's state changes that are still unsent when its end comes are sent all the same.
+  // Whether state changes of a job that are still unsent at its end are sent.
   enum class StatesBeforeEnd { kSent, kDropped };
 
   explicit Outbox(StatesBeforeEnd states_before_end) : states_before_end_(states_before_end) {}

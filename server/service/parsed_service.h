@@ -110,7 +110,7 @@ class ParsedService : public Base {
     return pool->FindServiceByName(Generated::service_full_name())->FindMethodByName(name)->index();
   }
 
-  // A caller without a token is told that first.
+  // Callers without a token get that error first.
   template <typename Reactor>
   Reactor* Malformed(grpc::CallbackServerContext* call, const absl::Status& malformed) const {
     const absl::Status known = context_.KnowsCaller(*call);

@@ -86,7 +86,7 @@ class UpdateStream : public Reactor,
 
   void OnDone() final {
     const std::shared_ptr<UpdateStream> last = std::move(self_);
-    // Whatever way it ended, the engine forgets it.
+    // However it ended, the engine forgets it.
     context_.engine().Unsubscribe(last, core::Engine::OnDisconnect::kCancelAfterGrace);
     // Now, not with the last reference: a lane may hold that longer than the server lives.
     ticket_.reset();
@@ -102,7 +102,7 @@ class UpdateStream : public Reactor,
   // Called under the lock when a job ends: forgets it, and returns its kernel's name.
   virtual std::string EndedLocked(std::uint64_t tag) = 0;
 
-  // Closes a stream that nobody needs, and makes room for another at once. Releases the lock.
+  // Closes an unneeded stream, and makes room for another at once. Releases the lock.
   void GiveUp(std::unique_lock<std::mutex>& lock, const absl::Status& status) {
     std::optional<StreamTicket> ticket = std::move(ticket_);
     ticket_.reset();

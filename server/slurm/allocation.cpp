@@ -40,7 +40,7 @@ class Reader {
   const Surroundings& surroundings_;
 };
 
-// "0,2-3"; empty if it is no such list.
+// "0,2-3"; empty for other texts.
 std::vector<int> Numbers(std::string_view list) {
   std::vector<int> numbers;
   while (!list.empty()) {

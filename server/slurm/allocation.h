@@ -13,7 +13,7 @@ namespace hotplate::server {
 
 enum class BatchSystem { kNone, kSlurm, kLsf };
 
-// All empty for a daemon started by hand. What is not told of identity is Slurm's alone.
+// All empty for a daemon started by hand. Members other than the identity are set by Slurm only.
 struct Allocation {
   BatchSystem system = BatchSystem::kNone;
   std::string cluster, job_id;  // together its identity
@@ -35,8 +35,8 @@ struct Allocation {
   bool empty() const { return job_id.empty(); }
 };
 
-// A shell that salloc started on the login node has an allocation, but is not in it: that one is empty here. Slurm's
-// where there are both.
+// A shell that salloc started on the login node has an allocation but is not in it: the result is then empty. If there
+// are two, Slurm's.
 Allocation ReadAllocation(const Surroundings& surroundings);
 
 // The job id of an allocation that this process has and is not in; empty: there is none.

@@ -40,9 +40,9 @@ class AllocationEnd {
   std::optional<core::WallTime> Get() const;
   // How often Slurm was asked and has answered, with or without an end.
   std::uint64_t answers() const { return answers_.load(); }
-  // Asks at once. False: nobody asks here.
+  // Asks at once. False: nothing asks.
   bool Refresh();
-  // Begins to ask; nothing before it.
+  // Begins to ask; nothing asks before.
   void Start();
   // Asks no more. Waits for a question under way, which gives up.
   void Stop();
@@ -51,7 +51,7 @@ class AllocationEnd {
   void Run();
 
   const Options options_;
-  std::atomic<std::int64_t> end_;  // nanoseconds since 1970; 0: not known
+  std::atomic<std::int64_t> end_;  // nanoseconds since 1970; 0: unknown
   std::atomic<std::uint64_t> answers_{0};
   std::stop_source stop_;
   std::mutex mutex_;
@@ -60,7 +60,7 @@ class AllocationEnd {
   std::thread thread_;
 };
 
-// Asks squeue about one job of this node's own cluster, whatever other cluster the user's shell may prefer.
+// Asks squeue about one job of this node's own cluster, regardless of the cluster that the user's shell prefers.
 absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop);
 
 // The end of the job in the output of `squeue -o "%A %e"` with SLURM_TIME_FORMAT=%s, which has lines of other jobs too
@@ -70,7 +70,7 @@ absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::s
 // When watchers are warned of the end: ten and two minutes before it, once each, and again only if the end was put off.
 class EndWarnings {
  public:
-  // True if now, with so much left, is the time.
+  // True if a warning is due with `left` remaining.
   bool Due(std::chrono::nanoseconds left);
 
  private:

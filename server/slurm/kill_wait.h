@@ -14,7 +14,7 @@ namespace hotplate::server {
 // Slurm's KillWait where its configuration does not say otherwise, and the JOB_TERMINATE_INTERVAL of LSF.
 inline constexpr std::chrono::seconds kSlurmKillWait{30}, kLsfKillWait{10};
 
-// KillWait of this node's own cluster (scontrol show config), whatever other cluster the user's shell may prefer.
+// KillWait of this node's own cluster (scontrol show config), regardless of the cluster that the user's shell prefers.
 absl::StatusOr<core::nanoseconds> AskKillWait(const std::stop_token& stop);
 
 // When it is asked for: Slurm's controller need not answer at once, and is not to be asked for ever.
@@ -37,8 +37,8 @@ struct LastMoments {
   core::nanoseconds jobs{};     // at most, for jobs to end by themselves
   core::nanoseconds after{};    // for arrays that the last of them made
   core::nanoseconds goodbye{};  // for last messages to reach clients that read them
-  // On top of these, for whatever goes on to see that it is over: of each, where nobody kills; once for all of them
-  // where somebody does.
+  // In addition, for the work still going on to notice the end: once for each step if nobody kills, once for all of
+  // them if somebody does.
   core::nanoseconds resort{};
   core::nanoseconds last{};  // for record and log, which may lie on a file system that hangs
 

@@ -1,4 +1,4 @@
-// Slurm's own commands, asked about the cluster of this node, whatever other cluster or format the user's shell
+// Slurm's own commands, asked about this node's cluster, regardless of the cluster or format that the user's shell
 // prefers.
 #pragma once
 

@@ -37,7 +37,7 @@ class Cursor {
     return std::nullopt;
   }
 
-  // Passes the next `count` bytes to `sink` in as many pieces as they lie in; false if there are not so many.
+  // Passes the next `count` bytes to `sink`, piece by piece; false if there are fewer.
   template <typename Sink>
   bool Take(std::uint64_t count, Sink&& sink) {
     while (count > 0) {

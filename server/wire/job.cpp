@@ -256,7 +256,7 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   request.label = label;
 }
 
-// The same for the same content whatever the order of its maps. Only ever compared within one process.
+// The same for the same content in any order of its maps. Compared only within one process.
 std::uint64_t HashOf(const v1::JobSpec& spec) {
   const std::size_t size = spec.ByteSizeLong();
   const auto bytes = std::make_unique_for_overwrite<char[]>(size);

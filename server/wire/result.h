@@ -23,7 +23,7 @@ struct ReceiptFacts {
 void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::string& kernel,
              const ReceiptFacts& facts, v1::Receipt& out);
 
-// Outputs of the end (inline data are copied), and its receipt where there is one.
+// The outputs of the end (inline data are copied), and its receipt, if there is one.
 void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,
              v1::JobEnd& out);
 void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,

@@ -29,7 +29,7 @@ std::string Cut(std::string text, std::size_t longest) {
   return text;
 }
 
-// The violations that are told, and in the last place how many are not.
+// The violations to report; the last one counts the omitted ones.
 std::vector<FieldViolation> Told(const absl::Status& status) {
   std::vector<FieldViolation> violations = Violations(status);
   if (violations.size() > kMostViolations) {

@@ -14,7 +14,7 @@
 namespace hotplate::cli {
 namespace {
 
-// As a note that nobody wrote: of a job that was submitted without this program.
+// A note made from a record: for a job submitted without this program.
 std::optional<AllocationNote> NoteOfRecord(const Invocation& call, const v1::EndpointRecord& record) {
   if (!IsJobId(record.slurm_job_id()) || !FindProgram("squeue", call.environment)) return std::nullopt;
   if (!record.cluster().empty() && !client::IsServerName(record.cluster())) return std::nullopt;

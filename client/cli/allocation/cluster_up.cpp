@@ -279,7 +279,7 @@ class ClusterStart {
     }
     line.Say(Paint(call_.console.err_colour, Tone::kGood, "✓") + " request checked against site profile " + site_.name +
              (by.empty() || !checked.ok() ? "" : " and by " + by));
-    // A job that is submitted is noted, whatever is typed meanwhile.
+    // A submitted job is noted in any case, whatever the user types meanwhile.
     interrupts.Hold(
         [&] { call_.console.err << "\n! " << scheduler.Name() << " takes the job: a moment" << std::endl; });
     auto note = SubmitAndNote(request, script, cluster, scheduler);

@@ -20,7 +20,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// The number behind `word` in the text, with anything that is no digit between the two; nothing without one.
+// The number after `word` in the text, with non-digits between the two allowed; nothing without one.
 std::optional<int> NumberBehind(const std::string& text, std::string_view word) {
   std::size_t at = text.find(word);
   if (at == std::string::npos) return std::nullopt;

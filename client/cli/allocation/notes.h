@@ -28,8 +28,8 @@ struct AllocationNote {
   EpochSeconds submit_time = 0;
   bool attached = false;   // the job is the user's own: never cancelled from here
   bool was_ready = false;  // attached only: its daemon has been there
-  // Once the job was seen to be over.
-  std::string end_state = {};  // the scheduler's word; empty: not over, as far as is known
+  // Set once the job is known to be over.
+  std::string end_state = {};  // the scheduler's word; empty: not known to be over
   std::string end_reason = {};
   std::optional<EpochSeconds> end_time = {};
 
@@ -40,7 +40,7 @@ struct AllocationNote {
 absl::Status PrepareNotes(const std::string& directory);
 // Replaces a note of that name.
 absl::Status WriteNote(const std::string& directory, const AllocationNote& note);
-// Nothing where there is none, where others could have written it, and where it is damaged.
+// Nothing if the note does not exist, others could have written it, or it is damaged.
 std::optional<AllocationNote> ReadNote(const std::string& directory, const std::string& name);
 // All of them, the latest submission first.
 std::vector<AllocationNote> ReadNotes(const std::string& directory);
@@ -56,7 +56,7 @@ std::optional<AllocationNote> NoteFor(const Settings& settings);
 std::optional<std::string> RecordedName(const std::string& directory, const AllocationNote& note,
                                         std::set<std::string>* others = nullptr);
 
-// This user, as Slurm's commands are told to print one.
+// This user, in the form in which Slurm's commands print one.
 std::string UserNumber();
 
 // The note with how its job ended.

@@ -9,7 +9,7 @@
 
 namespace hotplate::cli {
 
-// Local time: "09:41", with the day where it is not today's: "Nov 22 09:41".
+// Local time: "09:41", with the day if it is not today: "Nov 22 09:41".
 std::string TimeText(EpochSeconds time);
 
 // "job 32126787  PENDING  (Priority)  estimated start 09:41", "job 32126787  RUNNING  on b-cn1606".
@@ -30,8 +30,8 @@ bool ChoseCpu(const std::vector<std::string>& words);
 // "2 GPUs were asked for, and 1 can be used:" and the reasons, a line each, in the daemon's words. Empty if the daemon
 // has all GPUs that were asked for.
 std::string MissingGpusText(int asked, const v1::GetServerInfoResponse& info);
-// "gpu0 cannot run matmul, svd: …", a line each, and how such jobs run all the same; empty where all kernels run
-// everywhere. As a warning: `up` says it before the first job is refused.
+// "gpu0 cannot run matmul, svd: …", a line each, and how to run such jobs; empty if all kernels run everywhere. A
+// warning by `up` before the first job is refused.
 std::string UnavailableText(const v1::GetServerInfoResponse& info);
 // The same for scripts.
 std::string UnavailableJson(const v1::GetServerInfoResponse& info);

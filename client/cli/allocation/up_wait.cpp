@@ -32,7 +32,7 @@ std::string LastWords(const std::string& path, std::size_t start) {
   }
 }
 
-// Whether it is the scheduler's doing that there is no daemon, and not the job's.
+// Whether the scheduler, rather than the job, is the reason for the missing daemon.
 bool NeverRan(const JobStatus& status) {
   for (const std::string_view state : {"CANCELLED", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "DEADLINE", "REVOKED"})
     if (status.state == state) return true;
@@ -96,7 +96,7 @@ absl::Status UpWait::Run() {
   const auto deadline = timeout ? std::optional(Steady::now() + *timeout) : std::nullopt;
   const AllocationWait::Result result = wait.Run(deadline);
   line.Keep();
-  if (!result.name.empty() && result.name != note.name) {  // as it calls itself, where that could not be foreseen
+  if (!result.name.empty() && result.name != note.name) {  // its own name, if that was not predictable
     RemoveNote(call.settings.directory, note.name);
     note.name = result.name;
     WriteNote(call.settings.directory, note).IgnoreError();

@@ -191,7 +191,7 @@ std::string RangeText(const v1::ParamSpec& param) {
   return param.type() == v1::PARAM_TYPE_FLOAT ? "finite" : "";
 }
 
-// Whether the same call has the same bits every time; empty for a daemon that does not tell.
+// Whether the same call has the same bits every time; empty if the daemon does not say.
 std::string DeterminismText(v1::Determinism determinism) {
   switch (determinism) {
     case v1::DETERMINISM_ALWAYS:

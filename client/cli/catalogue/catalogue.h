@@ -21,8 +21,7 @@ std::vector<v1::KernelSpec> EmbeddedKernels();
 // "transpose_a" as an option: "--transpose-a".
 std::string OptionName(const std::string& parameter);
 
-// The whole of a kernel's spec for a reader: the page of `hotplate describe`, its paragraphs for a terminal of so many
-// columns (0: none).
+// A kernel's whole spec for a reader: the page of `hotplate describe`, wrapped to this many columns (0: not wrapped).
 std::string DescribeKernel(const v1::KernelSpec& kernel, int columns = 0);
 
 // One parameter's type, default and range: "float", "1.67", "0 to 10".

@@ -1,4 +1,4 @@
-// The catalogue as it applies: the daemon's where one answers, else the one that was built in.
+// The catalogue in force: the daemon's if one answers, else the built-in one.
 #pragma once
 
 #include <vector>

@@ -75,7 +75,7 @@ absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoRespon
   }
 }
 
-// Whether to go on where it costs something; nobody to ask: no.
+// Asks whether to go on although something will be lost; without a terminal: no.
 bool Agreed(const Invocation& call, const std::string& question) {
   const auto answer = Asked(call.console, question + " [y/N]");
   return answer && !answer->empty() && (answer->front() == 'y' || answer->front() == 'Y');
@@ -244,7 +244,7 @@ absl::Status DownAs(const Invocation& call, const std::string& name);
 absl::Status DownOne(const Invocation& call) {
   const auto timeout = call.arguments.Duration("drain-timeout");
   if (!timeout.ok()) return timeout.status();
-  // The current daemon, also when it is dead and another lives, which nobody has asked to end.
+  // The current daemon, even if it is dead and another one lives, which nobody has asked to end.
   if (const auto name = ServerName(call.settings); name && call.settings.server.empty())
     if (const auto record = RecordOf(call.settings, *name); record && client::KnownEnded(*record))
       return DownAs(call, *name);

@@ -52,7 +52,7 @@ absl::Status Logs(const Invocation& call) {
                                          "elsewhere, and reading it could wait for ever");
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    // Whether it is a wrong wish or there is no daemon at all: the exit code of every other command tells.
+    // Uses the exit code of all other commands for a wrong name and for a missing daemon.
     if (note && !note->over())
       return WithExitCode(WithNextStep(absl::NotFoundError("job " + note->job.id + " (" + note->name +
                                                            ") has written nothing yet: no " + path),

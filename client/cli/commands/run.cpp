@@ -115,7 +115,7 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
   if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
     return WithExitCode(Appended(status, files->NotWritten()), kExitCancelled);
   if (absl::IsDeadlineExceeded(status) && !end && options.deadline && Steady::now() - begin >= *options.deadline)
-    // Whether a job that was asked to cancel did so is not known: the library does not wait for it.
+    // Whether the job was cancelled is unknown: the library does not wait for it.
     return WithExitCode(absl::DeadlineExceededError("gave up after " + Span(*options.deadline) + " (--timeout): " +
                                                     std::string(status.message()) + files->NotWritten()),
                         kExitTimeout);

@@ -207,7 +207,7 @@ absl::Status ListSites(const Invocation& call) {
   for (const std::string& name : names) {
     const auto site = FindSite(name, call.environment);
     all_built_in = all_built_in && site.ok() && site->origin == "built in";
-    if (!site.ok()) {  // the others are shown all the same
+    if (!site.ok()) {  // still show the others
       broken = broken.ok() ? site.status() : broken;
       rows.push_back({name, "(its profile is not valid)", "-", "-", "-", "-"});
       continue;

@@ -142,7 +142,7 @@ bool MayAnswerLater(const absl::Status& status) {
 absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, absl::Status lost,
                                       const std::function<bool(std::chrono::milliseconds)>& interrupted) {
   constexpr std::chrono::milliseconds kPause(500);
-  // A daemon that leaves cancels calls: here nobody did.
+  // A daemon that ends cancels its calls. Nobody did so here.
   if (absl::IsCancelled(lost)) lost = absl::UnavailableError("daemon \"" + name + "\" has ended");
   Settings settings = call.settings;
   if (settings.server.empty() && settings.endpoint.empty()) settings.server = name;

@@ -1,4 +1,4 @@
-// hotplate version: this program's, and that of the daemon it talks to.
+// hotplate version: the versions of this program and of its daemon.
 #include "client/cli/app.h"
 #include "client/cli/catalogue/daemon_catalogue.h"
 #include "client/cli/commands.h"

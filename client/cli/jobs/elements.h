@@ -1,4 +1,4 @@
-// The elements of an array that came back, whatever their dtype: read as doubles, summarised, printed.
+// The elements of a downloaded array of any dtype: read as doubles, summarised, printed.
 #pragma once
 
 #include <cstddef>

@@ -61,8 +61,8 @@ absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, c
 absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
                                 const std::vector<std::string>& words);
 
-// The places of -o, in the order given; adds a sentence to `violations` for each that will not do. Which output one
-// without a name is for is known at once only where the kernel has a single one.
+// The places of -o, in the order given; adds a sentence to `violations` for each invalid one. The output of a place
+// without a name is known at once only if the kernel has a single output.
 std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std::vector<std::string>& words,
                                         std::vector<std::string>& violations);
 

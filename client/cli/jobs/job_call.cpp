@@ -133,7 +133,7 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
 
 absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
                      JobOutputs& files, client::JobResult result) {
-  // A scalar that was too large for a message, to a daemon that says so of every output, is told as any other.
+  // A scalar that came as an array, since the daemon's inline limit is below its size, is shown like any other.
   for (auto& [name, output] : result.outputs) {
     const Summariser* summary = files.SummaryOf(name);
     if (summary == nullptr || !output.signature.shape.empty()) continue;

@@ -13,8 +13,8 @@ struct PreparedJob {
   JobInputs inputs;  // opened and checked, not yet read
 };
 
-// Everything that is wrong with the command line or the input files is told before anything is sent, also without a
-// daemon. The daemon's spec of the kernel wins over the one built in.
+// Reports all errors in the command line and the input files before anything is sent, even without a daemon. The
+// daemon's spec of the kernel takes precedence over the built-in one.
 absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& options);
 
 // A usage error where an output and the JSON would both go to standard output.

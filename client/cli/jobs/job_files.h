@@ -52,8 +52,8 @@ class JobInputs {
 
 class JobOutputs {
  public:
-  // Makes each file's unfinished twin beside it: fails where it could not be written, and where two outputs would go
-  // into one file, whatever their paths look like.
+  // Makes each file's unfinished twin beside it. Fails if a file could not be written, or if two outputs would go into
+  // one file, even by different paths.
   static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments);
 
   // Refuses pictures that the outputs' shapes and types do not allow.
@@ -74,7 +74,7 @@ class JobOutputs {
 
   // The file of an output; nothing if it has none.
   std::optional<std::string> PathOf(const std::string& output) const;
-  // "; a.npy, b.npy not written", or nothing where there are no files.
+  // "; a.npy, b.npy not written"; empty without files.
   std::string NotWritten() const;
   bool HasPicture() const;
   // One goes to standard output, which is for nothing else then.

@@ -15,9 +15,9 @@ inline constexpr char kJobWords[] = "an id, last (the newest), all, or a range a
 // The jobs that "all" stands for in a command.
 enum class AllJobs { kEveryOne, kThatGoOn };
 
-// The ids of the jobs that `words` name, each once, in the order of the words and by age within one. Asks the daemon
-// only where a word is no plain id; whether that one is known the caller finds out. NOT_FOUND for a range without a
-// job and for "last" where there is none; "all" may be nobody.
+// The ids of the jobs named by `words`, each once, in the order of the words and by age within one. Asks the daemon
+// only for words that are not plain ids; the caller finds out whether an id exists. NOT_FOUND for an empty range and
+// for "last" without jobs; "all" may be empty.
 absl::StatusOr<std::vector<std::string>> SelectJobs(client::Client& client, const std::vector<std::string>& words,
                                                     AllJobs all);
 // For commands that are about one job: INVALID_ARGUMENT where `word` names several.

@@ -73,7 +73,7 @@ std::string LackText(const v1::ArrayMemory& memory) {
   return "  it would fail now: " + lack + "; free arrays or wait for jobs: hotplate arrays, hotplate jobs\n";
 }
 
-// What holds the memory if no job does.
+// The memory in use without any job: "; 1.2 GB held …".
 std::string HeldText(const v1::DeviceFit& fit) {
   if (fit.fit() != v1::DeviceFit::LATER || fit.has_after_job()) return "";
   std::string text = "; " + BytesText(fit.bytes_held()) + " held";

@@ -28,7 +28,7 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
 const std::vector<std::string>& JobOrders();
 // By one of them: words in the alphabet's order, numbers with the largest first, else the newest first.
 void SortJobs(const std::string& order, std::vector<v1::Job>& jobs);
-// One job, all that is known.
+// Everything known about one job.
 std::string JobPage(const v1::Job& job, bool colour = false);
 
 // The daemon's check of a job, without running it: outputs; on which devices it fits and when, and what prevents it;
@@ -45,7 +45,7 @@ std::string OutputJson(const std::string& name, const client::OutputArray& outpu
 std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,
                        const std::map<std::string, std::string>& paths);
 
-// An end that is no result, in JSON: {"jobId", "state", "error", "receipt"}.
+// An unsuccessful end in JSON: {"jobId", "state", "error", "receipt"}.
 std::string EndJson(const std::string& job_id, const v1::JobEnd& end);
 
 }  // namespace hotplate::cli

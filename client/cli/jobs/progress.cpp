@@ -17,7 +17,7 @@ constexpr std::uint64_t kWorthALine = 4'000'000;
 // A rate measured over less says little.
 constexpr std::chrono::milliseconds kWorthARate(500);
 constexpr std::chrono::milliseconds kWorthAByteRate(20);
-// Nobody plans with a longer one.
+// Longer estimates are of no use.
 constexpr double kLongestEta = 365.0 * 24 * 3600;
 
 // In the unit that needs no zeros: "3.2 %/s", "0.27 %/min", "4.2 %/h".

@@ -22,7 +22,7 @@ std::string Moved(std::uint64_t bytes, nanoseconds span) {
 std::string KernelNote(const v1::Receipt& receipt, v1::JobState state) {
   std::vector<std::string> notes;
   if (state == v1::COMPLETED) {
-    // The rate that says something: arithmetic where there is much of it per byte, else bandwidth, between them both.
+    // The telling rate: arithmetic if there is much of it per byte, else bandwidth; both in between.
     const double intensity = receipt.has_flop() && receipt.bytes_moved() > 0
                                  ? receipt.flop() / static_cast<double>(receipt.bytes_moved())
                                  : 1;
@@ -73,8 +73,8 @@ std::string Conditions(const v1::Receipt& receipt) {
   return Join(notes, " · ");
 }
 
-// The time that no other row names, so that the rows add up: "1.2 ms between steps on the daemon · 3.0 ms …". Nothing
-// where that is next to nothing.
+// The time in no other row, so that the rows add up: "1.2 ms between steps on the daemon · 3.0 ms …". No row if it is
+// next to nothing.
 void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<client::ClientTimings>& client) {
   const auto ns = [](std::uint64_t count) { return nanoseconds(static_cast<std::int64_t>(count)); };
   const nanoseconds daemon = ns(receipt.total_ns());

@@ -16,9 +16,9 @@ namespace hotplate::cli {
 // "5", "-2.5", "1e6"; not the name of a file, unless it is written as ./5.
 bool IsScalarWord(const std::string& word);
 
-// Gives every number among the inputs its dtype: that of the other inputs which the kernel wants of the same type, else
-// int64 or float64 by how it is written. INVALID_ARGUMENT where the number is none of that type. `client` may have
-// failed: then arrays of the daemon's tell no type.
+// Gives every number among the inputs its dtype: that of other inputs that must have the same type, else int64 or
+// float64, depending on how it is written. INVALID_ARGUMENT if the dtype cannot hold the number. If `client` has
+// failed, the types of arrays on the daemon are unknown.
 absl::Status TypeScalars(const v1::KernelSpec& kernel, absl::StatusOr<client::Client>& client,
                          std::vector<InputArgument>& inputs);
 

@@ -22,7 +22,7 @@ std::optional<NpyError> WriteAllOf(int file, std::span<const std::byte> bytes, c
   return std::nullopt;
 }
 
-// A new file that goes when it is closed; -1, and errno, where there can be none.
+// A new file that disappears when it is closed; -1, and errno, on failure.
 int NamelessFile(const std::string& folder) {
   const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;

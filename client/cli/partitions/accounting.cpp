@@ -82,7 +82,8 @@ absl::StatusOr<SliceJobs> Accounting::Read(EpochSeconds from, EpochSeconds to,
     on_rows(reader.rows());
     return !too_many;
   };
-  // --duplicates: a requeued job waits anew each time. The times are UTC both ways, whatever the site's clocks do.
+  // --duplicates: a requeued job waits again each time. Times are UTC in both directions, independent of the site's
+  // clocks.
   const auto result =
       run_({.words = Command("sacct", {"--allusers", "--allocations", "--duplicates", "--parsable2", "--noheader",
                                        "--starttime=" + UtcText(from), "--endtime=" + UtcText(to),

@@ -15,7 +15,7 @@
 
 namespace hotplate::cli {
 
-// A partition and its time limit: kUnlimited for none, nothing where it is not known.
+// A partition and its time limit: kUnlimited for none, nothing if unknown.
 using PartitionLimit = std::pair<std::string, std::optional<std::int64_t>>;
 
 struct ClusterFacts {

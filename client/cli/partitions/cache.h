@@ -1,5 +1,5 @@
-// Slices of accounting that were read once and cannot change any more, one file each in a private folder. What is in it
-// only saves time: a file that is damaged, too old or unsafe counts as none.
+// Slices of accounting that have been read and cannot change any more, one file each in a private folder. The cache
+// only saves time: a damaged, old or unsafe file counts as missing.
 #pragma once
 
 #include <cstdint>

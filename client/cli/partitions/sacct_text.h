@@ -47,14 +47,14 @@ std::optional<std::int64_t> ParseMemory(std::string_view text, std::int64_t cpus
 
 // "cpu=4,gres/gpu:a100=2,mem=8G,node=1": the count of `gres/gpu`, else of its types together.
 std::int64_t GpusOf(std::string_view tres);
-// The value of one key; empty where there is none.
+// The value of one key; empty if it is missing.
 std::string_view TresOf(std::string_view tres, std::string_view key);
 
 struct SacctRow {
   enum class Kind {
     kPast,      // it started, or ended without a start (wait: kNeverStarted)
     kWaiting,   // PENDING, and may start at any time
-    kNotQueued  // held, or before its --begin; or a start that Slurm took back: another row tells of the job
+    kNotQueued  // held, or before its --begin; or Slurm took back a start: another row has the job
   };
   Kind kind = Kind::kPast;
   std::string job;         // "123", "123_4" of an array, "123+1" of a heterogeneous job
@@ -80,7 +80,7 @@ class SacctReader {
   SacctReader(EpochSeconds from, EpochSeconds to, std::size_t most_rows)
       : from_(from), to_(to), most_rows_(most_rows) {}
 
-  // False where there are too many rows for one slice.
+  // False if there are too many rows for one slice.
   bool Take(std::string_view block);
   // After the last block.
   SliceJobs Jobs() &&;

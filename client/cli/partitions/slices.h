@@ -36,7 +36,7 @@ struct SliceWalk {
 // finds the same slices.
 EpochSeconds FirstSlice(EpochSeconds since, EpochSeconds now);
 
-// The error of `read` where that is none of the two above, or the shortest slice is too much still.
+// Returns an error of `read` other than the two above, or one of these if even the shortest slice is too much.
 absl::Status ReadSlices(const SliceWalk& walk, SliceCache& cache);
 
 }  // namespace hotplate::cli

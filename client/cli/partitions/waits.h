@@ -28,12 +28,12 @@ inline constexpr std::size_t kMostEdges = 20;
 // "4,16,64": ascending numbers above 0; nothing for anything else.
 std::optional<std::vector<double>> ParseEdges(const std::string& text);
 
-// The size of a job; nothing where it cannot be told. `partition_minutes`: the partition's own time limit, kUnlimited
-// where it has none, nothing where it is not known.
+// The size of a job; nothing if unknown. `partition_minutes`: the partition's own time limit; kUnlimited for none;
+// nothing if unknown.
 std::optional<double> SizeOf(const JobStart& job, Measure measure, std::optional<std::int64_t> partition_minutes);
 
-// Sizes fall into edges.size() + 1 bins. A size on an edge belongs above it, but for the last one of several: so that
-// "< 4", "16–64" and "> 64" are all true as they stand. Counts of GPUs always belong above.
+// Sizes fall into edges.size() + 1 bins. A size on an edge belongs to the bin above, except on the last of several
+// edges, so that "< 4", "16–64" and "> 64" are all literally true. Counts of GPUs always belong above.
 class Bins {
  public:
   Bins(Measure measure, std::vector<double> edges) : measure_(measure), edges_(std::move(edges)) {}

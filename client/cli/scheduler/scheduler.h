@@ -60,15 +60,15 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;
   virtual std::string Name() const = 0;       // for people: "Slurm"
-  virtual std::string CheckedBy() const = 0;  // for people: "sbatch --test-only"; empty: Check asks nobody
-  // ABORTED: as things stand it has its doubts, and may take the script all the same: nodes may be down for a while.
+  virtual std::string CheckedBy() const = 0;  // for people: "sbatch --test-only"; empty: Check does nothing
+  // ABORTED: doubtful at present, but a submission may succeed: nodes may be down for a while.
   virtual absl::Status Check(const std::string& script) = 0;
   virtual absl::StatusOr<SchedulerJob> Submit(const std::string& script) = 0;
   virtual absl::StatusOr<JobStatus> State(const SchedulerJob& job) = 0;
   virtual absl::Status Cancel(const SchedulerJob& job) = 0;
-  // The number that the job itself is told, where people may name it in another way ("12_3", a task of an array).
+  // The job's own number, if people may name it in another way ("12_3", a task of an array).
   virtual absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) { return job; }
-  // The name that this cluster has for itself, which daemons call themselves by; empty where it cannot be told.
+  // The cluster's own name for itself, which daemons use; empty if unknown.
   virtual std::string ClusterName() = 0;
   // The command that runs `words` on the first node of a running job, beside its other work. UNIMPLEMENTED: the
   // scheduler cannot do that. The first word is a path.

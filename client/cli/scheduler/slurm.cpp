@@ -155,7 +155,7 @@ class Slurm : public Scheduler {
     return job.user.empty() || status.user.empty() || status.user == job.user ? std::move(status) : JobStatus{};
   }
 
-  // squeue forgets a job minutes after its end. Where there is accounting, it remembers; else nobody does.
+  // squeue forgets a job minutes after its end. The accounting remembers it, if the cluster has one.
   absl::StatusOr<JobStatus> Past(const SchedulerJob& job, const std::stop_token& stop) {
     const auto result =
         run_({.words = Command("sacct", job.cluster,

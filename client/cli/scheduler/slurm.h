@@ -1,5 +1,5 @@
-// Slurm through its commands: sbatch, squeue, sacct, scancel, srun. What they print is read by the functions below,
-// each held against the output of a real Slurm in the tests.
+// Slurm through its commands: sbatch, squeue, sacct, scancel, srun. The functions below parse their output; tests check
+// each against a real Slurm.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Into `count` fields; the last one has the rest, whatever is in it.
+// Splits into `count` fields; the last one takes the rest.
 std::vector<std::string> Fields(const std::string& line, std::size_t count) {
   std::vector<std::string> fields;
   std::size_t begin = 0;
@@ -144,7 +144,7 @@ namespace {
 
 constexpr std::string_view kSubmitted = "Submitted batch job ";
 
-// To sbatch a variable counts more than the script. Those of one kind contradict each other, or add up.
+// For sbatch, a variable outweighs the script. Options of one kind contradict each other, or add up.
 struct Variables {
   std::vector<std::string_view> options;
   std::vector<std::string_view> names;

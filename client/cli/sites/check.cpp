@@ -104,7 +104,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// ". Nearest: A100", whatever the case; empty where nothing is near.
+// ". Nearest: A100", ignoring case; empty if nothing is near.
 std::string NearestOr(const std::string& word, const std::vector<std::string>& all) {
   const std::vector<std::string> nearest = NearestNames(word, all);
   return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");

@@ -72,7 +72,7 @@ absl::Status CheckTrusted(const std::string& path, uid_t chosen) {
                       "chmod go-w " + ShellQuoted(path));
 }
 
-// A user's profile does not extend another user's: there is no chain to follow.
+// A user's profile cannot extend another user's: there is no chain to follow.
 absl::StatusOr<Site> BuiltIn(const std::string& name) {
   std::vector<std::string> names;
   for (const EmbeddedText& profile : BuiltInProfiles()) {

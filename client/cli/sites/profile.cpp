@@ -167,7 +167,7 @@ class Reader {
     });
   }
 
-  // Keys that nobody asked for.
+  // Refuses keys that were not read.
   void Finish() {
     for (const auto& [key, node] : table_) {
       const std::string name(key.str());

@@ -22,8 +22,8 @@ namespace hotplate::cli {
 enum class SchedulerKind { kSlurm, kLsf };
 enum class SiteStatus { kActive, kGoing, kRetired };
 
-// A line of the batch script's head, without its "#SBATCH ". {name} stands for a value of the request; the line is left
-// out where one of its values is empty, or where the option `when` was not asked for.
+// A line of the batch script's head, without its "#SBATCH ". {name} stands for a value of the request. The line is left
+// out if one of its values is empty, or if the option `when` was not given.
 struct DirectiveTemplate {
   std::string text;  // "--gpus={gpus}"
   std::string when;  // empty: always
@@ -65,7 +65,7 @@ struct Site {
 
   AccountRule account;
   std::chrono::seconds default_time{};
-  std::optional<std::chrono::seconds> longest_time;  // nothing: not known, the scheduler says
+  std::optional<std::chrono::seconds> longest_time;  // nothing: unknown, left to the scheduler
   std::vector<DirectiveTemplate> directives;
   std::vector<GpuOffer> offers;
   std::vector<std::string> modules;
@@ -107,13 +107,13 @@ struct AllocationPlan {
 struct Launch {
   std::string program = {};    // absolute path of hotplated, as the compute node sees it
   std::string directory = {};  // HOTPLATE_DIR, absolute
-  std::string home = {};    // the user's home; empty: unknown. Where it is not writable, `directory` must not lie in it
-  std::string output = {};  // the scheduler's output file: an absolute path that may hold JobIdPlaceholder(site)
-  std::vector<std::string> options = {};  // hotplated's further words
+  std::string home = {};       // the user's home; empty: unknown. If it is not writable, `directory` must not lie in it
+  std::string output = {};     // the scheduler's output file: an absolute path that may hold JobIdPlaceholder(site)
+  std::vector<std::string> options = {};  // further options of hotplated
 };
 
-// "--device cpu" and "--device=cpu" both give "--device". What the user gives the daemon counts: a site's or a
-// variable's value would be the same option twice.
+// "--device cpu" and "--device=cpu" both give "--device". An option given by the user wins: one from the site or a
+// variable would give it twice.
 bool IsGiven(const std::vector<std::string>& words, const std::string& option);
 
 // A site name consists of letters, digits, '.', '_', '-'.

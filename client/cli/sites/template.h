@@ -14,12 +14,12 @@ namespace hotplate::cli {
 const std::vector<std::string>& ValueNames();
 using TemplateValues = std::map<std::string, std::string>;
 
-// The names in braces; nothing where a brace is without its other or the name is none of the values.
+// The names in braces; nothing if a brace lacks its counterpart or a name is unknown.
 std::optional<std::vector<std::string>> NamesIn(const std::string& text);
 
-// Nothing where one of the values is empty.
+// Nothing if one of the values is empty.
 std::optional<std::string> Filled(const std::string& text, const TemplateValues& values);
-// Nothing also where the option that the directive depends on was not asked for.
+// The same; also nothing if the option that the directive depends on was not given.
 std::optional<std::string> Filled(const DirectiveTemplate& directive, const TemplateValues& values);
 
 }  // namespace hotplate::cli

@@ -69,7 +69,7 @@ namespace {
 
 bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-// Behind the escape sequence of ours that begins at `i`: they end with a letter.
+// The end of our escape sequence that begins at `i`: ours end with a letter.
 std::size_t EndOfEscape(const std::string& text, std::size_t i) {
   while (i < text.size() && text[i] != 'm') ++i;
   return std::min(i + 1, text.size());

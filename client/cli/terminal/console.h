@@ -35,7 +35,7 @@ TerminalSize SizeOfTerminal();
 enum class Tone { kGood, kBad, kBold, kDim };
 std::string Paint(bool colour, Tone tone, const std::string& text);
 
-// For tables on standard output: the terminal's columns, 0 where there is no terminal to fit.
+// For tables on standard output: the terminal's columns; 0 without a terminal.
 inline int WidthOf(const Console& console) { return console.out_terminal ? console.width : 0; }
 
 // Columns that `text` takes on a terminal: code points, without escape sequences.

@@ -52,7 +52,7 @@ std::string Join(const std::vector<std::string>& parts, const std::string& betwe
 // "30s", "500ms", "5m", "2h", "1h30m"; a bare number is seconds. Nothing for anything else, for a negative one, and for
 // more than a year.
 std::optional<nanoseconds> ParseSpan(const std::string& text);
-// A whole number, also as "1e6"; nothing if it is none or does not fit.
+// A whole number, also as "1e6"; nothing if it is not one or does not fit.
 std::optional<std::int64_t> ParseInteger(const std::string& text);
 // Any number, also nan and inf (which callers refuse by name); nothing for other texts.
 std::optional<double> ParseNumber(const std::string& text);

@@ -17,8 +17,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Whole numbers that only tell one thing from another: nobody adds them up, and programs that read all numbers as
-// doubles would change them.
+// Whole numbers that only identify things: nobody adds them up, and programs that read all numbers as doubles would
+// change them.
 bool IsName(const std::string& field) { return field == "seed" || field == "tag"; }
 
 std::string Quotes(const std::string& text, bool wanted) { return wanted ? "\"" + text + "\"" : text; }

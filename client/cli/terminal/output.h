@@ -25,7 +25,7 @@ std::unique_ptr<Output> MakeOutput(OutputForm form, Console& console);
 
 // Words that are the same for people and for scripts; {"text": …} as JSON.
 void AnswerText(Output& output, const std::string& text);
-// The same, for people to read: wrapped to the terminal, and page by page where it is longer than the screen.
+// The same for people: wrapped to the terminal, and paged if it is longer than the screen.
 void AnswerPage(const Console& console, Output& output, const std::string& text);
 
 // "✓ text", the mark in green.

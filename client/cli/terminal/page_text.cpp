@@ -87,7 +87,7 @@ std::string Paragraph(const std::string& text, const std::string& first, int wid
   return shown;
 }
 
-// The cells of "| a | b |"; a bar in code or behind a backslash is no border.
+// The cells of "| a | b |"; a bar in code or after a backslash is not a border.
 std::vector<std::string> Cells(std::string_view row, bool bold) {
   std::vector<std::string> cells;
   std::string cell;
@@ -185,7 +185,7 @@ std::string TableText(const std::vector<std::vector<std::string>>& rows, int wid
   return shown;
 }
 
-// The length of "- " or "12. " at the beginning; 0 where there is none.
+// The length of "- " or "12. " at the beginning; else 0.
 std::size_t Bullet(std::string_view line) {
   if (StartsWith(line, "- ")) return 2;
   const std::size_t digits = line.find_first_not_of("0123456789");

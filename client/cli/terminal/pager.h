@@ -7,8 +7,8 @@
 
 namespace hotplate::cli {
 
-// `text` as the terminal takes it, wrapped to its width. Where it is longer than the screen, $PAGER (else less) shows
-// it, and nothing is left to be written. Without a terminal as it is.
+// `text` wrapped to the terminal's width. If it is longer than the screen, $PAGER (else less) shows it, and an empty
+// text is returned. Unchanged without a terminal.
 std::string Paged(const Console& console, const std::string& text);
 
 }  // namespace hotplate::cli

@@ -20,7 +20,7 @@ import traceback
 
 CELL = re.compile(r"^```(python(?: raises)?)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
-# What differs from run to run or from machine to machine, and what stands for it in a comparison.
+# Parts that differ from run to run or from machine to machine, and their replacements for a comparison.
 VARIES = [(re.compile(pattern), stands) for pattern, stands in (
     (r"[-+]?\d[\d.,]*(?:e[-+]?\d+)? ?(?:ns|µs|us|ms|s|min|[kKMGT]?i?B/s|[kKMGT]?FLOP/s|%)(?![\w/])", "#"),
     (r"\b[0-9a-f]{8,}\b", "ID"),
@@ -29,7 +29,7 @@ VARIES = [(re.compile(pattern), stands) for pattern, stands in (
     (r"\bjob \d+\b", "job N"),
     (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.\d]*Z)?|\b\d\d:\d\d(?::\d\d)?\b", "WHEN"),
     (r" at 0x[0-9a-f]+", ""),
-    (r" +", " "),  # columns are as wide as what stands in them
+    (r" +", " "),  # columns are as wide as their text
 )]
 
 
@@ -72,7 +72,7 @@ class Page:
 
 
 def lasting(text):
-    """The text without what no two runs have in common."""
+    """The text without the parts that vary between runs."""
     for pattern, stands in VARIES:
         text = pattern.sub(stands, text)
     return text

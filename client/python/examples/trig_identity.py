@@ -19,6 +19,6 @@ for dtype in (np.int64, np.float32):
     y = gpu.trig_identity(np.arange(N).astype(dtype))
     off = np.abs(y - 1).max()
     print(f"{np.dtype(dtype)} in, {y.dtype} out: {gpu.last_receipt.kernel_ns / 1e6:.1f} ms, at most {off:.1e} from 1")
-    # 16 units in the last place are what the kernel promises.
+    # The kernel promises 16 units in the last place.
     if y.dtype != np.result_type(dtype, np.float32) or off > 8 * np.finfo(y.dtype).eps:
         sys.exit("wrong: further from 1 than rounding explains")

@@ -9,7 +9,7 @@ __version__: str
 Inputs = dict[str, Union[np.ndarray[Any, Any], "ArrayRef", "PathRef"]]
 
 class ArrayRef:
-    """An array that the daemon holds, by its id or name."""
+    """An array on the daemon, by its id or name."""
 
     def __init__(self, id_or_name: str) -> None: ...
     @property
@@ -23,7 +23,7 @@ class PathRef:
     def path(self) -> str: ...
 
 class Options:
-    """What a call says beside its kernel and inputs."""
+    """The options of a call, beside its kernel and inputs."""
 
     params: dict[str, Union[int, float, bool, str]]
     keep: dict[str, tuple[str, Optional[float]]]
@@ -51,7 +51,7 @@ class Cancellation:
     def cancelled(self) -> bool: ...
 
 class Result:
-    """What came back from a job."""
+    """The result of a job."""
 
     @property
     def job_id(self) -> str: ...
@@ -61,7 +61,7 @@ class Result:
     def timings(self) -> dict[str, Any]: ...
 
 class InFlight:
-    """A call that nobody waits for yet."""
+    """A call in flight."""
 
     def cancel(self) -> None: ...
     @property

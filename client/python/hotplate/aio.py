@@ -102,7 +102,7 @@ class Aio(AioKernels):
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             cancellation.cancel()
-            sending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody is to be told
+            sending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for the error
             raise
 
     async def telemetry(self, interval: Seconds = 1.0) -> AsyncIterator[Sample]:
@@ -142,7 +142,7 @@ class Aio(AioKernels):
     if not TYPE_CHECKING:  # see Client
 
         def __getattr__(self, name):
-            # Whether the daemon has it, the call asks: this is the loop's thread.
+            # The call itself asks the daemon whether it exists: this is the loop's thread.
             if name.startswith("_") or hasattr(type(self._client), name):
                 raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels, but no {name}")
             return AioKernel(self, name)
@@ -167,7 +167,7 @@ class AioKernel:
     def __call__(self, *inputs: Any, **keywords: Any) -> Coroutine[Any, Any, Any]:
         return self._aio.run(self.name, *inputs, **keywords)
 
-    # These two ask the daemon where the kernel was not used before.
+    # These two ask the daemon if the kernel was not used before.
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -186,7 +186,7 @@ class AioKernel:
 
 
 class _Ended:
-    """What is called at a call's end, on a thread of the package's, and then on the loop's."""
+    """One call's end: on a thread of the package first, and then on the loop's."""
 
     __slots__ = ("inbox", "waiter", "call", "value", "came", "error")
 
@@ -216,7 +216,7 @@ class _Ended:
                 error = broken
         if self.waiter.done():
             return
-        if isinstance(error, StopIteration):  # of a function for progress: asyncio's futures cannot have it
+        if isinstance(error, StopIteration):  # from a progress function: asyncio's futures cannot hold it
             stopped, error = error, RuntimeError("progress raised StopIteration")
             error.__cause__ = stopped
         if error is not None:
@@ -226,7 +226,7 @@ class _Ended:
 
 
 class _Inbox:
-    """The calls that ended, on their way to one loop: it is woken once for all that ended meanwhile."""
+    """Ended calls on their way to one loop, which is woken once for all that have ended meanwhile."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = weakref.ref(loop)
@@ -247,7 +247,7 @@ class _Inbox:
             self._ended.clear()  # the loop is closed: nobody waits
 
     def _tell(self) -> None:
-        # First: what comes from here on may wake it again.
+        # First: calls that end from here on may wake it again.
         self._woken = False
         while self._ended:
             self._ended.popleft().tell()

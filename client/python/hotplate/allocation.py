@@ -68,7 +68,7 @@ def command_path() -> str:
 
 
 def _script_folders() -> list[str]:
-    """Where pip may have put this package's scripts, the likeliest first."""
+    """The folders where pip may have put this package's scripts, the likeliest first."""
     from importlib import metadata
 
     folders = []
@@ -115,7 +115,7 @@ class Allocation:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         if os.getpid() != self._process:
-            return  # a process that was forked in the block leaves it: it is not over for the one that began it
+            return  # a forked process leaves its copy of the block: the block goes on in its parent
         if not self.started:
             self.client.close()
             return
@@ -124,8 +124,8 @@ class Allocation:
             if answer.get("state") == "DEAD":
                 warnings.warn(f"{self.name} had died before the end of the block: {answer['what']}", RuntimeWarning, stacklevel=2)
         except Exception as failed:
-            # One that is gone needs no release, and one that is not must be heard of; what went wrong in the block is
-            # what the caller has to see.
+            # A daemon that is gone needs no release; if it is not, the caller must hear of it. An error in the block is
+            # the one to show.
             if error is None and not isinstance(failed, ConnectionError):
                 raise
             warnings.warn(f"{self.name} could not be released: {failed}", RuntimeWarning, stacklevel=2)
@@ -138,7 +138,7 @@ class Allocation:
 
         Returns:
             The answer of `hotplate down --json`; for a scheduler's job it has the GPU-minutes used. The "state" of a daemon
-            that had died is "DEAD", and "what" tells what went with it.
+            that had died is "DEAD", and "what" tells what was lost with it.
 
         Raises:
             ConnectionError: the daemon does not answer, and its job could not be cancelled.
@@ -155,7 +155,7 @@ class Allocation:
             words.append(f"--drain-timeout={_duration('drain_timeout', drain_timeout)}")
         self.client.close()
         said = self._command.run(words)
-        self._ended = True  # not where it failed: then it can be tried again
+        self._ended = True  # not after a failure, so that it can be tried again
         answer: dict[str, Any] = json.loads(said)
         return answer
 
@@ -216,12 +216,12 @@ def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime
         >>> with hp.up(site="hpc2n", account="hpc2n2024-142", gpus=1, time="30m") as gpu:
         ...     y = gpu.selu(x)
     """
-    _core.check_not_forked()  # before a job is queued that no client here could use
+    _core.check_not_forked()  # before a job is queued that no client of this process could use
     for option, several in (("directives", directives), ("daemon_options", daemon_options)):
         if isinstance(several, (str, bytes)):  # it would be taken letter by letter
             raise InvalidType(f"{option}={several!r} must be a list of str, as [{several!r}]")
     own_name = name is None
-    # So that it can be undone whatever has become of it, and never is anybody else's.
+    # A unique name, so that it can be undone in any case and is never anybody else's.
     daemon = name if name is not None else f"py-{os.getpid()}-{secrets.token_hex(3)}"
     folder = "" if directory is None else os.fspath(directory)
     options: dict[str, Any] = {"server": daemon, "directory": folder, **_known(connect_options)}
@@ -244,19 +244,19 @@ def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime
     command = _Command(folder, progress)
     there = False
     try:
-        # Not as JSON: that keeps silent while it waits.
+        # Not with --json, which is silent while it waits.
         started = "already running" not in command.run(words, list(daemon_options))
         there = True
         return Allocation(connect(**options), daemon, started, command)
     except BaseException as error:
-        # A command that was refused, or could not be run, has started nothing; where connect refuses, a daemon runs.
+        # A command that was refused, or could not be run, has started nothing. If connect refuses, a daemon runs.
         if own_name and command.has_run and (there or not isinstance(error, InvalidCall)):
             command.undo(daemon, attempts=10 if local else 1)
         raise
 
 
 def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """As they are. A name that hp.connect would refuse is refused here, before anything is asked for."""
+    """Checks the connect options. A name that hp.connect would refuse is refused before anything is submitted."""
     import inspect
 
     if "server" in options:
@@ -274,8 +274,8 @@ def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _duration(name: str, value: Duration) -> str:
-    """As the command takes it, which has its own words for what is none. For `time` a bare number is refused: it would be
-    seconds here, and is minutes in Slurm."""
+    """A value in the command's form; the command reports invalid ones itself. A bare number for `time` is refused: it
+    would be seconds here, and is minutes in Slurm."""
     if isinstance(value, str):
         return value
     if name == "time" and not isinstance(value, datetime.timedelta):
@@ -287,7 +287,7 @@ class _Command:
     """Runs the program `hotplate` for one allocation.
 
     Attributes:
-        has_run: whether it was there to be run.
+        has_run: the program was found and has run.
     """
 
     def __init__(self, directory: str, progress: Progress) -> None:
@@ -303,17 +303,18 @@ class _Command:
             print(line, file=sys.stderr, flush=True)
 
     def run(self, words: Sequence[str], rest: Sequence[str] = ()) -> str:
-        """What it answers. Lines on its standard error are told as they come; the last ones say why it failed."""
+        """The command's output. Lines on its standard error are passed on as they come; the last ones give the reason
+        of a failure."""
         line = [*self._prefix, *words, *self._directory, *(["--", *rest] if rest else [])]
-        # In a session of its own it hears of Ctrl-C from here, and once; and it cannot ask questions.
+        # In its own session it gets Ctrl-C only from here, and once; and it cannot ask questions.
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, encoding="utf-8", errors="replace", start_new_session=True,
-                                   env={**os.environ, "HOTPLATE_OUTPUT": "text"})  # its words are read here
+                                   env={**os.environ, "HOTPLATE_OUTPUT": "text"})  # its text is parsed here
         self.has_run = True
         try:
             code, answer, said = self._follow(process)
         except BaseException:
-            # Ctrl-C, or a callable that raised: the command undoes what it has begun.
+            # Ctrl-C, or a callable that raised: the command undoes its work.
             process.send_signal(signal.SIGINT)
             try:
                 process.communicate()
@@ -327,7 +328,7 @@ class _Command:
         raise _error(code, said)
 
     def _follow(self, process: subprocess.Popen[str]) -> tuple[int, str, list[str]]:
-        """Until it ends: its exit code, its answer, and why it failed."""
+        """Waits for the end: exit code, output, and the reason of a failure."""
         assert process.stdout is not None and process.stderr is not None
         answer: list[str] = []
         stdout = process.stdout
@@ -347,8 +348,8 @@ class _Command:
         return code, "".join(answer), why
 
     def undo(self, name: str, attempts: int) -> None:
-        """After a failure: nothing of that name goes on. There may be nothing; or a daemon that is only just starting,
-        which has no scheduler that knows of it, so that it is looked for once a second."""
+        """After a failure: makes sure that no daemon of that name goes on. There may be none, or one that is just
+        starting and that no scheduler knows of, so that it is searched once a second."""
         line = [*self._prefix, "down", "--cancel", "--json", *self._directory, f"--server={name}"]
         for attempt in range(attempts):
             if attempt:
@@ -360,7 +361,7 @@ class _Command:
 
 
 def _error(code: int, said: list[str]) -> BaseException:
-    """The exception that an exit code of the command's means, with its words."""
+    """The exception for an exit code of the command, with the command's words."""
     text = "\n".join(said)
     message = text[2:] if text.startswith("✗ ") else text or f"hotplate ended with code {code} and said nothing"
     if code == _INTERRUPTED:

@@ -1,4 +1,4 @@
-"""What a caller gave, as what the client library takes; or an error that says which argument it was, and its value."""
+"""Converts arguments to what the client library takes, or raises an error with the argument's name and value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class _Short(reprlib.Repr):
-    """As reprlib.repr; an integer of more digits than Python writes is told by its bits, whatever Python's version."""
+    """As reprlib.repr. An integer with more digits than Python prints is shown by its number of bits, in all
+    versions."""
 
     def repr_int(self, x: int, level: int) -> str:
         try:
@@ -36,7 +37,7 @@ _SHORT = _Short()
 
 
 def shown(value: Any) -> str:
-    """Its repr, not too long."""
+    """A short repr."""
     return _SHORT.repr(value)
 
 
@@ -47,7 +48,7 @@ def real(name: str, value: Any) -> float:
         ValueError: an integer that is too large for one.
         TypeError: anything else.
     """
-    # float() would read text, and drop the unit of a time.
+    # float() would accept text, and drop the unit of a time.
     if isinstance(value, (str, bytes, np.datetime64, np.timedelta64)):
         raise TypeError
     try:
@@ -56,12 +57,12 @@ def real(name: str, value: Any) -> float:
         raise InvalidCall(f"{name} is {shown(value)}, which is no float: it is too large") from None
 
 
-# A duration as the command takes it: "500ms", "90s", "1h30m"; a number alone is seconds.
+# A duration in the command's form: "500ms", "90s", "1h30m"; a number alone is seconds.
 _NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
 _SPAN = re.compile(f"{_NUMBER}(ms|s|m|h)")
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 def real_or_whole(name: str, value: Any) -> float:
-    """The same; an integer stays one, since NumPy's dtypes go by that.
+    """The same, but an integer stays one, since NumPy's dtypes depend on that.
 
     Raises:
         ValueError, TypeError: as `real` does.
@@ -101,11 +102,11 @@ def seconds(name: str, value: Any) -> float:
 
 
 def text(name: str, value: Any, wanted: str = "a str") -> str:
-    """A str as it is.
+    """Checks that a value is a str.
 
     Raises:
-        TypeError: it is none.
-        ValueError: UTF-8 cannot have it.
+        TypeError: it is not a str.
+        ValueError: it cannot be encoded in UTF-8.
     """
     if not isinstance(value, str):
         raise InvalidType(f"{name} is {shown(value)}; it must be {wanted}")
@@ -118,7 +119,7 @@ def text(name: str, value: Any, wanted: str = "a str") -> str:
 
 
 def number_of_job(value: Any) -> str:
-    """A job's id, which the daemon has as a text.
+    """A job's id as the daemon's text.
 
     Raises:
         TypeError: it is neither an int nor a str.
@@ -138,7 +139,7 @@ def path(name: str, value: Any) -> str:
 
     Raises:
         TypeError: it is neither.
-        ValueError: UTF-8 cannot have it.
+        ValueError: it cannot be encoded in UTF-8.
     """
     return text(name, os.fsdecode(value) if isinstance(value, os.PathLike) else value, "a str or a path")
 
@@ -147,8 +148,8 @@ def count(name: str, value: Any, most: int) -> int:
     """An integer from 0 to `most`.
 
     Raises:
-        TypeError: it is no integer.
-        ValueError: it is beyond.
+        TypeError: it is not an integer.
+        ValueError: it is out of range.
     """
     try:
         number: int = value.__index__()
@@ -160,7 +161,7 @@ def count(name: str, value: Any, most: int) -> int:
 
 
 def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
-    """What numpy.asarray makes of it. TypeError for a masked array: its mask would be lost."""
+    """The value as numpy.asarray returns it. TypeError for a masked array, whose mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array, whose mask kernels do not know: fill it (.filled(0)) or compress it")
     if isinstance(value, (str, bytes)):
@@ -172,5 +173,5 @@ def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
 
 
 def is_no_array(value: Any, plain: Any) -> bool:
-    """Whether NumPy has made nothing of it but one object: of a set, a generator, a sparse matrix."""
+    """Whether NumPy could only wrap the value as one object: a set, a generator, a sparse matrix."""
     return isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim == 0 and not isinstance(value, np.ndarray)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .receipt import Receipt
 
-# Bytes that are read in the time that one more request takes.
+# Bytes that can be read in the time of one more request.
 _GAP = 1 << 18
 
 
@@ -226,7 +226,7 @@ class Array(Refusing):
         result = np.empty(shape, self.dtype)
         if result.size:
             self._read(begin, steps, result)
-        # An element is a scalar, with an ellipsis an array without axes.
+        # An element is a scalar; with an ellipsis, an array without axes.
         return result if shape or isinstance(index, tuple) and Ellipsis in index or index is Ellipsis else result[()]
 
     def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray[Any, Any]) -> None:
@@ -297,7 +297,7 @@ class Array(Refusing):
                         "take its elements, numpy(), or its name")
 
     def __del__(self) -> None:
-        # Of one that was never finished there is nothing to free.
+        # An array whose construction failed owns nothing.
         if getattr(self, "_owned", False):
             self._client._core.release_later(self.id)
 
@@ -312,11 +312,11 @@ class Array(Refusing):
 
 
 def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -> None:
-    """Raises what is wrong with an array that something of this dtype and shape is to land in.
+    """Checks that elements of this dtype and shape can be stored in `out`.
 
     Raises:
-        TypeError: it is no ndarray.
-        ValueError: its dtype, its shape, its layout; or it cannot be written to.
+        TypeError: it is not an ndarray.
+        ValueError: its dtype, shape or layout is wrong, or it is read-only.
     """
     if not isinstance(out, np.ndarray):
         raise InvalidType(f"{what} is a {type(out).__name__}; it must be a numpy.ndarray")

@@ -1,4 +1,4 @@
-"""From a Python call to a job and back: what a kernel's spec says, prepared once, applied to each call."""
+"""From a Python call to a job and back: a kernel's spec is prepared once and applied to each call."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ OPTIONS = ("out", "keep", "lease", "device", "precision", "deterministic", "prio
 
 _NDARRAY = np.ndarray
 
-# NumPy's products of integers are integers: in float64 they would be of another dtype, and not always exact. A test
-# (tests/python/test_shapes.py) insists on a decision for each kernel without integers.
+# NumPy's products of integers are integers: in float64 they would have another dtype, and not always be exact. A test
+# (tests/python/test_shapes.py) requires a decision for each kernel that takes no integers.
 _PRODUCTS = frozenset({"batched_matvec", "matmul", "spmv"})
 
 
@@ -114,11 +114,11 @@ class Param:
 
 
 class Call:
-    """One call, checked as far as that can be without the daemon.
+    """One call, checked as far as possible without the daemon.
 
     Attributes:
         kernel: the kernel's name.
-        inputs, options: what `_core.Client.run` takes. The inputs' memory must live until the call is over.
+        inputs, options: the arguments of `_core.Client.run`. The inputs' memory must live until the call is over.
     """
 
     __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values", "only")
@@ -130,15 +130,15 @@ class Call:
         self.kernel = plan.name
         self.inputs = inputs
         self.options = options
-        # What the inputs were made of: an Array whose last reference went would be freed before its job began.
+        # The original inputs. If an Array's last reference went, it would be freed before its job began.
         self.values = values
         self.out: Optional[dict[str, np.ndarray[Any, Any]]] = None
         self.end_progress: Optional[Callable[[], None]] = None
-        # The one output that was asked for, if not all were.
+        # The one requested output, if not all are wanted.
         self.only: Optional[str] = None
 
     def run(self) -> Any:
-        """Runs it and waits; what it returns is what the kernel's method returns."""
+        """Runs the call and waits; returns the result of the kernel's method."""
         try:
             result = self.client._core.run(self.kernel, self.inputs, self.options)
         finally:
@@ -147,7 +147,7 @@ class Call:
         return self.finish(result)
 
     def finish(self, result: _core.Result) -> Any:
-        """The value of what came back."""
+        """The Python value of a job's result."""
         value = self.plan.value(self.client, result, self.out, self.options.keep or None)
         return value if self.only is None else getattr(value, self.only)
 
@@ -185,7 +185,7 @@ class Plan:
         """The call of these arguments.
 
         Raises:
-            TypeError: an argument that there is none of, that is missing or of a dtype that the kernel does not take.
+            TypeError: an argument that is unknown or missing, or has a dtype that the kernel does not take.
             ValueError: an `out` that does not fit.
         """
         only = None
@@ -290,7 +290,8 @@ class Plan:
         return {name: converted[name] for name in values}
 
     def _check_fits(self, name: str, value: Any, dtype: np.dtype[Any]) -> None:
-        """Python's own integers have no width, and numpy.asarray would cut off what is too much for the others' dtype."""
+        """Checks the range: Python's integers have no width, and numpy.asarray would truncate them to the others'
+        dtype."""
         if type(value) is not int:
             return
         info: Any = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
@@ -298,12 +299,12 @@ class Plan:
             raise InvalidCall(f"{self.name}: {name} is {shown(value)}, which is no {dtype}, the dtype of this call")
 
     def _dtype_for(self, names: Sequence[str], values: Mapping[str, Any], plain: Mapping[str, Any]) -> np.dtype[Any]:
-        """The dtype that inputs of one type variable are to have, by NumPy's rules."""
+        """The common dtype of the inputs of one type variable, by NumPy's rules."""
         dtypes = self.rules[names[0]][1]
         here = [name for name in names if not isinstance(plain[name], _core.PathRef)]
         held = [plain[name] for name in here]
         if held and names[0] in self.bfloat16 and all(isinstance(one, Array) and one._dtype == "bfloat16" for one in held):
-            return np.dtype(np.float64)  # of nothing: there is nothing to convert
+            return np.dtype(np.float64)  # empty lists: there is nothing to convert
         known = [self._counts_as(value, dtypes) for value in held]
         if not known:
             return np.dtype(np.float64)
@@ -311,7 +312,7 @@ class Plan:
         if all(dtype == known[0] for dtype in known):
             natural = known[0].newbyteorder("=")
         else:
-            # Numbers of Python's own have no say in the width.
+            # Python's own numbers do not decide the width.
             weighed = [values[name] if type(values[name]) in (int, float, complex) else
                        plain[name] if isinstance(plain[name], _NDARRAY) and plain[name].dtype == dtype else dtype
                        for name, dtype in zip(here, known)]
@@ -319,7 +320,7 @@ class Plan:
                 natural = np.result_type(*weighed)
             except TypeError:
                 pass
-        # Lists and numbers have no dtype of their own; arrays of other packages (a Series, a Tensor) have.
+        # Lists and numbers have no dtype of their own; arrays of other packages (a Series, a Tensor) do.
         if natural is not None and natural not in dtypes and not any(hasattr(values[name], "dtype") for name in names):
             wider = [dtype for dtype in dtypes if np.can_cast(natural, dtype, "safe")]
             natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize)) if wider else None
@@ -335,13 +336,14 @@ class Plan:
         raise InvalidType(f"{self.name} takes {_words(names)} {one}{takes}; {told}{advice}")
 
     def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
-        """Its dtype; of integers and bools float64 (complex128) where the kernel takes none, as in numpy.linalg."""
+        """The array's dtype; float64 (complex128) for integers and bools if the kernel takes none, as in
+        numpy.linalg."""
         dtype: np.dtype[Any] = value.dtype
         if dtype.kind not in "biu" or self.name in _PRODUCTS or any(taken.kind in "biu" for taken in dtypes):
             return dtype
         return next((wide for wide in (np.dtype("float64"), np.dtype("complex128")) if wide in dtypes), dtype)
 
-    # What every call can be told.
+    # Options of every call.
 
     def _options(self, call: Call, given: Mapping[str, Any]) -> None:
         options = call.options
@@ -418,18 +420,18 @@ class Plan:
         return given
 
     def _infer(self, call: Call) -> list[dict[str, Any]]:
-        """The outputs' signatures, from the daemon for inputs that it was not asked about before."""
+        """The outputs' signatures; asks the daemon for inputs that were not asked about before."""
         def ask() -> list[dict[str, Any]]:
             outputs: list[dict[str, Any]] = call.client._core.check(self.name, call.inputs, call.options)["outputs"]
             return outputs
 
         shapes = []
-        for name in self.inputs:  # not in the order of the caller's keywords
+        for name in self.inputs:  # in the spec's order, not in that of the caller's keywords
             value = call.inputs[name]
             if not isinstance(value, _NDARRAY):
                 return ask()
             shapes.append((value.dtype, value.shape))
-        # 1 and 1.0 are the same key, and not the same dtype.
+        # 1 and 1.0 are the same key but not the same dtype.
         key = (tuple(shapes), tuple(sorted((name, type(value), value) for name, value in call.options.params.items())))
         found = self._signatures.get(key)
         if found is None:
@@ -439,11 +441,11 @@ class Plan:
             self._signatures[key] = found
         return found
 
-    # What came back.
+    # Results.
 
     def value(self, client: Client, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
               keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
-        """One output as itself, several as a named tuple."""
+        """One output by itself; several as a named tuple."""
         if len(self.outputs) == 1:
             return _output(client, result, self.outputs[0], out, keep)
         came = result.outputs()
@@ -589,7 +591,7 @@ def _output(client: Client, result: _core.Result, name: str, out: Optional[Mappi
 @functools.lru_cache(maxsize=None)
 def _result_type(kernel: str, outputs: tuple[str, ...]) -> type:
     names = collections.namedtuple("Result", outputs)  # type: ignore[misc]
-    # Not slots: it has its receipt with it.
+    # No slots: the tuple has its receipt as an attribute.
     return type(f"{kernel}_result", (names,), {
         "__module__": __name__, "__doc__": f"The outputs of {kernel}, and `receipt`.",
         "_replace": lambda self, **others: _result(kernel, outputs, names._replace(self, **others), self.receipt),
@@ -597,7 +599,7 @@ def _result_type(kernel: str, outputs: tuple[str, ...]) -> type:
 
 
 def _result(kernel: str, outputs: tuple[str, ...], values: Sequence[Any], receipt: Receipt) -> Any:
-    """One of several outputs; also what pickle makes such of, since its type is nowhere to be imported from."""
+    """A result tuple. Also called by pickle, since the tuple's type cannot be imported."""
     named = _result_type(kernel, outputs)(*values)
     named.receipt = receipt
     return named

@@ -1,4 +1,4 @@
-"""A connection to a daemon, and what can be asked of it."""
+"""A connection to a daemon, and its requests."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 else:
     ClientKernels = object  # whose methods the daemon names
 
-# Of .futures, imported when it is first used: concurrent.futures takes a while, and an import statement in each call
-# would be a tenth of what Python does for it.
+# .futures.submit, imported when it is first used: importing concurrent.futures takes a while, and an import statement
+# in each call would be a tenth of Python's part of it.
 _submit: Optional[Callable[..., CallFuture]] = None
 
 

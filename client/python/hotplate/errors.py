@@ -250,7 +250,8 @@ def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) ->
         return UnknownKernel
     if code == "NOT_FOUND" and any(field.split(".")[2:] == ["path"] for field in fields):
         return NoSuchFile
-    # It names what is too large ("memory", "inputs.x", "device", ...); a full queue and the like have no name.
+    # The field names the resource that is too large ("memory", "inputs.x", "device", ...); a full queue and the like
+    # have none.
     if exhausted and fields:
         return InvalidCall if "message" in fields else OutOfMemory
     return _OF_CODE.get(code, InternalError)
@@ -258,7 +259,7 @@ def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) ->
 
 def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], job_id: str,
                 end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> Error:
-    """The exception for an error of the client library; called by it."""
+    """The exception for an error of the client library, which calls this."""
     kind = _kind(code, [field for field, _ in violations], end)
     more = [f"\n  {field}: {text}" for field, text in violations if text not in message]
     error = kind((message or code) + "".join(more))

@@ -1,4 +1,4 @@
-"""An example of each kernel for its help(), with what it gives: tests run them."""
+"""An example of each kernel for its help(), with the result: tests run them."""
 
 from __future__ import annotations
 

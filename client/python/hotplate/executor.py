@@ -125,14 +125,14 @@ class Executor(concurrent.futures.Executor):
     def _cancel_all(self) -> None:
         with self._lock:
             self._shutdown = True
-            # Those that wait here first, so that none of them is started in place of one that is cancelled.
+            # First those that wait here, so that none of them is started in place of a cancelled one.
             open_futures = [waiting[0] for waiting in self._waiting]
             open_futures += self._open.difference(open_futures)
         for future in open_futures:
             future.cancel()
 
     def _start_more(self) -> None:
-        # One thread at a time, and outside the lock: a call that ends at once comes back here.
+        # One thread at a time, and without the lock: a call that ends at once comes back here.
         with self._lock:
             if self._starting:
                 return
@@ -140,7 +140,7 @@ class Executor(concurrent.futures.Executor):
         try:
             while self._start_next():
                 pass
-        except BaseException:  # Ctrl-C: for one of them, and not for those that wait behind it
+        except BaseException:  # Ctrl-C: ends this one, not those that wait behind it
             with self._lock:
                 self._starting = False
             self._start_more()

@@ -1,4 +1,4 @@
-"""How Python calls kernels that NumPy has too: what may stand by position, and NumPy's names for what the kernel is told."""
+"""How Python calls kernels that NumPy has too: positional arguments, and NumPy's names for a kernel's parameters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .errors import InvalidCall, InvalidType
 
 
 class Own(NamedTuple):
-    """A keyword of Python's own, which becomes the kernel's parameters."""
+    """A keyword of Python's own, which is converted to the kernel's parameters."""
 
     docs: str
-    # As help() and the type hints name what it may be, and whether it may be left out, for this default.
+    # The allowed values and the default, as shown by help() and the type hints.
     kind: str
     hint: str
     required: bool = False
@@ -30,12 +30,11 @@ class Form(NamedTuple):
     """How one kernel is called.
 
     Attributes:
-        positions: what may be given by position behind the arrays, in this order.
-        own: keywords that the kernel does not have.
-        hidden: the kernel's parameters that `own` stands for. They are taken, and not shown.
-        rewrite: puts the kernel's keywords in the place of Python's own, in the dict that it is given. Beside that it gets
-            how many arguments came by position behind the arrays, and those arrays by name. It returns the one output that
-            the call wants, or None for all.
+        positions: names of the positional arguments after the arrays, in order.
+        own: keywords that the kernel does not have itself.
+        hidden: the kernel's parameters that `own` replaces. They are accepted but not shown.
+        rewrite: replaces Python's own keywords by the kernel's in the given dict. Also gets the number of positional
+            arguments after the arrays, and those arrays by name. Returns the one output that is wanted, or None for all.
     """
 
     positions: tuple[str, ...]
@@ -46,11 +45,11 @@ class Form(NamedTuple):
 
 def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str],
              keywords: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any], Optional[str]]:
-    """The arrays, of which the kernel has `names`; all else as its keywords; and the one output that is wanted, if not all.
+    """The arrays (the kernel's `names`), the other arguments as the kernel's keywords, and the one wanted output, if any.
 
     Raises:
-        TypeError: more than there are positions for, or one argument twice.
-        ValueError: what the kernel cannot make.
+        TypeError: too many positional arguments, or one argument twice.
+        ValueError: the kernel cannot do this.
     """
     arrays = inputs[:len(names)]
     behind = inputs[len(names):]
@@ -68,7 +67,7 @@ def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str
 
 
 def _arange(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
-    # As in NumPy one number is where it ends.
+    # As in NumPy, a single number is the end.
     if by_position and keywords.get("stop") is None:
         keywords["start"], keywords["stop"] = None, keywords["start"]
 
@@ -137,7 +136,7 @@ def _norm(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any])
 
 
 def _matrices(x: Any, axis: tuple[Any, ...]) -> str:
-    rank = 0 if hasattr(x, "__fspath__") else x.ndim if hasattr(x, "ndim") else np.ndim(x)  # a file's is not known here
+    rank = 0 if hasattr(x, "__fspath__") else x.ndim if hasattr(x, "ndim") else np.ndim(x)  # unknown for a file
     if axis in ((-2, -1), (rank - 2, -1), (-2, rank - 1), (rank - 2, rank - 1)):
         return "matrices"
     raise InvalidCall(f"norm: axis is {shown(axis)}; matrices must be in the last two axes, (-2, -1): transpose x first")
@@ -153,14 +152,14 @@ def _histogram(keywords: dict[str, Any], by_position: int, values: Mapping[str, 
 
 
 def _instead(kernel: str, keywords: dict[str, Any], name: str, others: Sequence[str]) -> None:
-    """Refuses what says the same thing twice."""
+    """Refuses two arguments with the same meaning."""
     for other in others:
         if keywords.get(name) is not None and keywords.get(other) is not None:
             raise InvalidType(f"{kernel}: {name}= and {other}= say the same thing; give one of them")
 
 
 def _sizes(kernel: str, name: str, keywords: dict[str, Any]) -> None:
-    """A shape as the sizes that the kernel takes: the last one's, and where there are more those before it."""
+    """Converts a shape to the kernel's sizes: the last one, and the ones before it, if any."""
     names = ("n", "rows", "batch")
     _instead(kernel, keywords, name, names)
     value = keywords.pop(name, None)

@@ -1,4 +1,4 @@
-"""Calls that nobody waits for yet, as futures of the standard library."""
+"""Calls in flight, as futures of the standard library."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-# Seconds after which a wait looks up: a signal that comes just before its thread falls asleep, or to another thread, does
-# not wake it, and its handler would wait with it.
+# Seconds after which a wait wakes up: a signal that arrives just before its thread falls asleep, or on another thread,
+# does not wake it, and its handler would wait too.
 LOOK = 1.0
 
 _OVER = (FINISHED, CANCELLED_AND_NOTIFIED)
@@ -248,8 +248,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
             raise FutureTimeoutError()
 
     def _wait(self, timeout: Optional[float]) -> None:
-        """Until it is over or the time is. Apart from taking the result, so that what is raised here a handler of a
-        signal has raised: it cancels the call."""
+        """Waits until it is over or time is up. Separate from taking the result: an exception raised here comes from a
+        signal handler and cancels the call."""
         if self.done() or (timeout is not None and timeout <= 0):
             return
         self._client._core.check_may_wait()
@@ -285,7 +285,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
                 raise
             return
         self._flight = flight
-        # By another thread, in between.
+        # It was settled by another thread meanwhile.
         if self._came is not None:
             self._flight = None
         elif self._state is CANCELLED_AND_NOTIFIED:
@@ -328,7 +328,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
             if call is not None and call.end_progress is not None:
                 call.end_progress()
             if call is not None and came is not None:
-                # Also of a call that was cancelled too late: what it left on the daemon is freed with it.
+                # Even if the call was cancelled too late: the arrays that it left on the daemon are freed with it.
                 value = call.finish(came)
         except BaseException as broken:  # not to be lost with this thread
             came, error = None, broken

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 
-# `hotplate run random --n 2 -o array:x`, as the specs have it in their texts.
+# `hotplate run random --n 2 -o array:x`, as written in the specs' texts.
 _COMMAND = re.compile(r"hotplate run (\w+)((?: --[a-z][\w-]*(?: (?!-)[^\s,]+)?)*)(?: -o array:(\w+))?")
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: (-?\d[\w.]*|[a-z]\w*))?((?:,? or|,) \w+)*")
 # Options of every call, with the choices that may follow them.
@@ -24,7 +24,7 @@ _SPOKEN: Mapping[str, Sequence[str]] = {"precision": ("tf32", "bf16", "f16"), "d
 
 
 def in_python(text: str, params: Mapping[str, Param]) -> str:
-    """A spec's text, which speaks of the command's flags, with keywords in their place.
+    """A spec's text with the command's flags replaced by keywords.
 
     Example:
         >>> in_python("faster with --precision tf32", {})
@@ -53,7 +53,7 @@ def _keyword(match: Match[str], params: Mapping[str, Param]) -> str:
     choices = param.choices if param is not None else _SPOKEN.get(name, ())
     rest = match[0][len(f"--{match[1]}"):]
     if value in choices:
-        # "--precision tf32, bf16 or f16": each of them is a choice.
+        # "--precision tf32, bf16 or f16": each word is a choice.
         return f"{name}=" + "".join(_literal(word) if word in choices else word for word in re.split(r"([\w-]+)", rest[1:]))
     if param is not None and param.type != "BOOL":
         if value is not None and re.fullmatch(r"-?\d[\d.e+-]*", value):

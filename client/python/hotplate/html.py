@@ -1,4 +1,4 @@
-"""What objects of this package look like in a notebook."""
+"""The tables that notebooks show for objects of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PHASES = (("queue_ns", "queue"), ("load_ns", "read files"), ("host_to_device_ns", "host to device"),
            ("compile_ns", "compile"), ("kernel_ns", "kernel"), ("device_to_host_ns", "device to host"),
            ("total_ns", "total"))
-# What makes a measurement doubtful.
+# Reasons to doubt a measurement.
 _FLAGS = (("cold", "first call on this device"), ("throttled", "clocks were held down"),
           ("device_shared", "other jobs on the device"), ("ecc_errors", "memory errors"),
           ("xid_errors", "driver errors"))
@@ -51,7 +51,7 @@ def table(rows: Iterable[Sequence[Any]], heads: Sequence[str] = (), caption: str
 
 
 def receipt_table(receipt: Mapping[str, Any]) -> str:
-    """A receipt: what took how long, where, and what else was measured. What was not measured has no row."""
+    """A receipt: times, places, and other measurements. Unmeasured values have no row."""
     rows = [(text, duration(receipt[name])) for name, text in _PHASES if receipt.get(name) is not None]
     client = receipt.get("client") or {}
     for name, text in (("upload_seconds", "upload (client)"), ("download_seconds", "download (client)"),
@@ -85,7 +85,7 @@ def array_table(array: Array) -> str:
 
 
 def clock(seconds: Optional[float]) -> str:
-    """A time of the Unix clock, as this machine's clock shows it; a dash where there is none yet."""
+    """A time of the Unix clock, shown in local time; a dash for None."""
     return "–" if seconds is None else time.strftime("%H:%M:%S", time.localtime(seconds))
 
 
@@ -118,7 +118,7 @@ def jobs_table(jobs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def job_table(job: Mapping[str, Any]) -> str:
-    """One job: its state, its parameters and what went wrong."""
+    """One job: its state, its parameters, and its error."""
     rows: list[tuple[str, object]] = [("state", _state(job)), ("device", job["device"] or "–"),
                                       ("submitted", clock(job["submit_time"])), ("started", clock(job["start_time"])),
                                       ("ended", clock(job["end_time"])), ("queued", _took(job, "queue_ns")),

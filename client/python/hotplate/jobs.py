@@ -1,4 +1,4 @@
-"""Jobs as the daemon tells of them."""
+"""Jobs on the daemon."""
 
 from __future__ import annotations
 

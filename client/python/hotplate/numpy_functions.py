@@ -1,4 +1,4 @@
-"""Functions of NumPy's that are a kernel in another's words, or none: methods of a Client beside its kernels."""
+"""NumPy's functions that are no kernel of their own: methods of a Client beside its kernels."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class NumPyFunctions:
         Args:
             shape: elements along each axis, 1 to 3 of them.
             dtype: float32, float64, int32 or int64.
-            options: as every call takes them: keep=True leaves the array on the daemon, and nothing crosses the network.
+            options: those of every call. keep=True leaves the array on the daemon, and nothing crosses the network.
 
         Returns:
             An ndarray; with `keep` a hotplate.Array.
 
         Raises:
-            ValueError: a shape of other axes, another dtype.
-            TypeError: a shape that is none.
+            ValueError: another number of axes, or another dtype.
+            TypeError: `shape` is not a shape.
 
         Example:
             >>> gpu.zeros((2, 3))
@@ -49,14 +49,14 @@ class NumPyFunctions:
         Args:
             shape: elements along each axis, 1 to 3 of them.
             dtype: float32, float64, int32 or int64.
-            options: as of `zeros`.
+            options: as for `zeros`.
 
         Returns:
             An ndarray; with `keep` a hotplate.Array.
 
         Raises:
-            ValueError: a shape of other axes, another dtype.
-            TypeError: a shape that is none.
+            ValueError: another number of axes, or another dtype.
+            TypeError: `shape` is not a shape.
 
         Example:
             >>> A = gpu.ones((3000, 3000), "float32", keep=True)
@@ -65,14 +65,14 @@ class NumPyFunctions:
 
     def eye(self, N: int, M: Optional[int] = None, k: int = 0,
             dtype: npt.DTypeLike = "float64") -> np.ndarray[Any, Any]:
-        """numpy.eye: ones on a diagonal. Made here, by NumPy: no kernel makes it, and nothing is sent.
+        """numpy.eye: ones on a diagonal. NumPy makes it here: there is no kernel for it, and nothing is sent.
 
-        For one on the daemon send it, all of its N * M elements: gpu.array(gpu.eye(3000)). To scale or to shift by an
-        identity mostly needs none: gpu.vector_add, gpu.solve.
+        To have it on the daemon, send all of its N * M elements: gpu.array(gpu.eye(3000)). Scaling or shifting by an
+        identity rarely needs one: use gpu.vector_add or gpu.solve.
 
         Args:
-            N, M: rows, and columns (as many).
-            k: which diagonal: 0 the main one, above 0 to its right.
+            N, M: rows and columns. Default for M: N.
+            k: the diagonal: 0 is the main one, positive ones are to its right.
             dtype: the elements' dtype.
 
         Raises:
@@ -89,15 +89,15 @@ class NumPyFunctions:
         """numpy.dot of vectors and matrices: the kernel `matmul`.
 
         Args:
-            a, b: arrays of a dtype that matmul takes, of one axis or more; `b` of one or two where `a` has more than one.
-            options: as every call takes them, and matmul's own.
+            a, b: arrays of a dtype that matmul takes, with one axis or more; `b` has one or two if `a` has more than one.
+            options: those of every call, and matmul's own.
 
         Returns:
             A number for two vectors, else an ndarray; with `keep` a hotplate.Array.
 
         Raises:
-            ValueError: numbers, which have no axis; stacks, of which numpy.dot pairs every matrix with every other; inner
-                sizes that differ.
+            ValueError: numbers, which have no axis; stacks of matrices, of which numpy.dot would pair each with all
+                others; inner sizes that differ.
             TypeError: a dtype that matmul does not take.
 
         Example:
@@ -115,7 +115,7 @@ class NumPyFunctions:
 
 
 def _axes(value: Any) -> Optional[int]:
-    """None: a file's, which the daemon reads."""
+    """The rank of an argument; None for a file, which only the daemon reads."""
     if isinstance(value, os.PathLike):
         return None
     axes: int = value.ndim if hasattr(value, "ndim") else np.ndim(value)

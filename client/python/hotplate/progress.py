@@ -1,4 +1,4 @@
-"""How far a call is: `progress=True` or `progress=function`."""
+"""The progress of a call: `progress=True` or `progress=function`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _STATES = {"PENDING": "queued", "RUNNING": "running", "COMPLETED": "done"}
 
 
 def attach(options: _core.Options, progress: Union[bool, Report], kernel: str) -> Optional[Callable[[], None]]:
-    """Has a call tell how far it is.
+    """Reports the progress of a call.
 
     Args:
-        progress: a function of a fraction (0 to 1) of what the text names ("uploading", "queued", "running",
-            "downloading"), called as the call goes on; what it raises cancels the call. True: a bar of tqdm where that
-            is installed, else a line on the terminal; nothing where there is neither.
-        kernel: what is called.
+        progress: a function of a fraction (0 to 1) and the name of the phase ("uploading", "queued", "running",
+            "downloading"), called during the call; its exceptions cancel the call. True: tqdm's bar if it is installed,
+            else a line on the terminal, else nothing.
+        kernel: the kernel's name.
 
     Returns:
-        What is to be called when the call is over, if anything.
+        A function to call at the end of the call, or None.
 
     Raises:
         TypeError: `progress` is neither.

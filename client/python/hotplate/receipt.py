@@ -22,7 +22,7 @@ class Receipt(Mapping[str, Any]):
     __slots__ = ("_make", "_fields", "_result")
 
     def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
-        # Read when somebody asks: a call does not pay for a receipt that nobody reads.
+        # Read on demand: a call does not pay for a receipt that nobody reads.
         self._make: Optional[Callable[[], dict[str, Any]]] = make
         self._fields: dict[str, Any] = {}
         self._result: Optional[_core.Result] = None

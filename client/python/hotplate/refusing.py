@@ -33,7 +33,7 @@ _OPERATORS = (
 
 
 def refuse(what: str, array: Any, write: str = "") -> NoReturn:
-    """Raises the error that says what to write instead.
+    """Raises the error that names the call to write instead.
 
     Raises:
         TypeError: always.
@@ -43,15 +43,15 @@ def refuse(what: str, array: Any, write: str = "") -> NoReturn:
 
 
 class Refusing:
-    """Arithmetic, comparisons, truth, iteration and NumPy's functions, each a TypeError that says what to write.
+    """Arithmetic, comparisons, truth, iteration and NumPy's functions: each raises a TypeError that says what to write.
 
-    Two arrays are the same where they are the same object (`is`): so hashing and sets work, and `==` raises as the
-    other operators do. `numpy()`, indexing and numpy.asarray fetch elements: there somebody asks for it.
+    Two arrays are the same if they are the same object (`is`): so hashing and sets work, and `==` raises like the other
+    operators. `numpy()`, indexing and numpy.asarray fetch elements, because they ask for it.
     """
 
     __hash__ = object.__hash__
 
-    if not TYPE_CHECKING:  # mypy finds `for row in A` and numpy.sqrt(A) before they run, as what there is none of
+    if not TYPE_CHECKING:  # without these for mypy, which then finds `for row in A` and numpy.sqrt(A) before they run
 
         def __eq__(self, other):
             raise InvalidType(f"== does not compare {self!r}: write A.numpy() == B.numpy() for its elements, A is B for "

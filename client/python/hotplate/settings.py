@@ -1,4 +1,4 @@
-"""Where the command `hotplate` looks for a daemon when nothing else says it: its config file."""
+"""The command's config file, which names a daemon if nothing else does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE = re.compile(r"""([A-Za-z0-9_-]+)\s*=\s*("(?:[^"\\\x00-\x1f]|\\.)*"|'[^'\x
 
 
 def completed(server: str, endpoint: str, directory: str) -> tuple[str, str, str]:
-    """The three as the command has them: what is given here goes before the environment, that before the config file.
+    """Server, endpoint and directory, as in the command: the arguments, else the environment, else the config file.
 
     Raises:
         ValueError: a config file that the command would refuse too.
@@ -24,7 +24,7 @@ def completed(server: str, endpoint: str, directory: str) -> tuple[str, str, str
     if not directory and not os.environ.get("HOTPLATE_DIR"):
         directory = _path(config.get("directory", ""))
     if not server and not os.environ.get("HOTPLATE_SERVER") and config.get("server"):
-        # The environment's endpoint is of the daemon that is not named in a call.
+        # The environment's endpoint belongs to the default daemon, not to one named in a call.
         endpoint = endpoint or os.environ.get("HOTPLATE_ENDPOINT", "")
         server = _path(config["server"])
     return server, endpoint, directory
@@ -38,7 +38,7 @@ def _path(text: str) -> str:
 def _config() -> dict[str, str]:
     home = os.environ.get("HOME")
     folder = os.environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
-    path = folder and os.path.join(folder, "hotplate", "config.toml")  # not one of the current folder
+    path = folder and os.path.join(folder, "hotplate", "config.toml")  # never relative to the current folder
     if not path or not os.path.exists(path):
         return {}
     try:
@@ -55,10 +55,10 @@ def _config() -> dict[str, str]:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """TOML, of which Python 3.9 and 3.10 know a line each for a text, as the command's settings are.
+    """Parses TOML. In Python 3.9 and 3.10 only lines with a key and a text, the form of the command's settings.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not TOML.
     """
     if sys.version_info >= (3, 11):
         import tomllib
@@ -68,7 +68,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def of_lines(text: str) -> dict[str, Any]:
-    """A `key = "text"` a line.
+    """Parses lines of the form `key = "text"`.
 
     Raises:
         ValueError: anything else.

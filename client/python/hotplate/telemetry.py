@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .arguments import Seconds
     from .client import Client
 
-# Samples that nobody has taken yet; beyond it the oldest go: a slow reader misses samples.
+# Number of samples kept; further ones replace the oldest: a slow reader misses samples.
 _KEPT_SAMPLES = 8
 
 
@@ -136,7 +136,7 @@ class Watch:
 
     Args:
         interval: seconds between samples (or a timedelta), 0.1 to 60.
-        tell: called, on that thread, whenever there is something to take or it is over.
+        tell: called, on that thread, whenever there is a new sample or the stream is over.
     """
 
     def __init__(self, client: Client, interval: Seconds, tell: Optional[Callable[[], None]] = None) -> None:
@@ -155,15 +155,15 @@ class Watch:
         self._thread.start()
 
     def take(self) -> Optional[Sample]:
-        """The oldest sample that was not taken, or None."""
+        """Takes the oldest sample, or None."""
         with self._news:
             return self._samples.popleft() if self._samples else None
 
     def wait(self) -> None:
-        """Until there is something to take, or it is over.
+        """Waits until there is a sample, or the stream is over.
 
         Raises:
-            RuntimeError: in a process that was forked from the one that began it, which has not its thread.
+            RuntimeError: the stream was begun before this process was forked, and its thread is in the parent.
         """
         if os.getpid() != self._process:
             self._core.check_may_wait()
@@ -172,7 +172,7 @@ class Watch:
                 pass
 
     def over(self) -> bool:
-        """Whether nothing will come any more.
+        """Whether the stream is over.
 
         Raises:
             ConnectionError: because the daemon is gone.
@@ -194,7 +194,7 @@ class Watch:
         error: Optional[Exception] = None
         try:
             self._core.watch_telemetry(self._interval, self._sampled, self._cancellation)
-        except Exception as what:  # whoever iterates is to be told
+        except Exception as what:  # the reader gets it
             error = None if self._cancellation.cancelled else what
         with self._news:
             self._ended, self._error = True, error
@@ -212,11 +212,11 @@ class Watch:
 
 
 def checked_interval(interval: Seconds) -> float:
-    """In seconds.
+    """An interval in seconds.
 
     Raises:
-        ValueError: no daemon would sample like that.
-        TypeError: it is no time.
+        ValueError: it is out of range.
+        TypeError: it is not a time.
     """
     between = seconds("interval", interval)
     if not 0.1 <= between <= 60:

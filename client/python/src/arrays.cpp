@@ -10,7 +10,7 @@ namespace {
 
 namespace py = pybind11;
 
-// An object with the buffer protocol, by hand: pybind11's would be half of what a small result costs.
+// An object with the buffer protocol, written by hand: pybind11's would take half the time of a small result.
 struct Memory {
   PyObject head;
   std::shared_ptr<HostBuffer> buffer;
@@ -36,11 +36,11 @@ PyTypeObject* MakeMemoryType() {
   return reinterpret_cast<PyTypeObject*>(type);
 }
 
-// What arrays are made with. Never freed: an object that outlives the interpreter is not to be touched any more.
+// NumPy's functions for making arrays. Never freed: an object that outlives the interpreter must not be touched.
 struct Numpy {
   py::object ndarray;
   std::array<py::object, kDTypeCount + 1> dtypes;
-  // Of objects that hold memory of the library's, for arrays to be built over.
+  // The type of objects that hold the library's memory; arrays are built over them.
   PyTypeObject* memory_type;
 
   static const Numpy& Instance() {
@@ -60,7 +60,7 @@ struct Numpy {
   }
 };
 
-// Of an element in the words of Python's struct module; little-endian, as this machine is.
+// The dtype of a buffer's format in the struct module's notation; little-endian, like this machine.
 std::optional<DType> ToDType(const Py_buffer& buffer) {
   std::string_view format = buffer.format == nullptr ? "B" : buffer.format;
   if (!format.empty() && (format[0] == '@' || format[0] == '=' || format[0] == '<')) format.remove_prefix(1);

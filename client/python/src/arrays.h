@@ -14,7 +14,7 @@
 
 namespace hotplate::python {
 
-// Python's buffers that a call refers to, held until it is over. Made and destroyed with the GIL.
+// Python buffers of a call, held until it is over. Made and destroyed with the GIL.
 class HeldBuffers {
  public:
   HeldBuffers() = default;
@@ -22,7 +22,7 @@ class HeldBuffers {
   HeldBuffers(const HeldBuffers&) = delete;
   HeldBuffers& operator=(const HeldBuffers&) = delete;
 
-  // TypeError, ValueError: not an array in C order with a dtype that the protocol has.
+  // TypeError, ValueError: not an array in C order with a dtype of the protocol.
   client::ArrayView View(pybind11::handle array);
   // Of a C-contiguous ndarray; nothing, and no exception, of anything else.
   std::optional<client::ArrayView> ViewOfNdarray(PyObject* object);
@@ -30,7 +30,7 @@ class HeldBuffers {
   std::span<std::byte> Writable(pybind11::handle array);
   // A dict of names and arrays, ArrayRefs and PathRefs.
   std::map<std::string, client::Input> Inputs(const pybind11::dict& inputs);
-  // Of all of them.
+  // The total size of the buffers.
   std::size_t bytes() const;
   void Release();
 
@@ -38,8 +38,8 @@ class HeldBuffers {
   std::vector<Py_buffer> buffers_;
 };
 
-// A NumPy array over memory of the library's: no copy. One without axes becomes a scalar where `scalar` asks for that.
-// TypeError for a dtype that NumPy has not.
+// A NumPy array over the library's memory, without a copy. If it has no axes and `scalar` is set, a scalar. TypeError
+// for a dtype that NumPy lacks.
 pybind11::object ToNumpy(const Signature& signature, std::shared_ptr<HostBuffer> buffer, bool scalar = false);
 
 // (dtype's name, shape)

@@ -1,8 +1,8 @@
-// _core.InFlight: one call that nobody waits for yet.
+// _core.InFlight: one call in flight.
 //
 // 1. PyClient::RunAsync makes one, holds the inputs' buffers in it, and gives it to the library and to Python.
-// 2. The library's thread notes what the daemon tells of the job, and hands it to the client's Deliveries at its end.
-// 3. Their thread lets go of the buffers and calls `done`, with the GIL. Until then it is one of the client's Flights,
+// 2. The library's thread notes the job's updates, and passes the call to the client's Deliveries at its end.
+// 3. Their thread releases the buffers and calls `done`, with the GIL. Until then it is one of the client's Flights,
 //    which are cancelled when the client is closed.
 #pragma once
 
@@ -60,14 +60,14 @@ class AsyncCall {
   std::string job_id_;
 };
 
-// The calls of a client that have not ended.
+// The unfinished calls of a client.
 class Flights {
  public:
   void Add(const std::shared_ptr<AsyncCall>& call);
   void Remove(const AsyncCall* call);
   // Without the GIL.
   void CancelAll();
-  // Without the GIL: until there is none, but no longer than `patience`.
+  // Without the GIL: waits until there is none, for `patience` at most.
   void Wait(std::chrono::milliseconds patience);
 
  private:

@@ -23,7 +23,7 @@ double Seconds(client::nanoseconds span) { return std::chrono::duration<double>(
 
 using Kept = std::map<std::string, client::KeepOutput>;
 
-// What would stay with the session if nobody got to know this result.
+// Arrays that would stay with the session if nobody received this result.
 std::vector<std::string> LeftBy(const Kept& kept, const client::JobResult& result) {
   std::vector<std::string> ids = result.left;
   for (const auto& [output, keep] : kept) {
@@ -131,7 +131,7 @@ void PyClient::Close() {
   {
     const py::gil_scoped_release released;
     for (client::Cancellation& watch : watches) watch.Cancel();
-    // The daemon would give them its grace, for nobody. Waiting is for its word that it has cancelled them.
+    // Otherwise the daemon would let them run for its grace period. Waits for its confirmation of the cancels.
     constexpr std::chrono::seconds kPatience(1);
     flights_->CancelAll();
     if (!deliveries_->IsHere()) flights_->Wait(kPatience);
@@ -222,8 +222,8 @@ void PyClient::Launch(const std::string& kernel, std::map<std::string, client::I
     deliveries->Add(call);
   };
   flights_->Add(call);
-  // Nobody waits for the GIL under a lock of the library's, so that it may be kept. To let go of it for a small call
-  // costs more than the call: it would go to the thread that tells, for one end, and come back.
+  // The GIL may be kept: no thread waits for it while holding a lock of the library. Releasing it for a small call
+  // would cost more than the call: it would go to the delivering thread for one end, and come back.
   constexpr std::size_t kSmall = std::size_t{1} << 14;
   std::optional<py::gil_scoped_release> released;
   if (call->held().bytes() > kSmall) released.emplace();

@@ -1,4 +1,4 @@
-// _core.Client: the library's client for Python. Every call lets go of the GIL while it waits or copies.
+// _core.Client: the library's client for Python. Every call releases the GIL while it waits or copies.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -20,7 +20,7 @@
 
 namespace hotplate::python {
 
-// What came back from a job. Its arrays are taken once, so that a receipt keeps no memory of theirs.
+// The result of a job. Its arrays can be taken once, so that a receipt does not keep their memory.
 class Result {
  public:
   explicit Result(client::JobResult result) : Result(std::make_shared<client::JobResult>(std::move(result))) {}
@@ -28,7 +28,8 @@ class Result {
 
   const std::shared_ptr<client::JobResult>& shared() const { return result_; }
   const std::string& job_id() const { return result_->job_id; }
-  // A NumPy array; (id, dtype, shape) of one that stays on the daemon; None of one with a destination, or taken before.
+  // A NumPy array; (id, dtype, shape) of an array that stays on the daemon; None if it has a destination or was taken
+  // before.
   pybind11::object Take(const std::string& output);
   pybind11::list Outputs() const;
   pybind11::dict Receipt() const;
@@ -46,14 +47,14 @@ class PyClient {
   PyClient(const PyClient&) = delete;
   PyClient& operator=(const PyClient&) = delete;
 
-  // The client, for one call; let go of with the GIL. RuntimeError: closed, or of the process that this one was forked
-  // from.
+  // The client, for one call; release it with the GIL. RuntimeError: closed, or belongs to the parent of this forked
+  // process.
   std::shared_ptr<client::Client> Get() const;
-  // Frees what ReleaseLater was told of, ends what is in flight; Python has been told of that when it returns. Again:
-  // nothing.
+  // Frees arrays passed to ReleaseLater and ends calls in flight; when it returns, Python has been told of their ends.
+  // A second call does nothing.
   void Close();
   bool closed() const { return !client_; }
-  // RuntimeError where waiting for a call in flight would be for ever: after a fork, and on the thread that tells.
+  // RuntimeError if waiting for a call in flight would never end: after a fork, and on the delivering thread.
   void CheckMayWait() const;
 
   // Runs a kernel with one output and returns that. The inputs' memory is held by the caller; none of it is uploaded.
@@ -78,7 +79,7 @@ class PyClient {
                      const pybind11::object& on_upload, const client::Cancellation* cancellation) const;
   pybind11::object GetArray(const std::string& id, const pybind11::object& on_download,
                             const client::Cancellation* cancellation) const;
-  // Into an array of the caller's: the whole one, or with an offset in bytes as much as the destination has.
+  // Reads into the caller's array: the whole array, or, with an offset in bytes, as much as the destination holds.
   void GetInto(const std::string& id, const pybind11::object& destination, std::optional<std::uint64_t> offset,
                const pybind11::object& on_download, const client::Cancellation* cancellation) const;
 
@@ -90,8 +91,8 @@ class PyClient {
   void WatchTelemetry(double interval, const pybind11::object& on_sample,
                       const client::Cancellation* cancellation) const;
 
-  // An array of which somebody here holds the only handle: freed when it is released, or the client closed. Of a call
-  // that ends while the client is being closed, too.
+  // Owns an array to which only this process has a handle: it is freed when it is released or the client is closed.
+  // Also for calls that end while the client is being closed.
   void Own(const std::string& id) const {
     if (UsedBeforeFork() || !releaser_) static_cast<void>(Get());  // says why not
     releaser_->Own(id);
@@ -105,20 +106,20 @@ class PyClient {
     if (!UsedBeforeFork() && client_) releaser_->Release(id);
   }
 
-  // The same of arrays that a call of `client` has just left; of one that was closed meanwhile they are freed here.
+  // The same for arrays that a call of `client` has just left; if it was closed meanwhile, they are freed here.
   void Hold(client::Client& client, const std::vector<std::string>& ids) const;
-  // Frees arrays that nobody here knows of; does not wait.
+  // Frees arrays that nobody here knows; does not wait.
   void Drop(const std::vector<std::string>& ids) const;
 
  private:
-  // Raises what went wrong.
+  // Raises the call's error.
   std::unique_ptr<Result> Remembered(absl::StatusOr<client::JobResult> result) const;
 
   std::shared_ptr<client::Client> client_;
   std::unique_ptr<Releaser> releaser_;
   const std::shared_ptr<Flights> flights_;
   const std::shared_ptr<Deliveries> deliveries_;
-  // Of streams that go on until somebody ends them; guarded by the GIL.
+  // Cancellations of endless streams; guarded by the GIL.
   mutable std::list<client::Cancellation> watches_;
   const LastResult last_;
 };

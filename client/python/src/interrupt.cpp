@@ -40,7 +40,7 @@ py::error_already_set AsRaised(const std::exception& error) {
 }
 
 bool Signals::Look() {
-  // For a daemon that hangs. A job that goes on after it ends within its kernel's bound all the same.
+  // For a daemon that hangs. A job that still goes on afterwards ends within its kernel's bound.
   constexpr std::chrono::seconds kPatience(2);
   const py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) {
@@ -78,7 +78,7 @@ struct Errand::Left {
 };
 
 std::vector<Errand::Left>& Errand::LeftBehind() {
-  // Never freed: work that goes on at the program's end keeps what it needs.
+  // Never freed: work that goes on at the program's end still needs it.
   static auto* const left = new std::vector<Left>;
   return *left;
 }
@@ -90,7 +90,7 @@ void Errand::LetGo() {
     const std::scoped_lock lock(one.state->mutex);
     return !one.state->over;
   });
-  // To destroy what is Python's may run anything, also this.
+  // Destroying Python objects may run anything, including this function.
   const std::vector<Left> to_destroy(std::make_move_iterator(over), std::make_move_iterator(left.end()));
   left.erase(over, left.end());
 }

@@ -13,7 +13,7 @@ struct Entry {
   std::shared_ptr<client::JobResult> result, before;
 };
 
-// The most recent last. Nothing of Python's: it goes with the thread, whoever has the GIL then.
+// The most recent last. No Python objects: it is destroyed with its thread, without the GIL.
 std::vector<Entry>& OfThisThread() {
   thread_local std::vector<Entry> entries;
   return entries;

@@ -1,4 +1,4 @@
-// The last job that ended well, of each client and thread: what `last_receipt` is about.
+// The last successful job of each client and thread, for `last_receipt`.
 #pragma once
 
 #include <cstdint>

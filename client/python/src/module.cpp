@@ -1,4 +1,4 @@
-// hotplate._core: the client library for Python. What it is made of, for those who call it, is in hotplate/_core.pyi.
+// hotplate._core: the client library for Python. hotplate/_core.pyi describes its functions and classes.
 #include <pybind11/pybind11.h>
 
 #include "absl/synchronization/mutex.h"

@@ -1,4 +1,4 @@
-// What a call from Python says beside its kernel and inputs.
+// A Python call's options, beside its kernel and inputs.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -20,7 +20,7 @@ struct Options {
   pybind11::dict params;
   // Output -> (array's name, lease in seconds or None): left on the daemon.
   pybind11::dict keep;
-  // Output -> array: where it is to land.
+  // Output -> array: the destination.
   pybind11::dict out;
   std::string device, precision, request_id;
   int priority = 0;
@@ -29,8 +29,8 @@ struct Options {
   pybind11::object on_update = pybind11::none(), on_upload = pybind11::none(), on_download = pybind11::none();
 };
 
-// Python's callables of one call: called with the GIL, where the call was made from; what one raises is kept, and
-// cancels the call.
+// Python's callables of one call. They are called with the GIL on the thread where the call was made; an exception is
+// kept and cancels the call.
 class Callbacks {
  public:
   explicit Callbacks(client::Cancellation cancellation) : cancellation_(std::move(cancellation)) {}
@@ -38,7 +38,7 @@ class Callbacks {
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
 
-  // Takes the GIL itself, also for making what the callable gets.
+  // Takes the GIL itself, also for making the callable's arguments.
   template <typename Function>
   void Call(const Function& call) {
     Errand::CallBack([&] {
@@ -52,7 +52,7 @@ class Callbacks {
     });
   }
 
-  // With the GIL: throws what was raised.
+  // With the GIL: throws the kept exception.
   void Check() const {
     if (raised_) throw pybind11::error_already_set(*raised_);
   }

@@ -21,7 +21,7 @@ py::object ToException(const absl::Status& status) {
   if (const auto delay = client::RetryAfter(status)) {
     retry_after = py::float_(std::chrono::duration<double>(*delay).count());
   }
-  // What the wire brings as text may have been cut within a character.
+  // Text from the wire may have been cut within a character.
   const std::string message(status.message());
   const py::object text = py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));

@@ -1,5 +1,5 @@
-// Frees arrays that nobody in this process refers to any more, on a thread of its own: what drops the last reference
-// must not wait for a daemon.
+// Frees arrays without a reference in this process, on a thread of its own: dropping the last reference must not wait
+// for a daemon.
 #pragma once
 
 #include <condition_variable>
@@ -16,14 +16,15 @@ namespace hotplate::python {
 class Releaser {
  public:
   explicit Releaser(client::Client client) : client_(std::move(client)) {}
-  // Frees what is still owned, up to the first error and for two seconds: the rest goes with the session.
+  // Frees the arrays still owned, up to the first error and for two seconds at most: the rest is freed with the
+  // session.
   ~Releaser();
   Releaser(const Releaser&) = delete;
   Releaser& operator=(const Releaser&) = delete;
 
   void Own(const std::string& id);
   void Disown(const std::string& id);
-  // Nothing where it is not owned.
+  // Does nothing if the array is not owned.
   void Release(const std::string& id);
 
  private:

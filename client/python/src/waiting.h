@@ -1,5 +1,5 @@
-// How a call of Python's waits for the daemon: without the GIL, so that other threads go on; on the main thread with an
-// eye on signals, whose handlers may end it; and so that whatever is raised meanwhile leaves nothing on the daemon.
+// How a call from Python waits for the daemon: without the GIL, so that other threads go on; on the main thread
+// checking for signals, whose handlers may end it; and so that no exception leaves anything on the daemon.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -30,7 +30,7 @@ auto WithoutGil(const Call& call) {
   return call();
 }
 
-// An exception of a callback, then one of a signal's handler, goes before what came of the call: `drop` that.
+// An exception of a callback, then one of a signal handler, takes precedence over the call's result: `drop` that.
 template <typename Drop>
 void CheckOrDrop(const Signals& signals, const Callbacks* callbacks, const Drop& drop) {
   try {
@@ -55,7 +55,7 @@ auto Cancellable(Signals& signals, const Callbacks* callbacks, const Call& call)
   return *std::move(result);
 }
 
-// What a call needs while Python waits for it. Made and destroyed with the GIL.
+// The objects that a call needs while Python waits for it. Made and destroyed with the GIL.
 struct Waiting {
   Waiting(const PyClient& self, const client::Cancellation* cancellation)
       : client(self.Get()), stop(OrNew(cancellation)), callbacks(std::make_shared<Callbacks>(stop)) {}
@@ -73,9 +73,9 @@ struct Waiting {
   HeldBuffers held;
 };
 
-// Cancellable, of call(client, stop, signals) that sends the caller's bytes, or what must not be asked for twice: while
-// the daemon hangs it cannot be ended, so that it is left behind to end by itself, with all that it owns. Of a result
-// that nobody gets, left_by(result) is freed: ids of arrays.
+// Cancellable, for call(client, stop, signals) that sends the caller's bytes or must not be repeated: it cannot be
+// ended while the daemon hangs, so it is left behind with everything that it owns. If nobody gets the result, the
+// arrays with the ids left_by(result) are freed.
 template <typename Call, typename Ids>
 auto Leavable(const PyClient& self, std::shared_ptr<Waiting> waiting, bool hears_cancels, Call call, Ids left_by) {
   struct Work {
@@ -114,7 +114,7 @@ auto Leavable(const PyClient& self, std::shared_ptr<Waiting> waiting, bool hears
   return *std::move(work->result);
 }
 
-// The answer to a short question, which a handler of a signal that raises ends: question(stop).
+// The answer to a short question. A signal handler that raises ends it: question(stop).
 template <typename Question>
 auto Asked(const Question& question) {
   const client::Cancellation stop;

@@ -167,7 +167,7 @@ def stub(catalogue):
 
 
 def main(words):
-    """Writes it, or compares."""
+    """Writes the file, or compares it."""
     paths = [pathlib.Path(word) for word in words if word != "--check"]
     made = stub(json.loads((paths[0] if paths else CATALOGUE).read_text(encoding="utf-8")))
     if "--check" not in words:

@@ -10,7 +10,7 @@
 namespace hotplate::arange {
 namespace {
 
-// As NumPy counts them, in float64; negative or beyond any array where there is none.
+// NumPy's count, in float64; negative, or too large for any array, if there is none.
 double CountOf(double start, double stop, double step) {
   const double distance = stop - start, steps = distance / step;
   if (steps == 0 && distance != 0) return std::signbit(steps) ? 0 : 1;  // too small for a float64

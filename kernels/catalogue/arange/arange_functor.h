@@ -30,7 +30,7 @@ struct Arange {
   }
 };
 
-// For int32 the second may be beyond it where there is no second: it wraps around.
+// For int32 the second element may be out of range if it does not exist: it wraps around.
 template <typename T>
 Arange<T> ArangeOf(double start, double step) {
   if constexpr (std::is_integral_v<T>) {

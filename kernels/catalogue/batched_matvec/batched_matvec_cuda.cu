@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kBlockSize) Products(const T* a, const T* x, T
     const T* vectors[kVectors];
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      // Past the last one there are sums that nobody reads.
+      // The sums past the last vector are not read.
       vectors[v] = x + (first + v < sizes.batch ? first + v : first) * sizes.k + lane;
     }
     T sums[kVectors] = {};
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kBlockSize) Products(const T* a, const T* x, T
   }
 }
 
-// The kernel for so many vectors together, a power of two.
+// The kernel for this many vectors together, a power of two.
 template <typename T>
 auto ProductsFor(std::uint64_t together) {
   return together == 1   ? Products<T, 1>

@@ -14,8 +14,8 @@ using small_matrices::AreSmall;
 
 bool WithVectors(const Call& call) { return call.Choice("compute") == "vectors"; }
 
-// Jacobi's rotations, of two rows and columns at a time, until all beside the diagonal is `negligible`; the largest
-// element of the matrix is between 1 and 2 then. infos: how many elements are not, where that takes too long (the
+// Jacobi's rotations of two rows and columns at a time, until all elements beside the diagonal are `negligible`; the
+// largest element of the matrix is then between 1 and 2. infos: how many elements are not, if that takes too long (the
 // convergence is quadratic).
 template <typename T>
 __global__ void __launch_bounds__(small_matrices::kWarp)

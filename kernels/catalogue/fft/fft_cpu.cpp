@@ -1,5 +1,5 @@
-// By pocketfft's one-dimensional plans. Lines are transformed one to an element of a vector register, where there are
-// as many; threads take groups of lines, each thread with a buffer of its own in scratch.
+// Uses pocketfft's one-dimensional plans. Each element of a vector register has its own line, if there are enough
+// lines. Threads take groups of lines, each thread with its own buffer in scratch.
 #include <algorithm>
 #include <atomic>
 #include <list>
@@ -13,7 +13,8 @@
 
 #define POCKETFFT_NO_MULTITHREADING
 #define POCKETFFT_CACHE_SIZE 0
-// Else it asks aligned_alloc() for sizes that are no multiple of the alignment, which AddressSanitizer refuses.
+// Otherwise it calls aligned_alloc() with sizes that are not multiples of the alignment, which AddressSanitizer
+// refuses.
 #define _LIBCPP_HAS_NO_ALIGNED_ALLOCATION
 #include <pocketfft_hdronly.h>
 
@@ -354,7 +355,8 @@ class Transformer {
     });
   }
 
-  // The library has the spectrum of real numbers as r0, r1, i1, r2, i2, …; the other half is that of -k, conjugate.
+  // The library stores the spectrum of real numbers as r0, r1, i1, r2, i2, …; the other half is its conjugate mirror
+  // image.
   Outcome FromReal(const Lines& lines, const T* from, Complex<T>* to, CpuContext::Part part) {
     const auto plan = PlanFor<pocket::pocketfft_r<T>>(work_.along_rows, sizeof(T));
     const std::size_t n = lines.n, width = transform_.kind == Transform::Kind::kRealToHalf ? n / 2 + 1 : n;

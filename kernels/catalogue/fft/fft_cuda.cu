@@ -1,5 +1,5 @@
-// The library makes plain sums. What it does not: it has no transform of real numbers to a whole spectrum; of a
-// spectrum of real numbers it wants one that is, and its input is gone after that; and it divides by nothing.
+// The library makes plain sums, without division. It has no transform of real numbers to a whole spectrum, requires a
+// proper spectrum of real numbers for the inverse, and overwrites that input. This file does the rest.
 #include <span>
 
 #include "kernels/catalogue/fft/fft.h"
@@ -34,8 +34,8 @@ fourier::Batch BatchOf(const Transform& transform) {
           .columns = transform.columns};
 }
 
-// x as it is taken, where that is not how it was given; then a copy of the spectra, which the library may overwrite.
-// The library's workspace follows.
+// x after resizing, if it is resized; then a copy of the spectra, which the library may overwrite. The library's
+// workspace follows.
 std::uint64_t ResizedBytes(const Transform& transform) { return RoundUp(transform.resized_bytes(), kArenaAlignment); }
 std::uint64_t CopyBytes(const Transform& transform) {
   if (transform.kind != Transform::Kind::kHalfToReal) return 0;

@@ -22,9 +22,9 @@ struct Transform {
   Kind kind = Kind::kComplexToComplex;
   bool inverse = false;
   bool in_double = false;
-  // How many transforms there are, and of how many points each: rows x columns, one row where one axis is transformed.
+  // The number of transforms, and the points of each: rows x columns, with one row if one axis is transformed.
   std::uint64_t count = 0, rows = 0, columns = 0;
-  std::uint64_t given = 0;  // the last axis of x, which is cut or filled up with zeros where it is not taken()
+  std::uint64_t given = 0;  // the last axis of x, cut or padded with zeros if it is not taken()
 
   // The number of elements that the transform reads along the last axis.
   std::uint64_t taken() const { return kind == Kind::kHalfToReal ? half() : columns; }

@@ -17,8 +17,8 @@ namespace {
 
 using sort_by_key::Entry;
 
-// A table of as many keys has 16 MiB. So that tables are no larger than the entries of rows would be,
-// each has at least as many rows.
+// A table of this many keys has 16 MiB. So that tables take no more memory than entries for the rows would, each has at
+// least as many rows.
 constexpr std::uint64_t kMostInTable = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostTables = 64, kLeastRows = std::uint64_t{1} << 16;
 

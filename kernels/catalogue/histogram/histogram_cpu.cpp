@@ -14,8 +14,8 @@
 namespace hotplate::histogram {
 namespace {
 
-// Pieces at most; fewer where that many rows would take more than kMostCounts together. Below kSerialBelow elements one
-// thread is as fast as waking others.
+// Most pieces; fewer if their rows would take more than kMostCounts together. Below kSerialBelow elements one thread is
+// as fast as waking others.
 constexpr std::size_t kMostPieces = 64, kMostCounts = std::size_t{1} << 22, kSerialBelow = 32'768;
 
 std::size_t PiecesFor(std::size_t elements, std::size_t bins) {

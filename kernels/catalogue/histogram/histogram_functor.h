@@ -77,7 +77,7 @@ struct Wanted {
   std::int64_t bins;
 };
 
-// The data's own range, or why there is none.
+// The data's own range, or the reason why there is none.
 HOTPLATE_HOST_DEVICE inline Status RangeOf(const Extremes& extremes, bool empty, Wanted& wanted) {
   if (wanted.given) return kGood;
   wanted.low = empty ? 0 : extremes.least;

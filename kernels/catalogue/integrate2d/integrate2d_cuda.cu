@@ -1,4 +1,4 @@
-// Three ways to add up n * n sines, every one of which is evaluated:
+// Three ways to add up n * n sines, each of which is evaluated:
 //   naive   a thread to each x, looping over y; its sum goes to global memory
 //   shared  the same, and blocks of 16 threads add theirs in shared memory first
 //   fast    tiles of points over a grid that fills the device, y in shared memory, sums in registers

@@ -83,8 +83,8 @@ struct State {
   Piece* const of_piece;
 };
 
-// The nearest centroids of kCount points; nothing is said of them if it was cancelled meanwhile. kLong: they may have
-// more than kCellsAtOnce coordinates. (A loop around the innermost one costs others a twentieth.)
+// The nearest centroids of kCount points; undefined if it was cancelled meanwhile. kLong: the points may have more than
+// kCellsAtOnce coordinates. (A loop around the innermost one costs short points a twentieth.)
 template <std::size_t kCount, bool kLong, typename T>
 HOTPLATE_INLINE void NearestOf(const T* __restrict points, std::size_t d, const T* __restrict vectors,
                                std::size_t vector_count, std::int32_t* labels, const CpuContext& context) {

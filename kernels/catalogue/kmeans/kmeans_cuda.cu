@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kBlockSize) FindThreshold(const double* moment
   }
 }
 
-// Labels of the points in [begin, end), whatever has ended if `last`.
+// Labels of the points in [begin, end). With `last`, even after the iteration has ended.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSize)
     Assign(const T* points, std::uint64_t begin, std::uint64_t end, const T* centroids, std::uint64_t k,
@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-// The first of some outcomes that is none to go on with.
+// The first unsuccessful outcome; else OK.
 template <typename... Steps>
 Outcome InOrder(const Steps&... steps) {
   Outcome outcome = Outcome::Ok();
@@ -447,7 +447,7 @@ class Iterations {
                      "copy of the state");
   }
 
-  // Paces launch(begin, end) over the chunks; progress stays where it is.
+  // Paces launch(begin, end) over the chunks; progress does not change.
   template <typename Launch>
   Outcome InSteps(const Chunks& chunks, const Launch& launch) {
     return context_.Pace(

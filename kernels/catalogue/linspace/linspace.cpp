@@ -9,7 +9,7 @@ namespace {
 
 absl::Status Shapes(BoundCall& call) {
   const DType dtype = call.outputs.front().dtype;
-  // Every element lies between the two, but for the rounding of a float64.
+  // Every element lies between the two, apart from the rounding of a float64.
   const bool narrow = dtype == DType::kInt32;
   const double least = narrow ? -0x1p31 : -0x1p62, most = narrow ? 0x1p31 - 1 : 0x1p62;
   for (const char* name : {"start", "stop"}) {

@@ -5,7 +5,7 @@
 namespace hotplate::mandelbrot {
 namespace {
 
-// How many iterations a picture takes is known afterwards only; no figure is claimed for it.
+// The number of iterations is known only afterwards; no figure is given.
 Cost CostOf(const BoundCall& call) {
   const double resolution = static_cast<double>(call.Int("resolution"));
   return {.flop = 0, .bytes = 4 * resolution * resolution};

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kBlockSize, kThreadsPerMultiprocessor / kBlock
     orbit.y = saved.y[thread];
     orbit.count = count;
   }
-  // The same in the whole warp: its points that no thread has yet, and whether there are no others.
+  // Shared by the warp: its points that no thread has yet, and whether there are no more.
   unsigned long long next = saved.next[warp], end = saved.end[warp];
   bool exhausted = false;
   unsigned finished = 0;

@@ -16,8 +16,8 @@ namespace {
 constexpr double kSerialBelow = 262'144;
 
 // Products of a batch are made side by side, each on one thread, if they are small, or if there are so many that all
-// threads have some and none takes long. A thread takes so many multiplications at a time; each product counts as some
-// more.
+// threads have some and none takes long. A thread takes this many multiplications at a time; each product counts as
+// some more.
 constexpr double kSideBySideBelow = 512.0 * 512 * 512;
 constexpr std::uint64_t kSideBySideFrom = 8;
 constexpr double kTogether = 1'000'000, kEachProduct = 1000;
@@ -25,8 +25,8 @@ constexpr double kTogether = 1'000'000, kEachProduct = 1000;
 // For products with no more multiplications than this a call of the library takes longer than they do.
 constexpr double kTiny = 512;
 
-// One right factor that is no larger than this stays in a core's cache: the rows that it serves are cut into pieces,
-// each for one thread, of so many rows at least.
+// A right factor no larger than this stays in a core's cache: the rows multiplied by it are then cut into pieces of at
+// least kRowsTogether rows, each for one thread.
 constexpr std::uint64_t kSharedFactor = 512 * 512;
 constexpr std::size_t kRowsTogether = 256;
 
@@ -101,7 +101,7 @@ bool Multiply(const Product<T>& p, CpuContext& context) {
   });
 }
 
-// So many rows of c at a time, each by one thread; all of them at once where a is transposed. False if cancelled.
+// This many rows of c at a time, each by one thread; all of them at once if a is transposed. False if cancelled.
 template <typename T>
 bool MultiplyRows(const Product<T>& p, std::size_t rows, CpuContext& context, CpuContext::Part part) {
   const auto multiply = [&](std::size_t begin, std::size_t end) {

@@ -22,8 +22,8 @@ struct Products {
   double multiplications() const { return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
-// A factor's matrices, once they are transposed where that is asked for. NumPy's vectors: the left factor is one row,
-// the right one a column, and the product has no such axis. A vector's transpose is itself.
+// The size of a factor's matrices, after transposing if requested. As in NumPy, a left vector is one row and a right
+// one a column, and the product has no such axis. A vector's transpose is itself.
 struct Sides {
   std::int64_t rows = 0, columns = 0;
 };
@@ -54,7 +54,7 @@ inline Products ProductsOf(std::span<const std::int64_t> a, std::span<const std:
   products.transpose_b = transpose_b;
   products.matrices = BroadcastOf(FactorBatch(a), FactorBatch(b), batch);
   for (const std::int64_t axis : batch) products.count *= static_cast<std::uint64_t>(axis);
-  // Where one b serves all, the matrices of a, one below the other, are one.
+  // If one b serves all, the matrices of a, one below the other, are one matrix.
   const bool one_b = products.matrices.rank == 1 && products.matrices.axes[0].b_step == 0;
   if (one_b && !products.transpose_a && products.m * products.count <= std::numeric_limits<std::int32_t>::max()) {
     products.stacked = products.count > 1;

@@ -19,8 +19,8 @@ bool IsOfZeros(const double* x, const Extent& extent, std::size_t output) {
   return std::all_of(row, row + extent.count, [](double one) { return one == 0; });
 }
 
-// The roots of plain sums of squares, which take less time than scaled ones. Out of range is a sum that may have lost
-// much to the least numbers that there are, or is infinite; one that is no number is right.
+// The roots of plain sums of squares, which are faster than scaled ones. A sum is out of range if it may have
+// underflowed or is infinite; NaN is right.
 template <typename T>
 Squares RootsOfPlainSums(CpuContext& context, const double* x, const Extent& extent, void* states, T* y,
                          CpuContext::Part part) {

@@ -76,7 +76,7 @@ struct Square {
   static constexpr bool kAbout = false;
   HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return x * x; }
 };
-// A NaN is none.
+// A NaN counts as non-zero.
 struct NonZero {
   static constexpr bool kAbout = false;
   HOTPLATE_HOST_DEVICE double operator()(double x, double) const { return x != 0 ? 1 : 0; }
@@ -173,7 +173,7 @@ struct RootOfPowers {
     return static_cast<T>(pow(state.value, 1 / p));
   }
 };
-// `largest`: of each output. It is the result itself where nothing can be divided by it.
+// `largest`: of each output. It is the result itself if nothing can be divided by it.
 template <typename T>
 struct RootOfShares {
   using Out = T;

@@ -8,9 +8,9 @@
 namespace hotplate::pagerank {
 namespace {
 
-// Iterations that are enqueued before the host looks, at most; fewer where they would take longer than kStepMs, and of
-// a large graph a part of one. An edge or a node is estimated at as many cycles of a multiprocessor, since its sum may
-// be anywhere in memory, and at as many of the whole device, since all edges may go to one node.
+// Most iterations enqueued before the host looks; fewer if they would take longer than kStepMs, and only a part of one
+// for a large graph. An edge or a node is estimated at kCycles of a multiprocessor, since its sum may be anywhere in
+// memory, and at kCyclesOfAll of the whole device, since all edges may go to one node.
 constexpr std::uint64_t kMostAtOnce = 8;
 constexpr double kStepMs = 20, kCycles = 64, kCyclesOfAll = 2;
 

@@ -176,7 +176,7 @@ HOTPLATE_HOST_DEVICE inline SineCosine<F> OfQuarters(std::uint32_t quadrant, F f
 }
 
 // Box and Muller's transformation: sqrt(-2 ln u) times the cosine and the sine of an angle, for each pair of u and an
-// angle. What is rounded before the logarithm and the angle is part of the definition.
+// angle. The rounding before the logarithm and the angle is part of the definition.
 struct NormalFloat {
   using Element = float;
   static constexpr int kCount = 4;

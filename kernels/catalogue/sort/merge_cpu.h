@@ -59,7 +59,7 @@ template <typename Key, typename Load, typename Store>
 bool SortLongRow(std::size_t n, Key* a, Key* b, const Load& load, const Store& store, CpuContext& context,
                  CpuContext::Part whole = {}) {
   const unsigned threads = static_cast<unsigned>(context.Threads());
-  // A power of two; where the threads are none, more pieces share the work more evenly.
+  // A power of two; if the number of threads is not one, more pieces share the work more evenly.
   const std::size_t wanted = std::bit_ceil(threads) * (std::has_single_bit(threads) ? 1 : 2);
   const int rounds = std::countr_zero(wanted);
   const std::size_t length = (n / wanted / kMergedAtOnce + 1) * kMergedAtOnce;

@@ -40,7 +40,7 @@ struct Order {
   // Equal where elements are: of -0 and 0 too.
   HOTPLATE_HOST_DEVICE Key TieKeyOf(T x) const { return KeyOf(x == T(0) ? T(0) : x); }
 
-  // The inverse of KeyOf, but for a NaN's sign and payload.
+  // The inverse of KeyOf, except for a NaN's sign and payload.
   HOTPLATE_HOST_DEVICE T ElementOf(Key key) const {
     Key bits = descending ? static_cast<Key>(~key) : key;
     if constexpr (std::is_floating_point_v<T>) {

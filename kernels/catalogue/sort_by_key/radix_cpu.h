@@ -41,7 +41,7 @@ bool RadixSort(std::size_t n, std::size_t pieces, std::uint64_t* counts, Entry* 
   const std::size_t length = pieces == 1 ? n : PieceLength(n);
   const auto begin = [=](std::size_t piece) { return std::min(n, piece * length); };
 
-  // Digits that are all the same need no pass: the high ones of small integers.
+  // Digits that are the same in all keys need no pass: the high ones of small integers.
   const bool looked = each(0, kSteps, [&](std::size_t piece) {
     Key all = ~Key{0}, any = 0;
     for (std::size_t i = begin(piece), end = begin(piece + 1); i < end; ++i) {

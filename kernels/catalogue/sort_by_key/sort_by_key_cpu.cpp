@@ -26,8 +26,8 @@ struct Columns {
   Columns Row(std::size_t row, std::size_t n) const {
     return {keys + row * n, values + row * n, sorted_keys + row * n, sorted_values + row * n};
   }
-  // A key is made from the order's, which saves a look at its old place, unless that has lost a zero's sign or which
-  // NaN it was.
+  // The key is converted back from its sort key, which saves reading its old place, unless a zero's sign or a NaN's
+  // payload was lost.
   void Fetch(sort::Order<T> order, sort::BitsOf<T> key, std::size_t from, std::size_t to) const {
     T element = order.ElementOf(key);
     if constexpr (std::is_floating_point_v<T>) {

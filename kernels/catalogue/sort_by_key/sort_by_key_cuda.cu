@@ -12,7 +12,7 @@ Outcome FetchBits(const hotplate_array& from, const std::uint32_t* indices, cons
   return sort::Fetch(static_cast<const Bits*>(from.data), indices, static_cast<Bits*>(to.data), n, context);
 }
 
-// Elements are moved whatever they are.
+// Moves elements of any type.
 Outcome Fetch(const hotplate_array& from, const std::uint32_t* indices, const hotplate_array& to, std::uint64_t n,
               CudaContext& context) {
   return from.bytes / n == 4 ? FetchBits<std::uint32_t>(from, indices, to, n, context)

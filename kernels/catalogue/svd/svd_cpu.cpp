@@ -78,13 +78,13 @@ bool SetIdentities(std::span<T> matrices, std::size_t n, CpuContext& context) {
 }
 
 // By columns, LAPACK sees a^T = (vt)^T diag(s) u^T: its left vectors, in columns, are the rows of vt, and its right
-// ones, in rows, the columns of u. So everything is where it belongs, and nothing is transposed, but for long matrices.
+// ones, in rows, the columns of u. So the results are in place without transposing, except for long matrices.
 template <typename T>
 Outcome Run(const Call& call, CpuContext& context) {
   const MatrixStack stack = StackOf(call.InputArray("a"));
   const auto m = static_cast<std::size_t>(stack.rows), n = static_cast<std::size_t>(stack.columns);
   const std::size_t k = std::min(m, n);
-  if (stack.empty()) {  // nothing to decompose: any orthogonal matrices will do, where there are some
+  if (stack.empty()) {  // nothing to decompose: any orthogonal matrices will do
     const bool whole =
         SetIdentities(call.Output<T>("u"), m, context) && SetIdentities(call.Output<T>("vt"), n, context);
     return whole ? Outcome::Ok() : Outcome::Cancelled();

@@ -153,7 +153,7 @@ template <typename T>
 Outcome Run(const Call& call, CudaContext& context) {
   const Problem problem = ProblemOf(call);
   const MatrixStack& stack = problem.stack;
-  if (stack.empty()) {  // nothing to decompose: any orthogonal matrices will do, where there are some
+  if (stack.empty()) {  // nothing to decompose: any orthogonal matrices will do
     if (const Outcome o = SetIdentities(call.Output<T>("u"), stack.rows, context); !o.ok()) return o;
     return SetIdentities(call.Output<T>("vt"), stack.columns, context);
   }

@@ -69,7 +69,7 @@ __device__ void Complete(small_matrices::Tile<T>& tile, unsigned rows, unsigned 
   }
 }
 
-// infos: how many pairs of columns are not orthogonal, where that takes too long (the convergence is quadratic).
+// infos: how many pairs of columns are not orthogonal, if that takes too long (the convergence is quadratic).
 template <typename T>
 __global__ void __launch_bounds__(small_matrices::kWarp)
     DecomposeSmall(const SmallProblem<T> problem, int* flags, int* infos) {

@@ -9,8 +9,8 @@
 namespace hotplate::trig_identity {
 namespace {
 
-// Elements that are reduced in one way. Whatever one thread gets, or is streamed at once, begins at a multiple of it,
-// so that an element's way, and with it its bits, does not depend on the number of threads.
+// Elements reduced in one way. The parts of threads, and streamed parts, begin at a multiple of this, so that an
+// element's bits do not depend on the number of threads.
 constexpr std::size_t kTogether = 64;
 
 // How many of them are not within [-most, most]: NaN is not.
@@ -57,8 +57,8 @@ HOTPLATE_INLINE void Together(const double* __restrict x, double* __restrict y) 
   RedoBeyond(kFarDouble, x, y);
 }
 
-// Whether Range is compiled for a processor that fuses multiplying and adding: a library's fma takes hundreds of times
-// as long where there is no instruction.
+// Whether Range is compiled for a processor with fused multiply-add: without the instruction a library's fma takes
+// hundreds of times as long.
 bool Fuses() {
 #if defined(__x86_64__) && !defined(__clang__)
   return __builtin_cpu_supports("x86-64-v3") != 0;

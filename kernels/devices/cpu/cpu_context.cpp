@@ -77,7 +77,7 @@ bool CpuContext::Chunks(std::size_t count, std::size_t chunk, Part part, const v
   const auto one = [&](std::size_t i) {
     if (cancelled()) return;
     call(body, i * chunk, std::min(count, (i + 1) * chunk));
-    // Whoever is late may store an older figure; the last is stored below.
+    // A late thread may store an older figure; the last one is stored below.
     const std::size_t now = done.fetch_add(1, std::memory_order_relaxed) + 1;
     Progress(part.from + (part.to - part.from) * static_cast<double>(now) / static_cast<double>(chunks));
   };

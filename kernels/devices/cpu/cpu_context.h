@@ -43,7 +43,7 @@ class ThreadBudget {
 // One call's. Threads are taken from the budget by the first parallel loop and given back with the context.
 class CpuContext {
  public:
-  // `deterministic`: the same bits are asked for, whatever the number of threads.
+  // `deterministic`: requires the same bits for any number of threads.
   CpuContext(ThreadBudget& budget, hotplate_control& control, bool deterministic = false)
       : budget_(budget), control_(control), deterministic_(deterministic) {}
   ~CpuContext();

@@ -10,7 +10,7 @@
 
 namespace hotplate::csr {
 
-// By all threads; progress stays at `at`. False if it was cancelled, and nothing is known.
+// Uses all threads; progress stays at `at`. False if it was cancelled: nothing is known then.
 bool FindDefectOfIndptr(const Matrix<std::int32_t>& matrix, Defect& first, CpuContext& context, double at);
 bool FindDefectOfIndptr(const Matrix<std::int64_t>& matrix, Defect& first, CpuContext& context, double at);
 

@@ -132,7 +132,7 @@ std::optional<double> ProcessorQuota(const std::string& root) {
   for (const std::string& folder : CgroupFolders(root, "")) {
     std::ifstream file(folder + "/cpu.max");
     double quota = 0, period = 0;
-    if (file >> quota >> period && quota > 0 && period > 0) tighten(quota / period);  // "max 100000" is no number
+    if (file >> quota >> period && quota > 0 && period > 0) tighten(quota / period);  // "max 100000" is not a number
   }
   for (const std::string& folder : CgroupFolders(root, "cpu")) {
     std::ifstream file(folder + "/cpu.cfs_quota_us");

@@ -24,7 +24,7 @@ class OpenBlasTurn {
   OpenMpTeam* team_ = nullptr;  // where the library makes threads
 };
 
-// "0.3.21": of the library that is in this process, whatever it was compiled with.
+// "0.3.21": the version of the library in this process, which may differ from that of the build.
 std::string OpenBlasVersion();
 
 }  // namespace hotplate

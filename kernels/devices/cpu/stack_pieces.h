@@ -25,8 +25,8 @@ inline std::uint64_t PiecesOf(const MatrixStack& stack, std::uint64_t count, boo
   return std::min(count, kMostPieces);
 }
 
-// Calls body(begin, end, piece) for ranges that cover [0, count); it returns an Outcome, and polls the cancel flag
-// where a piece takes long. What the first range said that did not end well: everything before that has been done.
+// Calls body(begin, end, piece) for ranges that cover [0, count); it returns an Outcome, and polls the cancel flag if a
+// piece takes long. Returns the first unsuccessful outcome: everything before that range has been done.
 template <typename Body>
 Outcome ForPieces(CpuContext& context, std::uint64_t count, std::uint64_t pieces, const Body& body) {
   if (pieces <= 1) return body(std::uint64_t{0}, count, std::uint64_t{0});

@@ -66,7 +66,7 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
   if (call.wanted > 0) Remove(call);
   if (call.active == 0) return;
   lock.unlock();
-  // From here on nobody joins: once nobody is active, that stays so.
+  // From here on no thread joins: once none is active, that stays so.
   const auto over = [&] { return call.active == 0; };
   WaitAwake(over, Pause);
   if (over()) return;
@@ -91,7 +91,7 @@ void ThreadPool::Work() {
     call.work(call.argument);
     lock.lock();
     ++idle_;
-    // The call's owner may return, and the call be gone, as soon as nobody is active.
+    // The call's owner may return, and the call be destroyed, as soon as no thread is active.
     if (--call.active == 0) done_.notify_all();
     lock.unlock();
     WaitAwake([this] { return called_.load(std::memory_order_relaxed); }, std::this_thread::yield);

@@ -78,13 +78,13 @@ std::vector<std::string> NamedBy(const std::string& entry, bool bus_order, const
   return {};
 }
 
-// Whatever stands for "GPU-" or "MIG-" before it.
+// Ignores the prefix "GPU-" or "MIG-".
 bool IsAmong(const std::string& uuid, const std::vector<std::string>& uuids) {
   const auto digits = [](const std::string& one) { return one.substr(std::min<std::size_t>(4, one.size())); };
   return std::ranges::any_of(uuids, [&](const std::string& one) { return digits(one) == digits(uuid); });
 }
 
-// The UUIDs of Slurm's numbers, taken as indices or as minor numbers; empty: they are none.
+// The UUIDs of Slurm's numbers, taken as indices or as minor numbers; empty if they are neither.
 std::vector<std::string> Numbered(const std::vector<int>& numbers, bool minor, const std::vector<NvmlGpu>& gpus) {
   std::vector<std::string> uuids;
   for (const int number : numbers) {

@@ -11,8 +11,8 @@ namespace hotplate::matrices {
 
 enum class Part { kWhole, kLower };
 
-// The value, or 0 if it is not finite: a library's iteration might never end on that. Then the flag becomes 1; every
-// thread that writes there writes the same. Null: nobody wants to know, and it is the value as it is.
+// The value, or 0 if it is not finite, on which a library's iteration might never end. Then sets the flag to 1; all
+// threads that write it write the same. If the flag is null, returns the value unchanged.
 template <typename T>
 __device__ __forceinline__ T Checked(T value, int* flag) {
   if (flag == nullptr || value * T{0} == T{0}) return value;

@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 
-// Where a device that has enough for a block has it in pieces, at least so much more is taken from resident arrays.
+// If free memory is fragmented, at least this much more is taken from resident arrays.
 constexpr std::uint64_t kLeastEvicted = std::uint64_t{32} << 20;
 
 // Upper bound on the context's own part of the memory in use at the start. The rest belongs to other processes, and
@@ -260,14 +260,14 @@ Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* strea
     if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
     const std::uint64_t unclaimed = UnclaimedBytes();
     const std::uint64_t missing = bytes > unclaimed ? bytes - unclaimed : 0;
-    // Arrays that would not make room enough stay. Where there is enough, but in pieces, ever more of them go.
+    // Arrays that would not free enough stay. If enough is free but fragmented, more and more of them go.
     if (missing > resident_.idle_bytes() || resident_.Evict(std::max(missing, least), stream) == 0) return made;
   }
 }
 
 bool DeviceExecutor::MakeRoomAfter(const Outcome& outcome, bool by_library) {
   if (outcome.code() == HOTPLATE_FAILED && by_library) {
-    // A library that cannot load its code or make its handle for want of memory seldom says so.
+    // A library that cannot load its code or make its handle for lack of memory seldom says so.
     hotplate_cuda_sample sample{};
     if (!Sample(sample) || sample.memory_total_bytes - sample.memory_used_bytes >= kLibraryBytes) return false;
   } else if (outcome.code() != HOTPLATE_OUT_OF_MEMORY) {
@@ -318,7 +318,7 @@ Outcome DeviceExecutor::Free(DevicePointer block, std::uint64_t bytes, CUstream_
 
 ResidentArrays::Use DeviceExecutor::Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied,
                                          DevicePointer memory, CUstream_st* stream) {
-  // In this order nobody makes room for bytes that are counted twice.
+  // In this order no thread makes room for bytes that are counted twice.
   task_bytes_ -= ResidentArrays::MemoryBytes(bytes);
   return resident_.Add(identity, bytes, copied, memory, stream);
 }
@@ -461,7 +461,7 @@ bool DeviceExecutor::Sample(hotplate_cuda_sample& sample) const {
 void DeviceExecutor::Add(const LaneExecutor& lane) {
   const std::lock_guard lock(mutex_);
   lanes_.push_back(&lane);
-  running_.reserve(lanes_.size());  // so that no task fails for want of room there
+  running_.reserve(lanes_.size());  // so that no task fails for lack of memory there
 }
 
 void DeviceExecutor::Remove(const LaneExecutor& lane) {

@@ -1,7 +1,7 @@
 // The part of the CUDA driver's interface that the back-end uses, as a table of pointers into libcuda.so.1. The
-// declarations are ours, so that the executor is compiled and tested where there is no CUDA; driver_check.cpp compares
-// them with cuda.h where there is one. The names and signatures below are fixed: libcuda keeps every version of a
-// function under its own symbol, and these have been there since CUDA 11.4.
+// declarations are ours, so that the executor is compiled and tested without CUDA; driver_check.cpp compares them with
+// cuda.h if there is one. The names and signatures below are fixed: libcuda keeps every version of a function under its
+// own symbol, and these have been there since CUDA 11.4.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct CUmemPoolHandle_st;
 
 namespace hotplate {
 
-// CUresult's and cudaError_t's number, which agree for whatever both have.
+// The numbers of CUresult and cudaError_t, which agree for all values that both have.
 enum DriverResult : int {
   kDriverOk = 0,
   kDriverOutOfMemory = 2,

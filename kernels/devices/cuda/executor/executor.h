@@ -65,8 +65,7 @@ class DeviceExecutor {
 
   ResidentArrays& resident() { return resident_; }
 
-  // Memory from the pool, ordered in the stream. Resident arrays that nobody uses make room for it, before
-  // OUT_OF_MEMORY is said.
+  // Memory from the pool, ordered in the stream. Unused resident arrays are evicted before OUT_OF_MEMORY is returned.
   Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   // The same for a lane's task, but OUT_OF_MEMORY names the needed bytes, the free bytes, and, unless that is much, the
   // largest block.
@@ -81,9 +80,9 @@ class DeviceExecutor {
   ResidentArrays::Use Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory,
                            CUstream_st* stream);
 
-  // The lane's task has its memory and is about to enqueue: nobody is to wait for its stream.
+  // The lane's task has its memory and is about to enqueue: no thread may wait for its stream.
   void Begin(const LaneExecutor& lane);
-  // It is over, and its memory freed in its stream.
+  // The task is over, and its memory is freed in its stream.
   void Returned(const LaneExecutor& lane);
 
   // A piece of an array, ahead of any task; pieces come in order. False if the rest need not come: there is no room, or

@@ -57,7 +57,7 @@ void LaneExecutor::Run(const CudaLauncher& launcher, const hotplate_call& call, 
   report.host_to_device_ns = report.kernel_ns = report.device_to_host_ns = HOTPLATE_CUDA_ABSENT;
   kernel_.store(launcher.name, std::memory_order_relaxed);
   const auto idle = [](std::atomic<const char*>* kernel) { kernel->store(nullptr, std::memory_order_relaxed); };
-  const std::unique_ptr<std::atomic<const char*>, decltype(idle)> running(&kernel_, idle);  // whatever is thrown
+  const std::unique_ptr<std::atomic<const char*>, decltype(idle)> running(&kernel_, idle);  // even after an exception
   Outcome outcome = RunTask(launcher, call, control, report);
   if (!outcome.ok() && outcome.code() != HOTPLATE_CANCELLED && outcome.code() != HOTPLATE_DEVICE_LOST) {
     outcome = device_.Judge(outcome, *this, launcher.name, stream_.get());
@@ -83,7 +83,7 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   CudaContext context(device_.traits(), handles, control);
   Outcome outcome = Outcome::Ok();
   TaskMemory memory(device_, *this);
-  // Only for want of host memory. What follows is due all the same.
+  // Throws only for lack of host memory. The steps below are due in any case.
   try {
     std::uint64_t scratch_bytes = 0;
     outcome = ScratchBytes(launcher, call, context, scratch_bytes);

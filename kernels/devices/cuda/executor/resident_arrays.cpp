@@ -36,7 +36,7 @@ ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t by
                                         DevicePointer memory, CUstream_st* stream) {
   std::shared_ptr<Array> array;
   Use use;
-  // Only for want of host memory: then the array does not stay, and that is all.
+  // Throws only for lack of host memory: then the array simply does not stay.
   try {
     array = std::make_shared<Array>();
     array->identity = identity;

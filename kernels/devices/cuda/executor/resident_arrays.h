@@ -57,7 +57,7 @@ class ResidentArrays {
   ResidentArrays& operator=(const ResidentArrays&) = delete;
 
   Outcome Initialise();
-  // Ends it: nobody uses an array any more.
+  // Frees everything. No array may be in use.
   void Clear();
   // The stream on which arrays arrive ahead of tasks and forgotten ones are freed. Nothing long runs there.
   CUstream_st* stream() const { return stream_.get(); }

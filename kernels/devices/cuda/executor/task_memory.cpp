@@ -91,7 +91,7 @@ Outcome TaskMemory::PlaceInput(hotplate_array& array, ResidentArrays::Use use, b
 
 Outcome TaskMemory::PlaceOutput(hotplate_array& array, bool keep, Arena& arena) {
   if (!MayStay(array) || !keep) return InBlock(array, output_pieces_, arena);
-  // Nobody knows the output's identity yet: it is no resident array before it is whole.
+  // The output becomes a resident array only when it is complete; until then nobody knows its identity.
   Output& output =
       kept_outputs_.emplace_back(Output{array.identity, 0, static_cast<std::byte*>(array.data), array.bytes});
   const std::uint64_t bytes = ResidentArrays::MemoryBytes(array.bytes);

@@ -29,8 +29,8 @@ Outcome Lu(CudaContext& context, DType dtype, int n, void* a, int* pivots, const
 Outcome LuSolveTransposed(CudaContext& context, DType dtype, int n, int k, const void* lu, const int* pivots, void* b,
                           int* info);
 
-// Eigenvalues, ascending, of the symmetric matrix that a's upper triangle is of; with `vectors` these take a's place,
-// in columns. What was in a is gone.
+// Eigenvalues, ascending, of the symmetric matrix with a's upper triangle; with `vectors` the eigenvectors replace a,
+// in columns. a is overwritten.
 Outcome EighBytes(CudaContext& context, DType dtype, bool vectors, int n, std::uint64_t& bytes);
 Outcome Eigh(CudaContext& context, DType dtype, bool vectors, int n, void* a, void* w, const Workspace& workspace,
              int* info);

@@ -48,7 +48,7 @@ Outcome Do(CudaContext& context, DType dtype, const char* what, const Body& body
       what, dtype, [&]<typename T>() { return FromSolver(body(libraries.solver.In<T>(), handle, T{}), what); });
 }
 
-// Sizes are asked for without matrices. Not null, which some functions refuse; nobody reads there.
+// For size queries, which take no matrices. Some functions refuse null; the memory is not read.
 template <typename T>
 T* Nowhere() {
   alignas(256) static T nowhere{};

@@ -14,8 +14,8 @@ struct InstalledDriver {
   int version = 0;  // the newest CUDA that it runs: 12040
   int devices = 0;  // that this process may use
 
-  // Opens the library and initialises the driver. FAILED_PRECONDITION and one sentence if there is none or it does not
-  // work. Zero devices is no error.
+  // Opens the library and initialises the driver. FAILED_PRECONDITION and one sentence if it is missing or does not
+  // work. Zero devices are not an error.
   static absl::StatusOr<InstalledDriver> Open(const std::string& library);
 };
 

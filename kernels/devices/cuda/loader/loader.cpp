@@ -1,12 +1,10 @@
 // Finds the CUDA devices, or says why there are none:
 //   1. The driver's libcuda.so.1 is opened, initialised and asked for its devices. Without one nothing else is opened.
 //   2. The plug-ins in the folder are tried, the newest CUDA first. A plug-in that needs a newer driver, cannot be
-//   opened, or
-//      has another version of the table leaves a note, and the next is tried.
+//      opened, or has another version of the table leaves a note, and the next is tried.
 //   3. The first plug-in with a working device is used. Plug-ins whose kernels lack a library of CUDA come last, the
-//   fewest
-//      lacking first: a site that has loaded CUDA 12 gets the plug-in for CUDA 12, even if its driver could do more.
-//      Devices that do not work and libraries that are missing leave notes.
+//      fewest lacking first: a site that has loaded CUDA 12 gets the plug-in for CUDA 12, even if its driver could do
+//      more. Devices that do not work and libraries that are missing leave notes.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -238,7 +236,7 @@ DeviceSet OpenCudaDevices(const CudaOptions& options, const Catalog& catalog) {
     set.notes.emplace_back(installed.status().message());
     return set;
   }
-  // After the driver: where that is missing there is nothing to manage.
+  // After the driver: without it there is nothing to manage.
   const auto nvml = Nvml::Open();
   if (!nvml.ok() && installed->devices > 0) set.notes.emplace_back(nvml.status().message());
   Nvml* const manager = nvml.ok() ? nvml->get() : nullptr;

@@ -17,8 +17,8 @@ namespace hotplate {
 
 class NeededLibraries {
  public:
-  // `libraries`: kernel -> the library that it calls. `log` is told, once, of a library that proves to be of no use
-  // when it is opened; may be empty.
+  // `libraries`: kernel -> the library that it calls. `log` is called once for a library that proves unusable when it
+  // is opened; may be empty.
   NeededLibraries(const std::map<std::string, std::string>& libraries, LibrarySearch search,
                   std::function<void(const std::string&)> log);
 

@@ -13,7 +13,7 @@
 namespace hotplate {
 namespace {
 
-// More kernels than any plug-in of ours has: a table that claims more is not read.
+// More kernels than any of our plug-ins has: a table that claims more is not read.
 constexpr int kMostKernels = 10'000;
 
 // A difference between the table's structs and this program's; empty if there is none.

@@ -1,4 +1,4 @@
-// Compares driver.h with cuda.h, where there is one: a declaration that differs does not compile.
+// Compares driver.h with cuda.h, if there is one: a declaration that differs does not compile.
 #include <cuda.h>
 
 #include <type_traits>

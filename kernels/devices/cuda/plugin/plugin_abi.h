@@ -1,18 +1,18 @@
-/* What hotplated asks of a CUDA plug-in: one table of plain C functions, found by one exported name. Nothing of C++
- * crosses (no classes, no exceptions, no allocation that the other side must free), so that daemon and plug-in may be
+/* The interface of a CUDA plug-in to hotplated: one table of plain C functions, found by one exported name. No C++ is
+ * involved (no classes, no exceptions, no memory that the other side must free), so that daemon and plug-in may be
  * built by different compilers against different CUDA versions. The life of a plug-in:
- *   1. The loader has opened libcuda, called cuInit and counted the devices: without one no plug-in is opened at all.
- *      Then dlopen, dlsym(HOTPLATE_CUDA_ENTRY_POINT), call it: it returns the table and touches no device.
- *   2. The loader compares abi_version and the sizes; a plug-in that differs is not used at all.
+ *   1. The loader has opened libcuda, called cuInit and counted the devices: without a device no plug-in is opened.
+ *      Then dlopen, dlsym(HOTPLATE_CUDA_ENTRY_POINT), and a call of that: it returns the table and touches no device.
+ *   2. The loader compares abi_version and the sizes; a plug-in that differs is not used.
  *   3. It compares each kernel's spec hash with the catalogue's; a kernel that differs is not used.
- *   4. open_device for each device, with the driver that the loader has opened; then open_lane on the thread that will
- *      run it.
- *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before the first of a
- *      kernel on that lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
- *   6. upload and forget from any thread but a lane's: arrays that have an identity (kernels/call/abi.h) may lie on the
- *      device before, between and after tasks. What lies there is a copy: the host's memory keeps every array.
+ *   4. open_device for each device, with the loader's driver library; then open_lane on the thread that will run the
+ *      lane.
+ *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before a kernel's
+ *      first task on the lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
+ *   6. upload and forget from any thread but a lane's: arrays with an identity (kernels/call/abi.h) may stay on the
+ *      device before, between and after tasks. They are copies there: the host's memory keeps every array.
  *   7. close_lane for every lane (any thread, not while it runs), then close_device.
- * Text that is returned belongs to the plug-in and lives as long as it does; text in structs is copied.
+ * Returned text belongs to the plug-in and lives as long as it does; text in structs is copied.
  * Functions may be called from several threads at once, except that one lane runs one task at a time. */
 #ifndef HOTPLATE_KERNELS_CUDA_PLUGIN_ABI_H_
 #define HOTPLATE_KERNELS_CUDA_PLUGIN_ABI_H_
@@ -33,14 +33,14 @@ typedef struct hotplate_cuda_lane hotplate_cuda_lane;
 typedef struct hotplate_cuda_kernel {
   const char* name;
   const char* spec_hash; /* KernelSpec::Hash() when the plug-in was built */
-  const char* library;   /* of CUDA's that it calls: "libcublasLt.so.13"; null: none */
+  const char* library;   /* CUDA's library that it calls: "libcublasLt.so.13"; null: none */
 } hotplate_cuda_kernel;
 
 typedef struct hotplate_cuda_device_options {
-  void* driver_library;  /* what dlopen returned for libcuda.so.1; stays open for good */
-  int32_t index;         /* of the driver's devices */
-  int32_t copy_threads;  /* that help to copy to and from pinned memory, beside the lane's own; 0: none */
-  uint64_t pinned_bytes; /* host memory that may be pinned for the device's copies, at most */
+  void* driver_library;  /* the dlopen handle of libcuda.so.1, which is never closed */
+  int32_t index;         /* in the driver's list */
+  int32_t copy_threads;  /* help to copy to and from pinned memory, beside the lane's own; 0: none */
+  uint64_t pinned_bytes; /* limit on host memory pinned for the device's copies */
 } hotplate_cuda_device_options;
 
 typedef struct hotplate_cuda_device_info {
@@ -51,10 +51,10 @@ typedef struct hotplate_cuda_device_info {
   int32_t compute_major, compute_minor;
   int32_t multiprocessors;
   int32_t reserved;      /* zero */
-  uint64_t memory_bytes; /* what tasks may use at most */
+  uint64_t memory_bytes; /* that tasks may use at most */
 } hotplate_cuda_device_info;
 
-/* A duration that the task had no part of (no inputs: nothing copied to the device) is HOTPLATE_CUDA_ABSENT. */
+/* The duration of a step that the task did not have (without inputs nothing is copied to the device). */
 #define HOTPLATE_CUDA_ABSENT UINT64_MAX
 
 typedef struct hotplate_cuda_report {
@@ -63,61 +63,61 @@ typedef struct hotplate_cuda_report {
 } hotplate_cuda_report;
 
 typedef struct hotplate_cuda_sample {
-  uint64_t memory_total_bytes, memory_used_bytes;                 /* of the device, whoever uses it */
-  uint64_t pool_reserved_bytes, pool_used_bytes, pool_peak_bytes; /* of this process's pool; peak of the used bytes */
+  uint64_t memory_total_bytes, memory_used_bytes;                 /* the device's, used by any process */
+  uint64_t pool_reserved_bytes, pool_used_bytes, pool_peak_bytes; /* this process's pool; peak of the used bytes */
   uint64_t pinned_bytes, pinned_peak_bytes;                       /* host memory pinned for staging; peak of its use */
-  uint64_t resident_bytes, resident_arrays; /* of the used bytes, those of arrays that stay; and how many these are */
+  uint64_t resident_bytes, resident_arrays; /* the resident arrays' part of the used bytes; their number */
 } hotplate_cuda_sample;
 
-/* Called with one line without a newline, from any thread that is inside a call to the plug-in. May be null. */
+/* Called with one line, without a newline, on any thread inside a call to the plug-in. May be null. */
 typedef void (*hotplate_cuda_log)(void* user, const char* line);
 
 typedef struct hotplate_cuda_table {
   uint32_t abi_version; /* HOTPLATE_CUDA_ABI_VERSION */
   uint32_t table_bytes; /* sizeof(hotplate_cuda_table) */
-  /* sizeof of each struct that crosses. */
+  /* sizeof of each struct of the interface. */
   uint32_t call_bytes, array_bytes, param_bytes, control_bytes;
   uint32_t kernel_bytes, device_options_bytes, device_info_bytes, report_bytes, sample_bytes;
-  int32_t cuda_runtime_version; /* 13000: the CUDA that it was built with */
+  int32_t cuda_runtime_version; /* 13000: the CUDA with which it was built */
   const char* plugin_version;   /* of Hotplate */
-  const char* architectures;    /* for messages: what device code it holds */
+  const char* architectures;    /* for messages: of its device code */
   const hotplate_cuda_kernel* kernels;
   int32_t kernel_count;
 
-  /* Makes the device's context and memory pool. Null and why it cannot be used. */
+  /* Makes the device's context and memory pool. Null, and `why`, if the device cannot be used. */
   hotplate_cuda_device* (*open_device)(const hotplate_cuda_device_options* options, hotplate_cuda_log log, void* user,
                                        hotplate_cuda_device_info* info, hotplate_outcome* why);
   void (*close_device)(hotplate_cuda_device* device);
-  /* A stream and pinned staging memory. Null and why. */
+  /* Makes a stream and pinned staging memory. Null, and `why`, on failure. */
   hotplate_cuda_lane* (*open_lane)(hotplate_cuda_device* device, hotplate_outcome* why);
   void (*close_lane)(hotplate_cuda_lane* lane);
 
-  /* Device bytes that the call needs beside the bytes of its inputs and outputs; or why the device cannot run it (its
-   * compute capability has not the precision), or that it is lost. Reads neither data nor scratch. */
+  /* The device bytes that the call needs beside its inputs and outputs; or why the device cannot run it (its compute
+   * capability lacks the precision, or it is lost). Reads neither data nor scratch. */
   void (*plan)(hotplate_cuda_device* device, const char* kernel, const hotplate_call* call, uint64_t* scratch_bytes,
                hotplate_outcome* outcome);
-  /* Once for each kernel with a library, before its first run_task on this lane and on its thread: `opened` is what
-   * dlopen returned for that library; stays open for good. INVALID and what is wrong with it: another version, or a
-   * function missing. */
+  /* Called once for each kernel with a library, before its first run_task on this lane, on the lane's thread. `opened`
+   * is the dlopen handle of the library, which is never closed. INVALID says what is wrong: another version, or a
+   * missing function. */
   void (*use_library)(hotplate_cuda_lane* lane, const char* kernel, void* opened, hotplate_outcome* outcome);
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's
-   * arrays lie in host memory; its scratch pointer is ignored, its scratch_bytes are what plan said. Arrays with an
-   * identity stay on the device if they can: an input is then not copied again, an output not when it is an input. Of
-   * an output with an actual size only so much is copied, and it does not stay. */
+   * arrays are in host memory; its scratch pointer is ignored, and its scratch_bytes are those of plan. Arrays with an
+   * identity stay on the device if possible: an input is then not copied again, nor is an output that becomes an input.
+   * Of an output with an actual size only that part is copied, and it does not stay. */
   void (*run_task)(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
                    hotplate_cuda_report* report);
 
   /* Copies a piece of an array to the device, ahead of any task; best effort. Pieces come in order and one at a time,
-   * the first at offset 0; with the last the array is there. Returns when `data` has been read. 0: the rest need not
-   * come, since there is no room or a task was faster. What came stays until it is forgotten or its room is needed. */
+   * the first at offset 0; with the last the array is complete. Returns when `data` has been read. 0: the rest need not
+   * come, since there is no room or a task was faster. The bytes stay until they are forgotten or memory is needed. */
   int32_t (*upload)(hotplate_cuda_device* device, uint64_t identity, uint64_t total_bytes, uint64_t offset,
                     const void* data, uint64_t bytes);
-  /* Nobody will name this array again; it need not be there. Waits for nothing. */
+  /* The array will not be used again; it need not be on the device. Does not wait. */
   void (*forget)(hotplate_cuda_device* device, uint64_t identity);
 
-  /* Bytes that tasks could get now: what is free, and what holds arrays that no task uses. Zero for a lost device. */
+  /* Bytes that tasks could get now: free memory, and that of unused arrays. Zero for a lost device. */
   uint64_t (*free_bytes)(hotplate_cuda_device* device);
-  /* 0 when it could not be read (a lost device). */
+  /* 0 if it could not be read (a lost device). */
   int32_t (*sample)(hotplate_cuda_device* device, hotplate_cuda_sample* sample);
 } hotplate_cuda_table;
 
