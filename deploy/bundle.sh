@@ -54,16 +54,10 @@ for plugin in "$build"/bin/libhotplate_cuda*.so; do
   [ ! -e "$plugin" ] || { install -m 755 "$plugin" "$libexec/"; plugins+=("$(basename "$plugin")"); }
 done
 loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
-<<<<<<< HEAD
 for path in "${programs[@]}"; do
   program=$(basename "$path")
   install -m 755 "$path" "$libexec/programs/$program"
   # The loader under the program's name, which ps and nvidia-smi show, and beside which a daemon looks for plug-ins.
-=======
-for program in "${programs[@]}"; do
-  install -m 755 "$build/bin/$program" "$libexec/programs/$program"
-  # The loader under the program's name: that is what ps and nvidia-smi show, and where a daemon looks for plug-ins.
->>>>>>> eng
   if [ "$program" = hotplated ]; then
     install -m 755 "$loader" "$libexec/hotplated"
   else
