@@ -280,6 +280,7 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.allocation_end = [this] { return end_->Get(); };
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
+  parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;
 }
@@ -437,8 +438,8 @@ bool Daemon::EndIsNear(nanoseconds& left) {
 
 void Daemon::Serve() {
   log_->info("{}", WhenUnused(config_));
-  held_notes_ =
-      std::make_unique<HeldNotes>(*engine_, *job_ids_, [log = log_](const std::string& why) { log->warn("{}", why); });
+  held_notes_ = std::make_unique<HeldNotes>(*engine_, *job_ids_, *saver_,
+                                            [log = log_](const std::string& why) { log->warn("{}", why); });
   const std::string idle = "idle for " + FormatDuration(config_.idle_timeout) + ": no job, upload or download";
   for (;;) {
     const Control::Wish wish = control_->Wait(kTick);

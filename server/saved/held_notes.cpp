@@ -12,16 +12,19 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kInterval(10);
+constexpr std::chrono::seconds kInterval(1);
 // The same once more, so that the daemon is seen to live.
 constexpr std::chrono::minutes kSeenInterval(5);
 constexpr std::chrono::minutes kRefreshInterval(1);
+constexpr std::chrono::seconds kRoomInterval(10);
 
 }  // namespace
 
-HeldNotes::HeldNotes(core::Engine& engine, JobIds& ids, std::function<void(const std::string&)> failed)
+HeldNotes::HeldNotes(core::Engine& engine, JobIds& ids, ArraySaver& saver,
+                     std::function<void(const std::string&)> failed)
     : engine_(engine),
       ids_(ids),
+      saver_(saver),
       failed_(std::move(failed)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
@@ -29,13 +32,18 @@ void HeldNotes::Run(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::string noted;
-  steady_clock::time_point noted_at = steady_clock::now(), refreshed_at = noted_at;
+  steady_clock::time_point noted_at = steady_clock::now(), refreshed_at = noted_at, looked_at = noted_at;
+  saver_.LookAtRoom();
   std::unique_lock lock(mutex);
   while (!stopped.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); })) {
     const steady_clock::time_point now = steady_clock::now();
     if (now - refreshed_at >= kRefreshInterval) {
       refreshed_at = now;
       ids_.Refresh();
+    }
+    if (now - looked_at >= kRoomInterval) {
+      looked_at = now;
+      saver_.LookAtRoom();
     }
     std::string held = WhatWouldGo(engine_);
     if (held == noted && now - noted_at < kSeenInterval) continue;

@@ -8,19 +8,21 @@
 
 #include "server/core/engine.h"
 #include "server/saved/job_ids.h"
+#include "server/saved/saved_arrays.h"
 
 namespace hotplate::server {
 
 class HeldNotes {
  public:
   // Both must outlive this. `failed` is called on the thread with the error of a failed write.
-  HeldNotes(core::Engine& engine, JobIds& ids, std::function<void(const std::string&)> failed);
+  HeldNotes(core::Engine& engine, JobIds& ids, ArraySaver& saver, std::function<void(const std::string&)> failed);
 
  private:
   void Run(const std::stop_token& stop);
 
   core::Engine& engine_;
   JobIds& ids_;
+  ArraySaver& saver_;
   const std::function<void(const std::string&)> failed_;
   std::jthread thread_;
 };

@@ -291,13 +291,12 @@ std::optional<v1::DaemonLife> JobIds::Before() const {
     return life.has_end_time() ? life.end_time() : life.seen_time();
   };
   for (const auto& [key, block] : blocks_) {
-    const v1::DaemonLife life = LifeLocked(block);
-    if (life.generation() == life_.generation()) continue;
-    const bool eventful = life.has_end_time() ? !life.held().empty() : !living_.contains(life.generation());
-    if (!eventful || WallTime::clock::now() - Time(end_of(life)) > kLately) continue;
-    if (before && !IsLater(end_of(life), end_of(*before))) continue;
-    before = life;
+    v1::DaemonLife life = LifeLocked(block);
+    if (life.generation() == life_.generation() || living_.contains(life.generation())) continue;
+    if (!before || IsLater(end_of(life), end_of(*before))) before = std::move(life);
   }
+  if (!before || WallTime::clock::now() - Time(end_of(*before)) > kLately) return std::nullopt;
+  if (before->has_end_time() && before->held().empty()) return std::nullopt;
   return before;
 }
 

@@ -48,7 +48,7 @@ class JobIds {
 
   // A sentence on a job that this daemon does not have: whose it is; empty if unknown.
   std::string WhoseJob(const std::string& job_id) const;
-  // The last earlier daemon that died, or held something when it ended, within the last day.
+  // The daemon before this one, if it died or held something when it ended, within the last day.
   std::optional<v1::DaemonLife> Before() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
 
 #include "server/quantity.h"
 
@@ -42,13 +43,16 @@ std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter) {
   return names;
 }
 
+// Whether a job owns the array: it is part of its result, and goes with it.
+bool IsResult(const core::ArraySnapshot& array) { return !array.lease_end && array.owner.session == core::SessionId(); }
+
 // Arrays that are not safe, and unfetched results. `why`: the reason why an array that should have been saved was not.
 std::string Held(core::Engine& engine, const std::function<bool(const core::ArraySnapshot&)>& safe,
                  const std::function<std::string(const core::ArraySnapshot&)>& why = nullptr) {
   std::uint64_t bytes = 0;
   std::vector<std::string> names;
   for (const core::ArraySnapshot& array : engine.arrays().List(Everybody())) {
-    if (safe(array)) continue;
+    if (safe(array) || IsResult(array)) continue;
     bytes += array.bytes;
     const std::string reason = why ? why(array) : "";
     names.push_back(array.label() + (reason.empty() ? "" : " (" + reason + ")"));
@@ -101,11 +105,21 @@ std::string WhatWouldGo(core::Engine& engine) {
   return Joined(Active(engine), Held(engine, [](const core::ArraySnapshot&) { return false; }));
 }
 
-std::string WhatIsAtStake(core::Engine& engine) {
-  const auto saved = [](const core::ArraySnapshot& array) {
-    return array.lease_end.has_value() && array.state == core::ArrayState::kReady;
-  };
-  return Joined(Active(engine), Held(engine, saved));
+std::string WhatIsAtStake(core::Engine& engine, std::optional<std::uint64_t> room) {
+  std::vector<core::ArraySnapshot> arrays = engine.arrays().List(Everybody());
+  std::erase_if(arrays, [](const core::ArraySnapshot& array) {
+    return !array.lease_end || array.state != core::ArrayState::kReady;
+  });
+  std::sort(arrays.begin(), arrays.end(), [](const auto& one, const auto& other) { return one.bytes < other.bytes; });
+  std::set<std::string> fit;
+  std::uint64_t left = room.value_or(std::numeric_limits<std::uint64_t>::max());
+  for (const core::ArraySnapshot& array : arrays) {
+    if (array.bytes > left) break;
+    left -= array.bytes;
+    fit.insert(array.id.value());
+  }
+  return Joined(Active(engine),
+                Held(engine, [&](const core::ArraySnapshot& array) { return fit.contains(array.id.value()); }));
 }
 
 std::vector<core::JobId> ActiveJobs(core::Engine& engine) {

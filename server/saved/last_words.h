@@ -1,6 +1,8 @@
 // A daemon's words on its end: when it may come, and what is lost with it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,9 @@ std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const 
 std::string WhatIsSaved(const SavedArrays& saved);
 // The losses if it died now: jobs that run or wait, all arrays, and unfetched results.
 std::string WhatWouldGo(core::Engine& engine);
-// The losses if it were told to end: the same, without the arrays that it would save.
-std::string WhatIsAtStake(core::Engine& engine);
+// The losses if it were told to end: the same, without the arrays that it would save. It saves the smallest first, as
+// far as `room` bytes last; nothing: the room is unknown.
+std::string WhatIsAtStake(core::Engine& engine, std::optional<std::uint64_t> room);
 
 // The jobs that run or wait.
 std::vector<core::JobId> ActiveJobs(core::Engine& engine);

@@ -31,6 +31,21 @@ std::string SavedArrays::WhyNot(const core::ArrayId& id) const {
   return at == all.end() ? "" : at->why_not;
 }
 
+void ArraySaver::LookAtRoom() {
+  std::filesystem::path folder = options_.folder;
+  std::error_code error;
+  // It is made when something is saved.
+  while (!std::filesystem::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  const std::optional<std::uint64_t> free_bytes = FreeSpace(folder.string());
+  const bool half = options_.bounds.bytes == kHalfOfTheRoom;
+  room_ = free_bytes ? (half ? *free_bytes / 2 : *free_bytes) : kUnknown;
+}
+
+std::optional<std::uint64_t> ArraySaver::room() const {
+  const std::uint64_t room = room_;
+  return room == kUnknown ? std::nullopt : std::optional(room);
+}
+
 ArraySaver::~ArraySaver() {
   if (!thread_.joinable()) return;
   Shorten(core::SteadyTime());

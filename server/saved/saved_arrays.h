@@ -53,6 +53,11 @@ class ArraySaver {
   ArraySaver(const core::ArrayStore& arrays, Options options) : arrays_(arrays), options_(std::move(options)) {}
   ~ArraySaver();
 
+  // Looks how many bytes the folder has room for; may wait for the file system. `room` returns the answer of the last
+  // look, or nothing if it is unknown. Both from any thread.
+  void LookAtRoom();
+  std::optional<std::uint64_t> room() const;
+
   // Saves all arrays. After `until` it begins no array and continues none.
   void Start(core::SteadyTime until);
   bool started() const { return started_; }
@@ -81,6 +86,8 @@ class ArraySaver {
   const Options options_;
   bool started_ = false;
   std::atomic<std::int64_t> until_{0};  // of the steady clock
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> room_{kUnknown};
 
   std::mutex mutex_;
   std::condition_variable finish_called_;

@@ -50,6 +50,8 @@ class ServiceContext {
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
     // When the allocation ends, as known now. May be empty.
     std::function<std::optional<core::WallTime>()> allocation_end;
+    // The bytes that arrays may take where they are saved at the end, if known. May be empty.
+    std::function<std::optional<std::uint64_t>()> room_to_save;
     // A sentence on a job that is not this daemon's; empty if nothing is known. May be empty itself.
     std::function<std::string(const std::string& job_id)> whose_job;
   };
@@ -64,6 +66,9 @@ class ServiceContext {
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;
+  }
+  std::optional<std::uint64_t> room_to_save() const {
+    return parts_.room_to_save ? parts_.room_to_save() : std::nullopt;
   }
   // `status` of a call about a job; if the job does not exist, adds whose it is, if known.
   absl::Status AboutJob(const absl::Status& status, const std::string& job_id) const;

@@ -149,8 +149,11 @@ class Down(harness.Case):
         code, shown = self.ask(None, "--yes")
         self.assertEqual(code, harness.OK, shown)
         self.assertNotIn("[y/N]", shown)
-        # Nothing to lose, nothing to ask.
+        # Nothing to lose, nothing to ask: the result's array was fetched with it.
         self.hotplate("up", "--local", "--", "--device", "cpu")
+        job = self.answer("submit", "random", "--rows", "1", "--n", "500000")["jobId"]
+        self.hotplate("wait", job)
+        self.hotplate("result", job, "-o", "z.npy")
         code, shown = self.ask(None)
         self.assertEqual(code, harness.OK, shown)
         self.assertNotIn("[y/N]", shown)

@@ -3,6 +3,7 @@
 or a server that hangs."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import shutil
@@ -126,6 +127,10 @@ class Storage(harness.SlurmCase):
         wait_until(lambda: (self.folder / "roomy" / "servers" / f"lab-{job}.json").exists(), "the record was there")
         for name in ("one", "two"):  # a megabyte each
             self.hotplate("put", "a.npy", "--name", name, "--lease", "1h", env=elsewhere)
+        def at_stake():
+            return json.loads(self.hotplate("status", "--json", env=elsewhere))["atStake"]
+        wait_until(lambda: "two" in at_stake(), "the daemon says what will not fit")
+        self.assertNotIn("one", at_stake())
         self.lab.run("login", ["scancel", job], check=True)
         self.wait_for_job(job, "CANCELLED")
         self.assertIn("array one (a1) is saved", self.output(job))

@@ -136,25 +136,26 @@ TEST_F(JobIdsTest, WhoseAJobWasIsKnown) {
   for (const char* other : {"401", "501", "0", "", "x", "1x"}) EXPECT_EQ(ids->WhoseJob(other), "") << other;
 }
 
-TEST_F(JobIdsTest, TheDaemonBeforeIsTheLastThatHadSomethingToLose) {
+TEST_F(JobIdsTest, TheDaemonBeforeIsNamedIfItLostSomething) {
   EXPECT_FALSE(Daemon("local", "g0")->Before().has_value());
   const auto died = Daemon("local", "g1");
   ExpectBlock(*died, 100, 1, 100);
   ASSERT_TRUE(died->Note("1 job that ran or waited (job 1)").ok());
-  const auto calm = Daemon("local", "g2");
-  ExpectBlock(*calm, 100, 101, 200);
-  ASSERT_TRUE(calm->End(103, JobIds::LastWords{}).ok());
-  std::optional<v1::DaemonLife> before = Daemon("local", "g3")->Before();
+  std::optional<v1::DaemonLife> before = Daemon("local", "g2")->Before();
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->generation(), "g1");
   EXPECT_FALSE(before->has_end_time());
   EXPECT_EQ(before->held(), "1 job that ran or waited (job 1)");
-  const auto lost = Daemon("local", "g4");
+  const auto calm = Daemon("local", "g3");
+  ExpectBlock(*calm, 100, 101, 200);
+  ASSERT_TRUE(calm->End(103, JobIds::LastWords{}).ok());
+  EXPECT_FALSE(Daemon("local", "g4")->Before().has_value()) << "g1 is not the daemon before";
+  const auto lost = Daemon("local", "g5");
   ExpectBlock(*lost, 100, 104, 200);
   ASSERT_TRUE(lost->End(110, JobIds::LastWords{.held = "1 array of 16 (a)"}).ok());
-  before = Daemon("local", "g5")->Before();
+  before = Daemon("local", "g6")->Before();
   ASSERT_TRUE(before.has_value());
-  EXPECT_EQ(before->generation(), "g4");
+  EXPECT_EQ(before->generation(), "g5");
   EXPECT_TRUE(before->has_end_time());
 }
 
