@@ -8,6 +8,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "client/cli/terminal/format.h"
+
 namespace hotplate::cli {
 namespace {
 
@@ -109,6 +111,10 @@ std::string CudaLibrariesText(const Site& site, const std::string& program, cons
   }
   // Modules by other names may bring it: the daemon will say.
   if (!site.modules.empty() || HasOwn(site, environment)) return "";
+  if (!site.first_module.empty())
+    return site.name + " loads the first of the modules " + Join(site.first_module, ", ") +
+           " that exists. If none does, or it is not CUDA " + Numbers(plugins) + ", " + kRefused +
+           ". To be sure, name one (it may be found by: module spider cuda) as modules " + own;
   return site.name + " loads no CUDA module: " + kRefused + ", unless the nodes have CUDA " + Numbers(plugins) +
          " in /usr/local/cuda. Load the site's module before up (it may be found by: module spider cuda), name it as "
          "modules " +

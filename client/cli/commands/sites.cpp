@@ -86,6 +86,7 @@ std::string SiteJson(const Site& site) {
       .Raw("directives", JsonTexts(DirectiveTexts(site.directives)))
       .Raw("gpus", JsonArray(offers))
       .Raw("modules", JsonTexts(site.modules))
+      .Raw("firstModule", JsonTexts(site.first_module))
       .Raw("exports", JsonTexts(site.exports))
       .Raw("launcher", JsonTexts(site.launcher))
       .Text("scratch", site.scratch)
@@ -158,6 +159,7 @@ std::string Facts(const Site& site) {
   row("time", DaysText(site.default_time) + " unless you say another" +
                   (site.longest_time ? ", at most " + DaysText(*site.longest_time) : ""));
   row("modules", Join(site.modules, " "));
+  row("first module", Join(site.first_module, " or "));
   row("launcher", Join(site.launcher, " "));
   row("scratch", site.scratch);
   row("cache", site.cache);

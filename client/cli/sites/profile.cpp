@@ -264,6 +264,7 @@ void ReadSite(Reader& reader, Site& site) {
   reader.Directives("directives", site.directives);
   reader.Tables("gpu", site.offers, ReadOffer);
   reader.Texts("modules", site.modules, kModule);
+  reader.Texts("first_module", site.first_module, kModule);
   reader.Exports("exports", site.exports);
   reader.Texts("launcher", site.launcher, kLauncherWord);
   reader.Text("scratch", site.scratch, kShellPath);

@@ -119,6 +119,9 @@ std::string Export(const std::string& variable, const std::string& value, const 
 std::string Body(const Site& site, const TemplateValues& values) {
   std::string body;
   if (!site.modules.empty()) body += "module load " + Join(site.modules, " ") + "\n";
+  if (!site.first_module.empty())
+    body += "for module in " + Join(site.first_module, " ") +
+            "; do\n  if module load \"$module\" 2>/dev/null; then echo \"loaded module $module\"; break; fi\ndone\n";
   if (!site.cache.empty()) body += Export("CUDA_CACHE_PATH", site.cache, values);
   for (const std::string& assignment : site.exports) {
     const std::size_t equals = assignment.find('=');

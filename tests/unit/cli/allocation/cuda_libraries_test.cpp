@@ -59,6 +59,11 @@ TEST_F(CudaLibrariesTest, WithoutAModuleItSaysHowToLoadOne) {
   const auto says = AllOf(HasSubstr("kebab loads no CUDA module"), HasSubstr("module spider cuda"),
                           HasSubstr("modules in a profile of your own"), HasSubstr("nvidia-cublas-cu12"));
   EXPECT_THAT(Text({}), says);
+  const auto lunarc = FindSite("lunarc-cosmos", [](const std::string&) { return std::nullopt; });
+  EXPECT_THAT(CudaLibrariesText(*lunarc, folder_.File("bin/hotplated"),
+                                [](const std::string&) -> std::optional<std::string> { return std::nullopt; }),
+              AllOf(HasSubstr("the first of the modules CUDA, cuda that exists"), HasSubstr("not CUDA 12"),
+                    HasSubstr("module spider cuda")));
   EXPECT_THAT(Text({"python_ML_packages/3.11.8-gpu"}), IsEmpty()) << "who knows what it brings";
   variables_["EBROOTCUDA"] = "/sw/CUDA/12.1.1";
   EXPECT_THAT(Text({}), IsEmpty()) << "it is loaded here, and sbatch passes that on";

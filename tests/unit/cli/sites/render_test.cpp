@@ -231,6 +231,12 @@ TEST_F(RunScript, TheSitesOwnValuesMayUseTheEnvironment) {
       << "without an account there is no such folder";
 }
 
+TEST_F(RunScript, TheFirstModuleThatExistsIsLoaded) {
+  Site site = BuiltIn("generic-slurm");
+  site.first_module = {"CUDA", "cuda"};
+  EXPECT_EQ(WordsSeen(site, {}, {}), "loaded module CUDA\n[--directory][/home/ada/.hotplate][--require-cuda]");
+}
+
 TEST_F(RunScript, WhatTheUserGivesTheDaemonIsNotGivenTwice) {
   Site site = BuiltIn("generic-slurm");
   site.ports = "40000-40100";

@@ -8,4 +8,8 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=B:TERM@60
 
+for module in cuda CUDA nvhpc; do
+  if module load "$module" 2>/dev/null; then echo "loaded module $module"; break; fi
+done
+
 exec /home/ada/.local/bin/hotplated --directory /home/ada/.hotplate --require-cuda
