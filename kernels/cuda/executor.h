@@ -66,8 +66,7 @@ class DeviceExecutor {
   // Memory from the pool, ordered in the stream. Resident arrays that nobody uses make room for it, before
   // OUT_OF_MEMORY is said.
   Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // The same for a lane's task, but that OUT_OF_MEMORY says what is needed, what is free, and unless that is much, how
-  // large a block could be had.
+  // The same for a lane's task, but that OUT_OF_MEMORY says what is needed and what the driver has free.
   Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
   // After a task's host side, which may have failed for want of memory outside of the pool, as for a module's code or a
   // library's workspace: gives back what the pool keeps, and resident arrays that nobody uses. False if it has not
@@ -113,7 +112,6 @@ class DeviceExecutor {
   // As long as that does not take long; and then, with uploading_ held, by all that can be done.
   Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
   // What could be had without taking from resident arrays.
   std::uint64_t UnclaimedBytes() const;
   // Something was allocated, or freed: the pool is worth another look when the device is idle.
@@ -139,8 +137,8 @@ class DeviceExecutor {
   ResidentArrays resident_{driver_};
   std::atomic<std::uint64_t> task_bytes_{0};  // what was allocated and is no resident array's
 
-  // Held shared while a block is allocated, alone while the pool shrinks or what is left is measured: the measuring
-  // must not take from another lane what that lane asks for. Locked before mutex_.
+  // Held shared while a block is allocated, alone while the pool shrinks: what one lane makes room for must not go to
+  // another. Locked before mutex_.
   std::shared_mutex allocating_;
 
   std::atomic<bool> lost_{false};
