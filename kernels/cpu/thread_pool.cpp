@@ -1,8 +1,5 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
 #include <system_error>
 
@@ -54,10 +51,6 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
       }
       ++idle_;
     }
-    if (limit_ <= ProcessorChoice::kMostSleepers && !asleep_.empty()) {
-      const int here = sched_getcpu();
-      for (ProcessorChoice* const worker : asleep_) worker->KeepOff(here);
-    }
   }
   for (int i = 0; i < helpers; ++i) wake_.notify_one();
   work(argument);
@@ -75,13 +68,9 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
 }
 
 void ThreadPool::Work() {
-  ProcessorChoice processors(gettid());
   std::unique_lock lock(mutex_);
   for (;;) {
-    asleep_.push_back(&processors);
     wake_.wait(lock, [this] { return stopping_ || calls_ != nullptr; });
-    std::erase(asleep_, &processors);
-    processors.Free();
     if (stopping_) return;
     Call& call = *calls_;
     ++call.active;
