@@ -3,25 +3,13 @@
 #include <chrono>
 #include <system_error>
 
+#include "kernels/array/wait_awake.h"
+
 namespace hotplate {
 namespace {
 
-// About what it takes to wake a thread that sleeps. Who waits does so awake for as long: the next parallel loop, or the
-// end of this one, is often nearer.
+// About what it takes to wake a thread that sleeps.
 constexpr std::chrono::microseconds kAwake(50);
-
-// Until it is `over`, at most for kAwake. `between` is called between two looks.
-template <typename Over, typename Between>
-void WaitAwake(const Over& over, const Between& between) {
-  const auto until = std::chrono::steady_clock::now() + kAwake;
-  while (!over() && std::chrono::steady_clock::now() < until) between();
-}
-
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 
@@ -61,8 +49,7 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
   lock.unlock();
   // From here on nobody joins: once nobody is active, that stays so.
   const auto over = [&] { return call.active == 0; };
-  WaitAwake(over, Pause);
-  if (over()) return;
+  if (WaitAwake(kAwake, over)) return;
   lock.lock();
   done_.wait(lock, over);
 }
@@ -83,7 +70,7 @@ void ThreadPool::Work() {
     // The call's owner may return, and the call be gone, as soon as nobody is active.
     if (--call.active == 0) done_.notify_all();
     lock.unlock();
-    WaitAwake([this] { return called_.load(std::memory_order_relaxed); }, std::this_thread::yield);
+    WaitAwake(kAwake, [this] { return called_.load(std::memory_order_relaxed); });
     lock.lock();
   }
 }
