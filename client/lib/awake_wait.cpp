@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include "kernels/array/wait_awake.h"
+
 namespace hotplate::client {
 namespace {
 
@@ -27,10 +29,12 @@ void AwakeWaits::Ended(Clock::time_point begin) {
 
 grpc::CompletionQueue::NextStatus NextEvent(grpc::CompletionQueue& queue, void*& tag, bool& ok, Deadline awake_until,
                                             std::chrono::system_clock::time_point until) {
-  while (awake_until && Clock::now() < *awake_until) {
-    const auto status = queue.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
-    if (status != grpc::CompletionQueue::TIMEOUT) return status;
-  }
+  auto status = grpc::CompletionQueue::TIMEOUT;
+  const auto over = [&] {
+    status = queue.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
+    return status != grpc::CompletionQueue::TIMEOUT;
+  };
+  if (awake_until && WaitAwake(*awake_until - Clock::now(), over)) return status;
   return queue.AsyncNext(&tag, &ok, until);
 }
 

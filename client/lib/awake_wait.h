@@ -1,5 +1,5 @@
-// Waits for an answer without sleeping. Waking a sleeping thread takes 20 to 100 us, longer than a tiny job. So if the
-// last wait of its kind was short, the next one begins awake.
+// When to wait for an answer without sleeping (kernels/array/wait_awake.h): where the last wait of its kind was over
+// soon, the next one begins awake, for as long.
 #pragma once
 
 #include <grpcpp/completion_queue.h>

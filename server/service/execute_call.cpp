@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "server/service/awake_poll.h"
 #include "server/service/refusal.h"
 #include "server/wire/status.h"
 
@@ -25,7 +24,6 @@ grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc
   execution->self_ = execution;
   if (!execution->half_answered_.exchange(true)) return execution.get();
   // Answered already, as tiny jobs are.
-  NoteSmallCall();
   // gRPC's own reactor is done with on this thread, others on another one.
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(execution->status_);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "kernels/base/status.h"
-#include "server/service/awake_poll.h"
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
 #include "server/wire/types.h"
@@ -76,8 +75,6 @@ void RunStream::GoThroughRequest() {
     if (std::exchange(held_, false)) Advance(lock);
   }
   for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
-  if (request_->start_size() > 1) NoteManyJobs();
-  if (request_->start_size() == 1 && HasNoJob()) NoteSmallCall();
   next_start_ = 0;
   request_.Renew();
   Read();
@@ -93,11 +90,6 @@ bool RunStream::EndIfIdle() {
   if (!IsIdleLocked()) return false;
   GiveUp(lock, absl::UnavailableError("the stream had no job and made room for another one; open a new one"));
   return true;
-}
-
-bool RunStream::HasNoJob() {
-  const std::lock_guard lock(mutex_);
-  return active_.empty();
 }
 
 void RunStream::FindRepeatedTags() {

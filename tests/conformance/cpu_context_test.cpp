@@ -2,18 +2,13 @@
 #include "kernels/devices/cpu/cpu_context.h"
 
 #include <gtest/gtest.h>
-#include <omp.h>
-#include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
-
-#include "kernels/devices/cpu/openmp_team.h"
 
 namespace hotplate {
 namespace {
@@ -151,128 +146,6 @@ TEST(CpuContextTest, IdleWorkersSleep) {
     spent = ProcessorSeconds() - before;
   }
   EXPECT_LT(spent, 0.01);
-}
-
-std::vector<int> ProcessorsOf(pid_t thread) {
-  cpu_set_t set;
-  EXPECT_EQ(sched_getaffinity(thread, sizeof set, &set), 0);
-  std::vector<int> processors;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &set)) processors.push_back(i);
-  }
-  return processors;
-}
-
-TEST(ProcessorChoiceTest, KeepsAThreadOffOneProcessorAtATimeUntilItIsFreed) {
-  const std::vector<int> all = ProcessorsOf(0);
-  ProcessorChoice choice(gettid());
-  choice.Free();  // it is
-  EXPECT_EQ(ProcessorsOf(0), all);
-  for (const int processor : {all.front(), all.back(), -1, CPU_SETSIZE}) {
-    choice.KeepOff(processor);
-    std::vector<int> others = all;
-    if (all.size() > 1) std::erase(others, processor >= 0 && processor < CPU_SETSIZE ? processor : all.back());
-    EXPECT_EQ(ProcessorsOf(0), others) << processor;
-  }
-  choice.Free();
-  EXPECT_EQ(ProcessorsOf(0), all);
-}
-
-TEST(ProcessorChoiceTest, LeavesWhatSomebodyElseHasChosenMeanwhile) {
-  const std::vector<int> all = ProcessorsOf(0);
-  std::thread([&] {
-    ProcessorChoice choice(gettid());
-    choice.KeepOff(all.front());
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(all.front(), &first);
-    ASSERT_EQ(sched_setaffinity(0, sizeof first, &first), 0);
-    choice.Free();
-    EXPECT_EQ(ProcessorsOf(0), std::vector<int>{all.front()});
-  }).join();
-}
-
-// Of a library's parallel regions on this thread, this one first.
-std::vector<pid_t> ThreadsOfRegion(int threads) {
-  std::vector<pid_t> all(static_cast<std::size_t>(threads));
-#pragma omp parallel num_threads(threads)
-  all[static_cast<std::size_t>(omp_get_thread_num())] = gettid();
-  return all;
-}
-
-class OpenMpTeamTest : public testing::Test {
- protected:
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "libgomp is not instrumented";
-#endif
-    if (all_.size() == 1) GTEST_SKIP() << "there is one processor";
-  }
-  void Call(int threads) {
-    team_.Begin(threads);
-    team_.End();
-    Rest();
-  }
-  void Rest() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
-
-  const std::vector<int> all_ = ProcessorsOf(0);
-  OpenMpTeam team_;
-};
-
-TEST_F(OpenMpTeamTest, WhoHasSleptIsKeptOffTheCallersProcessorDuringACall) {
-  const pid_t other = ThreadsOfRegion(2)[1];
-  for (int call = 0; call < 3; ++call) {
-    team_.Begin(2);
-    // The first call meets it, and so finds it awake.
-    EXPECT_EQ(ProcessorsOf(other).size(), call == 0 ? all_.size() : all_.size() - 1) << call;
-    team_.End();
-    EXPECT_EQ(ProcessorsOf(other), all_) << call;
-    Rest();
-  }
-}
-
-TEST_F(OpenMpTeamTest, WhoHasEndedIsForgotten) {
-  Call(3);
-  const std::vector<pid_t> before = ThreadsOfRegion(3);
-  ThreadsOfRegion(2);  // ends the third
-  for (int i = 0; i < 3000 && tgkill(getpid(), before[2], 0) == 0; ++i) Rest();
-  ASSERT_NE(tgkill(getpid(), before[2], 0), 0);
-  for (const int threads : {3, 2}) {
-    team_.Begin(threads);
-    EXPECT_EQ(ProcessorsOf(before[1]).size(), all_.size() - 1) << threads;
-    team_.End();
-    Rest();
-  }
-}
-
-TEST_F(OpenMpTeamTest, OfALargeTeamOnlyThoseOfASmallCallAreKeptOff) {
-  Call(3);
-  const std::vector<pid_t> team = ThreadsOfRegion(3);
-  Rest();
-  team_.Begin(2);
-  EXPECT_EQ(ProcessorsOf(team[1]).size(), all_.size() - 1);
-  EXPECT_EQ(ProcessorsOf(team[2]), all_);
-  team_.End();
-}
-
-// A worker that has slept is woken off the caller's processor; it is free by the time that it works.
-TEST(CpuContextTest, WorkersMayRunWhereverTheCallerMay) {
-  const std::vector<int> all = ProcessorsOf(0);
-  ThreadBudget budget(3, 3);
-  hotplate_control control{};
-  const std::thread::id self = std::this_thread::get_id();
-  std::atomic<int> joined{0};
-  for (int round = 0; round < 1000 && joined < 20; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // they fall asleep
-    CpuContext(budget, control).ParallelChunks(20, 1, [&](std::size_t, std::size_t) {
-      if (std::this_thread::get_id() != self) {
-        ++joined;
-        EXPECT_EQ(ProcessorsOf(0), all);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-  }
-  EXPECT_GE(joined, 20);
 }
 
 }  // namespace

@@ -13,13 +13,7 @@ OpenBlasTurn::OpenBlasTurn(CpuContext& context, bool serial) {
     omp_set_num_threads(1);
   } else if (const int threads = context.LibraryThreads(); threads > 1) {
     turn_ = std::unique_lock(threaded);
-    team_ = &OpenMpTeam::OfThisThread();
-    team_->Begin(threads);
   }
-}
-
-OpenBlasTurn::~OpenBlasTurn() {
-  if (team_ != nullptr) team_->End();
 }
 
 std::string OpenBlasVersion() {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "kernels/devices/cpu/cpu_context.h"
-#include "kernels/devices/cpu/openmp_team.h"
 
 namespace hotplate {
 
@@ -15,13 +14,11 @@ namespace hotplate {
 class OpenBlasTurn {
  public:
   OpenBlasTurn(CpuContext& context, bool serial);
-  ~OpenBlasTurn();
   OpenBlasTurn(const OpenBlasTurn&) = delete;
   OpenBlasTurn& operator=(const OpenBlasTurn&) = delete;
 
  private:
   std::unique_lock<std::mutex> turn_;
-  OpenMpTeam* team_ = nullptr;  // where the library makes threads
 };
 
 // "0.3.21": the version of the library in this process, which may differ from that of the build.

@@ -1,30 +1,15 @@
 #include "kernels/devices/cpu/thread_pool.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
 #include <system_error>
+
+#include "kernels/array/wait_awake.h"
 
 namespace hotplate {
 namespace {
 
-// About the time that waking a sleeping thread takes. Waiters stay awake for as long: the next parallel loop, or the
-// end of this one, is often nearer.
+// About what it takes to wake a thread that sleeps.
 constexpr std::chrono::microseconds kAwake(50);
-
-// Waits until `over()`, for kAwake at most. Calls `between` between two checks.
-template <typename Over, typename Between>
-void WaitAwake(const Over& over, const Between& between) {
-  const auto until = std::chrono::steady_clock::now() + kAwake;
-  while (!over() && std::chrono::steady_clock::now() < until) between();
-}
-
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 
@@ -54,10 +39,6 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
       }
       ++idle_;
     }
-    if (limit_ <= ProcessorChoice::kMostSleepers && !asleep_.empty()) {
-      const int here = sched_getcpu();
-      for (ProcessorChoice* const worker : asleep_) worker->KeepOff(here);
-    }
   }
   for (int i = 0; i < helpers; ++i) wake_.notify_one();
   work(argument);
@@ -68,20 +49,15 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
   lock.unlock();
   // From here on no thread joins: once none is active, that stays so.
   const auto over = [&] { return call.active == 0; };
-  WaitAwake(over, Pause);
-  if (over()) return;
+  if (WaitAwake(kAwake, over)) return;
   lock.lock();
   done_.wait(lock, over);
 }
 
 void ThreadPool::Work() {
-  ProcessorChoice processors(gettid());
   std::unique_lock lock(mutex_);
   for (;;) {
-    asleep_.push_back(&processors);
     wake_.wait(lock, [this] { return stopping_ || calls_ != nullptr; });
-    std::erase(asleep_, &processors);
-    processors.Free();
     if (stopping_) return;
     Call& call = *calls_;
     ++call.active;
@@ -94,7 +70,7 @@ void ThreadPool::Work() {
     // The call's owner may return, and the call be destroyed, as soon as no thread is active.
     if (--call.active == 0) done_.notify_all();
     lock.unlock();
-    WaitAwake([this] { return called_.load(std::memory_order_relaxed); }, std::this_thread::yield);
+    WaitAwake(kAwake, [this] { return called_.load(std::memory_order_relaxed); });
     lock.lock();
   }
 }

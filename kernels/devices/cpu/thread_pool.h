@@ -10,8 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/devices/cpu/processor_choice.h"
-
 namespace hotplate {
 
 // Thread-safe: lanes share it.
@@ -47,8 +45,7 @@ class ThreadPool {
   Call* calls_ = nullptr;  // that want helpers
   int idle_ = 0;           // workers outside work(), awake or asleep
   bool stopping_ = false;
-  std::atomic<bool> called_{false};       // calls_ or stopping_; read without mutex_ by workers that wait awake
-  std::vector<ProcessorChoice*> asleep_;  // of workers
+  std::atomic<bool> called_{false};  // calls_ or stopping_; read without mutex_ by workers that wait awake
   std::vector<std::thread> threads_;
 };
 

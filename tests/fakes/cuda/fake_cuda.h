@@ -22,6 +22,7 @@ struct FakeScript {
   bool no_code = false;                                 // the plug-in has none for this device
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  // of each device
   std::uint64_t others_bytes = 0;                       // of these, what other processes have
+  std::uint64_t piece_bytes = UINT64_MAX;               // the largest block that can be had of what is free
   std::uint64_t pinnable_bytes = std::uint64_t{1} << 30;
 
   // Call number fail_at (from 1) of the function fail_call, or of any function if that is empty, returns fail_code.

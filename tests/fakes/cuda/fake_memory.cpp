@@ -68,7 +68,7 @@ int FakeDriver::Allocate(DevicePointer* memory, std::uint64_t bytes, CUmemPoolHa
     return one.bytes >= bytes && (one.reached || one.stream == stream);
   });
   const bool more = kept == pool->idle.end();
-  if (more && bytes > Unreserved(pool->device)) return kDriverOutOfMemory;
+  if (more && bytes > std::min(Unreserved(pool->device), script_.piece_bytes)) return kDriverOutOfMemory;
   void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (made == nullptr) return kDriverOutOfMemory;
   if (more) {

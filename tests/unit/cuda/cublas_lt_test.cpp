@@ -26,7 +26,7 @@ TEST(CublasLtTest, TakesTheToolkitsOwn) {
   const auto environment = [](const char* name) {
     return std::string(name) == "HOTPLATE_CUDA_LIBRARY_PATH" ? HOTPLATE_TOOLKIT_LIBRARIES : "";
   };
-  const auto opened = LibrarySearch(environment, "/nowhere", "/nowhere").Open(kCublasLt.name);
+  const auto opened = LibrarySearch(environment, "/nowhere").Open(kCublasLt.name);
   ASSERT_TRUE(opened.ok()) << opened.status();
   LaneLibraries libraries;
   const Outcome taken = kCublasLt.take(opened->handle, libraries);

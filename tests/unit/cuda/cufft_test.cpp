@@ -23,7 +23,7 @@ TEST(CufftTest, TakesTheToolkitsOwn) {
   const auto environment = [](const char* name) {
     return std::string(name) == "HOTPLATE_CUDA_LIBRARY_PATH" ? HOTPLATE_TOOLKIT_LIBRARIES : "";
   };
-  const auto opened = LibrarySearch(environment, "/nowhere", "/nowhere").Open(kCufft.name);
+  const auto opened = LibrarySearch(environment, "/nowhere").Open(kCufft.name);
   ASSERT_TRUE(opened.ok()) << opened.status();
   LaneLibraries libraries;
   const Outcome taken = kCufft.take(opened->handle, libraries);

@@ -23,7 +23,7 @@ TEST(CusolverTest, TakesTheToolkitsOwn) {
   const auto environment = [](const char* name) {
     return std::string(name) == "HOTPLATE_CUDA_LIBRARY_PATH" ? HOTPLATE_TOOLKIT_LIBRARIES : "";
   };
-  const auto opened = LibrarySearch(environment, "/nowhere", "/nowhere").Open(kCusolver.name);
+  const auto opened = LibrarySearch(environment, "/nowhere").Open(kCusolver.name);
   ASSERT_TRUE(opened.ok()) << opened.status();
   LaneLibraries libraries;
   const Outcome taken = kCusolver.take(opened->handle, libraries);

@@ -103,8 +103,7 @@ TEST_F(LoaderTest, SaysThatTheFolderIsNotThere) {
 
 TEST_F(LoaderTest, RefusesACorruptFile) {
   folder_.Write("libhotplate_cuda13.so", std::string(4096, 'x'));
-  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr("invalid ELF header"),
-                               HasSubstr("4096 bytes")));
+  EXPECT_THAT(WhyNone(), AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr("invalid ELF header")));
 }
 
 TEST_F(LoaderTest, RefusesATruncatedFile) {
@@ -137,19 +136,6 @@ TEST_F(LoaderTest, RefusesAnotherStruct) {
 TEST_F(LoaderTest, RefusesATableWithAnEmptyPlace) {
   Put("empty_place");
   EXPECT_THAT(WhyNone(), HasSubstr("empty places"));
-}
-
-// dlopen would map such a file, and the process would die of SIGBUS.
-TEST_F(LoaderTest, RefusesAFileThatWasCutShortAnywhere) {
-  Put("host_device");
-  const std::uintmax_t whole = fs::file_size(folder_.File("libhotplate_cuda13.so"));
-  for (const std::uintmax_t size :
-       {std::uintmax_t{0}, std::uintmax_t{63}, std::uintmax_t{64}, whole / 4, whole / 2, whole * 3 / 4, whole - 1}) {
-    fs::resize_file(folder_.File("libhotplate_cuda13.so"), whole);
-    fs::resize_file(folder_.File("libhotplate_cuda13.so"), size);
-    EXPECT_THAT(WhyNone(),
-                AllOf(HasSubstr("libhotplate_cuda13.so is not used"), HasSubstr(absl::StrCat(size, " bytes"))));
-  }
 }
 
 TEST_F(LoaderTest, NotesADriverThatIsTooOldForAPlugin) {

@@ -16,12 +16,7 @@ constexpr std::uint64_t kLibraryBytes = std::uint64_t{512} << 20;
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-// Number of attempts to find the size of the largest free block, and the largest size tried: each block that is found
-// is mapped while no other lane gets memory, nor other processes the rest. Beyond that size the answer is "at least".
-constexpr int kProbes = 3;
-constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
-
-// Memory kept by an idle device's pool, and how long after its last task a device is idle.
+// What an idle device's pool keeps, and how long after its last task the device is idle.
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 
@@ -193,21 +188,6 @@ Outcome DeviceExecutor::CheckPrecision(int precision) const {
   return Outcome::Invalid(text);
 }
 
-std::uint64_t DeviceExecutor::LargestBlock(std::uint64_t most, CUstream_st* stream) {
-  std::uint64_t low = 0, high = most;
-  for (int i = 0; i < kProbes && low < high; ++i) {
-    const std::uint64_t middle = i == 0 ? high : high - (high - low) / 2;
-    DevicePointer block = 0;
-    if (driver_.cuMemAllocFromPoolAsync(&block, middle, pool_.get(), stream) != kDriverOk) {
-      high = middle - 1;
-      continue;
-    }
-    if (driver_.cuMemFreeAsync(block, stream) != kDriverOk) return low;
-    low = middle;
-  }
-  return low;
-}
-
 Outcome DeviceExecutor::Shrink(std::uint64_t keep) {
   // The pool gives back only memory whose free the host has seen completed. Lanes with a running kernel are not waited
   // for. The other lanes' streams hold only copies and such frees, and no kernel is added to them while mutex_ is held.
@@ -288,26 +268,11 @@ bool DeviceExecutor::MakeRoomAfter(const Outcome& outcome, bool by_library) {
 Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block) {
   const Outcome made = TryAllocate(bytes, lane.stream(), block);
   if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
-  const std::lock_guard lock(allocating_);
   const std::uint64_t free = FreeBytes();
-  const std::uint64_t wanted = std::min(free, bytes), unclaimed = UnclaimedBytes();
-  std::uint64_t most = wanted;
-  if (wanted > kMostProbedBytes) {
-    // Resident arrays count as free. They are not given up for a lower bound.
-    most = std::min(kMostProbedBytes, unclaimed);
-  } else if (wanted > unclaimed) {
-    resident_.Evict(wanted - unclaimed, lane.stream());
-  }
-  if (const Outcome o = Shrink(0); !o.ok()) return o;
-  const std::uint64_t largest = LargestBlock(most, lane.stream());
-  // The memory taken by the probes goes back too.
-  if (const Outcome o = Shrink(0); !o.ok()) return o;
-  const bool bounded = largest == most && most < wanted;
   char text[240];
-  std::snprintf(text, sizeof text,
-                "out of device memory on gpu%d: %llu bytes needed, %llu bytes free, the largest block %s %llu bytes",
-                index(), static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free),
-                bounded ? "is at least" : "found is", static_cast<unsigned long long>(largest));
+  std::snprintf(text, sizeof text, "out of device memory on gpu%d: %llu bytes needed, %llu bytes free%s", index(),
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(free),
+                free < bytes ? "" : ", but not in one piece");
   return Outcome::OutOfMemory(text);
 }
 

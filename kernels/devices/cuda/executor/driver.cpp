@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "kernels/array/wait_awake.h"
+
 namespace hotplate {
 
 Outcome Driver::Load(void* library, Driver& driver) {
@@ -99,14 +101,13 @@ Outcome PinBytes(const Driver& driver, std::size_t bytes, PinnedBytes& memory) {
 }
 
 int WaitFor(const Driver& driver, CUevent_st* event) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kSpin = std::chrono::microseconds(50);
-  const Clock::time_point until = Clock::now() + kSpin;
-  do {
-    const int state = driver.cuEventQuery(event);
-    if (state != kDriverNotReady) return state;
-  } while (Clock::now() < until);
-  return driver.cuEventSynchronize(event);
+  constexpr std::chrono::microseconds kAwake(50);
+  int state = kDriverNotReady;
+  const auto over = [&] {
+    state = driver.cuEventQuery(event);
+    return state != kDriverNotReady;
+  };
+  return WaitAwake(kAwake, over) ? state : driver.cuEventSynchronize(event);
 }
 
 }  // namespace hotplate

@@ -157,7 +157,7 @@ Outcome MakeEvent(const Driver& driver, unsigned flags, OwnedEvent& event);
 Outcome MakeStream(const Driver& driver, OwnedStream& stream);
 Outcome PinBytes(const Driver& driver, std::size_t bytes, PinnedBytes& memory);
 
-// Waits for the event: spins for the length of a small job, then sleeps until the driver wakes it (the event was made
+// Waits for the event: awake for the length of a small job, then asleep until the driver wakes it (the event was made
 // with kEventBlockingSync).
 int WaitFor(const Driver& driver, CUevent_st* event);
 

@@ -14,36 +14,32 @@ namespace hotplate {
 class LibrarySearch {
  public:
   // `environment` gives a variable's value, empty if it is not set. Folders of the system are looked for below `root`.
-  // `plugins` is the folder of the plug-ins.
-  LibrarySearch(std::function<std::string(const char* variable)> environment, std::string root, std::string plugins)
-      : environment_(std::move(environment)), root_(std::move(root)), plugins_(std::move(plugins)) {}
+  LibrarySearch(std::function<std::string(const char* variable)> environment, std::string root)
+      : environment_(std::move(environment)), root_(std::move(root)) {}
 
-  // The first file of this name ("libcublasLt.so.13") whose headers say that it is this library, without opening it:
-  // that takes long and half a gigabyte. Only the dynamic linker's own folders cannot be searched like this; they come
-  // last. FAILED_PRECONDITION names the places searched, the unusable files, and the remedy.
+  // The first file of this name ("libcublasLt.so.13"), without opening it: that takes long and half a gigabyte. Only
+  // the dynamic linker's own folders cannot be searched in another way; they come last. FAILED_PRECONDITION says where
+  // it was looked for, and what to do.
   absl::StatusOr<std::string> Find(const std::string& name) const;
 
   struct Opened {
     void* handle = nullptr;  // the handle from dlopen
     std::string path;
   };
-  // Opens it, preceded by those of CUDA's libraries that it needs; never closed. FAILED_PRECONDITION like Find.
-  absl::StatusOr<Opened> Open(const std::string& name) const { return Open(name, Folders(), 0); }
+  // Opens the first that can be opened, for good. The dynamic linker finds what it needs of CUDA's libraries: NVIDIA
+  // builds each with a RUNPATH that leads to the others of its toolkit, or of Python's packages beside it.
+  // FAILED_PRECONDITION is Find's, or says why files that were there cannot be opened.
+  absl::StatusOr<Opened> Open(const std::string& name) const;
 
   // In the order in which they are searched; only folders that are there. "" stands for the dynamic linker's own search
   // (its cache, the system's folders).
   std::vector<std::string> Folders() const;
 
  private:
-  std::vector<std::string> FoldersFor(const std::string& user) const;
-  absl::StatusOr<Opened> Open(const std::string& name, const std::vector<std::string>& folders, int depth) const;
-  absl::Status Look(const std::string& name, const std::vector<std::string>& folders,
-                    const std::function<absl::Status(const std::string& path)>& take) const;
-  std::pair<std::string, std::string> PythonInPath() const;
-  void AddSitePackages(std::vector<std::string>& folders) const;
+  absl::Status NotFound(const std::string& name) const;
 
   const std::function<std::string(const char*)> environment_;
-  const std::string root_, plugins_;
+  const std::string root_;
 };
 
 }  // namespace hotplate

@@ -13,14 +13,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/devices/cuda/loader/elf_file.h"
 #include "kernels/devices/cuda/loader/installed_driver.h"
 #include "kernels/devices/cuda/loader/library_search.h"
+#include "kernels/devices/nvml/nvml.h"
+#include "kernels/devices/nvml/nvml_visible.h"
 #include "kernels/devices/cuda/loader/plugin_device.h"
 #include "kernels/devices/cuda/loader/plugin_library.h"
 #include "kernels/devices/device.h"
-#include "kernels/devices/nvml/nvml.h"
-#include "kernels/devices/nvml/nvml_visible.h"
 
 namespace hotplate {
 namespace {
@@ -154,7 +153,7 @@ class Loader {
   void TakeDevices(const std::vector<PluginFile>& plugins, const std::string& folder, const std::vector<int>& wanted) {
     std::vector<std::shared_ptr<PluginLibrary>> incomplete;
     for (const PluginFile& plugin : plugins) {
-      std::shared_ptr<PluginLibrary> library = OpenPlugin(plugin, folder);
+      std::shared_ptr<PluginLibrary> library = OpenPlugin(plugin);
       if (library == nullptr) continue;
       if (!library->libraries().missing().empty()) {
         incomplete.push_back(std::move(library));
@@ -179,18 +178,14 @@ class Loader {
 
  private:
   // Null, and a note, if it cannot be used with this driver.
-  std::shared_ptr<PluginLibrary> OpenPlugin(const PluginFile& file, const std::string& folder) {
-    const auto refuse = [&](const std::string& why) {
-      set_.notes.push_back(absl::StrCat(file.name, " is not used: ", why));
-      return nullptr;
-    };
+  std::shared_ptr<PluginLibrary> OpenPlugin(const PluginFile& file) {
     if (installed_.version > 0 && installed_.version / 1000 < file.cuda_major) {
-      return refuse(absl::StrCat("the driver supports CUDA ", CudaVersionText(installed_.version),
-                                 ", and this plug-in needs ", file.cuda_major, ".0 or later"));
+      set_.notes.push_back(absl::StrCat(file.name, " is not used: the driver supports CUDA ",
+                                        CudaVersionText(installed_.version), ", and this plug-in needs ",
+                                        file.cuda_major, ".0 or later"));
+      return nullptr;
     }
-    const absl::StatusOr<ElfFile> elf = ReadElfFile(file.path);
-    if (!elf.ok()) return refuse(std::string(elf.status().message()));
-    auto opened = PluginLibrary::Open(file.path, catalog_, LibrarySearch(Variable, "", folder), options_.log);
+    auto opened = PluginLibrary::Open(file.path, catalog_, LibrarySearch(Variable, ""), options_.log);
     if (opened.ok()) return *std::move(opened);
     set_.notes.emplace_back(opened.status().message());
     return nullptr;
