@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests: the release build, then the same under AddressSanitizer and
-# UndefinedBehaviorSanitizer. Ends with one line "N passed, N failed, N skipped", counted over all runs.
+# Installs what is missing, builds, and runs the tests: those whose home is the release build, then those whose home is
+# AddressSanitizer and UndefinedBehaviorSanitizer (tests/CMakeLists.txt says which). Ends with one line "N passed, N failed,
+# N skipped", counted over all runs.
 #   usage: tests/run.sh [--long] [--skip-install] [--only PRESET]
-#   --long         also ThreadSanitizer, arrays of more than 2^31 elements (10 GB of memory), the fuzzers, the lint, the
-#                  bundle in Debian 11 and 13 roots, and the Python package as pip installs it
+#   --long         also the tests whose home is `long`, all tests under AddressSanitizer and under ThreadSanitizer, arrays of
+#                  more than 2^31 elements (10 GB of memory), the fuzzers, the lint, the bundle in Debian 11 and 13 roots, and
+#                  the Python package as pip installs it
 #   --only PRESET  that build's tests and no other (release, asan, tsan)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +16,7 @@ while [ $# -gt 0 ]; do
     --long) long=yes ;;
     --skip-install) install=no ;;
     --only) presets=("${2:?--only needs a preset}"); shift ;;
-    *) sed -n 2,7p "$0" >&2; echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
+    *) sed -n 2,10p "$0" >&2; echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
   esac
   shift
 done
@@ -38,8 +40,8 @@ jobs=$(nproc)
 # Tests remove their folders; what one that was killed left behind goes with the run.
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/hotplate-tests-XXXXXX")
 export TMPDIR
-on_slurm=
-trap 'finish_on_slurm; rm -rf "$TMPDIR"' EXIT
+beside=
+trap 'finish_beside; rm -rf "$TMPDIR"' EXIT
 
 # run_ctest PRESET NAME OPTION...: what it finds is counted as NAME.
 run_ctest() {
@@ -49,34 +51,41 @@ run_ctest() {
     --output-junit "$results/$name.xml" "$@"
 }
 
-# The tests on a real Slurm mostly wait: they go on while the next build has the processors.
-begin_on_slurm() {
-  run_ctest release slurm -L slurm --parallel 3 >"$TMPDIR/slurm.log" 2>&1 &
-  on_slurm=$!
+# The release build's tests, which wait more than they compute, go on while the next build has the processors. Not with
+# --long, whose tests of the GPU kit and of the benchmarks have bounded times.
+begin_beside() {
+  run_ctest "$@" >"$TMPDIR/beside.log" 2>&1 &
+  beside=$!
 }
-finish_on_slurm() {
-  [ -n "$on_slurm" ] || return 0
-  step "Test release on a real Slurm, beside that build"
-  wait "$on_slurm" || broken=1
-  on_slurm=
-  cat "$TMPDIR/slurm.log"
+finish_beside() {
+  [ -n "$beside" ] || return 0
+  step "Test release, beside the other build"
+  wait "$beside" || broken=1
+  beside=
+  cat "$TMPDIR/beside.log"
 }
 
 for preset in "${presets[@]}"; do
+  # What is built, and the tests of which homes are run. Device code for one of the architectures, unless all is asked for.
+  options=() target=all homes=. leave_out='^not_instrumented$'
+  case $preset,$long in
+    release,no) options=(-DHOTPLATE_CUDA_ARCHITECTURES=90-real) target=release_tests homes='^release$' leave_out='^$' ;;
+    release,yes) homes='^(release|long)$' leave_out='^$' ;;
+    asan,no) target=asan_tests homes='^asan$' ;;
+  esac
   step "Build $preset"
-  cmake --preset "$preset" -DHOTPLATE_TESTS=ON -DHOTPLATE_PYTHON_PACKAGE=ON
-  cmake --build --preset "$preset"
-  finish_on_slurm
-  step "Test $preset"
-  leave_out=()
-  # Benchmarks measure only what is not instrumented.
-  [ "$preset" = release ] || leave_out=(-LE release_only)
-  later=no
-  if [ "$preset" = release ] && [ ${#presets[@]} -gt 1 ]; then later=yes leave_out=(-LE slurm); fi
+  cmake --preset "$preset" -DHOTPLATE_TESTS=ON -DHOTPLATE_PYTHON_PACKAGE=ON "${options[@]}"
+  cmake --build --preset "$preset" --target "$target"
   # One more than there are processors: many of them wait now and then.
-  run_ctest "$preset" "$preset" --parallel $((jobs + 1)) "${leave_out[@]}" || broken=1
-  [ $later = no ] || begin_on_slurm
+  tests=("$preset" "$preset" --parallel $((jobs + 1)) -L "$homes" -LE "$leave_out")
+  if [ "${presets[*]},$preset,$long" = "release asan,release,no" ]; then
+    begin_beside "${tests[@]}"
+  else
+    step "Test $preset"
+    run_ctest "${tests[@]}" || broken=1
+  fi
 done
+finish_beside
 
 # part NAME COMMAND...: counted as one case; exit status 77 is a skip, of which COMMAND has said why.
 part() {

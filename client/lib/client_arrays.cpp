@@ -70,6 +70,7 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& 
   if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
   if (const absl::Status status = CheckView(NameIn(name), view); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
+  if (!lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
   return PutArray(*impl_->connection, {name, view.signature, lease, replace}, stop, [&](const std::string& id) {
     return Upload(*impl_->connection, id, view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
   });
@@ -81,6 +82,7 @@ absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const std::stri
   if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
   if (const absl::Status status = CheckSignature(NameIn(name), source.signature); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
+  if (!lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
   return PutArray(*impl_->connection, {name, source.signature, lease, replace}, stop, [&](const std::string& id) {
     return Upload(*impl_->connection, id, source, RulesFor(on_upload, *ByteSize(source.signature), stop));
   });

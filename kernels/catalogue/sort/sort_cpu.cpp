@@ -4,6 +4,10 @@
 #define HWY_TARGET_INCLUDE "kernels/catalogue/sort/sort_cpu.cpp"
 // multiversion.h's are left.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+// Instrumented, each takes the compiler half a minute: the baseline alone.
+#if defined(HOTPLATE_SANITIZED) && !defined(HWY_COMPILE_ONLY_STATIC)
+#define HWY_COMPILE_ONLY_STATIC
+#endif
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which includes this file again for each target.
 #ifndef VQSORT_ONLY_STATIC
@@ -66,7 +70,7 @@ void PlainSort(Key* keys, std::size_t n) {
   std::sort(keys, keys + n);
 }
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && !defined(HWY_COMPILE_ONLY_STATIC)
 #if defined(__clang__) && __clang_major__ < 18  // knows no level by its name; every processor with these has the rest
 bool HasV4() { return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"); }
 bool HasV3() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
@@ -78,7 +82,7 @@ bool HasV3() { return __builtin_cpu_supports("x86-64-v3"); }
 
 template <typename Key>
 SortFunction<Key> Best([[maybe_unused]] SortFunction<Key> v4, [[maybe_unused]] SortFunction<Key> v3) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && !defined(HWY_COMPILE_ONLY_STATIC)
   if (HasV4()) return v4;
   if (HasV3()) return v3;
 #endif
@@ -119,7 +123,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 }  // namespace
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && !defined(HWY_COMPILE_ONLY_STATIC)
 void SortKeys(std::int32_t* keys, std::size_t n) {
   static const SortFunction<std::int32_t> best = Best<std::int32_t>(N_AVX3::VectorSort32, N_AVX2::VectorSort32);
   best(keys, n);

@@ -343,6 +343,8 @@ struct FakeDaemon::ArraysService : v1::Arrays::Service {
       sent += response.data().size();
       writer->Write(response);
       if (breaks && sent >= daemon.break_after) return Broken();
+      while (daemon.stall_downloads && !context->IsCancelled())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return grpc::Status::OK;
   }
@@ -426,6 +428,7 @@ FakeDaemon::~FakeDaemon() { Stop(); }
 void FakeDaemon::Stop() {
   if (!server_) return;
   stall_uploads = false;
+  stall_downloads = false;
   server_->Shutdown(std::chrono::system_clock::now());
   server_.reset();
 }

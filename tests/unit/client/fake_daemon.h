@@ -86,6 +86,8 @@ class FakeDaemon {
   std::atomic<int> quiet_breaks{0};
   // An upload is taken this slowly: nothing is read before it is false.
   std::atomic<bool> stall_uploads{false};
+  // A download sends its first piece, and the next ones when this is false.
+  std::atomic<bool> stall_downloads{false};
 
   // What came in.
   std::atomic<int> jobs_started{0}, streams{0}, checks{0}, executes{0}, frees{0}, writes{0}, reads{0}, infos{0};

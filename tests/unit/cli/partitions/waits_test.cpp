@@ -65,17 +65,17 @@ TEST(Waits, Edges) {
 }
 
 TEST(Waits, LabelsAreTrueAsTheyStand) {
-  const Bins hours(Measure::kCpuHours, {4, 16, 64});
-  EXPECT_EQ(hours.Label(0), "< 4 CPUh");
-  EXPECT_EQ(hours.Label(1), "4–16 CPUh");
-  EXPECT_EQ(hours.Label(3), "> 64 CPUh");
-  EXPECT_EQ(hours.IndexOf(0), 0u);
-  EXPECT_EQ(hours.IndexOf(3.999), 0u);
-  EXPECT_EQ(hours.IndexOf(4), 1u);
-  EXPECT_EQ(hours.IndexOf(16), 2u);
-  EXPECT_EQ(hours.IndexOf(64), 2u) << "not over 64";
-  EXPECT_EQ(hours.IndexOf(64.001), 3u);
-  EXPECT_EQ(hours.IndexOf(kInfinite), 3u);
+  const Bins processor_hours(Measure::kCpuHours, {4, 16, 64});
+  EXPECT_EQ(processor_hours.Label(0), "< 4 CPUh");
+  EXPECT_EQ(processor_hours.Label(1), "4–16 CPUh");
+  EXPECT_EQ(processor_hours.Label(3), "> 64 CPUh");
+  EXPECT_EQ(processor_hours.IndexOf(0), 0u);
+  EXPECT_EQ(processor_hours.IndexOf(3.999), 0u);
+  EXPECT_EQ(processor_hours.IndexOf(4), 1u);
+  EXPECT_EQ(processor_hours.IndexOf(16), 2u);
+  EXPECT_EQ(processor_hours.IndexOf(64), 2u) << "not over 64";
+  EXPECT_EQ(processor_hours.IndexOf(64.001), 3u);
+  EXPECT_EQ(processor_hours.IndexOf(kInfinite), 3u);
   const Bins one(Measure::kMemory, {4});
   EXPECT_EQ(one.Label(0), "< 4 GB");
   EXPECT_EQ(one.Label(1), "≥ 4 GB");
@@ -160,7 +160,7 @@ TEST(Waits, TextOfAWait) {
   const std::pair<double, const char*> cases[] = {
       {0, "0 s"},     {0.5, "0.5 s"},  {42, "42 s"},     {59.9, "59.9 s"},  {59.96, "1.0 m"}, {60, "1 m"},
       {492, "8.2 m"}, {3599, "1.0 h"}, {12240, "3.4 h"}, {172799, "2.0 d"}, {864000, "10 d"}, {1e7, "116 d"}};
-  for (const auto& [seconds, text] : cases) EXPECT_EQ(WaitText(seconds), text) << seconds;
+  for (const auto& [wait, text] : cases) EXPECT_EQ(WaitText(wait), text) << wait;
 }
 
 }  // namespace
