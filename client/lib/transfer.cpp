@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/lib/chunk_codec.h"
 #include "client/lib/status.h"
+#include "proto/codec/chunk.h"
 
 namespace hotplate::client {
 namespace {
@@ -94,7 +94,7 @@ class Attempt {
   // Until gRPC has let go of memory that is not its own; the last thing to be done. After a call that ended well that
   // is at once. After one that broke, bytes may still be in the connection's hands, which lets go when they are written
   // or within kSilenceBound; meanwhile this thread keeps the connection going.
-  void AwaitReturn(const Borrowed& borrowed) {
+  void AwaitReturn(const codec::Borrowed& borrowed) {
     // What was not sent belongs to the call.
     EndCall();
     while (borrowed.any()) {
@@ -134,14 +134,14 @@ void Tell(const TransferRules& rules, std::uint64_t done) {
 struct Outgoing {
   std::size_t bytes = 0;
   std::function<absl::StatusOr<grpc::ByteBuffer>(const std::string& array_id, std::size_t at, std::size_t count,
-                                                 Borrowed& borrowed)>
+                                                 codec::Borrowed& borrowed)>
       encode;
 };
 
 // An error is that of a source; what became of the stream is for Finish to tell.
 absl::Status WriteChunks(Attempt& attempt, const std::string& array_id, const Outgoing& from, std::size_t offset,
-                         const TransferRules& rules, Borrowed& borrowed) {
-  const auto count_at = [&](std::size_t at) { return std::min(kChunkBytes, from.bytes - at); };
+                         const TransferRules& rules, codec::Borrowed& borrowed) {
+  const auto count_at = [&](std::size_t at) { return std::min(codec::kChunkBytes, from.bytes - at); };
   absl::StatusOr<grpc::ByteBuffer> message = from.encode(array_id, offset, count_at(offset), borrowed);
   for (std::size_t at = offset;;) {
     if (!message.ok()) return message.status();
@@ -161,7 +161,7 @@ absl::Status WriteChunks(Attempt& attempt, const std::string& array_id, const Ou
 // Sends everything from `offset` on, as one stream.
 Ending WriteFrom(const Connection& connection, const std::string& array_id, const Outgoing& from, std::size_t offset,
                  const TransferRules& rules) {
-  Borrowed borrowed;
+  codec::Borrowed borrowed;
   Attempt attempt(connection, "/hotplate.v1.Arrays/Write", rules);
   if (const absl::Status read = WriteChunks(attempt, array_id, from, offset, rules, borrowed); !read.ok()) {
     attempt.AwaitReturn(borrowed);
@@ -314,8 +314,8 @@ absl::Status UploadAll(const Connection& connection, const std::string& array_id
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared) {
-  const auto encode = [bytes](const std::string& id, std::size_t at, std::size_t count, Borrowed& borrowed) {
-    return EncodeWrite(id, id.empty() ? 0 : at, bytes.subspan(at, count), borrowed);
+  const auto encode = [bytes](const std::string& id, std::size_t at, std::size_t count, codec::Borrowed& borrowed) {
+    return codec::EncodeWrite(id, id.empty() ? 0 : at, bytes.subspan(at, count), borrowed);
   };
   return UploadAll(connection, array_id, {bytes.size(), encode}, rules, shared);
 }
@@ -323,12 +323,12 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, s
 absl::Status Upload(const Connection& connection, const std::string& array_id, const ArraySource& source,
                     const TransferRules& rules, bool shared) {
   const auto encode = [&source](const std::string& id, std::size_t at, std::size_t count,
-                                Borrowed&) -> absl::StatusOr<grpc::ByteBuffer> {
+                                codec::Borrowed&) -> absl::StatusOr<grpc::ByteBuffer> {
     // gRPC keeps it until it is sent, which is a moment longer than this call's write.
     const grpc::Slice chunk(count);
     const std::span<std::byte> to(reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(chunk.begin())), count);
     if (absl::Status status = source.read(at, to); !status.ok()) return status;
-    return EncodeWrite(id, id.empty() ? 0 : at, chunk);
+    return codec::EncodeWrite(id, id.empty() ? 0 : at, chunk);
   };
   return UploadAll(connection, array_id, {ByteSize(source.signature).value_or(0), encode}, rules, shared);
 }
@@ -336,7 +336,7 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, c
 absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
                       std::span<std::byte> destination, const TransferRules& rules) {
   const auto take = [&](const grpc::ByteBuffer& message, std::uint64_t at) {
-    return DecodeRead(message, at, destination, offset);
+    return codec::DecodeRead(message, at, destination, offset);
   };
   return DownloadAll(connection, array_id, {offset, destination.size(), take}, rules);
 }
@@ -349,7 +349,7 @@ absl::Status Download(const Connection& connection, const std::string& array_id,
   const auto take_message = [&](const grpc::ByteBuffer& message, std::uint64_t at) -> absl::StatusOr<std::size_t> {
     // No message has more data than bytes, and gRPC bounds those.
     stage.resize(std::max(stage.size(), std::min<std::size_t>(message.Length(), bytes - at)));
-    const absl::StatusOr<std::size_t> copied = DecodeRead(message, at, stage, at);
+    const absl::StatusOr<std::size_t> copied = codec::DecodeRead(message, at, stage, at);
     if (!copied.ok() || *copied == 0) return copied;
     if (absl::Status status = take(signature, at, std::span(stage).first(*copied)); !status.ok()) return status;
     return copied;
