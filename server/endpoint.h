@@ -68,7 +68,4 @@ absl::Status WriteWhole(const std::string& path, const std::string& text);
 // Whether no daemon has this name, starts with it or ends. False where nothing can be said.
 bool IsNameFree(const std::string& directory, const std::string& name);
 
-// The record at `path`, or why there is none. For tests and for Withdraw; clients have their own reader.
-absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path);
-
 }  // namespace hotplate::server
