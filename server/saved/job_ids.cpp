@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "proto/codec/json_file.h"
-#include "server/core/time_text.h"
 #include "server/endpoint.h"
 #include "server/wire/types.h"
 
@@ -234,12 +234,12 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
   }
   const std::string who = "job " + job_id + " was of daemon \"" + life.name() + "\"";
   if (life.has_end_time()) {
-    return who + ", which ended at " + core::UtcText(Time(life.end_time())) + "; what it held went with it";
+    return who + ", which ended at " + UtcText(Time(life.end_time())) + "; what it held went with it";
   }
   if (lives) {
     return "job " + job_id + " is of daemon \"" + life.name() + "\"; ask it: hotplate --server " + life.name();
   }
-  return who + ", which died: it was last seen at " + core::UtcText(Time(life.seen_time())) +
+  return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) +
          ", and what it held went with it";
 }
 

@@ -8,13 +8,14 @@
 #include "client/cli/scheduler/scheduler.h"
 #include "client/cli/terminal/format.h"
 #include "client/lib/endpoint.h"
+#include "kernels/base/quantity.h"
 #include "proto/codec/job_id_block.h"
 
 namespace hotplate::cli {
 namespace {
 
 std::string Ago(const google::protobuf::Timestamp& time) {
-  return Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
+  return DurationText(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
 }
 
 // The life that was told last of those that `wanted` takes: a daemon's newest block has it.
