@@ -9,7 +9,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "absl/status/statusor.h"
@@ -59,12 +58,8 @@ class AllocationEnd {
   std::thread thread_;
 };
 
-// Asks squeue about one job of this node's own cluster, whatever other cluster the user's shell may prefer.
+// The end of one job of this node's own cluster. NOT_FOUND: squeue does not know the job, or tells no end of it.
 absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop);
-
-// The end of the job in what `squeue -o "%A %e"` printed with SLURM_TIME_FORMAT=%s: for a job array there are lines of
-// other jobs too. NOT_FOUND quotes what is there instead.
-absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::string& job_id);
 
 // When those who watch are told that the end is near: ten and two minutes before it. Told once each, again only after
 // the end was put off.

@@ -38,7 +38,7 @@ NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|
 
 def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
-    if path == "kernels/base/run_program.h":
+    if path in ("kernels/base/run_program.h", "kernels/base/slurm.h"):
         return "programs"
     for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):

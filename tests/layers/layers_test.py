@@ -93,7 +93,7 @@ class PlantedTest(unittest.TestCase):
         self.assert_allowed("client/cli/run.cpp", '#include <CLI/CLI.hpp>\n#include "hotplate/v1/jobs.pb.h"')
 
     def test_programs_are_run_by_the_daemon_and_the_command(self):
-        for include in ('#include "kernels/base/run_program.h"',):
+        for include in ('#include "kernels/base/run_program.h"', '#include "kernels/base/slurm.h"'):
             for file in ("kernels/devices/device.cpp", "server/core/engine.cpp", "client/lib/client.cpp", "proto/codec/chunk.cpp"):
                 self.assert_found(file, include)
             for file in ("kernels/base/slurm.cpp", "server/slurm/allocation_end.cpp", "client/cli/scheduler/slurm.cpp"):

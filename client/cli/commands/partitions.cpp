@@ -67,7 +67,7 @@ struct Wanted {
   Bins bins;
   EpochSeconds since = 0, now = 0;
   std::vector<std::string> partitions = {};  // empty: all
-  Accounting::Options accounting = {};
+  SlurmCommands::Options accounting = {.timeout = std::chrono::seconds(30)};
 };
 
 absl::StatusOr<Wanted> Read(const Arguments& arguments) {
