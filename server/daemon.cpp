@@ -37,7 +37,7 @@
 #include "server/slurm/kill_wait.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {

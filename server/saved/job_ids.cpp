@@ -20,7 +20,7 @@
 #include "kernels/base/status.h"
 #include "proto/codec/json_file.h"
 #include "server/endpoint.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {

@@ -9,7 +9,7 @@
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
 #include "server/wire/status.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {
