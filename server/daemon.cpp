@@ -16,10 +16,10 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "kernels/devices/device.h"
 #include "server/control.h"
-#include "server/core/time_text.h"
 #include "server/description.h"
 #include "server/devices.h"
 #include "server/endpoint.h"
@@ -27,7 +27,6 @@
 #include "server/net/addresses.h"
 #include "server/net/listening_socket.h"
 #include "server/net/tls.h"
-#include "server/quantity.h"
 #include "server/saved/held_notes.h"
 #include "server/saved/job_ids.h"
 #include "server/saved/last_words.h"
@@ -38,7 +37,7 @@
 #include "server/slurm/kill_wait.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {
@@ -93,7 +92,7 @@ class Daemon {
   // Until the allocation's end, less the margin; negative too. Nothing: no end is known.
   std::optional<nanoseconds> Left() const;
   bool EndIsNear(nanoseconds& left);
-  std::string WhenItEnds() const { return "the allocation ends at " + core::UtcText(*end_->Get()); }
+  std::string WhenItEnds() const { return "the allocation ends at " + UtcText(*end_->Get()); }
   nanoseconds TimeToSaveWhenIdle() const;
   nanoseconds TimeoutOf(const Control::Wish& wish) const;
   // Does not return if the daemon leaves. `saving`: how long arrays may be saved, if that is longer than the drain.
@@ -365,10 +364,10 @@ void Daemon::FollowAllocation() {
   options.failed = [this](const absl::Status& why) {
     log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
                end_->Get() ? "the allocation's end may have changed" : "when the allocation ends is not known",
-               FormatDuration(config_.squeue_interval));
+               DurationText(config_.squeue_interval));
   };
   end_ = std::make_unique<AllocationEnd>(std::move(options));
-  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, core::UtcText(*end));
+  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, UtcText(*end));
   end_->Start();
 }
 
@@ -378,7 +377,7 @@ void Daemon::AskWhenItIsKilled(const std::stop_token& stop) {
   const absl::StatusOr<nanoseconds> wait = AskKillWait(stop);
   if (!wait.ok()) {
     log_->info("{}; Slurm's KillWait is taken for {}", std::string(wait.status().message()),
-               FormatDuration(kill_wait_.load()));
+               DurationText(kill_wait_.load()));
     return;
   }
   kill_wait_known_ = true;
@@ -386,7 +385,7 @@ void Daemon::AskWhenItIsKilled(const std::stop_token& stop) {
   const auto jobs = std::chrono::floor<std::chrono::milliseconds>(Divide(*wait).jobs);
   if (jobs >= config_.drain_timeout) return;
   log_->warn("Slurm kills {} after SIGTERM (its KillWait): jobs have {} then, not the drain timeout of {}",
-             FormatDuration(*wait), FormatDuration(jobs), FormatDuration(config_.drain_timeout));
+             DurationText(*wait), DurationText(jobs), DurationText(config_.drain_timeout));
 }
 
 LastMoments Daemon::Moments() const {
@@ -401,8 +400,8 @@ std::optional<nanoseconds> Daemon::Left() const {
 
 // On the thread that asks Slurm. Whoever reads the record later is to see the new end too.
 void Daemon::EndChanged(std::optional<core::WallTime> before, core::WallTime now) {
-  log_->info("allocation {} ends at {}{}", allocation_.job_id, core::UtcText(now),
-             before ? ", no longer at " + core::UtcText(*before) : "");
+  log_->info("allocation {} ends at {}{}", allocation_.job_id, UtcText(now),
+             before ? ", no longer at " + UtcText(*before) : "");
   const std::scoped_lock lock(record_mutex_);
   if (!record_) return;  // not published yet
   wire::ToProto(now, *record_->mutable_allocation_end_time());
@@ -418,7 +417,7 @@ bool Daemon::EndIsNear(nanoseconds& left) {
   left = *until_margin + kEndMargin;
   if (warnings_.Due(left)) {
     const std::string text = WhenItEnds() + ": what runs then is cancelled";
-    log_->warn("{}; {} are left", text, FormatDuration(std::chrono::ceil<seconds>(std::max(left, nanoseconds(0)))));
+    log_->warn("{}; {} are left", text, DurationText(std::chrono::ceil<seconds>(std::max(left, nanoseconds(0)))));
     engine_->Announce(text, std::max(0.0, std::chrono::duration<double>(left).count()));
   }
   left -= kEndMargin;
@@ -438,9 +437,9 @@ bool Daemon::EndIsNear(nanoseconds& left) {
 
 void Daemon::Serve() {
   log_->info("{}", WhenUnused(config_));
-  held_notes_ = std::make_unique<HeldNotes>(*engine_, *job_ids_, *saver_,
-                                            [log = log_](const std::string& why) { log->warn("{}", why); });
-  const std::string idle = "idle for " + FormatDuration(config_.idle_timeout) + ": no job, upload or download";
+  held_notes_ =
+      std::make_unique<HeldNotes>(*engine_, *job_ids_, [log = log_](const std::string& why) { log->warn("{}", why); });
+  const std::string idle = "idle for " + DurationText(config_.idle_timeout) + ": no job, upload or download";
   for (;;) {
     const Control::Wish wish = control_->Wait(kTick);
     switch (wish.kind) {
@@ -489,7 +488,7 @@ void Daemon::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
   server_->SetServing(false);
   const auto announce = [this](nanoseconds left, const std::string& why) {
     log_->info("draining: {}; jobs and transfers have {}", why,
-               FormatDuration(std::chrono::ceil<std::chrono::milliseconds>(left)));
+               DurationText(std::chrono::ceil<std::chrono::milliseconds>(left)));
     engine_->Announce("the daemon is draining: " + why, static_cast<double>(left.count()) * 1e-9);
   };
   announce(timeout, reason);

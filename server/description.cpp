@@ -10,7 +10,7 @@
 #include "server/net/addresses.h"
 #include "server/version.h"
 #include "server/wire/result.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {

@@ -5,17 +5,15 @@
 #include <sstream>
 #include <utility>
 
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "kernels/devices/cpu/machine.h"
 #include "kernels/devices/cuda/executor/host_share.h"
-#include "server/quantity.h"
 
 namespace hotplate::server {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-// The part of the machine that jobs may use: the system's limits, then Slurm's.
+// What jobs may use of the machine: what the system allows, and of that what Slurm gave.
 struct Share {
   int allowed_threads = 1, threads = 1;
   std::uint64_t allowed_bytes = 0, bytes = 0;
@@ -58,14 +56,13 @@ void AddCpuNotes(const Config& config, const Allocation& allocation, const Share
   }
   if (share.without_proc) {
     notes.push_back(
-        "memory: " + FormatBytes(share.allowed_bytes / kMiB * kMiB) +
+        "memory: " + BytesText(share.allowed_bytes) +
         ", by the system's own count: /proc/meminfo cannot be read here. What files are cached in counts as "
         "taken, and the limits of control groups may not be known; mount /proc to have both");
   }
   if (share.bytes < share.allowed_bytes) {
-    notes.push_back("memory: " + FormatBytes(share.bytes) + " of the " +
-                    FormatBytes(share.allowed_bytes / kMiB * kMiB) + " that could be used here: so much Slurm gave (" +
-                    allocation.memory_source + ")");
+    notes.push_back("memory: " + BytesText(share.bytes) + " of the " + BytesText(share.allowed_bytes) +
+                    " that could be used here: so much Slurm gave (" + allocation.memory_source + ")");
   }
 }
 

@@ -1,7 +1,6 @@
 #include "server/endpoint.h"
 
 #include <fcntl.h>
-#include <google/protobuf/util/json_util.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,17 +11,15 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <thread>
 #include <utility>
 
 #include "kernels/base/status.h"
+#include "proto/codec/json_file.h"
 
 namespace hotplate::server {
 namespace {
-
-constexpr std::size_t kLongestRecord = 64 << 10;
 
 // A file system that hangs may hold an Update this long before the daemon leaves without it.
 constexpr std::chrono::seconds kPatience{1};
@@ -93,17 +90,7 @@ absl::Status PointAt(const std::string& link, const std::string& target) {
   return status;
 }
 
-absl::Status WriteRecord(const std::string& path, const v1::EndpointRecord& record) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.add_whitespace = true;
-  std::string json;
-  const auto status = google::protobuf::util::MessageToJsonString(record, &json, options);
-  if (!status.ok()) return absl::InternalError(ToAbsl("the endpoint record cannot be printed: " + status.ToString()));
-  return WriteWhole(path, json);
-}
-
-// The holder of a lock, as written in the lock file.
+// Who has a lock, by what is written in it.
 struct Holder {
   std::string pid = "unknown";
   Tenancy tenancy;
@@ -146,9 +133,9 @@ namespace {
 
 // Whether the daemon of a record in `directory` has ended without withdrawing it. False if unknown.
 bool IsGone(const std::string& directory, const std::string& record_file) {
-  const absl::StatusOr<v1::EndpointRecord> record = ReadEndpointRecord(directory + "/" + record_file);
-  if (!record.ok()) return true;
-  const std::int64_t end = record->has_allocation_end_time() ? record->allocation_end_time().seconds() : 0;
+  v1::EndpointRecord record;
+  if (!codec::ReadJsonFile(directory + "/" + record_file, record).ok()) return true;
+  const std::int64_t end = record.has_allocation_end_time() ? record.allocation_end_time().seconds() : 0;
   if (end > 0 && end + kClocksApart.count() < std::time(nullptr)) return true;
   return IsNameFree(directory, std::filesystem::path(record_file).stem().string());
 }
@@ -217,7 +204,7 @@ absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, c
 
 absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
   const std::scoped_lock lock(mutex_);
-  if (absl::Status written = WriteRecord(record_path_, record); !written.ok()) return written;
+  if (absl::Status written = WriteWhole(record_path_, codec::ToJson(record)); !written.ok()) return written;
   generation_ = record.generation();
   const std::string own = "servers/" + name_ + ".json", there = ReadLink(directory_ + "/current");
   if (!there.empty() && there != own && !IsGone(directory_, there)) return absl::OkStatus();
@@ -227,39 +214,24 @@ absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
 absl::Status EndpointSlot::Update(const v1::EndpointRecord& record) {
   const std::scoped_lock lock(mutex_);
   if (generation_.empty()) return absl::OkStatus();
-  const absl::StatusOr<v1::EndpointRecord> there = ReadEndpointRecord(record_path_);
-  if (there.ok() && there->generation() != generation_) {
+  v1::EndpointRecord there;
+  if (codec::ReadJsonFile(record_path_, there).ok() && there.generation() != generation_) {
     return absl::FailedPreconditionError(
-        ToAbsl(record_path_ + " is another daemon's by now, generation " + there->generation()));
+        ToAbsl(record_path_ + " is another daemon's by now, generation " + there.generation()));
   }
-  return WriteRecord(record_path_, record);
+  return WriteWhole(record_path_, codec::ToJson(record));
 }
 
 void EndpointSlot::Withdraw() {
   // By the wall clock: GCC 12's ThreadSanitizer does not see a mutex being taken by the steady one.
   const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + kPatience);
   if (!lock.owns_lock() || generation_.empty()) return;
-  const absl::StatusOr<v1::EndpointRecord> there = ReadEndpointRecord(record_path_);
-  if (there.ok() && there->generation() == generation_) {
+  v1::EndpointRecord there;
+  if (codec::ReadJsonFile(record_path_, there).ok() && there.generation() == generation_) {
     if (ReadLink(directory_ + "/current") == "servers/" + name_ + ".json") unlink((directory_ + "/current").c_str());
     unlink(record_path_.c_str());
   }
   generation_.clear();
-}
-
-absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(ToAbsl("no endpoint record at " + path));
-  std::string text(kLongestRecord, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  v1::EndpointRecord record;
-  if (!google::protobuf::util::JsonStringToMessage(text, &record, options).ok()) {
-    return absl::DataLossError(ToAbsl(path + " is not an endpoint record"));
-  }
-  return record;
 }
 
 }  // namespace hotplate::server

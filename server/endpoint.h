@@ -68,7 +68,4 @@ absl::Status WriteWhole(const std::string& path, const std::string& text);
 // Whether no daemon has this name, or is starting or ending with it. False if unknown.
 bool IsNameFree(const std::string& directory, const std::string& name);
 
-// The record at `path`, or the reason why it cannot be read. For tests and for Withdraw; clients have their own reader.
-absl::StatusOr<v1::EndpointRecord> ReadEndpointRecord(const std::string& path);
-
 }  // namespace hotplate::server

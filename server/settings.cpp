@@ -8,7 +8,7 @@
 #include <charconv>
 #include <limits>
 
-#include "server/quantity.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::server {
 namespace {
@@ -63,12 +63,12 @@ Setting Bytes(std::string flag, std::string help, std::uint64_t Config::*member,
       [=](Config& config, const std::string& text) -> Complaint {
         const std::optional<std::uint64_t> bytes = ParseBytes(text);
         if (!bytes || *bytes < least || *bytes > most) {
-          return "a size from " + FormatBytes(least) + " to " + FormatBytes(most) + ", like 64MiB or 2GB";
+          return "a size from " + ExactBytes(least) + " to " + ExactBytes(most) + ", like 64MiB or 2GB";
         }
         config.*member = *bytes;
         return std::nullopt;
       },
-      [=](const Config& config) { return FormatBytes(config.*member); });
+      [=](const Config& config) { return ExactBytes(config.*member); });
 }
 
 Setting Duration(std::string flag, std::string help, std::chrono::nanoseconds Config::*member,
@@ -78,13 +78,13 @@ Setting Duration(std::string flag, std::string help, std::chrono::nanoseconds Co
       [=](Config& config, const std::string& text) -> Complaint {
         const std::optional<std::chrono::nanoseconds> duration = ParseDuration(text);
         if (!duration || *duration < least || *duration > most) {
-          return "a duration " + (least.count() > 0 ? "from " + FormatDuration(least) + " to " : "up to ") +
-                 FormatDuration(most) + " with its unit, like 500ms, 20s, 15m or 2h";
+          return "a duration " + (least.count() > 0 ? "from " + ExactDuration(least) + " to " : "up to ") +
+                 ExactDuration(most) + " with its unit, like 500ms, 20s, 15m or 2h";
         }
         config.*member = *duration;
         return std::nullopt;
       },
-      [=](const Config& config) { return FormatDuration(config.*member); });
+      [=](const Config& config) { return ExactDuration(config.*member); });
 }
 
 Setting Switch(std::string flag, std::string help, bool Config::*member) {
@@ -291,7 +291,7 @@ Setting SavedBytesRow() {
         return std::nullopt;
       },
       [](const Config& config) {
-        return config.saved_bytes == kHalfOfTheRoom ? "half" : FormatBytes(config.saved_bytes);
+        return config.saved_bytes == kHalfOfTheRoom ? "half" : ExactBytes(config.saved_bytes);
       });
 }
 

@@ -9,6 +9,7 @@
 #include "client/cli/help.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/endpoint.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -129,7 +130,7 @@ void Remark(Console& console, const std::string& text) {
 void TellConnection(Console& console, const absl::Status& status) {
   Remark(console, status.ok() ? "connected again"
                               : "connection lost: " + client::WithoutHowToStart(std::string(status.message())) +
-                                    "; trying again for at most " + Span(client::kReconnectBound));
+                                    "; trying again for at most " + DurationText(client::kReconnectBound));
 }
 
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {

@@ -7,6 +7,7 @@
 #include "client/cli/ending.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -53,7 +54,7 @@ std::vector<std::string> Arguments::All(const std::string& name) const {
 absl::StatusOr<std::optional<nanoseconds>> Arguments::Duration(const std::string& name) const {
   const auto text = Text(name);
   if (!text) return std::optional<nanoseconds>();
-  const auto span = ParseSpan(*text);
+  const auto span = ParseDuration(*text, std::chrono::seconds(1));
   if (!span) return UsageError("--" + name + ": \"" + *text + "\" is not a duration; write 500ms, 30s, 5m or 2h");
   return span;
 }

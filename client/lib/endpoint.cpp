@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "google/protobuf/struct.pb.h"
-#include "google/protobuf/util/json_util.h"
 #include "kernels/array/quoted.h"
+#include "proto/codec/json_file.h"
 
 namespace hotplate::client {
 namespace {
@@ -67,22 +67,6 @@ absl::Status CheckFolder(const std::string& path, mode_t forbidden) {
 std::string RealPath(const std::string& path) {
   char resolved[PATH_MAX];
   return realpath(path.c_str(), resolved) == nullptr ? "" : resolved;
-}
-
-absl::StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
-  std::string content;
-  char block[16 * 1024];
-  while (true) {
-    const ssize_t got = read(descriptor, block, sizeof block);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::UnavailableError("record " + path + ": " + std::strerror(errno));
-    if (got == 0) return content;
-    content.append(block, static_cast<std::size_t>(got));
-    if (content.size() > kMaxRecordBytes) {
-      return absl::FailedPreconditionError("record " + path + " is longer than " + std::to_string(kMaxRecordBytes) +
-                                           " bytes: it is not an endpoint record");
-    }
-  }
 }
 
 std::string Joined(const std::vector<std::string>& names) {
@@ -135,7 +119,7 @@ absl::Status CheckCertificates(const v1::EndpointRecord& record, const std::stri
 // decides the message.
 std::uint32_t SchemaVersionOf(const std::string& json) {
   google::protobuf::Struct any;
-  if (!google::protobuf::util::JsonStringToMessage(json, &any).ok()) return 0;
+  if (!codec::FromJson(json, any)) return 0;
   const auto found = any.fields().find("schema_version");
   if (found == any.fields().end() || !found->second.has_number_value()) return 0;
   const double number = found->second.number_value();
@@ -262,7 +246,8 @@ absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
   } else {
     status = CheckPrivate(info, "record", path, 077, "600");
   }
-  absl::StatusOr<std::string> json = status.ok() ? ReadAll(descriptor, path) : absl::StatusOr<std::string>(status);
+  absl::StatusOr<std::string> json =
+      status.ok() ? codec::ReadOpenFile(descriptor, "record " + path) : absl::StatusOr<std::string>(status);
   close(descriptor);
   if (!json.ok()) return json.status();
 
@@ -273,13 +258,11 @@ absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
 
 absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path) {
   v1::EndpointRecord record;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &record, options);
-  const std::uint32_t version = parsed.ok() ? record.schema_version() : SchemaVersionOf(json);
+  const bool parsed = codec::FromJson(json, record);
+  const std::uint32_t version = parsed ? record.schema_version() : SchemaVersionOf(json);
   if (version > kRecordSchemaVersion) return UnknownSchema(path, version);
   // Not the parser's own words: they quote the text, and with it the token.
-  if (!parsed.ok()) return DamagedRecord(path, "it is damaged, or not an endpoint record at all");
+  if (!parsed) return DamagedRecord(path, "it is damaged, or not an endpoint record at all");
   if (version == 0) return DamagedRecord(path, "it has no schema_version");
   if (record.name().empty()) return DamagedRecord(path, "it has no name");
   const std::string& token = record.token();

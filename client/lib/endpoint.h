@@ -14,8 +14,6 @@ namespace hotplate::client {
 
 // The newest schema that this reader knows.
 inline constexpr std::uint32_t kRecordSchemaVersion = 1;
-// A record is a few KiB; anything longer is not one.
-inline constexpr std::size_t kMaxRecordBytes = 256 * 1024;
 
 struct FoundRecord {
   v1::EndpointRecord record;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/lib/chunk_codec.h"
 #include "client/lib/status.h"
+#include "proto/codec/chunk.h"
 
 namespace hotplate::client {
 namespace {
@@ -92,11 +92,11 @@ class Attempt {
     return {absl::DeadlineExceededError("the transfer stood still for " + std::to_string(stall.count()) + " ms")};
   }
 
-  // Waits until gRPC has released the caller's memory. Call it last. After a call that ended well it returns at once.
-  // After a broken call the connection may still hold bytes until they are written, or for kSilenceBound at most; this
-  // thread keeps the connection going meanwhile.
-  void AwaitReturn(const Borrowed& borrowed) {
-    // Unsent bytes belong to the call.
+  // Until gRPC has let go of memory that is not its own; the last thing to be done. After a call that ended well that
+  // is at once. After one that broke, bytes may still be in the connection's hands, which lets go when they are written
+  // or within kSilenceBound; meanwhile this thread keeps the connection going.
+  void AwaitReturn(const codec::Borrowed& borrowed) {
+    // What was not sent belongs to the call.
     EndCall();
     while (borrowed.any()) {
       void* tag;
@@ -135,14 +135,14 @@ void Tell(const TransferRules& rules, std::uint64_t done) {
 struct Outgoing {
   std::size_t bytes = 0;
   std::function<absl::StatusOr<grpc::ByteBuffer>(const std::string& array_id, std::size_t at, std::size_t count,
-                                                 Borrowed& borrowed)>
+                                                 codec::Borrowed& borrowed)>
       encode;
 };
 
 // Returns only errors of the source. Finish reports those of the stream.
 absl::Status WriteChunks(Attempt& attempt, const std::string& array_id, const Outgoing& from, std::size_t offset,
-                         const TransferRules& rules, Borrowed& borrowed) {
-  const auto count_at = [&](std::size_t at) { return std::min(kChunkBytes, from.bytes - at); };
+                         const TransferRules& rules, codec::Borrowed& borrowed) {
+  const auto count_at = [&](std::size_t at) { return std::min(codec::kChunkBytes, from.bytes - at); };
   absl::StatusOr<grpc::ByteBuffer> message = from.encode(array_id, offset, count_at(offset), borrowed);
   for (std::size_t at = offset;;) {
     if (!message.ok()) return message.status();
@@ -162,7 +162,7 @@ absl::Status WriteChunks(Attempt& attempt, const std::string& array_id, const Ou
 // Sends everything from `offset` on, as one stream.
 Ending WriteFrom(const Connection& connection, const std::string& array_id, const Outgoing& from, std::size_t offset,
                  const TransferRules& rules) {
-  Borrowed borrowed;
+  codec::Borrowed borrowed;
   Attempt attempt(connection, "/hotplate.v1.Arrays/Write", rules);
   if (const absl::Status read = WriteChunks(attempt, array_id, from, offset, rules, borrowed); !read.ok()) {
     attempt.AwaitReturn(borrowed);
@@ -315,8 +315,8 @@ absl::Status UploadAll(const Connection& connection, const std::string& array_id
 
 absl::Status Upload(const Connection& connection, const std::string& array_id, std::span<const std::byte> bytes,
                     const TransferRules& rules, bool shared) {
-  const auto encode = [bytes](const std::string& id, std::size_t at, std::size_t count, Borrowed& borrowed) {
-    return EncodeWrite(id, id.empty() ? 0 : at, bytes.subspan(at, count), borrowed);
+  const auto encode = [bytes](const std::string& id, std::size_t at, std::size_t count, codec::Borrowed& borrowed) {
+    return codec::EncodeWrite(id, id.empty() ? 0 : at, bytes.subspan(at, count), borrowed);
   };
   return UploadAll(connection, array_id, {bytes.size(), encode}, rules, shared);
 }
@@ -324,12 +324,12 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, s
 absl::Status Upload(const Connection& connection, const std::string& array_id, const ArraySource& source,
                     const TransferRules& rules, bool shared) {
   const auto encode = [&source](const std::string& id, std::size_t at, std::size_t count,
-                                Borrowed&) -> absl::StatusOr<grpc::ByteBuffer> {
-    // gRPC keeps the slice until it is sent, slightly longer than the write of this call.
+                                codec::Borrowed&) -> absl::StatusOr<grpc::ByteBuffer> {
+    // gRPC keeps it until it is sent, which is a moment longer than this call's write.
     const grpc::Slice chunk(count);
     const std::span<std::byte> to(reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(chunk.begin())), count);
     if (absl::Status status = source.read(at, to); !status.ok()) return status;
-    return EncodeWrite(id, id.empty() ? 0 : at, chunk);
+    return codec::EncodeWrite(id, id.empty() ? 0 : at, chunk);
   };
   return UploadAll(connection, array_id, {ByteSize(source.signature).value_or(0), encode}, rules, shared);
 }
@@ -337,7 +337,7 @@ absl::Status Upload(const Connection& connection, const std::string& array_id, c
 absl::Status Download(const Connection& connection, const std::string& array_id, std::uint64_t offset,
                       std::span<std::byte> destination, const TransferRules& rules) {
   const auto take = [&](const grpc::ByteBuffer& message, std::uint64_t at) {
-    return DecodeRead(message, at, destination, offset);
+    return codec::DecodeRead(message, at, destination, offset);
   };
   return DownloadAll(connection, array_id, {offset, destination.size(), take}, rules);
 }
@@ -350,7 +350,7 @@ absl::Status Download(const Connection& connection, const std::string& array_id,
   const auto take_message = [&](const grpc::ByteBuffer& message, std::uint64_t at) -> absl::StatusOr<std::size_t> {
     // A message has no more data than bytes, and gRPC bounds those.
     stage.resize(std::max(stage.size(), std::min<std::size_t>(message.Length(), bytes - at)));
-    const absl::StatusOr<std::size_t> copied = DecodeRead(message, at, stage, at);
+    const absl::StatusOr<std::size_t> copied = codec::DecodeRead(message, at, stage, at);
     if (!copied.ok() || *copied == 0) return copied;
     if (absl::Status status = take(signature, at, std::span(stage).first(*copied)); !status.ok()) return status;
     return copied;

@@ -33,7 +33,7 @@ install(DIRECTORY client/python/docs client/python/examples DESTINATION ${docs}/
 
 # Their headers need it; INTERFACE passes it on to everything that links one of them.
 target_compile_features(hotplate_array INTERFACE cxx_std_20)
-install(TARGETS hotplate_array hotplate_proto hotplate_client EXPORT HotplateTargets
+install(TARGETS hotplate_array hotplate_proto hotplate_codec hotplate_client EXPORT HotplateTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${include_root})
 install(DIRECTORY kernels/array DESTINATION ${include_root}/kernels FILES_MATCHING PATTERN "*.h")
 install(FILES client/lib/client.h DESTINATION ${include_root}/client/lib)

@@ -15,6 +15,8 @@
 #include <memory>
 #include <thread>
 
+#include "kernels/base/quantity.h"
+
 extern char** environ;
 
 namespace hotplate {
@@ -186,11 +188,6 @@ std::optional<int> Reap(pid_t pid) {
 
 absl::Status Stopped(const ProgramCall& call) { return absl::CancelledError(call.words.front() + " was stopped"); }
 
-std::string Text(std::chrono::milliseconds time) {
-  const bool whole = time.count() % 1000 == 0;
-  return std::to_string(whole ? time.count() / 1000 : time.count()) + (whole ? " s" : " ms");
-}
-
 }  // namespace
 
 std::optional<std::string> FindProgram(const std::string& program, const VariableReader& environment) {
@@ -234,7 +231,7 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramCall& call, const Variable
   if (stopped) return Stopped(call);
   if (!ended) {
     const std::string said = err.text.empty() ? out.text : err.text;
-    return absl::DeadlineExceededError(call.words.front() + " had no answer within " + Text(call.timeout) +
+    return absl::DeadlineExceededError(call.words.front() + " had no answer within " + DurationText(call.timeout) +
                                        (said.empty() ? "" : "; it said: " + said));
   }
   if (!status)

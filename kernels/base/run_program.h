@@ -20,8 +20,8 @@ namespace hotplate {
 using VariableReader = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct ProgramCall {
-  std::vector<std::string> words;  // the program, as in PATH or with a slash, and its arguments
-  std::string input = {};          // its standard input
+  std::vector<std::string> words = {};  // the program, as in PATH or with a slash, and its arguments
+  std::string input = {};               // its standard input
   std::vector<std::pair<std::string, std::string>> environment = {};  // set on top of this process's own
   // Variables of this process that it does not get; "SQUEUE_*": all that begin so.
   std::vector<std::string> without = {};
@@ -35,7 +35,7 @@ struct ProgramCall {
 
 struct ProgramResult {
   int exit_code = 0;  // 128 + n where signal n ended it
-  std::string out, err;
+  std::string out = {}, err = {};
 };
 
 // The path of `program` in PATH; unchanged if it has a slash and is executable; nothing if it is not found.

@@ -119,10 +119,10 @@ struct Product {
 
 // Makes the largest the smallest, and undoes that: a float's sign, or every bit of an integer.
 template <typename T>
-struct Turn {
+struct Flip {
   T by;  // floats: 1 or -1; integers: 0 or -1
 
-  explicit constexpr Turn(bool largest) : by(largest ? T(-1) : T(std::is_floating_point_v<T> ? 1 : 0)) {}
+  explicit constexpr Flip(bool largest) : by(largest ? T(-1) : T(std::is_floating_point_v<T> ? 1 : 0)) {}
   HOTPLATE_HOST_DEVICE T operator()(T x) const {
     if constexpr (std::is_floating_point_v<T>) {
       return x * by;
@@ -139,7 +139,7 @@ HOTPLATE_HOST_DEVICE inline T Smaller(T x, T a) {
   return x == x ? number : x;
 }
 
-// The smallest, or the largest, or NaN if there is one, in V; turned (as `turn` does it).
+// The smallest, or the largest, or NaN if there is one, in V; flipped (as `flip` does it).
 template <typename E, typename V = E, typename Of = Itself>
 struct Extreme {
   using Element = E;
@@ -147,12 +147,12 @@ struct Extreme {
   using Second = Nothing;
   using State = One<V>;
   static constexpr bool kAbout = Of::kAbout;
-  Turn<V> turn;
+  Flip<V> flip;
   Of of = {};
 
-  HOTPLATE_HOST_DEVICE void Begin(V& a, Nothing&, E x, double about) const { a = turn(of(static_cast<V>(x), about)); }
+  HOTPLATE_HOST_DEVICE void Begin(V& a, Nothing&, E x, double about) const { a = flip(of(static_cast<V>(x), about)); }
   HOTPLATE_HOST_DEVICE void Add(V& a, Nothing&, E x, RowOf<E>, double about) const {
-    a = Smaller(turn(of(static_cast<V>(x), about)), a);
+    a = Smaller(flip(of(static_cast<V>(x), about)), a);
   }
   HOTPLATE_HOST_DEVICE State Lift(V a, Nothing, std::uint64_t, std::uint64_t) const { return {a}; }
   HOTPLATE_HOST_DEVICE void Merge(State& state, const State& other) const {
@@ -191,11 +191,11 @@ struct WhereExtreme {
   using Second = RowOf<E>;
   using State = Place<E>;
   static constexpr bool kAbout = false;
-  Turn<E> turn;
+  Flip<E> flip;
 
-  HOTPLATE_HOST_DEVICE void Begin(First& a, Second& b, E x, double) const { a = Rank(turn(x)), b = 0; }
+  HOTPLATE_HOST_DEVICE void Begin(First& a, Second& b, E x, double) const { a = Rank(flip(x)), b = 0; }
   HOTPLATE_HOST_DEVICE void Add(First& a, Second& b, E x, Second row, double) const {
-    const First rank = Rank(turn(x)), before = a;
+    const First rank = Rank(flip(x)), before = a;
     const Second where = b;
     a = rank < before ? rank : before;
     b = rank < before ? row : where;

@@ -27,9 +27,9 @@ std::vector<std::string> NamesOf(const std::vector<Named>& all) {
   return names;
 }
 
-class Binder {
+class CallBuilder {
  public:
-  Binder(const KernelSpec& spec, const std::map<std::string, Signature>& inputs) : spec_(spec), given_(inputs) {
+  CallBuilder(const KernelSpec& spec, const std::map<std::string, Signature>& inputs) : spec_(spec), given_(inputs) {
     call_.spec = &spec;
     call_.inputs.resize(spec.inputs().size());
     usable_.resize(spec.inputs().size());
@@ -364,28 +364,28 @@ class Binder {
 absl::StatusOr<BoundCall> KernelSpec::Bind(const std::map<std::string, ParamValue>& params,
                                            const std::map<std::string, Signature>& inputs, int precision,
                                            bool deterministic) const {
-  Binder binder(*this, inputs);
-  binder.BindParams(params);
-  binder.BindInputs();
-  binder.BindPrecision(precision);
-  binder.BindDeterministic(deterministic);
-  if (!shapes_) binder.MatchInputShapes();
-  if (!binder.ok()) return binder.Refusal();
+  CallBuilder builder(*this, inputs);
+  builder.BindParams(params);
+  builder.BindInputs();
+  builder.BindPrecision(precision);
+  builder.BindDeterministic(deterministic);
+  if (!shapes_) builder.MatchInputShapes();
+  if (!builder.ok()) return builder.Refusal();
 
-  binder.BindOutputTypes();
+  builder.BindOutputTypes();
   if (shapes_) {
-    if (absl::Status status = shapes_(binder.call()); !status.ok()) return status;
-    if (binder.call().outputs.size() != outputs_.size()) {
+    if (absl::Status status = shapes_(builder.call()); !status.ok()) return status;
+    if (builder.call().outputs.size() != outputs_.size()) {
       return absl::InternalError(ToAbsl(name_ + ": its shape rule made " +
-                                        std::to_string(binder.call().outputs.size()) + " outputs of " +
+                                        std::to_string(builder.call().outputs.size()) + " outputs of " +
                                         std::to_string(outputs_.size())));
     }
   } else {
-    binder.MakeOutputShapes();
+    builder.MakeOutputShapes();
   }
-  binder.CheckOutputSizes();
-  if (!binder.ok()) return binder.Refusal();
-  return std::move(binder.call());
+  builder.CheckOutputSizes();
+  if (!builder.ok()) return builder.Refusal();
+  return std::move(builder.call());
 }
 
 }  // namespace hotplate

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "server/core/counted_memory.h"
-#include "server/core/time_text.h"
 
 namespace hotplate::core {
 namespace {
@@ -278,12 +278,12 @@ class ArrayStore::Impl {
 
   absl::Status CheckLease(nanoseconds lease) const {
     if (lease <= nanoseconds::zero()) {
-      return InvalidField("lease", absl::StrCat("a lease of ", DurationText(lease), " is not positive"));
+      return InvalidField("lease", absl::StrCat("a lease of ", ExactDuration(lease), " is not positive"));
     }
     if (lease > limits.longest_lease) {
       return InvalidField("lease",
-                          absl::StrCat("a lease of ", DurationText(lease), " is longer than the daemon's limit of ",
-                                       DurationText(limits.longest_lease)));
+                          absl::StrCat("a lease of ", ExactDuration(lease), " is longer than the daemon's limit of ",
+                                       ExactDuration(limits.longest_lease)));
     }
     return absl::OkStatus();
   }

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
-#include "server/core/time_text.h"
 
 namespace hotplate::core {
 namespace {
@@ -271,7 +271,7 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
                                     nanoseconds end_margin, WallTime now) {
   if (!request.time_limit) return absl::OkStatus();
   if (*request.time_limit <= nanoseconds::zero()) {
-    return InvalidField("time_limit", absl::StrCat("a time limit of ", DurationText(*request.time_limit),
+    return InvalidField("time_limit", absl::StrCat("a time limit of ", ExactDuration(*request.time_limit),
                                                    " is not longer than nothing"));
   }
   if (!allocation_end) return absl::OkStatus();
@@ -282,9 +282,9 @@ absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<Wal
   return Refused(
       absl::StatusCode::kFailedPrecondition,
       {{"time_limit", left <= nanoseconds::zero()
-                          ? absl::StrCat("a time limit of ", DurationText(*request.time_limit),
+                          ? absl::StrCat("a time limit of ", ExactDuration(*request.time_limit),
                                          " cannot be kept: the allocation ended at ", end)
-                          : absl::StrCat("a time limit of ", DurationText(*request.time_limit), " is longer than the ",
+                          : absl::StrCat("a time limit of ", ExactDuration(*request.time_limit), " is longer than the ",
                                          DurationText(usable), " that are left of the allocation, which ends at ", end,
                                          end_margin > nanoseconds::zero()
                                              ? absl::StrCat("; the daemon needs the last ", DurationText(end_margin))

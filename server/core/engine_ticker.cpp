@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "server/core/engine_impl.h"
-#include "server/core/time_text.h"
 
 namespace hotplate::core {
 namespace {

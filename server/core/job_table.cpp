@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/core/time_text.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::core {
 

@@ -1,8 +1,6 @@
 #include "server/saved/job_ids.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,18 +10,17 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
-#include "server/core/time_text.h"
+#include "proto/codec/json_file.h"
 #include "server/endpoint.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {
@@ -41,38 +38,6 @@ template <typename Number>
 bool IsNumber(std::string_view text, Number& number) {
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-}
-
-// Empty for files that are not regular: opening a FIFO would block.
-std::string TextOf(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return "";
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-absl::StatusOr<v1::JobIdBlock> Read(const std::string& path) {
-  const std::string text = TextOf(path);
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  v1::JobIdBlock block;
-  if (!google::protobuf::util::JsonStringToMessage(text, &block, options).ok() || block.first_job_id() == 0 ||
-      block.last_job_id() < block.first_job_id()) {
-    return absl::FailedPreconditionError(
-        ToAbsl(path +
-               " is not a block of job ids, so that the next free one is not known; if no daemon of this folder runs, "
-               "remove it, or use another HOTPLATE_DIR (--directory)"));
-  }
-  return block;
-}
-
-std::string ToJson(const v1::JobIdBlock& block) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.add_whitespace = true;
-  std::string json;
-  (void)google::protobuf::util::MessageToJsonString(block, &json, options);  // fails for an Any alone
-  return json;
 }
 
 // False: somebody else has `path`.
@@ -111,21 +76,10 @@ bool IsLater(const google::protobuf::Timestamp& one, const google::protobuf::Tim
 
 }  // namespace
 
-absl::StatusOr<std::vector<JobIds::Key>> JobIds::List(const std::string& folder) {
-  DIR* const open = opendir(folder.c_str());
-  if (open == nullptr) return SystemError("reading folder " + folder);
-  std::vector<Key> keys;
-  while (const dirent* const entry = readdir(open)) {
-    const std::string_view name = entry->d_name;
-    const std::size_t dot = name.find('.');
-    Key key;
-    if (dot != name.npos && IsNumber(name.substr(0, dot), key.first) && IsNumber(name.substr(dot + 1), key.second)) {
-      keys.push_back(key);
-    }
-  }
-  closedir(open);
-  std::sort(keys.begin(), keys.end());
-  return keys;
+absl::StatusOr<std::vector<JobIds::Key>> JobIds::List() const {
+  std::optional<std::vector<Key>> keys = codec::ListJobIdBlocks(folder_);
+  if (!keys) return SystemError("reading folder " + folder_);
+  return *std::move(keys);
 }
 
 JobIds::JobIds(std::string directory, v1::DaemonLife life)
@@ -151,14 +105,19 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
   wire::ToProto(std::chrono::system_clock::now(), *block.mutable_daemon()->mutable_seen_time());
   const std::string written = folder_ + "/" + block.daemon().generation() + ".new";
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    const absl::StatusOr<std::vector<Key>> there = List(folder_);
+    const absl::StatusOr<std::vector<Key>> there = List();
     if (!there.ok()) return there.status();
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t first = 1, last = size;
     std::uint32_t turn = 0;
     if (!there->empty()) {
-      const absl::StatusOr<v1::JobIdBlock> newest = Read(FileOf(there->back()));
-      if (!newest.ok()) return newest.status();
+      const std::optional<v1::JobIdBlock> newest = codec::ReadJobIdBlock(folder_, there->back());
+      if (!newest) {
+        return absl::FailedPreconditionError(ToAbsl(
+            FileOf(there->back()) +
+            " is not a block of job ids, so that the next free one is not known; if no daemon of this folder runs, "
+            "remove it, or use another HOTPLATE_DIR (--directory)"));
+      }
       if (newest->last_job_id() > kMost - size) {
         return absl::ResourceExhaustedError(ToAbsl(FileOf(there->back()) + " ends with job id " +
                                                    std::to_string(newest->last_job_id()) + ": there are none beyond"));
@@ -173,7 +132,7 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
     block.set_last_job_id(last);
     block.set_last_used(first - 1);
     block.set_turn(turn);
-    if (absl::Status status = WriteWhole(written, ToJson(block)); !status.ok()) return status;
+    if (absl::Status status = WriteWhole(written, codec::ToJson(block)); !status.ok()) return status;
     const absl::StatusOr<bool> taken = LinkTo(written, FileOf({first, turn}));
     unlink(written.c_str());
     if (!taken.ok()) return taken.status();
@@ -208,7 +167,7 @@ absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optiona
     life_ = life;
     blocks_[{own_.first_job_id(), own_.turn()}] = own_;
   }
-  return WriteWhole(FileOf({own_.first_job_id(), own_.turn()}), ToJson(own_));
+  return WriteWhole(FileOf({own_.first_job_id(), own_.turn()}), codec::ToJson(own_));
 }
 
 absl::Status JobIds::Note(const std::string& held) { return Rewrite(LastWords{.held = held}, std::nullopt); }
@@ -218,7 +177,7 @@ absl::Status JobIds::End(std::uint64_t last_used, const std::optional<LastWords>
 }
 
 void JobIds::Refresh() {
-  const absl::StatusOr<std::vector<Key>> there = List(folder_);
+  const absl::StatusOr<std::vector<Key>> there = List();
   if (!there.ok()) return;
   std::map<Key, v1::JobIdBlock> known;
   std::string own_name;  // no other daemon has it
@@ -230,17 +189,17 @@ void JobIds::Refresh() {
   for (const Key& key : *there) {
     const auto at = known.find(key);
     if (at != known.end() && at->second.daemon().has_end_time()) continue;  // it does not change any more
-    if (absl::StatusOr<v1::JobIdBlock> block = Read(FileOf(key)); block.ok()) known[key] = *std::move(block);
+    if (std::optional<v1::JobIdBlock> block = codec::ReadJobIdBlock(folder_, key)) known[key] = *std::move(block);
   }
   std::set<std::string> living;
   for (const auto& [key, block] : known) {
     const v1::DaemonLife& life = block.daemon();
     if (life.has_end_time() || life.name() == own_name) continue;
     if (IsNameFree(directory_, life.name())) continue;
-    const absl::StatusOr<v1::EndpointRecord> record =
-        ReadEndpointRecord(directory_ + "/servers/" + life.name() + ".json");
+    v1::EndpointRecord record;
+    const bool found = codec::ReadJsonFile(directory_ + "/servers/" + life.name() + ".json", record).ok();
     // Without a record it starts.
-    if (!record.ok() || record->generation() == life.generation()) living.insert(life.generation());
+    if (!found || record.generation() == life.generation()) living.insert(life.generation());
   }
   const std::scoped_lock lock(mutex_);
   known.insert(blocks_.begin(), blocks_.end());  // blocks claimed meanwhile
@@ -275,12 +234,12 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
   }
   const std::string who = "job " + job_id + " was of daemon \"" + life.name() + "\"";
   if (life.has_end_time()) {
-    return who + ", which ended at " + core::UtcText(Time(life.end_time())) + "; what it held went with it";
+    return who + ", which ended at " + UtcText(Time(life.end_time())) + "; what it held went with it";
   }
   if (lives) {
     return "job " + job_id + " is of daemon \"" + life.name() + "\"; ask it: hotplate --server " + life.name();
   }
-  return who + ", which died: it was last seen at " + core::UtcText(Time(life.seen_time())) +
+  return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) +
          ", and what it held went with it";
 }
 
@@ -308,7 +267,7 @@ void JobIds::RemoveOld() {
     const bool old = !error && std::filesystem::file_time_type::clock::now() - written > std::chrono::hours(1);
     if (old && entry.path().extension() == ".new") std::filesystem::remove(entry.path(), error);
   }
-  const absl::StatusOr<std::vector<Key>> there = List(folder_);
+  const absl::StatusOr<std::vector<Key>> there = List();
   if (!there.ok() || there->size() <= kFilesKept) return;
   const std::time_t oldest = std::time(nullptr) - std::chrono::seconds(kAgeKept).count();
   for (std::size_t i = 0; i < there->size() - kFilesKept; ++i) {

@@ -16,11 +16,11 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/endpoint.pb.h"
+#include "proto/codec/job_id_block.h"
 #include "server/core/job_numbers.h"
 
 namespace hotplate::server {
@@ -53,12 +53,9 @@ class JobIds {
 
  private:
   JobIds(std::string directory, v1::DaemonLife life);
-  // A block's first number, and its turn.
-  using Key = std::pair<std::uint64_t, std::uint32_t>;
-  static absl::StatusOr<std::vector<Key>> List(const std::string& folder);  // in order
-  std::string FileOf(Key key) const {
-    return folder_ + "/" + std::to_string(key.first) + "." + std::to_string(key.second);
-  }
+  using Key = codec::JobIdBlockKey;
+  absl::StatusOr<std::vector<Key>> List() const;
+  std::string FileOf(Key key) const { return codec::FileOf(folder_, key); }
   absl::Status Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used);
   // The life of another daemon, from its newest block.
   v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const;

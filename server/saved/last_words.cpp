@@ -5,13 +5,13 @@
 #include <limits>
 #include <set>
 
-#include "server/quantity.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::server {
 
 std::string WhenUnused(const Config& config) {
   if (config.idle_timeout.count() == 0) return "never ends itself for want of use (--idle-timeout 0)";
-  return "ends itself after " + FormatDuration(config.idle_timeout) + " without use";
+  return "ends itself after " + DurationText(config.idle_timeout) + " without use";
 }
 
 std::string Listed(const std::vector<std::string>& names) {
@@ -61,7 +61,7 @@ std::string Held(core::Engine& engine, const std::function<bool(const core::Arra
   const std::vector<std::string> jobs = Jobs(engine, {.unfetched_only = true});
   names.insert(names.end(), jobs.begin(), jobs.end());
   if (names.empty()) return "";
-  const std::string of_arrays = arrays == 0 ? "" : Counted(arrays, "array") + " of " + FormatBytes(bytes);
+  const std::string of_arrays = arrays == 0 ? "" : Counted(arrays, "array") + " of " + BytesText(bytes);
   const std::string of_jobs = jobs.empty() ? "" : "results of " + Counted(jobs.size(), "job") + " that nobody fetched";
   return Joined(of_arrays, of_jobs) + " (" + Listed(names) + ")";
 }
@@ -97,7 +97,7 @@ std::string WhatIsSaved(const SavedArrays& saved) {
     if (file.empty()) file = one.file;
   }
   if (names.empty()) return "";
-  return Counted(names.size(), "array") + " of " + FormatBytes(bytes) + " (" + Listed(names) +
+  return Counted(names.size(), "array") + " of " + BytesText(bytes) + " (" + Listed(names) +
          "); to bring one back: hotplate put " + file;
 }
 

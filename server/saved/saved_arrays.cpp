@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "kernels/array/npy.h"
+#include "kernels/base/quantity.h"
 #include "server/config.h"
-#include "server/quantity.h"
 #include "server/saved/free_space.h"
 
 namespace hotplate::server {
@@ -113,14 +113,14 @@ std::string ArraySaver::LookForRoom(std::uint64_t bytes) const {
   if (options_.bounds.bytes == kHalfOfTheRoom && free_at_first_) {
     const std::uint64_t most = *free_at_first_ / 2;
     if (saved_bytes_ > most || bytes > most - saved_bytes_) {
-      return "it has " + FormatBytes(bytes) + "; saved arrays take at most half of the " +
-             FormatBytes(*free_at_first_) + " that were free in " + folder + ", and " + FormatBytes(saved_bytes_) +
+      return "it has " + BytesText(bytes) + "; saved arrays take at most half of the " + BytesText(*free_at_first_) +
+             " that were free in " + folder + ", and " + BytesText(saved_bytes_) +
              " are taken (--scratch names another place, --saved-bytes 0 lifts the bound)";
     }
   }
   const std::optional<std::uint64_t> free_bytes = FreeSpace(folder);
   if (!free_bytes || bytes <= *free_bytes) return "";
-  return "it has " + FormatBytes(bytes) + ", and " + folder + " has " + FormatBytes(*free_bytes) + " free" +
+  return "it has " + BytesText(bytes) + ", and " + folder + " has " + BytesText(*free_bytes) + " free" +
          kAnotherScratch;
 }
 

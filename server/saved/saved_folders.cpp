@@ -13,8 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "kernels/base/quantity.h"
 #include "server/config.h"
-#include "server/quantity.h"
 #include "server/saved/free_space.h"
 
 namespace hotplate::server {
@@ -228,8 +228,8 @@ std::string DropOldSaved(const std::string& root, const SavedBounds& bounds, con
     if (!spared(file)) total -= file.bytes;
     if (!Drop(top, file)) continue;
     dropped(path_of(file).string(),
-            old ? "older than " + FormatDuration(bounds.age) + " (--saved-age)"
-                : "the oldest of more than " + FormatBytes(most) + " that were saved over a day ago (--saved-bytes)");
+            old ? "older than " + DurationText(bounds.age) + " (--saved-age)"
+                : "the oldest of more than " + BytesText(most) + " that were saved over a day ago (--saved-bytes)");
   }
   return "";
 }

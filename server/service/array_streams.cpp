@@ -5,16 +5,14 @@
 #include "hotplate/v1/arrays.pb.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
+#include "proto/codec/chunk.h"
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
-#include "server/wire/chunk.h"
 #include "server/wire/status.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {
-
-constexpr std::uint64_t kReadChunkBytes = std::uint64_t{2} << 20;
 
 template <typename Message>
 grpc::ByteBuffer ToBytes(const Message& message) {
@@ -48,7 +46,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   absl::Status TakeChunk() {
     if (absl::Status status = context_.CheckSize(message_.Length()); !status.ok()) return status;
     activity_.Moved();
-    if (absl::Status status = chunk_.Parse(message_); !status.ok()) return status;
+    if (absl::Status status = chunk_.ParseWrite(message_); !status.ok()) return status;
     message_.Clear();
     if (!writer_) {
       if (chunk_.array_id().empty()) return InvalidField("array_id", "array_id is empty in the first message");
@@ -90,7 +88,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   const StreamTicket ticket_;
   grpc::ByteBuffer* const response_;
   grpc::ByteBuffer message_;
-  wire::WriteChunk chunk_;
+  codec::Chunk chunk_;
   std::string array_id_;
   std::unique_ptr<core::ArrayStore::Writer> writer_;
 };
@@ -123,8 +121,8 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  private:
   void Next() {
     if (offset_ == end_) return Finish(grpc::Status::OK);
-    const std::uint64_t length = std::min(kReadChunkBytes, end_ - offset_);
-    chunk_ = wire::MakeReadChunk(buffer_, offset_, static_cast<std::size_t>(length));
+    const std::uint64_t length = std::min(std::uint64_t{codec::kChunkBytes}, end_ - offset_);
+    chunk_ = codec::EncodeRead(buffer_, offset_, static_cast<std::size_t>(length));
     offset_ += length;
     if (offset_ == end_) return StartWriteAndFinish(&chunk_, grpc::WriteOptions(), grpc::Status::OK);
     StartWrite(&chunk_);

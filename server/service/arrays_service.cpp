@@ -4,7 +4,7 @@
 #include "kernels/base/status.h"
 #include "server/service/array_streams.h"
 #include "server/service/unary.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {

@@ -1,4 +1,5 @@
-// hotplate.v1.Arrays. Write and Read use raw messages, so that bytes go straight to and from arrays (wire/chunk.h).
+// hotplate.v1.Arrays. Write and Read use raw messages, so that bytes go straight to and from arrays
+// (proto/codec/chunk.h).
 #pragma once
 
 #include "hotplate/v1/arrays.grpc.pb.h"

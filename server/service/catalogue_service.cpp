@@ -3,7 +3,7 @@
 #include "kernels/base/status.h"
 #include "server/service/unary.h"
 #include "server/wire/catalogue.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {

@@ -7,10 +7,10 @@
 #include "server/core/job_state.h"
 #include "server/core/job_table.h"
 #include "server/service/execute_call.h"
-#include "server/service/run_stream.h"
+#include "server/service/run_call.h"
 #include "server/service/unary.h"
 #include "server/service/watch_stream.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {
@@ -68,8 +68,8 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
 JobsService::JobsService(const ServiceContext& context) : ParsedService(context) {
   Unary("Check", &JobsService::Check);
   Unary("Execute", &JobsService::Execute);
-  BidiStream<v1::RunJobsResponse>(
-      "Run", [this](grpc::CallbackServerContext* call) { return RunStream::Start(context_, call); });
+  BidiStream<v1::RunJobsResponse>("Run",
+                                  [this](grpc::CallbackServerContext* call) { return RunCall::Start(context_, call); });
   Unary("Submit", &JobsService::Submit);
   ServerStream("Watch", &JobsService::Watch);
   Unary("Get", &JobsService::Get);

@@ -6,7 +6,7 @@
 #include "server/description.h"
 #include "server/saved/last_words.h"
 #include "server/service/unary.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {

@@ -1,34 +1,15 @@
 #include "server/slurm/allocation_end.h"
 
-#include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <utility>
 
 #include "kernels/base/status.h"
-#include "server/slurm/slurm_command.h"
+#include "server/slurm/own_cluster.h"
 
 namespace hotplate::server {
 namespace {
 
 constexpr std::chrono::nanoseconds kWarnings[] = {std::chrono::minutes(10), std::chrono::minutes(2)};
-
-std::string_view NextWord(std::string_view& text) {
-  const std::size_t start = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::size_t end = std::min(text.find_first_of(" \t", start), text.size());
-  const std::string_view word = text.substr(start, end - start);
-  text.remove_prefix(end);
-  return word;
-}
-
-std::optional<core::WallTime> Seconds(std::string_view text) {
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds <= 0 || seconds >= std::int64_t{1} << 33) {
-    return std::nullopt;
-  }
-  return core::WallTime(std::chrono::seconds(seconds));
-}
 
 }  // namespace
 
@@ -88,19 +69,11 @@ void AllocationEnd::Run() {
 }
 
 absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop) {
-  const absl::StatusOr<std::string> answer = RunSlurm({"squeue", "-h", "-j", job_id, "-o", "%A %e"}, stop);
-  return answer.ok() ? ParseSqueue(*answer, job_id) : answer.status();
-}
-
-absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::string& job_id) {
-  for (std::string_view rest = output; !rest.empty();) {
-    const std::size_t line_end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, line_end);
-    rest.remove_prefix(std::min(line_end + 1, rest.size()));
-    if (NextWord(line) != job_id) continue;
-    if (const std::optional<core::WallTime> end = Seconds(NextWord(line))) return *end;
-  }
-  return absl::NotFoundError(ToAbsl("squeue gave no end of job " + job_id + "; it said " + QuotedStart(output)));
+  const absl::StatusOr<std::optional<SlurmJob>> job = OwnCluster(stop).Queued(job_id);
+  if (!job.ok()) return job.status();
+  if (!*job) return absl::NotFoundError(ToAbsl("squeue knows no job " + job_id));
+  if ((*job)->end) return core::WallTime(std::chrono::seconds(*(*job)->end));
+  return absl::NotFoundError(ToAbsl("squeue gave no end of job " + job_id + ", which is " + (*job)->state));
 }
 
 bool EndWarnings::Due(std::chrono::nanoseconds left) {

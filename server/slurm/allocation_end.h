@@ -9,7 +9,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "absl/status/statusor.h"
@@ -60,14 +59,11 @@ class AllocationEnd {
   std::thread thread_;
 };
 
-// Asks squeue about one job of this node's own cluster, regardless of the cluster that the user's shell prefers.
+// The end of one job of this node's own cluster. NOT_FOUND: squeue does not know the job, or tells no end of it.
 absl::StatusOr<core::WallTime> AskSqueue(const std::string& job_id, const std::stop_token& stop);
 
-// The end of the job in the output of `squeue -o "%A %e"` with SLURM_TIME_FORMAT=%s, which has lines of other jobs too
-// for a job array. NOT_FOUND quotes the output.
-absl::StatusOr<core::WallTime> ParseSqueue(std::string_view output, const std::string& job_id);
-
-// When watchers are warned of the end: ten and two minutes before it, once each, and again only if the end was put off.
+// When those who watch are told that the end is near: ten and two minutes before it. Told once each, again only after
+// the end was put off.
 class EndWarnings {
  public:
   // True if a warning is due with `left` remaining.

@@ -3,10 +3,9 @@
 
 #include <chrono>
 #include <stop_token>
-#include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/slurm.h"
 #include "server/core/types.h"
 
 namespace hotplate::server {
@@ -29,8 +28,8 @@ class KillWaitTries {
   int left_ = 5;
 };
 
-// NOT_FOUND: there is no line "KillWait = 30 sec" in it.
-absl::StatusOr<core::nanoseconds> ParseKillWait(std::string_view config);
+// NOT_FOUND: "KillWait" is not a number of seconds there ("30 sec").
+absl::StatusOr<core::nanoseconds> KillWaitOf(const SlurmConfig& config);
 
 // How the daemon divides its last moments.
 struct LastMoments {

@@ -11,7 +11,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 #include "server/wire/path_input.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::wire {
 namespace {

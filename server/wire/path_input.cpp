@@ -15,7 +15,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 #include "server/wire/job.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::wire {
 namespace {

@@ -4,7 +4,7 @@
 #include "kernels/call/call.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/status.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::wire {
 namespace {

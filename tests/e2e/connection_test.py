@@ -423,10 +423,10 @@ class Flags(harness.Case):
         daemon = self.start_daemon("--idle-timeout", "1s", name="idle", ready=False)
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
         self.assertFalse(self.record_path("idle").exists())
-        self.assertIn("ends itself after 1s without use", self.log("idle"))
+        self.assertIn("ends itself after 1 s without use", self.log("idle"))
 
     def test_a_daemon_says_whether_it_ends_itself(self):
-        for timeout, logged, shown in (("90m", "ends itself after 90m without use", "ends itself after "),
+        for timeout, logged, shown in (("90m", "ends itself after 1 h 30 m without use", "ends itself after "),
                                        ("0", "never ends itself for want of use (--idle-timeout 0)", "never ends itself")):
             name = f"idle{timeout}"
             daemon = self.start_daemon("--idle-timeout", timeout, name=name)
@@ -439,7 +439,7 @@ class Flags(harness.Case):
         daemon = self.start_daemon("--idle-timeout", "2s", name="watched")
         top = self.start("--server", "watched", "top", "--json", "--interval", "500ms")
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
-        self.assertIn("idle for 2s", self.log("watched"))
+        self.assertIn("idle for 2 s", self.log("watched"))
         top.kill()
 
     def test_what_goes_with_a_daemon_is_named(self):

@@ -325,7 +325,7 @@ class Ended(harness.Case):
         self.fill("idle")
         self.assertEqual(daemon.wait(timeout=harness.PATIENCE), 0)
         self.hotplate("--server", "idle", "status", code=harness.NO_DAEMON,
-                      says=["idle ended", "idle for 3s: no job, upload or download", "saved: 1 array", "results of 1 job"])
+                      says=["idle ended", "idle for 3 s: no job, upload or download", "saved: 1 array", "results of 1 job"])
         self.directory.chmod(0o777)  # others may have written it
         try:
             self.assertNotIn("idle ended", "".join(self.run_command("--server", "idle", "status")[1:]))

@@ -7,15 +7,14 @@ usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits 
 Who may include whom, innermost first:
   kernels/array   the standard library and POSIX
   kernels/base    kernels/array, absl
+  proto/codec     kernels/array, absl, protobuf, gRPC
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
-  server          the core, kernels, absl, protobuf, gRPC, any library
-  client/lib      kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
-  client/cli      client/lib, kernels/array and /base, absl, protobuf, any library
+  server          the core, kernels, proto/codec, absl, protobuf, gRPC, any library
+  client/lib      kernels/array, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
+  client/cli      client/lib, kernels/array and /base, proto/codec, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
-Only server and client/cli run programs (kernels/base/run_program.h). Tests may include anything. The product builds and packs without them: of its CMake files and scripts only comments name
-tests/, and its root CMakeLists.txt has the one add_subdirectory(tests). Preprocessor questions about CUDA are asked in
-kernels/devices/cuda only: elsewhere a missing back-end
+The daemon and the command alone run programs. Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
 
@@ -23,7 +22,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("kernels", "server", "client")
+FOLDERS = ("proto", "kernels", "server", "client")
 SUFFIXES = {".h", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
 PRODUCT = FOLDERS + ("proto", "deploy")
 SCRIPTS = {".cmake", ".in", ".json", ".py", ".sh", ".toml"}
@@ -43,7 +42,9 @@ NUMERIC = re.compile(r"(?:cblas|lapacke|omp|openblas_config|immintrin|x86intrin|
 
 def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
-    for folder in ("kernels/array", "kernels/base", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
+    if path in ("kernels/base/run_program.h", "kernels/base/slurm.h"):
+        return "programs"
+    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):
         if path.startswith(folder + "/"):
             return folder
@@ -68,14 +69,15 @@ EVERYBODY = {"the standard library"}
 KERNELS = {"kernels", "kernels/array", "kernels/base"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
-    ("kernels/base", EVERYBODY | {"kernels/base", "kernels/array", "absl"}),
+    ("kernels/base", EVERYBODY | {"kernels/base", "kernels/array", "programs", "absl"}),
+    ("proto/codec", EVERYBODY | {"proto/codec", "kernels/array", "absl", "protobuf", "gRPC"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
-    ("server", EVERYBODY | KERNELS | {"server", "server/core", "absl", "protobuf", "gRPC",
-                                      "libcrypto", "other library", "numeric library"}),
-    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
-    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "absl", "protobuf",
-                                "libcrypto", "other library", "numeric library"}),
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "proto/codec", "programs", "absl",
+                                      "protobuf", "gRPC", "libcrypto", "other library", "numeric library"}),
+    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "proto/codec", "absl", "protobuf", "gRPC", "libcrypto"}),
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "proto/codec", "programs",
+                                "absl", "protobuf", "libcrypto", "other library", "numeric library"}),
     ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "absl", "protobuf", "other library"}),
 )
 

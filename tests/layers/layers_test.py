@@ -16,7 +16,7 @@ class TreeTest(unittest.TestCase):
 
     def test_every_folder_has_sources_to_check(self):
         found = check_layers.sources(ROOT)
-        for folder in ("kernels/array", "kernels/base", "kernels", "server/core", "client/lib"):
+        for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "client/lib"):
             self.assertTrue(any(file.startswith(folder + "/") for file in found), f"no sources in {folder}")
         found = check_layers.scripts(ROOT)
         for script in ("CMakeLists.txt", "client/cli/CMakeLists.txt", "deploy/bundle.sh", "deploy/cmake/Dependencies.cmake",
@@ -81,17 +81,27 @@ class PlantedTest(unittest.TestCase):
                             '#include <openssl/evp.h>')
         self.assert_found("server/core/engine.cpp", "#include <openssl/evp.h>")
 
+    def test_the_codec_knows_arrays_and_the_wire(self):
+        for include in ('"kernels/base/status.h"', '"server/core/types.h"', '"client/lib/client.h"', "<spdlog/spdlog.h>"):
+            self.assert_found("proto/codec/chunk.cpp", f"#include {include}")
+        self.assert_allowed("proto/codec/chunk.cpp", '#include "kernels/array/npy.h"\n#include <grpcpp/grpcpp.h>\n'
+                            '#include "hotplate/v1/arrays.pb.h"')
+        for file in ("server/service/arrays.cpp", "client/lib/transfer.cpp", "client/cli/allocation/deaths.cpp"):
+            self.assert_allowed(file, '#include "proto/codec/chunk.h"')
+        for file in ("server/core/arrays.cpp", "kernels/devices/device.cpp"):
+            self.assert_found(file, '#include "proto/codec/chunk.h"')
+
     def test_the_command_line_goes_through_the_library(self):
         for include in ('"server/core/types.h"', '"kernels/spec/spec.h"', "<grpcpp/grpcpp.h>"):
             self.assert_found("client/cli/run.cpp", f"#include {include}")
         self.assert_allowed("client/cli/run.cpp", '#include <CLI/CLI.hpp>\n#include "hotplate/v1/jobs.pb.h"')
 
     def test_programs_are_run_by_the_daemon_and_the_command(self):
-        include = '#include "kernels/base/run_program.h"'
-        for file in ("kernels/devices/device.cpp", "server/core/engine.cpp", "client/lib/client.cpp"):
-            self.assert_found(file, include)
-        for file in ("server/slurm/allocation_end.cpp", "client/cli/scheduler/slurm.cpp"):
-            self.assert_allowed(file, include)
+        for include in ('#include "kernels/base/run_program.h"', '#include "kernels/base/slurm.h"'):
+            for file in ("kernels/devices/device.cpp", "server/core/engine.cpp", "client/lib/client.cpp", "proto/codec/chunk.cpp"):
+                self.assert_found(file, include)
+            for file in ("kernels/base/slurm.cpp", "server/slurm/allocation_end.cpp", "client/cli/scheduler/slurm.cpp"):
+                self.assert_allowed(file, include)
         self.assert_found("kernels/base/run_program.cpp", '#include "server/core/types.h"')
         self.assert_found("kernels/base/run_program.cpp", '#include "hotplate/v1/jobs.pb.h"')
 

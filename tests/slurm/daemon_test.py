@@ -39,7 +39,7 @@ class Daemon(harness.SlurmCase):
         # Of the 30 minutes it is some that are left, less what the daemon needs.
         code, _, err = self.run_command(*RUN, "--time-limit", "45m", *server)
         self.assertEqual(code, TRY_LATER, err)
-        self.assertRegex(err, r"a time limit of 45m is longer than the 2\dm[\d.]+s that are left of the allocation, which ends at "
+        self.assertRegex(err, r"a time limit of 45m is longer than the 2\d m( \d\d s)? that are left of the allocation, which ends at "
                               r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
         self.hotplate(*RUN, "--time-limit", "20m", *server)
         self.wait_for_end(job, self.set_limit(job, 60))
@@ -83,7 +83,7 @@ class Daemon(harness.SlurmCase):
         self.assertEqual(stat.S_IMODE(saved.stat().st_mode), 0o600)
         said = self.output(job)
         self.assertIn(f"array leased (a1) is saved: {saved}", said)
-        self.assertIn("idle for 10s", said)
+        self.assertIn("idle for 10 s", said)
         self.assertIn("results of 1 job that nobody fetched (job ", said)
 
     def test_what_cannot_be_saved_is_named(self):

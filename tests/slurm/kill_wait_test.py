@@ -13,13 +13,13 @@ class KillWait(harness.SlurmCase):
         self.hotplate("put", "a.npy", "--name", "kept", "--lease", "1h", *server)
         work = self.answer("submit", *LONG_JOB, *server)["jobId"]
         self.wait_for_state(work, "RUNNING")
-        wait_until(lambda: "Slurm kills 5s after SIGTERM (its KillWait)" in self.read(f"hotplated-{job}.out"),
+        wait_until(lambda: "Slurm kills 5 s after SIGTERM (its KillWait)" in self.read(f"hotplated-{job}.out"),
                    "the daemon knew KillWait")
         self.lab.lines("scancel", job)
         self.wait_for_job(job, "CANCELLED")
         wait_until(lambda: not self.records(job), "the daemon withdrew its record")
         said = self.read(f"hotplated-{job}.out")
-        for text in ("not the drain timeout of 1m", "draining: SIGTERM", "drained: jobs were cancelled", "is saved: ", "stopped"):
+        for text in ("not the drain timeout of 60 s", "draining: SIGTERM", "drained: jobs were cancelled", "is saved: ", "stopped"):
             self.assertIn(text, said)
         self.assertNotIn("leaving", said)
         self.assertTrue((self.directory / "saved" / f"lab-{job}" / "kept.npy").exists(), said)

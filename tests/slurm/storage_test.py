@@ -134,7 +134,7 @@ class Storage(harness.SlurmCase):
         self.lab.run("login", ["scancel", job], check=True)
         self.wait_for_job(job, "CANCELLED")
         self.assertIn("array one (a1) is saved", self.output(job))
-        self.assertIn("array two (a2) is not saved: it has 1MiB; saved arrays take at most half of the", self.output(job))
+        self.assertIn("array two (a2) is not saved: it has 1.0 MB; saved arrays take at most half of the", self.output(job))
 
     # Slow.
 

@@ -1,59 +1,34 @@
 #include "client/cli/allocation/deaths.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
-#include <utility>
 
 #include "client/cli/allocation/local_daemon.h"
 #include "client/cli/allocation/records.h"
 #include "client/cli/scheduler/scheduler.h"
 #include "client/cli/terminal/format.h"
 #include "client/lib/endpoint.h"
+#include "kernels/base/quantity.h"
+#include "proto/codec/job_id_block.h"
 
 namespace hotplate::cli {
 namespace {
 
-constexpr std::size_t kLongestBlock = 64 << 10;
-
-std::optional<v1::JobIdBlock> ReadBlock(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kLongestBlock, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  v1::JobIdBlock block;
-  if (!google::protobuf::util::JsonStringToMessage(text, &block, options).ok()) return std::nullopt;
-  return block;
-}
-
 std::string Ago(const google::protobuf::Timestamp& time) {
-  return Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
+  return DurationText(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
 }
 
 // The newest life for which `wanted` is true. A daemon's newest block holds its life.
 template <typename Wanted>
 std::optional<v1::DaemonLife> NewestLife(const std::string& directory, const Wanted& wanted) {
-  std::optional<v1::JobIdBlock> newest;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(directory + "/jobs", error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() == ".new") continue;  // not whole yet, or never
-    auto block = ReadBlock(at->path());
-    if (!block || !wanted(block->daemon())) continue;
-    const auto order = [](const v1::JobIdBlock& one) { return std::pair(one.first_job_id(), one.turn()); };
-    if (!newest || order(*block) > order(*newest)) newest = std::move(block);
+  const std::string folder = directory + "/jobs";
+  const auto keys = codec::ListJobIdBlocks(folder);
+  if (!keys) return std::nullopt;
+  for (auto key = keys->rbegin(); key != keys->rend(); ++key) {
+    const auto block = codec::ReadJobIdBlock(folder, *key);
+    if (block && wanted(block->daemon())) return block->daemon();
   }
-  if (!newest) return std::nullopt;
-  return newest->daemon();
+  return std::nullopt;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -105,8 +106,8 @@ class LocalStart {
           std::string text =
               Done(call_.console, started ? "ready  " + who : "already running  " + who) + "   " + Join(devices, ", ");
           if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
-            text +=
-                "   ends itself after " + Span(std::chrono::seconds(info.idle_timeout().seconds())) + " without use";
+            text += "   ends itself after " + DurationText(std::chrono::seconds(info.idle_timeout().seconds())) +
+                    " without use";
           return text + FromHere();
         },
         [&] {

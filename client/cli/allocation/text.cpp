@@ -9,6 +9,7 @@
 
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -79,8 +80,7 @@ std::string DevicesText(const v1::GetServerInfoResponse& info) {
   std::map<std::string, int> count;
   for (const v1::Device& device : info.devices()) {
     const bool cpu = device.backend() == "cpu";
-    std::string kind = cpu ? device.id() + " " + device.name()
-                           : device.name() + " " + Bytes(static_cast<double>(device.memory_bytes()));
+    std::string kind = cpu ? device.id() + " " + device.name() : device.name() + " " + BytesText(device.memory_bytes());
     if (count[kind]++ == 0) kinds.push_back(std::move(kind));
   }
   std::vector<std::string> parts;
@@ -142,7 +142,7 @@ std::string EndsText(const v1::GetServerInfoResponse& info) {
   const nanoseconds left = Between(NowOf(info), info.allocation().end_time());
   const google::protobuf::Timestamp now = Now();
   const nanoseconds end = std::chrono::seconds(now.seconds()) + nanoseconds(now.nanos()) + left;
-  return "ends " + TimeText(std::chrono::floor<std::chrono::seconds>(end).count()) + " (in " + Span(left) + ")";
+  return "ends " + TimeText(std::chrono::floor<std::chrono::seconds>(end).count()) + " (in " + DurationText(left) + ")";
 }
 
 std::string UsageText(const v1::Allocation& allocation) {

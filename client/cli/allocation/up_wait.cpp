@@ -13,6 +13,7 @@
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/wait.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -144,7 +145,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
         std::string text = Done(call.console, (submitted ? "ready  " : "already running  ") + usable);
         if (info.allocation().has_end_time()) text += "   " + EndsText(info);
         if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
-          text += "   idle release after " + Span(std::chrono::seconds(info.idle_timeout().seconds()));
+          text += "   idle release after " + DurationText(std::chrono::seconds(info.idle_timeout().seconds()));
         return text + FromHere();
       },
       [&] {

@@ -2,13 +2,14 @@
 #include "client/cli/commands.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
 
 // How long an array is kept: until its lease expires, its session ends, or its job's result is forgotten.
 std::string KeptFor(const v1::Array& array, const google::protobuf::Timestamp& now) {
-  if (array.has_lease_expire_time()) return Span(Between(now, array.lease_expire_time()));
+  if (array.has_lease_expire_time()) return DurationText(Between(now, array.lease_expire_time()));
   return array.owner_session().empty() ? "its job's result" : "its session";
 }
 
@@ -26,14 +27,13 @@ absl::Status Arrays(const Invocation& call) {
     const double share =
         array.bytes() > 0 ? static_cast<double>(array.bytes_written()) / static_cast<double>(array.bytes()) : 1;
     table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
-               Bytes(static_cast<double>(array.bytes())), ready ? "READY" : "WRITING " + Percent(share),
-               array.location(), KeptFor(array, NowOf(*list))});
+               BytesText(array.bytes()), ready ? "READY" : "WRITING " + Percent(share), array.location(),
+               KeptFor(array, NowOf(*list))});
   }
   call.output.Answer(
       [&] {
-        return (table.empty() ? std::string() : table.Text(WidthOf(call.console))) +
-               Bytes(static_cast<double>(list->bytes_held())) + " of " +
-               Bytes(static_cast<double>(list->bytes_limit())) + " held";
+        return (table.empty() ? std::string() : table.Text(WidthOf(call.console))) + BytesText(list->bytes_held()) +
+               " of " + BytesText(list->bytes_limit()) + " held";
       },
       [&] { return ToJson(*list); }, names);
   return absl::OkStatus();

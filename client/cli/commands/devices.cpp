@@ -3,6 +3,7 @@
 #include "client/cli/jobs/device_text.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -36,10 +37,9 @@ absl::Status Devices(const Invocation& call) {
   for (const v1::Device& device : info->devices()) {
     ids += device.id() + "\n";
     json.push_back(ToJson(device));
-    table.Row({device.id(), device.backend(), device.name(), Bytes(static_cast<double>(device.memory_bytes())),
-               std::to_string(device.lanes()),
-               device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-",
-               Details(device, newest)});
+    table.Row(
+        {device.id(), device.backend(), device.name(), BytesText(device.memory_bytes()), std::to_string(device.lanes()),
+         device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-", Details(device, newest)});
   }
   std::string text = table.Text(WidthOf(call.console));
   for (const std::string& note : info->device_notes())

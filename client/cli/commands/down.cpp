@@ -13,6 +13,7 @@
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -63,10 +64,10 @@ absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoRespon
                                     " has ended is not known: it does not answer, and its record " + record +
                                     " is still there\nlook on " + info.node() + ", or at the log: hotplate logs");
     if (now - start > longest)
-      return absl::DeadlineExceededError(Who(info) + " was told to end and is still there after " + Span(now - start) +
-                                         "; hotplate logs");
+      return absl::DeadlineExceededError(Who(info) + " was told to end and is still there after " +
+                                         DurationText(now - start) + "; hotplate logs");
     if (!told && now - start > std::chrono::seconds(1) && call.console.err_terminal && call.output.talkative()) {
-      call.console.err << "draining " << info.name() << " …  (at most " << Span(longest)
+      call.console.err << "draining " << info.name() << " …  (at most " << DurationText(longest)
                        << "; Ctrl-C leaves it to itself)\n"
                        << std::flush;
       told = true;
@@ -103,9 +104,9 @@ absl::Status Release(const Invocation& call, const AllocationNote& note) {
       cancelled = true;
     }
     if (waited > kLeavesByItself + kMargin)
-      return WithNextStep(
-          absl::DeadlineExceededError("job " + note.job.id + " was told to end and is not gone after " + Span(waited)),
-          scheduler->LookCommand(note.job));
+      return WithNextStep(absl::DeadlineExceededError("job " + note.job.id + " was told to end and is not gone after " +
+                                                      DurationText(waited)),
+                          scheduler->LookCommand(note.job));
   }
 }
 
@@ -194,12 +195,12 @@ void Tell(const Invocation& call, const Ended& ended) {
   call.output.Answer(
       [&] {
         const std::string became = EndText(ended.life);
-        const std::string after = "after " + Span(Between(info.start_time(), NowOf(info)) + ended.took);
+        const std::string after = "after " + DurationText(Between(info.start_time(), NowOf(info)) + ended.took);
         if (job.empty())
           return Done(call.console, info.name() + " (pid " + std::to_string(info.pid()) + ") drained and ended in " +
-                                        Span(ended.took) + ", " + after + became);
+                                        DurationText(ended.took) + ", " + after + became);
         const std::string usage = UsageText(info.allocation());
-        const std::string drained = info.name() + " drained in " + Span(ended.took);
+        const std::string drained = info.name() + " drained in " + DurationText(ended.took);
         return Done(call.console,
                     (ended.note ? drained + ", job " + job + " released " + after
                                 : drained + ", " + after + "; job " + job + " was not submitted by hotplate up and " +

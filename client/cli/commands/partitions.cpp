@@ -15,6 +15,7 @@
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -66,7 +67,7 @@ struct Wanted {
   Bins bins;
   EpochSeconds since = 0, now = 0;
   std::vector<std::string> partitions = {};  // empty: all
-  Accounting::Options accounting = {};
+  SlurmCommands::Options accounting = {.timeout = std::chrono::seconds(30)};
 };
 
 absl::StatusOr<Wanted> Read(const Arguments& arguments) {
@@ -127,7 +128,7 @@ absl::Status TooMuch(const absl::Status& status, std::chrono::milliseconds timeo
   if (!absl::IsDeadlineExceeded(status) && !absl::IsResourceExhausted(status)) return status;
   return WithNextStep(
       WithExitCode(absl::UnavailableError(std::string(status.message()) + ", though it was asked for " +
-                                          Span(std::chrono::seconds(kShortestSlice)) + " only"),
+                                          DurationText(std::chrono::seconds(kShortestSlice)) + " only"),
                    kExitScheduler),
       "what was read so far is kept: try again when the database is less busy, or with more time: --timeout " +
           std::to_string(std::chrono::ceil<std::chrono::seconds>(timeout).count() * 10) + "s");

@@ -14,6 +14,7 @@
 #include "client/cli/jobs/progress.h"
 #include "client/cli/jobs/standard_streams.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -108,7 +109,7 @@ absl::Status Put(const Invocation& call) {
       break;
     }
     text += Done(call.console, "array:" + array->name() + "   " + Describe(array->signature()) + "   " +
-                                   Bytes(static_cast<double>(array->bytes())) + ", kept for " + Span(lease)) +
+                                   BytesText(array->bytes()) + ", kept for " + DurationText(lease)) +
             "\n";
     essentials += (array->name().empty() ? array->id() : array->name()) + "\n";
     json.push_back(ToJson(*array));

@@ -9,6 +9,7 @@
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/jobs/receipt.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -109,16 +110,17 @@ absl::Status RunJob(const Invocation& call, bool& answered) {
     const bool cancelled = end && end->state() == v1::CANCELLED;
     if (!cancelled) return Interrupted(std::string(status.message()) + files->NotWritten());
     return WithExitCode(
-        absl::CancelledError(JobName(job_id) + " cancelled after " + Span(after) + bound + files->NotWritten()),
+        absl::CancelledError(JobName(job_id) + " cancelled after " + DurationText(after) + bound + files->NotWritten()),
         kExitInterrupted);
   }
   if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
     return WithExitCode(Appended(status, files->NotWritten()), kExitCancelled);
   if (absl::IsDeadlineExceeded(status) && !end && options.deadline && Steady::now() - begin >= *options.deadline)
-    // Whether the job was cancelled is unknown: the library does not wait for it.
-    return WithExitCode(absl::DeadlineExceededError("gave up after " + Span(*options.deadline) + " (--timeout): " +
-                                                    std::string(status.message()) + files->NotWritten()),
-                        kExitTimeout);
+    // Whether a job that was asked to cancel did so is not known: the library does not wait for it.
+    return WithExitCode(
+        absl::DeadlineExceededError("gave up after " + DurationText(*options.deadline) +
+                                    " (--timeout): " + std::string(status.message()) + files->NotWritten()),
+        kExitTimeout);
   // Data that its kernel could not work with: a singular matrix. That was run.
   if (absl::IsInvalidArgument(status) && end && end->state() == v1::FAILED)
     return WithExitCode(Appended(NamingFiles(status, job->plan.inputs), files->NotWritten()), kExitFailed);

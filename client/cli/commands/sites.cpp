@@ -6,6 +6,7 @@
 #include "client/cli/sites/site.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -106,14 +107,6 @@ std::string AccountText(const AccountRule& account) {
   return text;
 }
 
-// "7 days" where people count so.
-std::string DaysText(std::chrono::seconds time) {
-  constexpr std::int64_t kDay = 86400;
-  const std::int64_t seconds = time.count();
-  if (seconds < 2 * kDay || seconds % kDay != 0) return Span(time);
-  return std::to_string(seconds / kDay) + " days";
-}
-
 // Lines of at most `columns`, broken between words.
 std::vector<std::string> Wrapped(const std::string& text, std::size_t columns) {
   std::vector<std::string> lines(1);
@@ -156,8 +149,8 @@ std::string Facts(const Site& site) {
   row("scheduler", std::string(site.scheduler == SchedulerKind::kSlurm ? "Slurm" : "LSF (never run on a real one)") +
                        (site.cluster.empty() ? "" : ", cluster " + site.cluster));
   row("account", AccountText(site.account));
-  row("time", DaysText(site.default_time) + " unless you say another" +
-                  (site.longest_time ? ", at most " + DaysText(*site.longest_time) : ""));
+  row("time", DurationText(site.default_time) + " unless you say another" +
+                  (site.longest_time ? ", at most " + DurationText(*site.longest_time) : ""));
   row("modules", Join(site.modules, " "));
   row("first module", Join(site.first_module, " or "));
   row("launcher", Join(site.launcher, " "));

@@ -11,14 +11,13 @@
 #include "client/cli/commands.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
 
 // READY is the users' word for SERVING.
 std::string StateWord(v1::DaemonState state) { return state == v1::SERVING ? "READY" : v1::DaemonState_Name(state); }
-
-std::string SecondsText(double seconds) { return Span(nanoseconds(static_cast<std::int64_t>(seconds * 1e9))); }
 
 // "fake 12 on gpu1, partition gpu, ends 10:12 (in 30 m)"
 std::string AllocationWords(const v1::GetServerInfoResponse& info) {
@@ -46,7 +45,7 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
       Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " +
       Paint(call.console.out_colour, info.state() == v1::SERVING ? Tone::kGood : Tone::kBold, StateWord(info.state())) +
       "  pid " + std::to_string(info.pid()) + " on " + info.node() + "  up " +
-      Span(Between(info.start_time(), NowOf(info))) + "\n";
+      DurationText(Between(info.start_time(), NowOf(info))) + "\n";
   Table table;
   table.Indent(2);
   table.Row({"version", VersionsText(info.versions())});
@@ -59,8 +58,8 @@ std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, 
         {"device", device.id() + "  " + device.name() + (device.lost().empty() ? "" : "  LOST: " + device.lost())});
   table.Row({"jobs", std::to_string(active_jobs) + " queued or running, at most " +
                          std::to_string(info.limits().queued_jobs()) + " queued"});
-  table.Row({"arrays", std::to_string(arrays.arrays_size()) + ", " + Bytes(static_cast<double>(arrays.bytes_held())) +
-                           " of " + Bytes(static_cast<double>(arrays.bytes_limit()))});
+  table.Row({"arrays", std::to_string(arrays.arrays_size()) + ", " + BytesText(arrays.bytes_held()) + " of " +
+                           BytesText(arrays.bytes_limit())});
   std::string idle = SecondsText(info.idle_seconds());
   const double timeout =
       static_cast<double>(info.idle_timeout().seconds()) + static_cast<double>(info.idle_timeout().nanos()) * 1e-9;
@@ -134,10 +133,10 @@ absl::Status WithoutDaemon(const Invocation& call, const absl::Status& why) {
         if (const std::string advice = pending ? WhatToDoAboutReason(status.reason) : ""; !advice.empty())
           table.Row({"", advice});
         if (!note.site.empty()) table.Row({"asked for", Join(note.request, " ")});
-        table.Row({"submitted",
-                   TimeText(note.submit_time) + ", " +
-                       Span(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - note.submit_time))) +
-                       " ago"});
+        table.Row({"submitted", TimeText(note.submit_time) + ", " +
+                                    DurationText(std::chrono::seconds(
+                                        std::max<EpochSeconds>(0, Now().seconds() - note.submit_time))) +
+                                    " ago"});
         table.Row({"output", note.output_file});
         if (!ending)
           table.Row(

@@ -15,6 +15,7 @@
 #include "client/cli/jobs/progress.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -70,9 +71,9 @@ std::vector<std::string> DeviceRow(const Picture& picture, const v1::Device& dev
   row.push_back(sample->has_utilisation()
                     ? "util " + Sparkline(picture, device.id()) + " " + Percent(sample->utilisation())
                     : "");
-  row.push_back(sample->has_memory_used_bytes() ? "mem " + Bytes(static_cast<double>(sample->memory_used_bytes())) +
-                                                      " of " + Bytes(static_cast<double>(sample->memory_total_bytes()))
-                                                : "");
+  row.push_back(sample->has_memory_used_bytes()
+                    ? "mem " + BytesText(sample->memory_used_bytes()) + " of " + BytesText(sample->memory_total_bytes())
+                    : "");
   std::vector<std::string> rest = DeviceWords(*sample);
   if (!device.mode().empty() && device.mode() != "default") rest.push_back(device.mode());
   if (!device.lost().empty()) rest.push_back("LOST: " + device.lost());
@@ -83,12 +84,13 @@ std::vector<std::string> DeviceRow(const Picture& picture, const v1::Device& dev
 std::string JobRows(const std::vector<v1::Job>& jobs, bool colour) {
   Table table({"JOB", "KERNEL", "STATE", "PROGRESS", "RUNS FOR", "H→D", "KERNEL", "D→H"});
   const auto ns = [](bool has, std::uint64_t value) {
-    return has ? Span(nanoseconds(static_cast<std::int64_t>(value))) : "-";
+    return has ? DurationText(nanoseconds(static_cast<std::int64_t>(value))) : "-";
   };
   for (const v1::Job& job : jobs) {
     const v1::Receipt& receipt = job.receipt();
     std::string runs = "-";
-    if (job.has_start_time()) runs = Span(Between(job.start_time(), job.has_end_time() ? job.end_time() : NowOf(job)));
+    if (job.has_start_time())
+      runs = DurationText(Between(job.start_time(), job.has_end_time() ? job.end_time() : NowOf(job)));
     table.Row({job.id(), job.kernel(), PaintedState(colour, job.state()),
                job.state() == v1::RUNNING ? Bar(job.progress(), 10) + " " + Percent(job.progress()) : "-", runs,
                ns(receipt.has_host_to_device_ns(), receipt.host_to_device_ns()),
@@ -104,15 +106,13 @@ std::string Draw(const Picture& picture, bool colour) {
       picture.telemetry.samples().empty() ? nullptr : &*picture.telemetry.samples().rbegin();
   std::string text = Paint(colour, Tone::kBold, info.name()) + "  " + info.node();
   if (info.allocation().has_end_time())
-    text += "   ends in " + Span(Between(NowOf(info), info.allocation().end_time()));
+    text += "   ends in " + DurationText(Between(NowOf(info), info.allocation().end_time()));
   if (newest) {
     const v1::DaemonSample& daemon = newest->daemon();
     text += "   " + std::to_string(daemon.jobs_running()) + " running, " + std::to_string(daemon.jobs_pending()) +
             " queued, " + std::to_string(daemon.jobs_ended()) + " ended";
-    text += "   arrays " + Bytes(static_cast<double>(daemon.array_bytes())) + " of " +
-            Bytes(static_cast<double>(daemon.array_bytes_limit()));
-    if (daemon.idle_seconds() > 0)
-      text += "   idle " + Span(nanoseconds(static_cast<std::int64_t>(daemon.idle_seconds() * 1e9)));
+    text += "   arrays " + BytesText(daemon.array_bytes()) + " of " + BytesText(daemon.array_bytes_limit());
+    if (daemon.idle_seconds() > 0) text += "   idle " + SecondsText(daemon.idle_seconds());
   }
   text += "\n";
   Table devices;

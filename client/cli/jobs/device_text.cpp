@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "client/cli/terminal/format.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -19,11 +20,11 @@ std::vector<std::string> DeviceWords(const v1::DeviceSample& sample) {
   const std::string whole = sample.of_whole_gpu() ? " (whole GPU)" : "";
   if (sample.has_pool_used_bytes() && sample.has_pool_peak_bytes()) {
     const std::uint64_t arrays = std::min(sample.resident_bytes(), sample.pool_used_bytes());
-    words.push_back("jobs hold " + Bytes(static_cast<double>(sample.pool_used_bytes() - arrays)) + ", peak " +
-                    Bytes(static_cast<double>(sample.pool_peak_bytes())));
-    if (arrays > 0) words.push_back("arrays " + Bytes(static_cast<double>(arrays)));
+    words.push_back("jobs hold " + BytesText(sample.pool_used_bytes() - arrays) + ", peak " +
+                    BytesText(sample.pool_peak_bytes()));
+    if (arrays > 0) words.push_back("arrays " + BytesText(arrays));
   }
-  if (sample.pinned_bytes() > 0) words.push_back("pinned " + Bytes(static_cast<double>(sample.pinned_bytes())));
+  if (sample.pinned_bytes() > 0) words.push_back("pinned " + BytesText(sample.pinned_bytes()));
   if (sample.has_power_watts()) {
     const std::string limit = sample.has_power_limit_watts() ? "/" + Whole(sample.power_limit_watts()) : "";
     words.push_back(Whole(sample.power_watts()) + limit + " W" + whole);

@@ -9,6 +9,7 @@
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -19,7 +20,7 @@ nanoseconds QueuedTime(const v1::Job& job) {
   return Between(job.submit_time(), NowOf(job));
 }
 
-std::string QueuedFor(const v1::Job& job) { return Span(QueuedTime(job)); }
+std::string QueuedFor(const v1::Job& job) { return DurationText(QueuedTime(job)); }
 
 std::string ParamsText(const v1::Job& job) {
   std::vector<std::string> params;
@@ -29,7 +30,8 @@ std::string ParamsText(const v1::Job& job) {
 }
 
 std::string KernelTime(const v1::Job& job) {
-  if (job.receipt().has_kernel_ns()) return Span(nanoseconds(static_cast<std::int64_t>(job.receipt().kernel_ns())));
+  if (job.receipt().has_kernel_ns())
+    return DurationText(nanoseconds(static_cast<std::int64_t>(job.receipt().kernel_ns())));
   if (job.state() == v1::RUNNING && job.progress() > 0) return Percent(job.progress());
   return "-";
 }
@@ -48,9 +50,7 @@ std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
   return std::isfinite(value) ? ElementText(dtype, elements, 0) : JsonNumber(value);
 }
 
-std::string BytesText(std::uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
-
-// "1.2 GB needed, 3.4 GB free of …" for a DeviceFit or an ArrayMemory.
+// Of a DeviceFit or an ArrayMemory.
 template <typename Message>
 std::string RoomText(const Message& room) {
   return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +

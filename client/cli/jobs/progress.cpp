@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/cli/terminal/format.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -33,7 +34,7 @@ std::string Rate(double per_second) {
 
 std::string Eta(double seconds) {
   if (seconds > kLongestEta) return "";
-  return "   ETA " + Span(nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
+  return "   ETA " + SecondsText(seconds);
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ void Progress::Transfer(const char* what, std::uint64_t done, std::uint64_t tota
   const double rate = now - first_time_ >= kWorthAByteRate ? static_cast<double>(done - first_bytes_) / seconds : 0;
   std::string line = phase_ + " " +
                      Bar(total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1, kBarWidth) + " " +
-                     Bytes(static_cast<double>(done));
+                     BytesText(done);
   if (rate > 0) line += "   " + ByteRate(rate);
   if (rate > 0 && done < total && seconds > 0.5) line += Eta(static_cast<double>(total - done) / rate);
   Draw(line, done == total && total >= kWorthALine);

@@ -6,14 +6,15 @@
 #include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
 
-std::string Ns(std::uint64_t ns) { return Span(nanoseconds(static_cast<std::int64_t>(ns))); }
+std::string Ns(std::uint64_t ns) { return DurationText(nanoseconds(static_cast<std::int64_t>(ns))); }
 
 std::string Moved(std::uint64_t bytes, nanoseconds span) {
-  std::string text = Bytes(static_cast<double>(bytes));
+  std::string text = BytesText(bytes);
   if (span.count() > 0 && bytes > 0)
     text += " · " + ByteRate(static_cast<double>(bytes) / std::chrono::duration<double>(span).count());
   return text;
@@ -88,11 +89,11 @@ void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<clie
   const auto add = [&](nanoseconds part, const char* what) {
     if (part.count() <= 0 || part < whole / 50) return;
     sum += part;
-    parts.push_back(Span(part) + what);
+    parts.push_back(DurationText(part) + what);
   };
   add(between, " between steps on the daemon");
   add(calls, " in calls to it and back");
-  if (!parts.empty()) table.Row({"other", Span(sum), Join(parts, " · ")});
+  if (!parts.empty()) table.Row({"other", DurationText(sum), Join(parts, " · ")});
 }
 
 }  // namespace
@@ -114,18 +115,18 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
   table.Indent(2).AlignRight(1);
   table.Row({"queue", Ns(receipt.queue_ns())});
   if (client && client->bytes_up > 0)
-    table.Row({"upload", Span(client->upload), Moved(client->bytes_up, client->upload)});
-  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "files by path"});
+    table.Row({"upload", DurationText(client->upload), Moved(client->bytes_up, client->upload)});
+  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "read by path"});
   if (receipt.has_host_to_device_ns()) table.Row({"h→d", Ns(receipt.host_to_device_ns())});
   if (receipt.has_compile_ns())
     table.Row({"compile", Ns(receipt.compile_ns()), receipt.compile_cache_hit() ? "cache hit" : "cache miss"});
   if (receipt.has_kernel_ns()) table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt, state)});
   if (receipt.has_device_to_host_ns()) table.Row({"d→h", Ns(receipt.device_to_host_ns())});
   if (client && client->bytes_down > 0)
-    table.Row({"download", Span(client->download), Moved(client->bytes_down, client->download)});
+    table.Row({"download", DurationText(client->download), Moved(client->bytes_down, client->download)});
   AddOther(table, receipt, client);
   table.Row({"total", Ns(receipt.total_ns()),
-             "on the daemon" + (client ? ", " + Span(client->total) + " seen from here" : std::string())});
+             "on the daemon" + (client ? ", " + DurationText(client->total) + " seen from here" : std::string())});
   return Printable(where) + "\n" + table.Text() + "  " + Conditions(receipt) + "\n";
 }
 

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "client/cli/ending.h"
-#include "client/cli/scheduler/slurm.h"
 #include "client/cli/terminal/console.h"
 
 namespace hotplate::cli {
@@ -45,17 +44,8 @@ absl::Status Failed(const std::string& program, const ProgramResult& result) {
 
 }  // namespace
 
-std::vector<std::string> Accounting::Command(const std::string& program, const std::vector<std::string>& words) const {
-  std::vector<std::string> command = {program};
-  if (!options_.cluster.empty()) command.insert(command.end(), {"-M", options_.cluster});
-  command.insert(command.end(), words.begin(), words.end());
-  return command;
-}
-
 absl::StatusOr<std::vector<PartitionLimit>> Accounting::Partitions() {
-  const auto result = run_({.words = Command("sinfo", {"--noheader", "--all", "--format=%R|%l"}),
-                            .timeout = options_.timeout,
-                            .stop = options_.stop});
+  const auto result = commands_.Ask("sinfo", {"--noheader", "--all", "--format=%R|%l"});
   if (absl::IsNotFound(result.status())) return NoProgram("sinfo");
   if (absl::IsDeadlineExceeded(result.status())) return NoAccounting(std::string(result.status().message()));
   if (!result.ok()) return result.status();
@@ -64,12 +54,11 @@ absl::StatusOr<std::vector<PartitionLimit>> Accounting::Partitions() {
 }
 
 ClusterFacts Accounting::Facts() {
-  const auto result =
-      run_({.words = Command("scontrol", {"show", "config"}), .timeout = options_.timeout, .stop = options_.stop});
-  ClusterFacts facts{options_.cluster};
-  if (!result.ok() || result->exit_code != 0) return facts;
-  if (facts.name.empty()) facts.name = slurm::ParseClusterName(result->out);
-  facts.private_jobs = KeepsJobsPrivate(result->out);
+  auto config = commands_.Config();
+  ClusterFacts facts{cluster_};
+  if (!config.ok()) return facts;
+  if (facts.name.empty()) facts.name = (*config)["ClusterName"];
+  facts.private_jobs = KeepsJobsPrivate(*config);
   return facts;
 }
 
@@ -82,19 +71,15 @@ absl::StatusOr<SliceJobs> Accounting::Read(EpochSeconds from, EpochSeconds to,
     on_rows(reader.rows());
     return !too_many;
   };
-  // --duplicates: a requeued job waits again each time. Times are UTC in both directions, independent of the site's
-  // clocks.
-  const auto result =
-      run_({.words = Command("sacct", {"--allusers", "--allocations", "--duplicates", "--parsable2", "--noheader",
-                                       "--starttime=" + UtcText(from), "--endtime=" + UtcText(to),
-                                       std::string("--format=") + kSacctColumns}),
-            .environment = {{"TZ", "UTC"}, {"SLURM_TIME_FORMAT", "%s"}},
-            .timeout = options_.timeout,
-            .on_output = take,
-            .stop = options_.stop});
+  // --duplicates: a requeued job waits anew each time. The times are UTC both ways, whatever the site's clocks do.
+  const auto result = commands_.Ask(
+      "sacct",
+      {"--allusers", "--allocations", "--duplicates", "--parsable2", "--noheader", "--starttime=" + SacctTime(from),
+       "--endtime=" + SacctTime(to), std::string("--format=") + kSacctColumns},
+      {.environment = {{"TZ", "UTC"}}, .on_output = take});
   if (too_many)
     return absl::ResourceExhaustedError("sacct has more than " + std::to_string(kMostRows) + " rows from " +
-                                        UtcText(from) + " to " + UtcText(to) + " (UTC)");
+                                        SacctTime(from) + " to " + SacctTime(to) + " (UTC)");
   if (absl::IsNotFound(result.status())) return NoProgram("sacct");
   if (!result.ok()) return result.status();
   if (result->exit_code != 0) return Failed("sacct", *result);
@@ -115,18 +100,16 @@ std::vector<PartitionLimit> ParsePartitions(const std::string& out) {
   return partitions;
 }
 
-bool KeepsJobsPrivate(const std::string& config) {
-  std::istringstream lines(config);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("PrivateData", 0) != 0) continue;
-    std::istringstream values(line.substr(std::min(line.find('='), line.size() - 1) + 1));
-    for (std::string value; std::getline(values >> std::ws, value, ',');)
-      if (value == "jobs" || value == "all") return true;
-  }
+bool KeepsJobsPrivate(const SlurmConfig& config) {
+  const auto row = config.find("PrivateData");
+  if (row == config.end()) return false;
+  std::istringstream values(row->second);
+  for (std::string value; std::getline(values >> std::ws, value, ',');)
+    if (value == "jobs" || value == "all") return true;
   return false;
 }
 
-std::string UtcText(EpochSeconds time) {
+std::string SacctTime(EpochSeconds time) {
   const std::time_t seconds = time;
   std::tm utc{};
   gmtime_r(&seconds, &utc);

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/partitions/sacct_text.h"
-#include "kernels/base/run_program.h"
+#include "kernels/base/slurm.h"
 
 namespace hotplate::cli {
 
@@ -25,12 +25,9 @@ struct ClusterFacts {
 
 class Accounting {
  public:
-  struct Options {
-    std::string cluster = {};  // for -M; empty: the one that the commands ask by themselves
-    std::chrono::milliseconds timeout = std::chrono::seconds(30);  // of one command
-    std::stop_token stop = {};
-  };
-  Accounting(ProgramRunner run, Options options) : run_(std::move(run)), options_(std::move(options)) {}
+  // `options`: a cluster of its own, or the one that the commands ask by themselves; how long one command may take.
+  Accounting(ProgramRunner run, const SlurmCommands::Options& options)
+      : cluster_(options.cluster), commands_(std::move(run), options) {}
 
   // All of them, hidden ones too, in sinfo's order.
   absl::StatusOr<std::vector<PartitionLimit>> Partitions();
@@ -40,17 +37,15 @@ class Accounting {
   absl::StatusOr<SliceJobs> Read(EpochSeconds from, EpochSeconds to, const std::function<void(std::size_t)>& on_rows);
 
  private:
-  std::vector<std::string> Command(const std::string& program, const std::vector<std::string>& words) const;
-
-  ProgramRunner run_;
-  Options options_;
+  const std::string cluster_;
+  const SlurmCommands commands_;
 };
 
 // "gpu|7-00:00:00" lines of sinfo.
 std::vector<PartitionLimit> ParsePartitions(const std::string& out);
-// PrivateData of `scontrol show config`.
-bool KeepsJobsPrivate(const std::string& config);
+// PrivateData.
+bool KeepsJobsPrivate(const SlurmConfig& config);
 // "2026-11-21T00:00:00", UTC.
-std::string UtcText(EpochSeconds time);
+std::string SacctTime(EpochSeconds time);
 
 }  // namespace hotplate::cli

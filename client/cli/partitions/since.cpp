@@ -7,17 +7,10 @@
 #include "client/cli/ending.h"
 #include "client/cli/terminal/format.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
-
-// Days and weeks, which no other duration of the program's has.
-std::optional<double> LongSpan(const std::string& text) {
-  if (text.size() < 2 || (text.back() != 'd' && text.back() != 'w')) return std::nullopt;
-  const auto count = ParseNumber(text.substr(0, text.size() - 1));
-  if (!count || !(*count >= 0 && *count < 1e6)) return std::nullopt;
-  return *count * (text.back() == 'd' ? 1 : 7) * 24 * 3600;
-}
 
 std::optional<EpochSeconds> Date(const std::string& text) {
   for (const char* format : {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"}) {
@@ -36,13 +29,11 @@ std::optional<EpochSeconds> Date(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<EpochSeconds> ParseSince(const std::string& text, EpochSeconds now) {
-  std::optional<double> seconds = LongSpan(text);
-  if (!seconds)
-    if (const auto span = ParseSpan(text)) seconds = std::chrono::duration<double>(*span).count();
+  const auto back = ParseDuration(text, std::chrono::seconds(1));
   std::optional<EpochSeconds> since;
-  if (seconds && *seconds >= 1 && *seconds <= static_cast<double>(kLongestSince))
-    since = now - static_cast<EpochSeconds>(*seconds);
-  else if (!seconds)
+  if (back && *back >= std::chrono::seconds(1) && *back <= std::chrono::seconds(kLongestSince))
+    since = now - std::chrono::floor<std::chrono::seconds>(*back).count();
+  else if (!back)
     since = Date(text);
   else
     return UsageError("--since: " + Quoted(text) + " is not between a second and 366 days");

@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "client/cli/ending.h"
+#include "kernels/base/slurm.h"
 
 namespace hotplate::cli {
 namespace {
 
 // A busy slurmctld takes its time, and sbatch repeats by itself for a while.
-constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kAskTimeout(20), kCancelTimeout(60);
+constexpr std::chrono::seconds kSubmitTimeout(120), kCheckTimeout(60), kCancelTimeout(60);
 
 // Slurm's own words, and the remedy.
 absl::Status SlurmRefuses(const std::string& what, const ProgramResult& result) {
@@ -21,20 +22,27 @@ absl::Status SlurmRefuses(const std::string& what, const ProgramResult& result) 
   return advice.empty() ? status : WithNextStep(status, advice);
 }
 
-class Slurm : public Scheduler {
+JobStatus StatusOf(const SlurmJob& job) {
+  return {.phase = slurm::PhaseOf(job.state),
+          .state = job.state,
+          .reason = job.reason,
+          .nodes = job.nodes,
+          .user = job.user,
+          .start = job.start,
+          .end = job.end};
+}
+
+class SlurmScheduler : public Scheduler {
  public:
-  Slurm(ProgramRunner run, std::string cluster, std::stop_token stop)
+  SlurmScheduler(ProgramRunner run, std::string cluster, std::stop_token stop)
       : run_(std::move(run)), cluster_(std::move(cluster)), stop_(std::move(stop)) {}
 
   std::string Name() const override { return "Slurm"; }
   std::string CheckedBy() const override { return "sbatch --test-only"; }
 
   absl::Status Check(const std::string& script) override {
-    const auto result = run_({.words = Command("sbatch", cluster_, {"--test-only"}),
-                              .input = script,
-                              .without = slurm::VariablesAgainst(script),
-                              .timeout = kCheckTimeout,
-                              .stop = stop_});
+    const SlurmCommands commands(run_, {.cluster = cluster_, .timeout = kCheckTimeout, .stop = stop_});
+    const auto result = commands.Run("sbatch", {"--test-only"}, Script(script));
     if (!result.ok()) return NoAnswer(result.status());
     if (result->exit_code == 0) return absl::OkStatus();
     if (const std::string words = Trimmed(result->err); slurm::OnlyDoubts(words)) return absl::AbortedError(words);
@@ -42,10 +50,8 @@ class Slurm : public Scheduler {
   }
 
   absl::StatusOr<SchedulerJob> Submit(const std::string& script) override {
-    const auto result = run_({.words = Command("sbatch", cluster_, {"--parsable"}),
-                              .input = script,
-                              .without = slurm::VariablesAgainst(script),
-                              .timeout = kSubmitTimeout});
+    const SlurmCommands commands(run_, {.cluster = cluster_, .timeout = kSubmitTimeout});
+    const auto result = commands.Run("sbatch", {"--parsable"}, Script(script));
     if (absl::IsDeadlineExceeded(result.status()))
       return WithNextStep(NoAnswer(result.status()), "the job may exist nevertheless: squeue --me");
     if (!result.ok()) return NoAnswer(result.status());
@@ -73,7 +79,8 @@ class Slurm : public Scheduler {
       if (!status.ok()) return status.status();
       if (status->over()) return absl::OkStatus();
     }
-    const auto result = run_({.words = Command("scancel", job.cluster, {job.id}), .timeout = kCancelTimeout});
+    const SlurmCommands commands(run_, {.cluster = job.cluster, .timeout = kCancelTimeout});
+    const auto result = commands.Run("scancel", {job.id});
     if (!result.ok()) return NoAnswer(result.status());
     // One that is over already is as good as cancelled.
     if (result->exit_code == 0 || result->err.find("Invalid job id") != std::string::npos) return absl::OkStatus();
@@ -82,9 +89,7 @@ class Slurm : public Scheduler {
 
   absl::StatusOr<SchedulerJob> Resolve(const SchedulerJob& job) override {
     if (job.id.find_first_of("_+") == std::string::npos) return job;
-    const auto result = run_({.words = Command("squeue", job.cluster, {"-h", "-a", "-j", job.id, "-o", "%A"}),
-                              .timeout = kAskTimeout,
-                              .stop = stop_});
+    const auto result = On(job.cluster, stop_).Ask("squeue", {"-h", "-a", "-j", job.id, "-o", "%A"});
     if (!result.ok()) return NoAnswer(result.status());
     const auto number = slurm::ParseSubmission(result->out);  // a number of its own on the last line, too
     return number ? SchedulerJob{number->id, job.cluster, job.home, job.user} : job;
@@ -94,9 +99,9 @@ class Slurm : public Scheduler {
 
   absl::StatusOr<std::vector<std::string>> InsideJob(const SchedulerJob& job,
                                                      const std::vector<std::string>& words) override {
-    std::vector<std::string> step =
-        Command("srun", job.cluster,
-                {"--jobid=" + job.id, "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--quiet"});
+    std::vector<std::string> step = On(job.cluster, stop_)
+                                        .Command("srun", {"--jobid=" + job.id, "--overlap", "--nodes=1", "--ntasks=1",
+                                                          "--cpu-bind=none", "--quiet"});
     step.insert(step.end(), words.begin(), words.end());
     return step;
   }
@@ -106,12 +111,12 @@ class Slurm : public Scheduler {
   }
 
  private:
-  static std::vector<std::string> Command(const std::string& program, const std::string& cluster,
-                                          const std::vector<std::string>& words) {
-    std::vector<std::string> command = {program};
-    if (!cluster.empty()) command.insert(command.end(), {"-M", cluster});
-    command.insert(command.end(), words.begin(), words.end());
-    return command;
+  static ProgramCall Script(const std::string& script) {
+    return {.input = script, .without = slurm::VariablesAgainst(script)};
+  }
+
+  SlurmCommands On(const std::string& cluster, const std::stop_token& stop) const {
+    return SlurmCommands(run_, {.cluster = cluster, .stop = stop});
   }
 
   // The job with the cluster that has to be named for it: the one of this host may have another job of that number.
@@ -128,8 +133,8 @@ class Slurm : public Scheduler {
   // The name of this host's cluster; asked for until there is an answer.
   std::string OwnName(const std::stop_token& stop) {
     if (!own_name_.empty()) return own_name_;
-    const auto result = run_({.words = {"scontrol", "show", "config"}, .timeout = kAskTimeout, .stop = stop});
-    if (result.ok() && result->exit_code == 0) own_name_ = slurm::ParseClusterName(result->out);
+    auto config = On("", stop).Config();
+    if (config.ok()) own_name_ = (*config)["ClusterName"];
     return own_name_;
   }
 
@@ -137,16 +142,9 @@ class Slurm : public Scheduler {
     const auto found = Where(wanted, stop);
     if (!found.ok()) return found.status();
     const SchedulerJob& job = *found;
-    // -a: also jobs of hidden partitions. -t all: also jobs that have just ended.
-    const auto result = run_(
-        {.words = Command("squeue", job.cluster, {"-h", "-a", "-t", "all", "-j", job.id, "-o", slurm::kSqueueColumns}),
-         .environment = {{"SLURM_TIME_FORMAT", "%s"}},
-         .timeout = kAskTimeout,
-         .stop = stop});
-    if (!result.ok()) return NoAnswer(result.status());
-    if (auto status = slurm::ParseSqueue(result->out, job.id)) return OfUser(*std::move(status), job);
-    if (result->exit_code != 0 && result->err.find("Invalid job id") == std::string::npos)
-      return WithExitCode(absl::UnavailableError("squeue: " + Trimmed(result->err)), kExitScheduler);
+    const auto queued = On(job.cluster, stop).Queued(job.id);
+    if (!queued.ok()) return NoAnswer(queued.status());
+    if (*queued) return OfUser(StatusOf(**queued), job);
     return Past(job, stop);
   }
 
@@ -155,21 +153,14 @@ class Slurm : public Scheduler {
     return job.user.empty() || status.user.empty() || status.user == job.user ? std::move(status) : JobStatus{};
   }
 
-  // squeue forgets a job minutes after its end. The accounting remembers it, if the cluster has one.
-  absl::StatusOr<JobStatus> Past(const SchedulerJob& job, const std::stop_token& stop) {
-    const auto result =
-        run_({.words = Command("sacct", job.cluster,
-                               {"-n", "-X", "-P", "-j", job.id, "-o", "State,Reason,Start,End,NodeList,UID"}),
-              .environment = {{"SLURM_TIME_FORMAT", "%s"}},
-              .timeout = kAskTimeout,
-              .stop = stop});
-    if (result.ok() && result->exit_code == 0)
-      if (auto status = slurm::ParseSacct(result->out)) {
-        // The accounting lags behind. Only squeue knows about jobs that have not ended.
-        if (status->phase != JobStatus::Phase::kEnded) return JobStatus{};
-        return OfUser(*std::move(status), job);
-      }
-    return JobStatus{};
+  // squeue forgets a job minutes after its end. Where there is accounting, it remembers; else nobody does.
+  JobStatus Past(const SchedulerJob& job, const std::stop_token& stop) {
+    const auto accounted = On(job.cluster, stop).Accounted(job.id);
+    if (!accounted.ok() || !*accounted) return {};
+    JobStatus status = StatusOf(**accounted);
+    // The accounting lags behind; squeue is the one to know what goes on.
+    if (status.phase != JobStatus::Phase::kEnded) return {};
+    return OfUser(std::move(status), job);
   }
 
   const ProgramRunner run_;
@@ -181,7 +172,7 @@ class Slurm : public Scheduler {
 }  // namespace
 
 std::unique_ptr<Scheduler> MakeSlurm(ProgramRunner run, const std::string& cluster, std::stop_token stop) {
-  return std::make_unique<Slurm>(std::move(run), cluster, std::move(stop));
+  return std::make_unique<SlurmScheduler>(std::move(run), cluster, std::move(stop));
 }
 
 }  // namespace hotplate::cli

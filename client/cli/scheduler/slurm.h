@@ -1,5 +1,4 @@
-// Slurm through its commands: sbatch, squeue, sacct, scancel, srun. The functions below parse their output; tests check
-// each against a real Slurm.
+// Slurm as a scheduler: sbatch, squeue, sacct, scancel and srun, by kernels/base/slurm.h, and what their words mean.
 #pragma once
 
 #include <memory>
@@ -21,23 +20,7 @@ namespace slurm {
 // The answer of `sbatch --parsable`: "123" or "123;cluster", perhaps below lines that a site's plug-in printed.
 std::optional<SchedulerJob> ParseSubmission(const std::string& out);
 
-// The columns that State asks squeue for, with SLURM_TIME_FORMAT=%s.
-// %A: the job's own number, also of a task of an array.
-inline constexpr char kSqueueColumns[] = "%A|%T|%S|%e|%N|%U|%r";
-// The line of `job_id`; nothing if there is none.
-std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id);
-
-// `sacct -n -X -P -o State,Reason,Start,End,NodeList,UID`: the last line, as a job may have been requeued.
-std::optional<JobStatus> ParseSacct(const std::string& out);
-
-// Seconds since 1970 as SLURM_TIME_FORMAT=%s prints them, or "2026-11-21T20:22:13", local; nothing for "N/A",
-// "Unknown", "NONE" and the like.
-std::optional<EpochSeconds> ParseTime(const std::string& text);
-
-// The value of ClusterName in `scontrol show config`.
-std::string ParseClusterName(const std::string& out);
-
-// "CANCELLED by 1001" is CANCELLED; "NODE_FAIL+" is NODE_FAIL.
+// What a state of Slurm's means.
 JobStatus::Phase PhaseOf(const std::string& state);
 
 // True if a failure of `sbatch --test-only` in these words does not predict one of sbatch: the test wants free nodes

@@ -1,8 +1,6 @@
-// Parses the output of Slurm's commands and explains their words.
+// What Slurm's words mean.
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <ctime>
 #include <iterator>
 #include <sstream>
 #include <string_view>
@@ -21,26 +19,6 @@ std::vector<std::string> Lines(const std::string& text) {
     if (!line.empty()) lines.push_back(line);
   }
   return lines;
-}
-
-// Splits into `count` fields; the last one takes the rest.
-std::vector<std::string> Fields(const std::string& line, std::size_t count) {
-  std::vector<std::string> fields;
-  std::size_t begin = 0;
-  while (fields.size() + 1 < count) {
-    const std::size_t end = line.find('|', begin);
-    if (end == std::string::npos) break;
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  fields.push_back(line.substr(begin));
-  return fields;
-}
-
-// Slurm's ways to say that there is nothing to say.
-std::string Word(const std::string& text) {
-  static constexpr std::string_view kNothing[] = {"None", "N/A", "(null)", "None assigned", "Unknown"};
-  return std::find(std::begin(kNothing), std::end(kNothing), text) != std::end(kNothing) ? "" : text;
 }
 
 bool IsDigits(std::string_view text) {
@@ -213,68 +191,13 @@ std::optional<SchedulerJob> ParseSubmission(const std::string& out) {
   return std::nullopt;
 }
 
-std::optional<EpochSeconds> ParseTime(const std::string& text) {
-  EpochSeconds seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error == std::errc() && end == text.data() + text.size())
-    return seconds > 0 ? std::optional(seconds) : std::nullopt;
-  std::tm time{};
-  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (!rest || *rest != '\0') return std::nullopt;
-  time.tm_isdst = -1;
-  const std::time_t local = std::mktime(&time);
-  return local > 0 ? std::optional<EpochSeconds>(local) : std::nullopt;
-}
-
 JobStatus::Phase PhaseOf(const std::string& state) {
   using Phase = JobStatus::Phase;
-  const std::string word = state.substr(0, state.find_first_of(" +"));
   for (const char* pending : {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
-    if (word == pending) return Phase::kPending;
+    if (state == pending) return Phase::kPending;
   for (const char* running : {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
-    if (word == running) return Phase::kRunning;
-  return word == "COMPLETING" || word == "STAGE_OUT" ? Phase::kEnding : Phase::kEnded;
-}
-
-std::optional<JobStatus> ParseSqueue(const std::string& out, const std::string& job_id) {
-  for (const std::string& line : Lines(out)) {  // "CLUSTER: name" may stand before them
-    const std::vector<std::string> fields = Fields(line, 7);
-    if (fields.size() != 7 || fields[0] != job_id) continue;
-    return JobStatus{.phase = PhaseOf(fields[1]),
-                     .state = fields[1],
-                     .reason = Word(fields[6]),
-                     .nodes = Word(fields[4]),
-                     .user = fields[5],
-                     .start = ParseTime(fields[2]),
-                     .end = ParseTime(fields[3])};
-  }
-  return std::nullopt;
-}
-
-std::optional<JobStatus> ParseSacct(const std::string& out) {
-  std::optional<JobStatus> last;
-  for (const std::string& line : Lines(out)) {
-    const std::vector<std::string> fields = Fields(line, 6);
-    if (fields.size() != 6 || fields[0].empty()) continue;
-    last = JobStatus{.phase = PhaseOf(fields[0]),
-                     .state = fields[0].substr(0, fields[0].find_first_of(" +")),
-                     .reason = Word(fields[1]),
-                     .nodes = Word(fields[4]),
-                     .user = fields[5],
-                     .start = ParseTime(fields[2]),
-                     .end = ParseTime(fields[3])};
-  }
-  return last;
-}
-
-std::string ParseClusterName(const std::string& out) {
-  for (const std::string& line : Lines(out)) {
-    if (line.rfind("ClusterName", 0) != 0) continue;
-    const std::size_t mark = line.find('=');
-    const std::size_t begin = mark == std::string::npos ? mark : line.find_first_not_of(" \t", mark + 1);
-    if (begin != std::string::npos) return line.substr(begin);
-  }
-  return "";
+    if (state == running) return Phase::kRunning;
+  return state == "COMPLETING" || state == "STAGE_OUT" ? Phase::kEnding : Phase::kEnded;
 }
 
 std::string WhatToDo(const std::string& words) { return Lookup(kRefusals, words); }

@@ -12,6 +12,7 @@
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -245,11 +246,11 @@ absl::Status CheckTime(const Site& site, AllocationPlan& plan) {
     if (!time.ok()) return UsageError("--time: " + std::string(time.status().message()));
     plan.time = *time;
   }
-  const std::string asked = plan.request.time.empty() ? "the profile's default of " + Span(plan.time)
+  const std::string asked = plan.request.time.empty() ? "the profile's default of " + DurationText(plan.time)
                                                       : "--time: " + Quoted(plan.request.time);
   if (plan.time < kShortestTime) return Refused(site, asked + " is less than a minute");
   if (site.longest_time && plan.time > *site.longest_time)
-    return Refused(site, asked + " is longer than " + site.name + " allows: " + Span(*site.longest_time));
+    return Refused(site, asked + " is longer than " + site.name + " allows: " + DurationText(*site.longest_time));
   return absl::OkStatus();
 }
 
@@ -342,8 +343,8 @@ absl::StatusOr<std::chrono::seconds> ParseTimeLimit(const std::string& text) {
   if (text.size() > 32) return wrong;
   const std::size_t dash = text.find('-');
   if (text.find(':') == std::string::npos && dash == std::string::npos) {
-    const auto span = ParseSpan(text);
-    if (!span || span->count() <= 0) return wrong;
+    const auto span = ParseDuration(text);
+    if (!span || span->count() <= 0 || *span > kLongest) return wrong;
     return std::chrono::ceil<std::chrono::seconds>(*span);
   }
   // [D-]H[:M[:S]]: without days all three parts, since two would be hours and minutes to some schedulers, minutes and

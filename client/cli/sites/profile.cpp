@@ -11,6 +11,7 @@
 #include "client/cli/toml.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -301,10 +302,10 @@ absl::Status CheckWhole(const Site& site, const std::string& origin) {
     if (!account.empty() && !Matches(account, site.account.pattern))
       return wrong("account " + Quoted(account) + " does not match account.pattern " + Quoted(site.account.pattern));
   if (site.default_time < kShortestTime)
-    return wrong("time.default, " + Span(site.default_time) + ", is less than a minute");
+    return wrong("time.default, " + DurationText(site.default_time) + ", is less than a minute");
   if (site.longest_time && site.default_time > *site.longest_time)
-    return wrong("time.default, " + Span(site.default_time) + ", is longer than time.limit, " +
-                 Span(*site.longest_time));
+    return wrong("time.default, " + DurationText(site.default_time) + ", is longer than time.limit, " +
+                 DurationText(*site.longest_time));
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "hotplate/v1/jobs.pb.h"
+#include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
 namespace {
@@ -19,38 +20,10 @@ std::string Printf(const char* format, Parts... parts) {
   return text.data();
 }
 
-// Scaled by thousands, three digits at most before the point.
-std::string Scaled(double value, const std::array<const char*, 7>& units) {
-  std::size_t unit = 0;
-  while (std::abs(value) >= 999.95 && unit + 1 < units.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? Printf("%.0f %s", value, units[0]) : Printf("%.1f %s", value, units[unit]);
-}
-
 }  // namespace
 
-std::string Bytes(double bytes) { return Scaled(bytes, {"B", "kB", "MB", "GB", "TB", "PB", "EB"}); }
-std::string ByteRate(double rate) { return Scaled(rate, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s"}); }
-std::string FlopRate(double rate) {
-  return Scaled(rate, {"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"});
-}
-
-std::string Span(nanoseconds span) {
-  const double ns = static_cast<double>(span.count());
-  if (ns <= 0) return "0 s";
-  if (ns < 1e3) return Printf("%.0f ns", ns);
-  if (ns < 99.5e3) return Printf("%.0f µs", ns / 1e3);
-  if (ns < 9.95e6) return Printf("%.1f ms", ns / 1e6);
-  if (ns < 999.5e6) return Printf("%.0f ms", ns / 1e6);
-  if (ns < 99.95e9) return Printf("%.1f s", ns / 1e9);
-  const long long seconds = std::chrono::round<std::chrono::seconds>(span).count();
-  const bool hours = seconds >= 3600;
-  const long long large = hours ? seconds / 3600 : seconds / 60, small = hours ? seconds % 3600 / 60 : seconds % 60;
-  const std::string text = Printf(hours ? "%lld h" : "%lld m", large);
-  return small == 0 ? text : text + Printf(hours ? " %02lld m" : " %02lld s", small);
-}
+std::string ByteRate(double rate) { return ScaledText(rate, "B/s"); }
+std::string FlopRate(double rate) { return ScaledText(rate, "FLOP/s"); }
 
 std::string Percent(double share) { return Printf("%.0f %%", share * 100); }
 
@@ -146,41 +119,6 @@ std::string Join(const std::vector<std::string>& parts, const std::string& betwe
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
   return text;
-}
-
-std::optional<nanoseconds> ParseSpan(const std::string& text) {
-  constexpr double kLongest = 366.0 * 24 * 3600;
-  double seconds = 0;
-  const char* at = text.c_str();
-  if (*at == '\0') return std::nullopt;
-  while (*at != '\0') {
-    if ((*at < '0' || *at > '9') && *at != '.') return std::nullopt;
-    double amount = 0;
-    const auto parsed = std::from_chars(at, text.c_str() + text.size(), amount, std::chars_format::fixed);
-    if (parsed.ec != std::errc()) return std::nullopt;
-    at = parsed.ptr;
-    const std::string rest = at;
-    double unit = 1;
-    std::size_t letters = 1;
-    if (rest.starts_with("ms")) {
-      unit = 1e-3;
-      letters = 2;
-    } else if (rest.starts_with('s')) {
-      unit = 1;
-    } else if (rest.starts_with('m')) {
-      unit = 60;
-    } else if (rest.starts_with('h')) {
-      unit = 3600;
-    } else if (rest.empty() && seconds == 0) {
-      letters = 0;
-    } else {
-      return std::nullopt;
-    }
-    at += letters;
-    seconds += amount * unit;
-  }
-  if (!(seconds >= 0 && seconds <= kLongest)) return std::nullopt;
-  return nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
 std::optional<std::int64_t> ParseInteger(const std::string& text) {

@@ -19,13 +19,11 @@ namespace hotplate::cli {
 
 using std::chrono::nanoseconds;
 
-std::string Bytes(double bytes);                // "512 B", "72.0 MB": powers of 1000
-std::string ByteRate(double bytes_per_second);  // "2.1 GB/s"
-std::string FlopRate(double flop_per_second);   // "45.0 TFLOP/s"
-std::string Span(nanoseconds span);             // "85 µs", "1.2 ms", "34 ms", "2.5 s", "3 m 20 s", "2 h 5 m"
-std::string Percent(double share);              // 0.58: "58 %"
-std::string Number(double value);               // the shortest text that reads back as the same double
-std::string Number32(float value);              // the same for a float
+std::string ByteRate(double bytes_per_second);               // "2.1 GB/s"
+std::string FlopRate(double flop_per_second);                // "45.0 TFLOP/s"
+std::string Percent(double share);                           // 0.58: "58 %"
+std::string Number(double value);                            // the shortest text that reads back as the same double
+std::string Number32(float value);                           // the same for a float
 std::string Clock(const google::protobuf::Timestamp& time);  // local, "09:41:07"
 // From `from` to `to`; negative spans count as none.
 nanoseconds Between(const google::protobuf::Timestamp& from, const google::protobuf::Timestamp& to);
@@ -49,10 +47,7 @@ std::string Text(const v1::ParamValue& value);
 std::vector<std::string> SplitAt(const std::string& text, char at);  // "a,,b": "a", "" and "b"
 std::string Join(const std::vector<std::string>& parts, const std::string& between);
 
-// "30s", "500ms", "5m", "2h", "1h30m"; a bare number is seconds. Nothing for anything else, for a negative one, and for
-// more than a year.
-std::optional<nanoseconds> ParseSpan(const std::string& text);
-// A whole number, also as "1e6"; nothing if it is not one or does not fit.
+// A whole number, also as "1e6"; nothing if it is none or does not fit.
 std::optional<std::int64_t> ParseInteger(const std::string& text);
 // Any number, also nan and inf (which callers refuse by name); nothing for other texts.
 std::optional<double> ParseNumber(const std::string& text);

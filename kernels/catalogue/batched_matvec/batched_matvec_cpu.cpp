@@ -6,7 +6,7 @@
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/devices/cpu/multiversion.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 
 namespace hotplate::batched_matvec {
 namespace {
@@ -88,7 +88,7 @@ Outcome Run(const Call& call, CpuContext& context) {
   const bool small = static_cast<double>(batch * m) * static_cast<double>(k) < kSerialBelow;
   if (call.InputArray("a").rank == 3) {
     const auto rows = [=, &context](std::size_t begin, std::size_t end) {
-      const OpenBlasTurn here(context, true);
+      const OpenBlasUse here(context, true);
       Rows(a, x, out, m, k, begin, end);
     };
     if (small) {
@@ -99,7 +99,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     }
     return Outcome::Ok();
   }
-  const OpenBlasTurn turn(context, small);
+  const OpenBlasUse use(context, small);
   const auto side = [](std::size_t size) { return static_cast<int>(size); };  // the spec has bounded it
   if (batch == 1) {
     Gemv(side(m), side(k), a, x, out);

@@ -2,7 +2,7 @@
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/devices/cpu/lapack.h"
 #include "kernels/devices/cpu/matrix_copy.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/families/matrix_stack.h"
 
@@ -28,7 +28,7 @@ Outcome Run(const Call& call, CpuContext& context) {
       if (!CopyMatrix(context, a + i * n * n, matrix, n, n, Part::kLower, /*clear=*/true)) {
         return MatrixTrouble(stack, i).NotFinite();
       }
-      const OpenBlasTurn turn(context, small);
+      const OpenBlasUse use(context, small);
       const int info = lapack::Potrf('U', static_cast<int>(n), matrix);
       if (info < 0) return MatrixTrouble(stack, i).Refused(info);
       if (info > 0) return MatrixTrouble(stack, i).NotPositiveDefinite(info);

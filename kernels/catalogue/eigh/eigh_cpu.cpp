@@ -4,7 +4,7 @@
 #include "kernels/catalogue/eigh/eigh.h"
 #include "kernels/devices/cpu/lapack.h"
 #include "kernels/devices/cpu/matrix_copy.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/devices/device.h"
 #include "kernels/families/matrix_stack.h"
@@ -62,7 +62,7 @@ Outcome Run(const Call& call, CpuContext& context) {
       if (!CopyMatrix(context, a + i * n * n, matrix, n, n, Part::kLower, /*clear=*/false)) {
         return MatrixTrouble(stack, i).NotFinite();
       }
-      const OpenBlasTurn turn(context, n < kSerialBelow);
+      const OpenBlasUse use(context, n < kSerialBelow);
       const int info = lapack::Syevd(vectors ? 'V' : 'N', 'U', static_cast<int>(n), matrix, w + i * n, work,
                                      static_cast<int>(sizes.work), iwork, static_cast<int>(sizes.iwork));
       if (info < 0) return MatrixTrouble(stack, i).Refused(info);

@@ -32,7 +32,7 @@ template <typename T>
 using Complex = pocket::cmplx<T>;
 
 // Elements below which a pass keeps to one thread, and that a thread takes at a time.
-constexpr std::size_t kSerialBelow = 32'768, kTurn = 16'384;
+constexpr std::size_t kSerialBelow = 32'768, kTaken = 16'384;
 constexpr std::size_t kAlignment = 64;
 
 // Lines of n elements that are transformed at the same time.
@@ -274,7 +274,7 @@ class Transformer {
     T* const out = reinterpret_cast<T*>(scratch_.data());
     const CpuContext::Part nothing{0, 0};  // of the whole's time
     return context_.ParallelChunks(
-        transform_.count * transform_.rows, kTurn / taken + 1,
+        transform_.count * transform_.rows, kTaken / taken + 1,
         [=](std::size_t begin, std::size_t end) {
           for (std::size_t row = begin; row < end; ++row) {
             std::copy_n(x + row * given, some, out + row * taken);
@@ -289,7 +289,7 @@ class Transformer {
   Outcome ForGroups(const Pass& pass, CpuContext::Part part, const Body& body) {
     const std::size_t buffer_bytes = pass.BufferBytes(sizeof(T)), slots = pass.Slots(sizeof(T));
     const Groups groups{.lines = pass.lines, .lanes = pass.GroupLanes(sizeof(T))};
-    const std::size_t turn = std::max<std::size_t>(1, kTurn / (pass.n * groups.lanes));
+    const std::size_t taken = std::max<std::size_t>(1, kTaken / (pass.n * groups.lanes));
     std::byte* const buffers = scratch_.data() + work_.resized + work_.between;
     std::atomic<std::size_t> next{0};
     std::atomic<bool> out_of_memory{false};
@@ -298,9 +298,9 @@ class Transformer {
         [&](std::size_t slot, std::size_t) {
           std::byte* const buffer = buffers + slot * buffer_bytes;
           try {
-            for (std::size_t begin = next.fetch_add(turn); begin < groups.count(); begin = next.fetch_add(turn)) {
+            for (std::size_t begin = next.fetch_add(taken); begin < groups.count(); begin = next.fetch_add(taken)) {
               if (context_.cancelled()) return;
-              for (std::size_t group = begin; group < std::min(begin + turn, groups.count()); ++group) {
+              for (std::size_t group = begin; group < std::min(begin + taken, groups.count()); ++group) {
                 if (groups.lanes > 1 && group < groups.vectors()) {
                   body(groups.First(group), reinterpret_cast<Vector*>(buffer));
                 } else {

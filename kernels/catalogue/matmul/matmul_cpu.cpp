@@ -7,7 +7,7 @@
 #include "kernels/catalogue/matmul/matmul.h"
 #include "kernels/catalogue/matmul/products.h"
 #include "kernels/devices/cpu/multiversion.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 
 namespace hotplate::matmul {
 namespace {
@@ -105,7 +105,7 @@ bool Multiply(const Product<T>& p, CpuContext& context) {
 template <typename T>
 bool MultiplyRows(const Product<T>& p, std::size_t rows, CpuContext& context, CpuContext::Part part) {
   const auto multiply = [&](std::size_t begin, std::size_t end) {
-    const OpenBlasTurn turn(context, /*serial=*/true);
+    const OpenBlasUse use(context, /*serial=*/true);
     Product<T> some = p;
     some.a += begin * static_cast<std::size_t>(p.lda);
     some.c += begin * static_cast<std::size_t>(p.n);
@@ -194,7 +194,7 @@ Outcome Run(const Call& call, CpuContext& context) {
     const T* const b = call.Input<T>("b").data();
     const bool whole = context.ParallelChunks(all.count, chunk, [&](std::size_t begin, std::size_t end) {
       if (tiny != nullptr) return tiny(all, a, b, static_cast<T*>(c.data), begin, end);
-      const OpenBlasTurn turn(context, /*serial=*/true);
+      const OpenBlasUse use(context, /*serial=*/true);
       for (std::size_t i = begin; i < end; ++i) Multiply(ProductAt<T>(all, call, i));
     });
     return whole ? Outcome::Ok() : Outcome::Cancelled();
@@ -210,7 +210,7 @@ Outcome Run(const Call& call, CpuContext& context) {
       }
       continue;
     }
-    const OpenBlasTurn turn(context, small);
+    const OpenBlasUse use(context, small);
     if (!Multiply(ProductAt<T>(all, call, i), context)) return Outcome::Cancelled();
   }
   return Outcome::Ok();

@@ -158,11 +158,11 @@ struct Root {
   }
 };
 template <typename T, typename V>
-struct TurnedBack {
+struct FlippedBack {
   using Out = T;
-  folds::Turn<V> turn;
+  folds::Flip<V> flip;
   HOTPLATE_HOST_DEVICE T operator()(const folds::One<V>& state, std::uint64_t) const {
-    return static_cast<T>(turn(state.value));
+    return static_cast<T>(flip(state.value));
   }
 };
 template <typename T>
@@ -203,8 +203,8 @@ Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Re
     return reduce(folds::Sum<T, double, Power>{Power{p}}, RootOfPowers<F>{p}, x, steps.first, nullptr, y);
   }
   if (order == "p") {
-    const folds::Turn<F> turn(true);
-    const Outcome first = reduce(folds::Extreme<T, F, Magnitude>{.turn = turn}, TurnedBack<double, F>{turn}, x,
+    const folds::Flip<F> flip(true);
+    const Outcome first = reduce(folds::Extreme<T, F, Magnitude>{.flip = flip}, FlippedBack<double, F>{flip}, x,
                                  steps.first, nullptr, between);
     if (!first.ok()) return first;
     if (const auto whole = static_cast<unsigned>(p < WholePowerOfShare::kMost ? p : WholePowerOfShare::kMost);
@@ -218,14 +218,14 @@ Outcome RunSteps(const Call& call, const Steps& steps, double* between, const Re
   if (steps.two) {
     const Outcome first = reduce(SumOfMagnitudes(), Total<double>(), x, steps.first, nullptr, between);
     if (!first.ok()) return first;
-    const folds::Turn<double> turn(order == "1" || order == "inf");
-    return reduce(folds::Extreme<double>{.turn = turn}, TurnedBack<F, double>{turn},
+    const folds::Flip<double> flip(order == "1" || order == "inf");
+    return reduce(folds::Extreme<double>{.flip = flip}, FlippedBack<F, double>{flip},
                   static_cast<const double*>(between), steps.second, nullptr, y);
   }
   if (order == "0") return reduce(folds::Sum<T, double, NonZero>(), Total<F>(), x, steps.first, nullptr, y);
   if (order == "1") return reduce(SumOfMagnitudes(), Total<F>(), x, steps.first, nullptr, y);
-  const folds::Turn<F> turn(order == "inf");
-  return reduce(folds::Extreme<T, F, Magnitude>{.turn = turn}, TurnedBack<F, F>{turn}, x, steps.first, nullptr, y);
+  const folds::Flip<F> flip(order == "inf");
+  return reduce(folds::Extreme<T, F, Magnitude>{.flip = flip}, FlippedBack<F, F>{flip}, x, steps.first, nullptr, y);
 }
 
 template <typename Reduction>

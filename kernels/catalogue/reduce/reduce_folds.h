@@ -36,10 +36,10 @@ struct Wrapped {
 };
 
 template <typename T>
-struct TurnedBack {
+struct FlippedBack {
   using Out = T;
-  folds::Turn<T> turn;
-  HOTPLATE_HOST_DEVICE T operator()(const folds::One<T>& state, std::uint64_t) const { return turn(state.value); }
+  folds::Flip<T> flip;
+  HOTPLATE_HOST_DEVICE T operator()(const folds::One<T>& state, std::uint64_t) const { return flip(state.value); }
 };
 
 template <typename T>
@@ -72,9 +72,9 @@ auto WithFold(std::string_view operation, double count, std::int64_t ddof, const
     const double divisor = count - static_cast<double>(ddof);
     return body(Squares<T>(), Quotient<F>{.divide = true, .divisor = divisor > 0 ? divisor : 0, .root = true});
   }
-  const folds::Turn<T> turn(operation == "max" || operation == "argmax");
-  if (operation == "min" || operation == "max") return body(folds::Extreme<T>{.turn = turn}, TurnedBack<T>{turn});
-  return body(folds::WhereExtreme<T>{.turn = turn}, Index<T>());
+  const folds::Flip<T> flip(operation == "max" || operation == "argmax");
+  if (operation == "min" || operation == "max") return body(folds::Extreme<T>{.flip = flip}, FlippedBack<T>{flip});
+  return body(folds::WhereExtreme<T>{.flip = flip}, Index<T>());
 }
 
 // Bytes of a state of the operation's fold.

@@ -9,7 +9,7 @@
 #include "kernels/catalogue/solve/systems.h"
 #include "kernels/devices/cpu/lapack.h"
 #include "kernels/devices/cpu/matrix_copy.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/devices/device.h"
 
@@ -79,7 +79,7 @@ Outcome Run(const Call& call, CpuContext& context) {
       const Broadcast::Place place = systems.matrices.Element(i);
       const bool factor = place.a != factored;
       if (factor) static_cast<void>(CopyMatrix(context, a + place.a * n * n, lu, n, n, Part::kWhole, /*clear=*/false));
-      const OpenBlasTurn turn(context, serial);
+      const OpenBlasUse use(context, serial);
       if (factor) {
         const int info = lapack::Getrf(order, lu, pivots);
         if (info < 0) return MatrixTrouble(systems.stack, place.a).Refused(info);

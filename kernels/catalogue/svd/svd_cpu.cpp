@@ -7,7 +7,7 @@
 #include "kernels/catalogue/svd/svd.h"
 #include "kernels/devices/cpu/lapack.h"
 #include "kernels/devices/cpu/matrix_copy.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/devices/device.h"
 #include "kernels/families/matrix_stack.h"
@@ -114,7 +114,7 @@ Outcome Run(const Call& call, CpuContext& context) {
                                      : CopyMatrix(context, a, copy, m, n, Part::kWhole, /*clear=*/false);
       if (!finite) return MatrixTrouble(stack, i).NotFinite();
       T* const left_vectors = job == 'S' ? thin_left : u;
-      const OpenBlasTurn turn(context, serial);
+      const OpenBlasUse use(context, serial);
       const int info =
           transposed
               ? lapack::Gesdd(job, rows, columns, copy, s, left_vectors, rows, vt, columns, work, work_elements, iwork)

@@ -184,18 +184,18 @@ Outcome Run(const Call& call, CudaContext& context) {
                                ? matrices::Transpose(1, stack.rows, stack.columns, matrix, copy, context, flag)
                                : matrices::Copy(stack, 1, matrix, copy, matrices::Part::kWhole, flag, context);
     if (!copied.ok()) return copied;
-    const bool turn = problem.tall() && problem.wants_vectors();
-    T* const left = turn ? reinterpret_cast<T*>(memory + layout.left) : long_side;
-    T* const right = turn ? reinterpret_cast<T*>(memory + layout.right) : short_side;
+    const bool transpose = problem.tall() && problem.wants_vectors();
+    T* const left = transpose ? reinterpret_cast<T*>(memory + layout.left) : long_side;
+    T* const right = transpose ? reinterpret_cast<T*>(memory + layout.right) : short_side;
     const Outcome done =
         Decompose(problem, layout, memory, workspace, s + i * problem.columns, left, right, marks, i, context);
     if (!done.ok()) return done;
-    if (!turn) continue;
-    // A matrix stored by columns is its transpose stored by rows.
-    const Outcome u_turned = matrices::Transpose(1, problem.left_columns, problem.rows, left, long_side, context);
-    if (!u_turned.ok()) return u_turned;
-    const Outcome vt_turned = matrices::Transpose(1, problem.columns, problem.columns, right, short_side, context);
-    if (!vt_turned.ok()) return vt_turned;
+    if (!transpose) continue;
+    // What lies by columns is the transpose of what lies by rows.
+    const Outcome u_transposed = matrices::Transpose(1, problem.left_columns, problem.rows, left, long_side, context);
+    if (!u_transposed.ok()) return u_transposed;
+    const Outcome vt_transposed = matrices::Transpose(1, problem.columns, problem.columns, right, short_side, context);
+    if (!vt_transposed.ok()) return vt_transposed;
   }
   return matrices::Tell(stack, marks, context);
 }

@@ -11,7 +11,7 @@
 #include "kernels/devices/cpu/cpu_context.h"
 #include "kernels/devices/cpu/launchers.h"
 #include "kernels/devices/cpu/machine.h"
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 
 namespace hotplate {
 namespace {

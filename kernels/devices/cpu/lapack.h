@@ -1,5 +1,5 @@
-// The LAPACK functions in use, from OpenBLAS. The interface is Fortran's: matrices are stored by columns, arguments are
-// pointers, and the lengths of texts follow at the end. Each returns info. Call them with an OpenBlasTurn.
+// What is called of LAPACK, which OpenBLAS brings: Fortran's, so matrices lie by columns, arguments are pointers, and
+// the lengths of texts follow at the end. Each returns info. Call them with an OpenBlasUse.
 #pragma once
 
 #include <cstddef>

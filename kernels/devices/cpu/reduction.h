@@ -216,15 +216,16 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, const typename
   }
 }
 
-// turned[i][row] = x[row][i] of kRows rows, in blocks of four by four in registers.
+// transposed[i][row] = x[row][i] of kRows rows, in blocks of four by four in registers.
 template <std::size_t kRows, typename Element>
-HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t count, Element* __restrict turned) {
+HOTPLATE_MULTIVERSION static void Transpose(const Element* __restrict x, std::size_t count,
+                                            Element* __restrict transposed) {
   using Four [[gnu::vector_size(4 * sizeof(Element)), gnu::aligned(sizeof(Element)), gnu::may_alias]] = Element;
   if (count < 4) {
     for (std::size_t row = 0; row < kRows; row += 2) {  // two at once: they are stored together
       for (std::size_t i = 0; i < count; ++i) {
-        turned[i * kRows + row] = x[row * count + i];
-        turned[i * kRows + row + 1] = x[(row + 1) * count + i];
+        transposed[i * kRows + row] = x[row * count + i];
+        transposed[i * kRows + row + 1] = x[(row + 1) * count + i];
       }
     }
     return;
@@ -237,7 +238,7 @@ HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t 
       const Four a = *four(0), b = *four(1), c = *four(2), d = *four(3);
       const Four ab02 = __builtin_shufflevector(a, b, 0, 4, 2, 6), ab13 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
       const Four cd02 = __builtin_shufflevector(c, d, 0, 4, 2, 6), cd13 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-      const auto to = [=](std::size_t k) { return reinterpret_cast<Four*>(turned + (i + k) * kRows + row); };
+      const auto to = [=](std::size_t k) { return reinterpret_cast<Four*>(transposed + (i + k) * kRows + row); };
       *to(0) = __builtin_shufflevector(ab02, cd02, 0, 1, 4, 5);
       *to(1) = __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5);
       *to(2) = __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7);
@@ -246,18 +247,18 @@ HOTPLATE_MULTIVERSION static void Turn(const Element* __restrict x, std::size_t 
   }
 }
 
-// Calls finish(state, row) for kRows short rows of `count` elements, with an output each. They are turned on their
+// Calls finish(state, row) for kRows short rows of `count` elements, with an output each. They are transposed on their
 // side: by itself each element of a row would wait for the one before.
 template <std::size_t kRows, typename Fold, typename Finish>
 void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_t count, const double* about,
                    const Finish& finish) {
-  alignas(64) typename Fold::Element turned[kShortRow * kRows];
+  alignas(64) typename Fold::Element transposed[kShortRow * kRows];
   alignas(64) typename Fold::First a[kRows];
   alignas(64) typename Fold::Second b[kRows];
-  // All of it is asked for at once, in the memory's order: turning it goes to and fro, and nothing reads ahead.
+  // All of it is asked for at once, in the memory's order: transposing it goes to and fro, and nothing reads ahead.
   for (std::size_t i = 0; i < kRows * count; i += kLine / sizeof(*x)) asm volatile("" : : "r"(x[i]));
-  Turn<kRows>(x, count, turned);
-  FoldLanes<kRows>(fold, turned, count, about, a, b);
+  Transpose<kRows>(x, count, transposed);
+  FoldLanes<kRows>(fold, transposed, count, about, a, b);
   for (std::size_t row = 0; row < kRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
 }
 

@@ -9,40 +9,9 @@
 namespace hotplate::cli {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-TEST(Format, BytesAndRates) {
-  EXPECT_EQ(Bytes(0), "0 B");
-  EXPECT_EQ(Bytes(999), "999 B");
-  EXPECT_EQ(Bytes(72e6), "72.0 MB");
-  EXPECT_EQ(Bytes(999'960), "1.0 MB");  // not "1000.0 kB"
+TEST(Format, Rates) {
   EXPECT_EQ(ByteRate(2.1e9), "2.1 GB/s");
   EXPECT_EQ(FlopRate(45e12), "45.0 TFLOP/s");
-}
-
-TEST(Format, SpansHaveTheDigitsThatMatter) {
-  EXPECT_EQ(Span(nanoseconds(85'400)), "85 µs");
-  EXPECT_EQ(Span(nanoseconds(100'000)), "0.1 ms");
-  EXPECT_EQ(Span(nanoseconds(1'240'000)), "1.2 ms");
-  EXPECT_EQ(Span(milliseconds(34)), "34 ms");
-  EXPECT_EQ(Span(milliseconds(2500)), "2.5 s");
-  EXPECT_EQ(Span(seconds(200)), "3 m 20 s");
-  EXPECT_EQ(Span(seconds(7500)), "2 h 05 m");
-  EXPECT_EQ(Span(std::chrono::minutes(15)), "15 m");
-  EXPECT_EQ(Span(hours(8)), "8 h");
-  EXPECT_EQ(Span(nanoseconds(0)), "0 s");
-}
-
-TEST(Format, ParseSpanIsTheInverseAndRefusesTheRest) {
-  EXPECT_EQ(ParseSpan("500ms"), milliseconds(500));
-  EXPECT_EQ(ParseSpan("30s"), seconds(30));
-  EXPECT_EQ(ParseSpan("1.5m"), seconds(90));
-  EXPECT_EQ(ParseSpan("1h30m"), hours(1) + std::chrono::minutes(30));
-  EXPECT_EQ(ParseSpan("7"), seconds(7));
-  for (const char* bad : {"", "s", "-1s", "1x", "1 s", "1h 5", "nan", "inf", "1e9h", "9999999999h", "5m3"})
-    EXPECT_EQ(ParseSpan(bad), std::nullopt) << bad;
 }
 
 TEST(Format, NumbersReadBackAsThemselves) {

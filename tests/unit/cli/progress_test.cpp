@@ -55,8 +55,8 @@ TEST_F(ProgressTest, AJobFromItsStart) {
   EXPECT_THAT(Runs(), HasSubstr("job 7 on cpu0"));
   EXPECT_THAT(Report(0.00, milliseconds(100)), Not(HasSubstr("ETA")));
   EXPECT_THAT(Report(0.02, milliseconds(1000)), Not(HasSubstr("ETA"))) << "nothing to compare with yet";
-  EXPECT_THAT(Report(0.04, milliseconds(1000)), AllOf(HasSubstr(" 4 %   2 %/s"), HasSubstr("ETA 48.0 s")));
-  EXPECT_THAT(Report(0.52, seconds(24)), AllOf(HasSubstr(" 52 %   2 %/s"), HasSubstr("ETA 24.0 s")));
+  EXPECT_THAT(Report(0.04, milliseconds(1000)), AllOf(HasSubstr(" 4 %   2 %/s"), HasSubstr("ETA 48 s")));
+  EXPECT_THAT(Report(0.52, seconds(24)), AllOf(HasSubstr(" 52 %   2 %/s"), HasSubstr("ETA 24 s")));
 }
 
 // The watch begins an hour after the job: its state and how far it is come at once.

@@ -218,7 +218,7 @@ TEST_F(EngineRefusalsTest, TimeLimitsThatReachIntoTheDaemonsOwnEnd) {
   JobRequest request = Request("copy");
   request.time_limit = std::chrono::seconds(9 * 60 + 50);
   EXPECT_THAT(Text(Refusal(request)),
-              AllOf(HasSubstr("9m50s"), HasSubstr("9m45s that are left"), HasSubstr("UTC"), HasSubstr("last 15s")));
+              AllOf(HasSubstr("9m50s"), HasSubstr("9 m 45 s that are left"), HasSubstr("UTC"), HasSubstr("last 15 s")));
   request.time_limit = std::chrono::seconds(9 * 60 + 45);
   EXPECT_TRUE(Refusal(request).ok());
 }

@@ -23,24 +23,6 @@ using testing::Not;
 
 WallTime At(std::int64_t second) { return WallTime(seconds(second)); }
 
-TEST(SqueueTest, TheLineOfTheJobAlone) {
-  EXPECT_EQ(ParseSqueue("17 1790000000\n", "17").value(), At(1790000000));
-  EXPECT_EQ(ParseSqueue("  17   1790000000", "17").value(), At(1790000000));
-  // The last task of a job array has the array's own number.
-  EXPECT_EQ(ParseSqueue("16 1790000001\n17 1790000002\n18 1790000003\n", "17").value(), At(1790000002));
-}
-
-TEST(SqueueTest, WhatIsNoEndIsQuoted) {
-  for (const char* text :
-       {"", "\n", "17 N/A\n", "17\n", "171 1790000000\n", "17 -5\n", "17 0\n", "17 2026-11-21T20:00:00\n",
-        "17 99999999999999\n", "slurm_load_jobs error: Invalid job id specified\n"}) {
-    const auto end = ParseSqueue(text, "17");
-    EXPECT_EQ(end.status().code(), absl::StatusCode::kNotFound) << text;
-    EXPECT_THAT(std::string(end.status().message()), HasSubstr("job 17")) << text;
-  }
-  EXPECT_THAT(std::string(ParseSqueue("17 N/A\n", "17").status().message()), HasSubstr("\"17 N/A\""));
-}
-
 // A folder at the front of PATH with a squeue of the test's own.
 class AskSqueueTest : public testing::Test {
  protected:
@@ -58,15 +40,26 @@ class AskSqueueTest : public testing::Test {
 TEST_F(AskSqueueTest, AsksThisNodesClusterForSeconds) {
   setenv("SLURM_CLUSTERS", "another", 1);
   setenv("SQUEUE_FORMAT", "nonsense", 1);
-  Squeue("echo \"$*\" >" + folder_.File("words") + "; env >" + folder_.File("env") + "; echo 17 1790000000\n");
+  Squeue("echo \"$*\" >" + folder_.File("words") + "; env >" + folder_.File("env") +
+         "; echo '17|RUNNING|N/A|1790000000|gpu1|1001|None'\n");
   const auto end = AskSqueue("17", {});
   unsetenv("SLURM_CLUSTERS");
   unsetenv("SQUEUE_FORMAT");
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, At(1790000000));
-  EXPECT_EQ(ReadText(folder_.File("words")), "-h -j 17 -o %A %e\n");
+  EXPECT_EQ(ReadText(folder_.File("words")), "-h -a -t all -j 17 -o %A|%T|%S|%e|%N|%U|%r\n");
   EXPECT_THAT(ReadText(folder_.File("env")), AllOf(HasSubstr("SLURM_TIME_FORMAT=%s\n"),
                                                    Not(HasSubstr("SLURM_CLUSTERS")), Not(HasSubstr("SQUEUE_FORMAT"))));
+}
+
+TEST_F(AskSqueueTest, NoEndIsNotFound) {
+  for (const char* script : {"", "echo '16|RUNNING|N/A|1790000000|gpu1|1001|None'\n",
+                             "echo '17|RUNNING|N/A|N/A|gpu1|1001|None'\n", "echo Invalid job id >&2; exit 1\n"}) {
+    Squeue(script);
+    const auto end = AskSqueue("17", {});
+    EXPECT_EQ(end.status().code(), absl::StatusCode::kNotFound) << script;
+    EXPECT_THAT(std::string(end.status().message()), HasSubstr("job 17")) << script;
+  }
 }
 
 TEST_F(AskSqueueTest, ItsOwnWordsWhenItFails) {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 
-#include "server/quantity.h"
 #include "server/settings.h"
 #include "tests/temporary_folder.h"
 
@@ -307,32 +306,6 @@ TEST_F(ConfigTest, HelpHasAnExampleAndVersionAnswers) {
   const auto version = Read({"--version"});
   ASSERT_TRUE(version.ok());
   EXPECT_THAT(std::get<Answer>(*version).text, HasSubstr(HOTPLATE_VERSION));
-}
-
-TEST(QuantityTest, Bytes) {
-  EXPECT_EQ(ParseBytes("0"), 0u);
-  EXPECT_EQ(ParseBytes("17"), 17u);
-  EXPECT_EQ(ParseBytes("64 MiB"), 64u << 20);
-  EXPECT_EQ(ParseBytes("3GB"), 3'000'000'000u);
-  for (const char* bad : {"", "MiB", "-1", "1.5GiB", "1 mib", "99999999999TiB", "18446744073709551616", "1MiBx"}) {
-    EXPECT_FALSE(ParseBytes(bad).has_value()) << bad;
-  }
-  for (const std::uint64_t bytes : {0ull, 1ull, 1000ull, 1024ull, 3ull << 20, 12345ull}) {
-    EXPECT_EQ(ParseBytes(FormatBytes(bytes)), bytes);
-  }
-}
-
-TEST(QuantityTest, Durations) {
-  EXPECT_EQ(ParseDuration("0"), seconds(0));
-  EXPECT_EQ(ParseDuration("1.5s"), milliseconds(1500));
-  EXPECT_EQ(ParseDuration("2h"), hours(2));
-  EXPECT_EQ(ParseDuration("1d"), hours(24));
-  for (const char* bad : {"", "s", "5", "-1s", "1e3s", "nans", "infs", "1 week", "99999999d", "1s2"}) {
-    EXPECT_FALSE(ParseDuration(bad).has_value()) << bad;
-  }
-  for (const auto duration : {milliseconds(0), milliseconds(1), milliseconds(1500), milliseconds(3'600'000)}) {
-    EXPECT_EQ(ParseDuration(FormatDuration(duration)), duration);
-  }
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(DevicesTest, OfASharedNodeOnlyWhatSlurmGave) {
     EXPECT_EQ(set.devices[0]->info().memory_bytes, std::uint64_t{100} << 20);
     EXPECT_THAT(set.notes,
                 ElementsAre(AllOf(HasSubstr("threads: "), HasSubstr("Slurm gave 1 CPU (SLURM_CPUS_ON_NODE)")),
-                            AllOf(HasSubstr("memory: 100MiB of "), HasSubstr("SLURM_MEM_PER_NODE"))));
+                            AllOf(HasSubstr("memory: 104.9 MB of "), HasSubstr("SLURM_MEM_PER_NODE"))));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "proto/codec/json_file.h"
 #include "server/net/tls.h"
 #include "tests/temporary_folder.h"
 
@@ -36,6 +37,12 @@ v1::EndpointRecord Record(const std::string& generation) {
   return record;
 }
 
+absl::StatusOr<v1::EndpointRecord> ReadRecord(const std::string& path) {
+  v1::EndpointRecord record;
+  if (absl::Status status = codec::ReadJsonFile(path, record); !status.ok()) return status;
+  return record;
+}
+
 class EndpointTest : public testing::Test {
  protected:
   TemporaryFolder folder_;
@@ -51,7 +58,7 @@ TEST_F(EndpointTest, PublishesPrivatelyAndPointsCurrentAtIt) {
   EXPECT_EQ(Mode(directory_ + "/servers"), 0700u);
   EXPECT_EQ(Mode(record_), 0600u);
   EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/local.json");
-  const auto read = ReadEndpointRecord(directory_ + "/current");
+  const auto read = ReadRecord(directory_ + "/current");
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->generation(), "g1");
   EXPECT_EQ(read->token(), "secret");
@@ -86,7 +93,7 @@ TEST_F(EndpointTest, LeavesTheRecordOfASuccessorAlone) {
   // As on a file system without locks: another daemon took the name meanwhile.
   std::ofstream(record_) << R"({"schema_version": 1, "name": "local", "generation": "g2", "unknown_field": 3})";
   slot->Withdraw();
-  const auto read = ReadEndpointRecord(record_);
+  const auto read = ReadRecord(record_);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->generation(), "g2");
   EXPECT_TRUE(std::filesystem::is_symlink(directory_ + "/current"));
@@ -166,7 +173,7 @@ TEST_F(EndpointTest, ARequeuedJobTakesItsNameBack) {
   const std::string record = directory_ + "/servers/fake-17.json";
   EXPECT_EQ(first->Update(Record("g1")).code(), absl::StatusCode::kFailedPrecondition);
   first->Withdraw();
-  EXPECT_EQ(ReadEndpointRecord(record)->generation(), "g2");
+  EXPECT_EQ(ReadRecord(record)->generation(), "g2");
   EXPECT_EQ(EndpointSlot::Claim(directory_, "fake-17", {"fake/17", 0}).status().code(),
             absl::StatusCode::kAlreadyExists)
       << "an earlier run has no right to it";
@@ -182,7 +189,7 @@ TEST_F(EndpointTest, AnUpdateReplacesItsOwnRecordWhileThatIsThere) {
   v1::EndpointRecord record = Record("g1");
   record.set_pid(42);
   ASSERT_TRUE(slot->Update(record).ok());
-  EXPECT_EQ(ReadEndpointRecord(record_)->pid(), 42u);
+  EXPECT_EQ(ReadRecord(record_)->pid(), 42u);
   EXPECT_EQ(Mode(record_), 0600u);
   EXPECT_EQ(std::filesystem::read_symlink(directory_ + "/current").string(), "servers/other.json")
       << "it is not started anew";
@@ -205,7 +212,7 @@ TEST_F(EndpointTest, AReaderNeverSeesHalfARecord) {
   std::atomic<int> seen = 0, broken = 0;
   std::thread reader([&] {
     while (!over) {
-      const auto read = ReadEndpointRecord(record_);
+      const auto read = ReadRecord(record_);
       if (!read.ok() || read->token() != "secret") ++broken;
       ++seen;
     }
@@ -230,7 +237,7 @@ TEST_F(EndpointTest, WritesThroughNoLinkThatWasPutInItsWay) {
   ASSERT_TRUE(slot->Publish(Record("g1")).ok());
   EXPECT_FALSE(std::filesystem::is_symlink(link)) << "it was in nobody's way";
   EXPECT_EQ(ReadText(elsewhere), "untouched");
-  EXPECT_EQ(ReadEndpointRecord(record_)->generation(), "g1");
+  EXPECT_EQ(ReadRecord(record_)->generation(), "g1");
 }
 
 TEST_F(EndpointTest, WhatCannotBeWrittenIsNamedWithAWayOut) {

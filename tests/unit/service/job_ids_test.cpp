@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/endpoint.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::server {

@@ -16,20 +16,16 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-TEST(KillWaitTest, OneLineOfTheConfiguration) {
-  EXPECT_EQ(ParseKillWait("KillOnBadExit           = 0\nKillWait                = 30 sec\nLaunch = x\n").value(),
-            seconds(30));
-  EXPECT_EQ(ParseKillWait("KillWait = 0 sec").value(), seconds(0));
-  EXPECT_EQ(ParseKillWait("\tKillWait=5 sec\r\n").value(), seconds(5));
+TEST(KillWaitTest, OneRowOfTheConfiguration) {
+  EXPECT_EQ(KillWaitOf({{"KillOnBadExit", "0"}, {"KillWait", "30 sec"}, {"Launch", "x"}}).value(), seconds(30));
+  EXPECT_EQ(KillWaitOf({{"KillWait", "0 sec"}}).value(), seconds(0));
 }
 
 TEST(KillWaitTest, WhatIsNoKillWaitIsQuoted) {
-  for (const char* text : {"", "UnkillableStepTimeout = 60 sec\n", "KillWaits = 30 sec\n"}) {
-    EXPECT_EQ(ParseKillWait(text).status().code(), absl::StatusCode::kNotFound) << text;
-  }
-  for (const char* text : {"KillWait = INFINITE", "KillWait = 30", "KillWait = -1 sec", "KillWait = 99999999 sec",
-                           "KillWait = 99999999999999999999 sec", "KillWait = "}) {
-    EXPECT_THAT(std::string(ParseKillWait(text).status().message()), HasSubstr(text)) << text;
+  EXPECT_EQ(KillWaitOf({{"UnkillableStepTimeout", "60 sec"}}).status().code(), absl::StatusCode::kNotFound);
+  for (const char* text : {"INFINITE", "30", "-1 sec", "99999999 sec", "99999999999999999999 sec", ""}) {
+    EXPECT_THAT(std::string(KillWaitOf({{"KillWait", text}}).status().message()),
+                HasSubstr("KillWait in seconds, but \"" + std::string(text) + "\""));
   }
 }
 

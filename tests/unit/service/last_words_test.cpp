@@ -11,9 +11,9 @@ using testing::EndsWith;
 
 TEST(LastWordsTest, WhatComesOfNoUse) {
   Config config;
-  EXPECT_EQ(WhenUnused(config), "ends itself after 15m without use");
+  EXPECT_EQ(WhenUnused(config), "ends itself after 15 m without use");
   config.idle_timeout = std::chrono::milliseconds(500);
-  EXPECT_EQ(WhenUnused(config), "ends itself after 500ms without use");
+  EXPECT_EQ(WhenUnused(config), "ends itself after 500 ms without use");
   config.idle_timeout = {};
   EXPECT_EQ(WhenUnused(config), "never ends itself for want of use (--idle-timeout 0)");
 }

@@ -269,7 +269,8 @@ TEST_F(OldSavedTest, ThoseThatAreTooOldGo) {
   const std::string target = folder_.Write("target.npy", "data");
   std::filesystem::create_symlink(target, scratch_ + "/../fake-1/link.npy");
   SaveAll();
-  EXPECT_THAT(dropped_, ElementsAre("A.npy: older than 2d (--saved-age)", "a.npy: older than 2d (--saved-age)"));
+  EXPECT_THAT(dropped_,
+              ElementsAre("A.npy: older than 2 days (--saved-age)", "a.npy: older than 2 days (--saved-age)"));
   EXPECT_FALSE(Exists(old));
   EXPECT_FALSE(Exists(mine));
   for (const std::string& path : {young, text, others, target}) EXPECT_TRUE(Exists(path)) << path;
@@ -283,7 +284,7 @@ TEST_F(OldSavedTest, TheOldestGoUntilThoseOfMoreThanADayAreWithinTheBound) {
   EXPECT_THAT(dropped_, IsEmpty());
   const std::string another = Old("fake-3/d.npy", 26, 100);
   SaveAll();
-  EXPECT_THAT(dropped_, ElementsAre(AllOf(HasSubstr("a.npy: the oldest of more than 1KB"), HasSubstr("over a day ago"),
+  EXPECT_THAT(dropped_, ElementsAre(AllOf(HasSubstr("a.npy: the oldest of more than 1.0 kB"), HasSubstr("over a day ago"),
                                           HasSubstr("(--saved-bytes)"))));
   EXPECT_FALSE(Exists(oldest));
   for (const std::string& path : {middle, youngest, another}) EXPECT_TRUE(Exists(path)) << path;

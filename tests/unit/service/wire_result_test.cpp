@@ -7,7 +7,7 @@
 #include "server/wire/catalogue.h"
 #include "server/wire/result.h"
 #include "server/wire/status.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::wire {
 namespace {

@@ -108,24 +108,24 @@ class OpenDevice {
   std::uint64_t FreeBytes() {
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
-    const std::uint64_t turn = turns_.load();
-    if (now >= asked_again_ || turn != asked_turn_) {
-      asked_turn_ = turn;
+    const std::uint64_t changes = changes_.load();
+    if (now >= asked_again_ || changes != asked_changes_) {
+      asked_changes_ = changes;
       free_bytes_ = table().free_bytes(device_);
       asked_again_ = now + kFreeBytesAge;
     }
     return free_bytes_;
   }
-  // A task begins or ends.
-  void Turn() { ++turns_; }
+  // A task begins or ends: what is free has changed.
+  void Changed() { ++changes_; }
 
  private:
   const std::shared_ptr<PluginLibrary> library_;
   hotplate_cuda_device* const device_;
-  std::atomic<std::uint64_t> turns_{0};
+  std::atomic<std::uint64_t> changes_{0};
   std::mutex mutex_;
   // The rest is guarded by mutex_.
-  std::uint64_t free_bytes_ = 0, asked_turn_ = 0;
+  std::uint64_t free_bytes_ = 0, asked_changes_ = 0;
   std::chrono::steady_clock::time_point asked_again_;  // when the answer is old
 };
 
@@ -149,9 +149,9 @@ class PluginLane : public Lane {
     call.scratch = nullptr;
     call.scratch_bytes = task.scratch_bytes;
     hotplate_cuda_report plain{};
-    device_->Turn();
+    device_->Changed();
     device_->table().run_task(lane_, task.kernel, &call, &control.plain(), &plain);
-    device_->Turn();
+    device_->Changed();
     report.outcome = Received(plain.outcome);
     report.host_to_device_ns = Nanoseconds(plain.host_to_device_ns);
     report.kernel_ns = Nanoseconds(plain.kernel_ns);

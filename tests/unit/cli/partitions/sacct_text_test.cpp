@@ -175,12 +175,13 @@ TEST(SacctText, PartitionsOfSinfo) {
 }
 
 TEST(SacctText, PrivateData) {
-  EXPECT_TRUE(KeepsJobsPrivate("A = b\nPrivateData             = accounts,jobs,usage\nC = d\n"));
-  EXPECT_TRUE(KeepsJobsPrivate("PrivateData             = all\n"));
-  EXPECT_FALSE(KeepsJobsPrivate("PrivateData             = none\n"));
-  EXPECT_FALSE(KeepsJobsPrivate("PrivateData             = usage,users\n"));
-  EXPECT_FALSE(KeepsJobsPrivate("PrivateData\n"));
-  EXPECT_EQ(UtcText(1795293629), "2026-11-21T20:40:29");
+  EXPECT_TRUE(KeepsJobsPrivate({{"PrivateData", "accounts,jobs,usage"}}));
+  EXPECT_TRUE(KeepsJobsPrivate({{"PrivateData", "all"}}));
+  EXPECT_FALSE(KeepsJobsPrivate({{"PrivateData", "none"}}));
+  EXPECT_FALSE(KeepsJobsPrivate({{"PrivateData", "usage,users"}}));
+  EXPECT_FALSE(KeepsJobsPrivate({{"PrivateData", ""}}));
+  EXPECT_FALSE(KeepsJobsPrivate({}));
+  EXPECT_EQ(SacctTime(1795293629), "2026-11-21T20:40:29");
 }
 
 const JobStart* Find(const SliceJobs& jobs, EpochSeconds start, std::int64_t cpus, std::int64_t gpus = 0) {

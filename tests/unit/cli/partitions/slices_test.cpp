@@ -159,6 +159,7 @@ TEST(Since, DurationsAndDates) {
   EXPECT_EQ(*ParseSince("2w", kNow), kNow - 14 * kDay);
   EXPECT_EQ(*ParseSince("1.5d", kNow), kNow - 36 * kHour);
   EXPECT_EQ(*ParseSince("36h", kNow), kNow - 36 * kHour);
+  EXPECT_EQ(*ParseSince("1d 12h", kNow), kNow - 36 * kHour);
   EXPECT_EQ(*ParseSince("90m", kNow), kNow - 90 * 60);
   setenv("TZ", "UTC", 1);
   tzset();
@@ -166,7 +167,7 @@ TEST(Since, DurationsAndDates) {
   EXPECT_EQ(*ParseSince("2024-10-01T08:30", kNow), 19'997 * kDay + 8 * kHour + 1800);
   EXPECT_EQ(*ParseSince("2024-10-01T08:30:15", kNow), 19'997 * kDay + 8 * kHour + 1815);
   for (const char* wrong : {"", "d", "-1d", "0s", "400d", "99999999999w", "yesterday", "2024-02-31", "2024-13-01",
-                            "2023-01-01", "2024-10-05", "1d2", "nand", "infd", "7 d"}) {
+                            "2023-01-01", "2024-10-05", "1d2", "nand", "infd", "7 e"}) {
     const auto since = ParseSince(wrong, kNow);
     ASSERT_FALSE(since.ok()) << wrong;
     EXPECT_THAT(std::string(since.status().message()), HasSubstr("--since: \"" + std::string(wrong) + "\""));

@@ -1,13 +1,12 @@
-// Slurm's own output, as version 22.05.8 prints it, and what is made of it.
+// Slurm as a scheduler: what its commands are asked, and what is made of their answers.
 #include "client/cli/scheduler/slurm.h"
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <ctime>
 #include <deque>
 
 #include "client/cli/ending.h"
+#include "kernels/base/slurm.h"
 
 namespace hotplate::cli {
 namespace {
@@ -42,73 +41,15 @@ TEST(SlurmText, JobIds) {
     EXPECT_FALSE(IsJobId(id)) << id;
 }
 
-TEST(SlurmText, SqueueOfEveryKind) {
-  const std::string out =
-      "7|FAILED|1795292533|1795292533||root|BadConstraints\n"
-      "5|PENDING|1795292833|1795293133||root|Resources\n"
-      "3|RUNNING|1795292533|1795292833|gpu1|root|None\n"
-      "8|PENDING|N/A|N/A||ada|ReqNodeNotAvail, UnavailableNodes:gpu[1-2]|x\n"
-      "9|RUNNING|1795292533|NONE|gpu[1-2]|ada|None\n";
-  const auto failed = slurm::ParseSqueue(out, "7");
-  ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->phase, Phase::kEnded);
-  EXPECT_EQ(failed->state, "FAILED");
-  EXPECT_EQ(failed->reason, "BadConstraints");
-  EXPECT_EQ(failed->end, 1795292533);
-  const auto pending = slurm::ParseSqueue(out, "5");
-  ASSERT_TRUE(pending);
-  EXPECT_EQ(pending->phase, Phase::kPending);
-  EXPECT_EQ(pending->reason, "Resources");
-  EXPECT_EQ(pending->start, 1795292833) << "the estimate";
-  const auto running = slurm::ParseSqueue(out, "3");
-  ASSERT_TRUE(running);
-  EXPECT_EQ(running->phase, Phase::kRunning);
-  EXPECT_EQ(running->nodes, "gpu1");
-  EXPECT_EQ(running->reason, "");
-  EXPECT_EQ(running->user, "root");
-  EXPECT_EQ(slurm::ParseSqueue(out, "8")->reason, "ReqNodeNotAvail, UnavailableNodes:gpu[1-2]|x");
-  EXPECT_FALSE(slurm::ParseSqueue(out, "8")->start);
-  EXPECT_FALSE(slurm::ParseSqueue(out, "9")->end) << "a partition without a limit";
-  EXPECT_FALSE(slurm::ParseSqueue(out, "33"));
-  EXPECT_FALSE(slurm::ParseSqueue("", "3"));
-  EXPECT_TRUE(slurm::ParseSqueue("CLUSTER: snowy\n3|RUNNING|1795292533|1795292833|gpu1|root|None\n", "3"));
-}
-
-TEST(SlurmText, Times) {
-  EXPECT_EQ(slurm::ParseTime("1795292533"), 1795292533);
-  std::tm time{};
-  time.tm_year = 126, time.tm_mon = 10, time.tm_mday = 21, time.tm_hour = 20, time.tm_min = 22, time.tm_sec = 13;
-  time.tm_isdst = -1;
-  EXPECT_EQ(slurm::ParseTime("2026-11-21T20:22:13"), std::mktime(&time)) << "where SLURM_TIME_FORMAT is not known";
-  for (const char* none : {"", "N/A", "Unknown", "NONE", "UNLIMITED", "0", "17952x", "2026-11-21"})
-    EXPECT_FALSE(slurm::ParseTime(none)) << none;
-}
-
 TEST(SlurmText, States) {
   for (const char* word : {"PENDING", "REQUEUED", "REQUEUE_HOLD"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kPending) << word;
   for (const char* word : {"RUNNING", "CONFIGURING", "SUSPENDED"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kRunning) << word;
   EXPECT_EQ(slurm::PhaseOf("COMPLETING"), Phase::kEnding);
-  for (const char* word : {"COMPLETED", "CANCELLED by 1001", "CANCELLED+", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
-                           "OUT_OF_MEMORY", "BOOT_FAIL", "FAILED", "DEADLINE", "REVOKED"})
+  for (const char* word : {"COMPLETED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL",
+                           "FAILED", "DEADLINE", "REVOKED"})
     EXPECT_EQ(slurm::PhaseOf(word), Phase::kEnded) << word;
-}
-
-TEST(SlurmText, Sacct) {
-  const auto ended = slurm::ParseSacct("CANCELLED by 1001|None|1795292533|1795292540|gpu1|ada\n");
-  ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->phase, Phase::kEnded);
-  EXPECT_EQ(ended->state, "CANCELLED");
-  EXPECT_EQ(ended->end, 1795292540);
-  EXPECT_FALSE(slurm::ParseSacct("Slurm accounting storage is disabled\n"));
-  EXPECT_FALSE(slurm::ParseSacct(""));
-}
-
-TEST(SlurmText, ClusterName) {
-  EXPECT_EQ(slurm::ParseClusterName("CliFilterPlugins        = (null)\nClusterName             = fake\nX = y\n"),
-            "fake");
-  EXPECT_EQ(slurm::ParseClusterName("Slurm is down"), "");
 }
 
 TEST(SlurmText, EveryKnownRefusalHasAWayOut) {
@@ -149,7 +90,7 @@ TEST(SlurmText, VariablesThatWouldCountMoreThanTheScript) {
 }
 
 // Slurm's commands as a script of what they answer.
-class SlurmCommands : public testing::Test {
+class SlurmSchedulerTest : public testing::Test {
  protected:
   void Answer(ProgramResult result) { answers_.push_back(std::move(result)); }
   void Fail(absl::Status status) { answers_.push_back(std::move(status)); }
@@ -171,7 +112,7 @@ class SlurmCommands : public testing::Test {
   std::vector<ProgramCall> calls_;
 };
 
-TEST_F(SlurmCommands, TheScriptGoesThroughStandardInput) {
+TEST_F(SlurmSchedulerTest, TheScriptGoesThroughStandardInput) {
   Answer({.exit_code = 0, .out = "12\n", .err = ""});
   const auto job = Slurm()->Submit("#!/bin/bash\n");
   ASSERT_TRUE(job.ok()) << job.status();
@@ -181,7 +122,7 @@ TEST_F(SlurmCommands, TheScriptGoesThroughStandardInput) {
   EXPECT_EQ(calls_[0].input, "#!/bin/bash\n");
 }
 
-TEST_F(SlurmCommands, AnotherClusterIsNamedToEachCommand) {
+TEST_F(SlurmSchedulerTest, AnotherClusterIsNamedToEachCommand) {
   Answer({.exit_code = 0, .out = "12;snowy\n", .err = ""});
   Answer({.exit_code = 0, .out = "12|PENDING|N/A|N/A||ada|Priority\n", .err = ""});
   Answer({});
@@ -192,13 +133,13 @@ TEST_F(SlurmCommands, AnotherClusterIsNamedToEachCommand) {
   EXPECT_TRUE(slurm->Cancel(*job).ok());
   EXPECT_THAT(calls_[0].words, ElementsAre("sbatch", "-M", "snowy", "--parsable"));
   EXPECT_THAT(calls_[1].words,
-              ElementsAre("squeue", "-M", "snowy", "-h", "-a", "-t", "all", "-j", "12", "-o", slurm::kSqueueColumns));
+              ElementsAre("squeue", "-M", "snowy", "-h", "-a", "-t", "all", "-j", "12", "-o", kSqueueColumns));
   EXPECT_THAT(calls_[2].words, ElementsAre("scancel", "-M", "snowy", "12"));
   EXPECT_EQ(slurm->ClusterName(), "snowy");
   EXPECT_EQ(slurm->LookCommand(*job), "squeue -M snowy -j 12");
 }
 
-TEST_F(SlurmCommands, ARefusalHasSlurmsWordsAndAWayOut) {
+TEST_F(SlurmSchedulerTest, ARefusalHasSlurmsWordsAndAWayOut) {
   Answer({.exit_code = 1, .out = "", .err = "allocation failure: Invalid feature specification\n"});
   const absl::Status status = Slurm()->Check("x");
   EXPECT_EQ(ExitCodeOf(status), kExitScheduler);
@@ -206,7 +147,7 @@ TEST_F(SlurmCommands, ARefusalHasSlurmsWordsAndAWayOut) {
               AllOf(HasSubstr("allocation failure: Invalid feature specification"), HasSubstr("sbatch --test-only")));
 }
 
-TEST_F(SlurmCommands, ADoubtIsNoRefusal) {
+TEST_F(SlurmSchedulerTest, ADoubtIsNoRefusal) {
   // What --test-only says while the nodes are drained, where sbatch itself has the job wait.
   Answer({.exit_code = 1, .out = "", .err = "allocation failure: Requested node configuration is not available\n"});
   const absl::Status status = Slurm()->Check("#SBATCH --time=1\n");
@@ -215,7 +156,7 @@ TEST_F(SlurmCommands, ADoubtIsNoRefusal) {
   EXPECT_THAT(calls_[0].without, testing::Contains("SBATCH_TIMELIMIT"));
 }
 
-TEST_F(SlurmCommands, WhatIsSaidOnSuccessIsKept) {
+TEST_F(SlurmSchedulerTest, WhatIsSaidOnSuccessIsKept) {
   Answer({.exit_code = 0, .out = "12\n", .err = "sbatch: project has used 98 % of its hours\n"});
   const auto job = Slurm()->Submit("#SBATCH --time=1\n");
   ASSERT_TRUE(job.ok()) << job.status();
@@ -223,7 +164,7 @@ TEST_F(SlurmCommands, WhatIsSaidOnSuccessIsKept) {
   EXPECT_THAT(calls_[0].without, testing::Contains("SBATCH_TIMELIMIT"));
 }
 
-TEST_F(SlurmCommands, NoSlurmAndNoAnswer) {
+TEST_F(SlurmSchedulerTest, NoSlurmAndNoAnswer) {
   Fail(absl::NotFoundError("no sbatch in PATH"));
   const absl::Status missing = Slurm()->Check("x");
   EXPECT_EQ(ExitCodeOf(missing), kExitScheduler);
@@ -235,7 +176,7 @@ TEST_F(SlurmCommands, NoSlurmAndNoAnswer) {
   EXPECT_TRUE(absl::IsUnavailable(state.status())) << state.status();
 }
 
-TEST_F(SlurmCommands, AJobThatSqueueForgotIsLookedUpInTheAccounting) {
+TEST_F(SlurmSchedulerTest, AJobThatSqueueForgotIsLookedUpInTheAccounting) {
   Answer({.exit_code = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"});
   Answer({.exit_code = 0, .out = "TIMEOUT|None|1795292533|1795292833|gpu1|ada\n", .err = ""});
   const auto known = Slurm()->State({"12", ""});
@@ -255,7 +196,7 @@ TEST_F(SlurmCommands, AJobThatSqueueForgotIsLookedUpInTheAccounting) {
   EXPECT_EQ(forgotten->phase, Phase::kForgotten);
 }
 
-TEST_F(SlurmCommands, CancellingWhatIsOverIsFine) {
+TEST_F(SlurmSchedulerTest, CancellingWhatIsOverIsFine) {
   Answer(
       {.exit_code = 1, .out = "", .err = "scancel: error: Kill job error on job id 999: Invalid job id specified\n"});
   EXPECT_TRUE(Slurm()->Cancel({"999", ""}).ok());
@@ -263,21 +204,21 @@ TEST_F(SlurmCommands, CancellingWhatIsOverIsFine) {
   EXPECT_EQ(ExitCodeOf(Slurm()->Cancel({"3", ""})), kExitScheduler);
 }
 
-TEST_F(SlurmCommands, AJobOfThatNumberElsewhereIsNotMeant) {
+TEST_F(SlurmSchedulerTest, AJobOfThatNumberElsewhereIsNotMeant) {
   const SchedulerJob job{"12", "", "fake", "1001"};
   Answer({.exit_code = 0, .out = "ClusterName = other\n", .err = ""});
   Answer({.exit_code = 1, .out = "", .err = "squeue: error: No cluster 'fake' known by database.\n"});
   const auto slurm = Slurm();
   EXPECT_TRUE(absl::IsUnavailable(slurm->State(job).status())) << "not over";
   EXPECT_THAT(calls_[1].words,
-              ElementsAre("squeue", "-M", "fake", "-h", "-a", "-t", "all", "-j", "12", "-o", slurm::kSqueueColumns));
+              ElementsAre("squeue", "-M", "fake", "-h", "-a", "-t", "all", "-j", "12", "-o", kSqueueColumns));
   // And where it cannot be told which cluster this is.
   Answer({.exit_code = 1, .out = "", .err = "no answer"});
   EXPECT_TRUE(absl::IsUnavailable(Slurm()->Cancel(job)));
   EXPECT_EQ(calls_.size(), 3u);
 }
 
-TEST_F(SlurmCommands, AnotherUsersJobIsNotCancelled) {
+TEST_F(SlurmSchedulerTest, AnotherUsersJobIsNotCancelled) {
   const SchedulerJob job{"12", "", "fake", "1001"};
   Answer({.exit_code = 0, .out = "ClusterName = fake\n", .err = ""});
   Answer({.exit_code = 0, .out = "12|RUNNING|N/A|N/A|gpu1|1002|None\n", .err = ""});
@@ -290,7 +231,7 @@ TEST_F(SlurmCommands, AnotherUsersJobIsNotCancelled) {
   EXPECT_THAT(calls_.back().words, ElementsAre("scancel", "12"));
 }
 
-TEST_F(SlurmCommands, NothingStopsACancellation) {
+TEST_F(SlurmSchedulerTest, NothingStopsACancellation) {
   std::stop_source stop;
   stop.request_stop();
   const auto slurm = MakeSlurm(
@@ -307,7 +248,7 @@ TEST_F(SlurmCommands, NothingStopsACancellation) {
   EXPECT_EQ(calls_.back().words.front(), "scancel");
 }
 
-TEST_F(SlurmCommands, TheClustersOwnNameIsAskedForOnce) {
+TEST_F(SlurmSchedulerTest, TheClustersOwnNameIsAskedForOnce) {
   Answer({.exit_code = 0, .out = "ClusterName = fake\n", .err = ""});
   Answer({.exit_code = 0, .out = "12|PENDING|N/A|N/A||1001|Priority\n", .err = ""});
   const auto slurm = Slurm();
@@ -317,7 +258,7 @@ TEST_F(SlurmCommands, TheClustersOwnNameIsAskedForOnce) {
   EXPECT_EQ(calls_.size(), 2u);
 }
 
-TEST_F(SlurmCommands, ATaskOfAnArrayByItsOwnNumber) {
+TEST_F(SlurmSchedulerTest, ATaskOfAnArrayByItsOwnNumber) {
   Answer({.exit_code = 0, .out = "4713\n", .err = ""});
   const auto slurm = Slurm();
   EXPECT_EQ(slurm->Resolve({"4711_2", ""})->id, "4713");
@@ -325,7 +266,7 @@ TEST_F(SlurmCommands, ATaskOfAnArrayByItsOwnNumber) {
   EXPECT_EQ(calls_.size(), 1u);
 }
 
-TEST_F(SlurmCommands, InsideAJobByAnOverlappingStep) {
+TEST_F(SlurmSchedulerTest, InsideAJobByAnOverlappingStep) {
   const auto words = Slurm()->InsideJob({"12", ""}, {"/bin/hotplated", "--name", "x"});
   ASSERT_TRUE(words.ok());
   EXPECT_THAT(*words, ElementsAre("srun", "--jobid=12", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none",

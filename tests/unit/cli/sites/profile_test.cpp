@@ -123,7 +123,7 @@ TEST(ProfileTest, GpusMustMakeSense) {
 
 TEST(ProfileTest, TheDefaultTimeIsOneThatCanBeAskedFor) {
   EXPECT_THAT(Wrong("time = {default = \"30s\"}\n" + std::string(kGood)),
-              HasSubstr("time.default, 30.0 s, is less than a minute"));
+              HasSubstr("time.default, 30 s, is less than a minute"));
   EXPECT_THAT(Wrong("time = {default = \"90m\", limit = \"45m\"}\n" + std::string(kGood)),
               HasSubstr("time.default, 1 h 30 m, is longer than time.limit, 45 m"));
 }

@@ -1,4 +1,4 @@
-#include "server/service/run_stream.h"
+#include "server/service/run_call.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "kernels/base/status.h"
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 namespace {
@@ -24,27 +24,27 @@ using RunReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse
 
 }  // namespace
 
-RunReactor* RunStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
+RunReactor* RunCall::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
   if (!who.ok()) return new Refusal<RunReactor>(who.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<RunReactor>(ticket.status());
-  const auto stream = std::make_shared<RunStream>(context, *std::move(who), *std::move(ticket));
+  const auto stream = std::make_shared<RunCall>(context, *std::move(who), *std::move(ticket));
   stream->Begin();
   context.run_streams().Add(stream);
   stream->Read();
   return stream.get();
 }
 
-RunStream::RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket)
+RunCall::RunCall(const ServiceContext& context, core::Principal who, StreamTicket ticket)
     : UpdateStream(context, std::move(ticket), Outbox::StatesBeforeEnd::kDropped), who_(std::move(who)) {}
 
-void RunStream::Read() {
+void RunCall::Read() {
   request_.Lend();
   StartRead(&bytes_);
 }
 
-void RunStream::OnReadDone(bool ok) {
+void RunCall::OnReadDone(bool ok) {
   request_.TakeBack();
   if (!ok) {
     std::unique_lock lock(mutex_);
@@ -62,7 +62,7 @@ void RunStream::OnReadDone(bool ok) {
   GoThroughRequest();
 }
 
-void RunStream::GoThroughRequest() {
+void RunCall::GoThroughRequest() {
   while (next_start_ < request_->start_size()) {
     const int until = std::min(next_start_ + kStartsTogether, request_->start_size());
     {
@@ -80,19 +80,24 @@ void RunStream::GoThroughRequest() {
   Read();
 }
 
-std::optional<core::SteadyTime> RunStream::IdleSince() {
+std::optional<core::SteadyTime> RunCall::IdleSince() {
   const std::lock_guard lock(mutex_);
   return IsIdleLocked() ? std::optional(idle_since_) : std::nullopt;
 }
 
-bool RunStream::EndIfIdle() {
+bool RunCall::EndIfIdle() {
   std::unique_lock lock(mutex_);
   if (!IsIdleLocked()) return false;
   GiveUp(lock, absl::UnavailableError("the stream had no job and made room for another one; open a new one"));
   return true;
 }
 
-void RunStream::FindRepeatedTags() {
+bool RunCall::HasNoJob() {
+  const std::lock_guard lock(mutex_);
+  return active_.empty();
+}
+
+void RunCall::FindRepeatedTags() {
   repeated_.clear();
   const auto& starts = request_->start();
   // Most clients count up.
@@ -107,7 +112,7 @@ void RunStream::FindRepeatedTags() {
   std::sort(repeated_.begin(), repeated_.end());
 }
 
-void RunStream::BeginJob(const v1::RunJobsRequest::Start& start) {
+void RunCall::BeginJob(const v1::RunJobsRequest::Start& start) {
   if (!request_size_.ok()) {
     Refuse(start.tag(), request_size_);
   } else if (std::binary_search(repeated_.begin(), repeated_.end(), next_start_)) {
@@ -127,7 +132,7 @@ void RunStream::BeginJob(const v1::RunJobsRequest::Start& start) {
   }
 }
 
-absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
+absl::Status RunCall::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
   if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   const auto [active, fresh] = active_.try_emplace(tag);
@@ -137,7 +142,7 @@ absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<core::JobId> RunStream::Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
+absl::StatusOr<core::JobId> RunCall::Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
   absl::StatusOr<core::JobRequest> request =
       wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
   if (!request.ok()) return request.status();
@@ -146,7 +151,7 @@ absl::StatusOr<core::JobId> RunStream::Submit(std::uint64_t tag, const v1::JobSp
   return context_.engine().Submit(who_, *std::move(request), observer(), tag);
 }
 
-void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
+void RunCall::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
   const absl::StatusOr<core::JobId> id = Submit(tag, spec, may_run_here);
   if (!id.ok()) return Drop(tag, id.status());
   bool cancel = false, gone = false;
@@ -163,7 +168,7 @@ void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_ru
   if (gone) context_.engine().Unsubscribe(observer(), core::Engine::OnDisconnect::kCancelAfterGrace);
 }
 
-void RunStream::Drop(std::uint64_t tag, const absl::Status& status) {
+void RunCall::Drop(std::uint64_t tag, const absl::Status& status) {
   {
     const std::lock_guard lock(mutex_);
     active_.erase(tag);
@@ -173,7 +178,7 @@ void RunStream::Drop(std::uint64_t tag, const absl::Status& status) {
   CloseIfDone(lock);
 }
 
-void RunStream::CancelTag(std::uint64_t tag) {
+void RunCall::CancelTag(std::uint64_t tag) {
   core::JobId id;
   {
     const std::lock_guard lock(mutex_);
@@ -185,7 +190,7 @@ void RunStream::CancelTag(std::uint64_t tag) {
   if (!id.empty()) context_.engine().Cancel(who_, id).IgnoreError();
 }
 
-std::string RunStream::EndedLocked(std::uint64_t tag) {
+std::string RunCall::EndedLocked(std::uint64_t tag) {
   const auto active = active_.find(tag);
   if (active == active_.end()) return "";
   std::string kernel = std::move(active->second.kernel);
@@ -195,7 +200,7 @@ std::string RunStream::EndedLocked(std::uint64_t tag) {
   return kernel;
 }
 
-void RunStream::CloseIfDone(std::unique_lock<std::mutex>& lock) {
+void RunCall::CloseIfDone(std::unique_lock<std::mutex>& lock) {
   if (reads_done_ && active_.empty()) CloseWhenSent(lock, absl::OkStatus());
 }
 

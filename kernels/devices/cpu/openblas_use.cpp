@@ -1,4 +1,4 @@
-#include "kernels/devices/cpu/openblas_turn.h"
+#include "kernels/devices/cpu/openblas_use.h"
 
 #include <cblas.h>
 #include <omp.h>
@@ -7,13 +7,17 @@
 
 namespace hotplate {
 
-OpenBlasTurn::OpenBlasTurn(CpuContext& context, bool serial) {
+OpenBlasUse::OpenBlasUse(CpuContext& context, bool serial) {
   static std::mutex threaded;
   if (serial) {
     omp_set_num_threads(1);
   } else if (const int threads = context.LibraryThreads(); threads > 1) {
     turn_ = std::unique_lock(threaded);
   }
+}
+
+OpenBlasUse::~OpenBlasUse() {
+  if (team_ != nullptr) team_->End();
 }
 
 std::string OpenBlasVersion() {

@@ -12,7 +12,7 @@
 
 namespace hotplate::server {
 
-class RunStream final
+class RunCall final
     : public UpdateStream<grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse>, v1::RunJobsResponse>,
       public OpenRunStream {
  public:
@@ -20,7 +20,7 @@ class RunStream final
   static grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse>* Start(const ServiceContext& context,
                                                                                grpc::CallbackServerContext* call);
 
-  RunStream(const ServiceContext& context, core::Principal who, StreamTicket ticket);
+  RunCall(const ServiceContext& context, core::Principal who, StreamTicket ticket);
 
   void OnReadDone(bool ok) override;
 

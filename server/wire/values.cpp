@@ -1,4 +1,4 @@
-#include "server/wire/types.h"
+#include "server/wire/values.h"
 
 #include "kernels/base/status.h"
 

@@ -11,11 +11,12 @@ namespace hotplate {
 
 // Held while OpenBLAS is called, LAPACK's functions included. With `serial`, or where this call has no more than one
 // thread, OpenBLAS keeps to this thread, and there is nothing to wait for.
-class OpenBlasTurn {
+class OpenBlasUse {
  public:
-  OpenBlasTurn(CpuContext& context, bool serial);
-  OpenBlasTurn(const OpenBlasTurn&) = delete;
-  OpenBlasTurn& operator=(const OpenBlasTurn&) = delete;
+  OpenBlasUse(CpuContext& context, bool serial);
+  ~OpenBlasUse();
+  OpenBlasUse(const OpenBlasUse&) = delete;
+  OpenBlasUse& operator=(const OpenBlasUse&) = delete;
 
  private:
   std::unique_lock<std::mutex> turn_;
