@@ -211,6 +211,10 @@ class BadInput(harness.Case):
         self.hotplate("wait", job_id)
         self.hotplate("result", job_id, "-o", "o.npy", code=harness.INVALID, says=["which output?", "u, s, vt"])
         self.hotplate("result", job_id, "-o", "s=t.npy")
+        job_id = self.answer("submit", "svd", "square.npy", "--compute", "values")["jobId"]
+        self.hotplate("result", job_id, "--wait", "-o", "of_result.npy")
+        np.testing.assert_allclose(np.load(self.folder / "of_result.npy"), [3, 2])
+        self.hotplate("result", job_id, "-o", "o.npy", "-o", "p.npy", code=harness.INVALID, says="This call gives s. ")
         self.hotplate("run", "svd", "square.npy", "--compute", "values", "-o", "array:S")
         self.hotplate("get", "S", "-o", "t.npy")
         np.testing.assert_allclose(np.load(self.folder / "t.npy"), [3, 2])
