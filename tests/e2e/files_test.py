@@ -178,6 +178,9 @@ class Placed(harness.Case):
         self.hotplate("wait", job)
         self.assertEqual(self.load(self.root / "detached.npy"), [3.0] * 5)
         self.hotplate("result", job, says=f"{self.root}/detached.npy")
+        told = self.run_command("result", job, "-o", "p2.npy")
+        self.assertEqual(told, (harness.INVALID, "", f"✗ refused: output out was written by the daemon to {self.root}/detached.npy\n"))
+        self.assertEqual(list(self.folder.glob("*p2.npy*")), [])
 
     def test_a_file_that_is_there_stays_without_force(self):
         self.full(1, "allowed/there.npy")

@@ -28,11 +28,15 @@ absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::
   return absl::OkStatus();
 }
 
-// Names the places after the result's own outputs.
+// Names the places after the result's own outputs. Those that the daemon wrote are not to be had.
 absl::Status PlaceOutputs(const std::string& kernel, const v1::JobResult& result, std::vector<OutputArgument>& places) {
   if (LackNames(places))
     if (const absl::Status named = NameOutputs(FilledOutputs(result.outputs()), places); !named.ok())
       return Worded(named, kernel + ": " + std::string(named.message()));
+  for (const v1::JobResult::Output& output : result.outputs())
+    for (const OutputArgument& place : places)
+      if (output.has_path() && output.name() == place.name)
+        return absl::InvalidArgumentError("output " + output.name() + " was written by the daemon to " + output.path());
   return absl::OkStatus();
 }
 
