@@ -97,6 +97,17 @@ class Large(harness.Case):
         self.assertEqual(subprocess.run(["cmp", "sum.npy", "again.npy"], cwd=self.folder, check=False).returncode, 0)
         self.assertEqual(parts(self.folder), [])
 
+    def test_pictures_are_drawn_row_by_row(self):
+        self.measured("run", "mandelbrot", "--resolution", "8000", "--max-iterations", "10", "-o", "m.png")  # 256 MB of int32
+        self.measured("run", "random", "--rows", "8000", "--n", "8000", "-o", "array:R", "--seed", "1")
+        self.measured("get", "R", "-o", "r.png")
+        for name in ("m.png", "r.png"):
+            begin = (self.folder / name).read_bytes()[:24]
+            self.assertEqual((begin[1:4], begin[16:24]), (b"PNG", (8000).to_bytes(4, "big") * 2))
+            (self.folder / name).unlink()
+        self.hotplate("free", "R")
+        self.assertEqual(parts(self.folder), [])
+
     def test_files_in_fortran_order_go_up_in_pieces_too(self):
         rows, columns = 8000, 12_500  # 400 MB
         with open(self.folder / "f.npy", "wb") as file:
