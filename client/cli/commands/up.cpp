@@ -42,10 +42,10 @@ Command UpCommand() {
       .summary = "start a daemon, and wait until it is ready",
       .details =
           "Submits a batch job that requests GPUs as the site's profile says (hotplate sites). --local starts the\n"
-          "daemon on this machine, --attach in an allocation that you have already. The daemon keeps running when "
-          "this\n"
-          "command ends; hotplate logs shows its log. Arguments after -- are passed to hotplated (hotplated --help).\n"
-          "If a job with that --name waits in the queue, up waits for it. Without --name it submits another job.\n"
+          "daemon on this machine, --attach in an allocation that you have already. The daemon keeps running when\n"
+          "this command ends; hotplate logs shows its log. Arguments after -- are passed to hotplated (see\n"
+          "hotplated --help). If a job with that --name waits in the queue, up waits for it. Without --name it\n"
+          "submits another job.\n"
           "A running daemon is left as it is. A daemon in an attached allocation ends with the allocation, and at\n"
           "logout where the login node ends its users' processes (KillUserProcesses).\n"
           "Ctrl-C while waiting asks whether to keep or cancel the job. Without a terminal the job is kept.\n"

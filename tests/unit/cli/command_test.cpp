@@ -53,6 +53,8 @@ TEST_F(CommandTest, EveryCommandHasHelpWithAnExample) {
                 AllOf(StartsWith("hotplate " + command.name), HasSubstr(command.summary), HasSubstr("--server NAME"),
                       HasSubstr("Example\n  "), HasSubstr("hotplate " + command.name)));
     EXPECT_THAT(Hotplate({"help", command.name}).out, StartsWith(ran.out)) << "a topic of that name follows";
+    for (const std::string& line : SplitAt(command.details, '\n'))
+      EXPECT_TRUE(line.empty() || line.find(' ') != std::string::npos) << command.name << ": a line broken at " << line;
     for (const OptionSpec& option : command.options) {
       EXPECT_NE(option.LongName(), "") << command.name << " " << option.names;
       EXPECT_NE(option.help, "") << command.name << " " << option.names;
