@@ -139,8 +139,8 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   heads.emplace_back("BY");
   if (style.wide) heads.insert(heads.end(), {"PRIORITY", "DETACHED", "PARAMETERS"});
   Table table(heads);
-  table.MayBeCut(1);
   if (labels) table.MayBeCut(7);
+  table.MayBeCut(labels ? 8 : 7).MayBeCut(1);  // a job is known by its kernel
   for (const v1::Job& job : jobs) {
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),
