@@ -247,6 +247,17 @@ class Places(harness.Case):
             self.hotplate("up", "--local", env={"HOTPLATE_DIR": str(place)}, code=harness.INVALID,
                           says=("cannot be made", "HOTPLATE_DIR"))
 
+    def test_options_that_a_running_daemon_does_not_get_are_named(self):
+        self.hotplate("up", "--local", "--name", "there", "--", "--device", "cpu")
+        try:
+            told = self.run_command("up", "--local", "--name", "there", "--", "--idle-timeout", "2h", "--nosuch")
+            self.assertEqual(told[0], harness.OK)
+            self.assertIn("already running", told[1])
+            self.assertIn("--idle-timeout 2h --nosuch were not applied; to start it anew: hotplate down there", told[2])
+            self.assertNotIn("applied", self.run_command("up", "--local", "--name", "there")[2])
+        finally:
+            self.hotplate("down", "there")
+
 
 class Competition(harness.Case):
     def test_two_up_at_once_start_one_daemon(self):

@@ -97,6 +97,10 @@ class LocalStart {
     if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
       call_.console.err << "! " << Printable(unavailable) << std::endl;
     if (started) TellLoss(call_, info);
+    if (!started && !call_.arguments.rest().empty())
+      Remark(call_.console, name_ + " was running already, so that " + Join(call_.arguments.rest(), " ") +
+                                (call_.arguments.rest().size() > 1 ? " were" : " was") +
+                                " not applied; to start it anew: hotplate down " + name_);
     std::vector<std::string> devices;
     for (const v1::Device& device : info.devices()) devices.push_back(device.id() + " " + device.name());
     const std::string who = info.name() + "   pid " + std::to_string(info.pid());
