@@ -17,7 +17,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// hotplated's exit code when another daemon of its name holds the lock.
+// hotplated's exit code when another daemon of its name holds the lock. Its 2 and 6 mean what ours do.
 constexpr int kAnotherDaemonRuns = 5;
 constexpr std::chrono::milliseconds kPoll(5);
 
@@ -59,9 +59,10 @@ class LocalStart {
       }
       if (const auto code = process->Ended()) {
         if (*code != kAnotherDaemonRuns)
-          return WithExitCode(absl::UnavailableError("hotplated ended with code " + std::to_string(*code) +
-                                                     " before it was ready" + Why(LogTail(log_, log_start, 8))),
-                              *code == kExitUsage ? kExitUsage : kExitNoDaemon);
+          return WithExitCode(
+              absl::UnavailableError("hotplated ended with code " + std::to_string(*code) + " before it was ready" +
+                                     Why(LogTail(log_, log_start, 8))),
+              *code == kExitUsage || *code == kExitNotAllowed ? static_cast<ExitCode>(*code) : kExitNoDaemon);
         return WaitForTheOther(LogTail(log_, log_start, 3));
       }
       poll(nullptr, 0, static_cast<int>(kPoll.count()));

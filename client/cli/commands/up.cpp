@@ -52,7 +52,8 @@ Command UpCommand() {
           "Ctrl-C while waiting asks whether to keep or cancel the job. Without a terminal the job is kept.\n"
           "Exit code 9: the scheduler refused the job, or ended it before it ran. 3: the daemon did not become ready,\n"
           "or this machine cannot reach it; up then says how to forward its port (hotplate status --forward).\n"
-          "With --detach, up does not wait, and 0 means that the job was submitted.",
+          "6: the folder of the records is not private. With --detach, up does not wait, and 0 means that\n"
+          "the job was submitted.",
       .example = "hotplate up --site hpc2n --account hpc2n2024-142 --gpus 1 --gpu-type l40s --time 30m",
       .options = {{.names = "--local", .value = "", .help = "start it on this machine; in an allocation, on its node"},
                   {.names = "--site",
