@@ -159,7 +159,6 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     if (const auto path = paths.find(name); path != paths.end()) {
       text += Done(call.console, path->second + "   " + signature) + "\n";
     } else if (!output.path.empty()) {
-      paths[name] = output.path;
       text += Done(call.console, output.path + "   " + signature + "   written by the daemon") + "\n";
     } else if (const Summariser* summary = files.SummaryOf(name); summary != nullptr && !output.buffer) {
       text += name + "   " + summary->Text() + "\n";

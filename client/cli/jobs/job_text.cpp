@@ -205,6 +205,7 @@ std::string OutputJson(const std::string& name, const client::OutputArray& outpu
   json.Text("name", name).Raw("signature", ToJson(ToWire(output.signature)));
   if (!output.id.empty()) json.Text("arrayId", output.id);
   if (!path.empty()) json.Text("path", path);
+  if (!output.path.empty()) json.Text("daemonPath", output.path);
   if (output.signature.shape.empty() && output.buffer)
     json.Raw("value", ValueJson(output.signature.dtype, output.buffer->bytes()));
   return json.Json();
