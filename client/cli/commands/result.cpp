@@ -117,7 +117,7 @@ Command ResultCommand() {
           .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
           .options = {{.names = "-o,--output",
                        .value = "[NAME=]FILE",
-                       .help = "write an output to a .npy file or a .png picture",
+                       .help = "write an output to a .npy file, a .png picture, or - (standard output)",
                        .repeatable = true,
                        .offer = Offer::kFile},
                       {.names = "--wait", .value = "", .help = "wait until the job has ended"}},
