@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "kernels/base/standard_descriptors.h"
 #include "server/config.h"
 #include "server/control.h"
 #include "server/daemon.h"
@@ -53,6 +54,7 @@ void QuietLibraries() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hotplate::OpenStandardDescriptors();
   SecureProcess();
   RaiseDescriptorLimit();
   QuietLibraries();

@@ -33,11 +33,10 @@ std::string ManualPage() {
       ".SH DESCRIPTION\n" +
       Roff(
           "Opens the devices, listens with TLS, and publishes an endpoint record. hotplate(1) and the client library "
-          "find the daemon by this record. SIGTERM, SIGINT, SIGHUP (unless ignored, as under nohup), hotplate down and "
-          "the idle timeout make it drain: it accepts no more jobs, lets running jobs finish within the drain timeout, "
-          "and exits. A second signal makes it exit at once. SIGTERM and SIGHUP count as a second signal only 3 "
-          "seconds "
-          "after the first, because Slurm sends SIGTERM twice.\n") +
+          "find the daemon by this record. SIGTERM, SIGINT, SIGHUP (unless ignored, as under nohup), hotplate down "
+          "and the idle timeout make it drain: it accepts no more jobs, lets running jobs finish within the drain "
+          "timeout, and exits. A second signal makes it exit at once. SIGTERM and SIGHUP count as a second signal "
+          "only 3 seconds after the first, because Slurm sends SIGTERM twice.\n") +
       ".PP\n" +
       Roff(
           "Each option is also a variable of the environment and a key of the configuration file. "
@@ -54,15 +53,12 @@ std::string ManualPage() {
       Roff(
           "The daemon knows when the allocation ends, from SLURM_JOB_END_TIME and from squeue, which it asks every "
           "--squeue-interval because limits change. It refuses a job whose time limit reaches into the last 15 "
-          "seconds, "
-          "warns watchers 10 and 2 minutes before the end, and drains in time, with or without a signal. After a "
-          "signal "
-          "it exits within Slurm's KillWait, after which Slurm kills it. It learns KillWait from scontrol show config "
-          "at "
-          "its start and otherwise assumes 30 seconds; of 30 seconds, jobs get 18.5. An idle daemon ends itself and "
-          "its "
-          "job. Whenever it ends, it saves arrays whose lease has not run out as .npy files (--scratch), within the "
-          "drain timeout, or within 5 minutes if it was idle. The log names the saved and the lost arrays.\n") +
+          "seconds, warns watchers 10 and 2 minutes before the end, and drains in time, with or without a signal. "
+          "After a signal it exits within Slurm's KillWait, after which Slurm kills it. It learns KillWait from "
+          "scontrol show config at its start and otherwise assumes 30 seconds; of 30 seconds, jobs get 18.5. An idle "
+          "daemon ends itself and its job. Whenever it ends, it saves arrays whose lease has not run out as .npy "
+          "files (--scratch), within the drain timeout, or within 5 minutes if it was idle. The log names the saved "
+          "and the lost arrays.\n") +
       ".PP\n" +
       Roff(
           "Without --log-file the daemon logs to standard error, which is Slurm's output file. If that is a regular "
@@ -70,21 +66,19 @@ std::string ManualPage() {
       ".PP\n" +
       Roff(
           "In an LSF job the daemon takes the job's identity from LSB_JOBID, LSB_MCPU_HOSTS or LSB_HOSTS, LSB_QUEUE "
-          "and "
-          "LSF_CLUSTER. It does not know when such a job ends. None of this has been run on a real LSF.\n") +
+          "and LSF_CLUSTER. It does not know when such a job ends. None of this has been run on a real LSF.\n") +
       ".SH CUDA'S LIBRARIES\n" +
       Roff(
           "If a driver finds a GPU, the daemon opens its plug-in for GPUs, libhotplate_cudaN.so, in its own folder. "
-          "The "
-          "plug-in needs only the driver. Six kernels also call a library of CUDA of the same major version N: matmul "
-          "calls cuBLASLt, fft cuFFT, and cholesky, solve, eigh and svd cuSOLVER. The daemon opens a library when the "
-          "first of its kernels runs. Without it, these kernels are refused on GPUs; the others run. The daemon looks "
-          "in "
-          "the folders of HOTPLATE_CUDA_LIBRARY_PATH; in LD_LIBRARY_PATH; in the toolkit that CUDA_HOME, CUDA_PATH, "
-          "CUDA_ROOT, EBROOTCUDA, CUDATOOLKIT_HOME or CONDA_PREFIX names; in /usr/local/cuda*; among Python's packages "
-          "(nvidia-cublas, nvidia-cufft and nvidia-cusolver from pip) of the active environment (VIRTUAL_ENV, "
-          "CONDA_PREFIX) and in ~/.local; and where the dynamic linker looks. The log says which libraries were found. "
-          "hotplate devices says which kernels are not available.\n") +
+          "The plug-in needs only the driver. Six kernels also call a library of CUDA of the same major version N: "
+          "matmul calls cuBLASLt, fft cuFFT, and cholesky, solve, eigh and svd cuSOLVER. The daemon opens a library "
+          "when the first of its kernels runs. Without it, these kernels are refused on GPUs; the others run. The "
+          "daemon looks in the folders of HOTPLATE_CUDA_LIBRARY_PATH; in the plug-in's folder; in LD_LIBRARY_PATH; "
+          "in the toolkit that CUDA_HOME, CUDA_PATH, CUDA_ROOT, EBROOTCUDA or CUDATOOLKIT_HOME names; in "
+          "/usr/local/cuda*; among Python's packages (nvidia-cublas, nvidia-cufft and nvidia-cusolver from pip) in "
+          "PYTHONPATH, in the active environment or Python module, of the python3 in PATH (or the one that pyenv "
+          "starts by PYENV_VERSION or globally), in ~/.local, and of the system; and where the dynamic linker looks. "
+          "The log says which libraries were found. hotplate devices says which kernels are not available.\n") +
       ".SH CONNECTIONS\n" +
       Roff(
           "A connection that sends nothing is closed after 10 seconds. If file descriptors run short, new connections "
@@ -111,18 +105,12 @@ std::string ManualPage() {
       "the folder of the records, or the log file, is not private or cannot be written (no permission, a read-only "
       "file system); set HOTPLATE_DIR to another folder");
   return page +
-         ".SH ENVIRONMENT\n"
-         ".TP\n.B HOTPLATE_DIR\nThe folder of endpoint records (default ~/.hotplate).\n"
-         ".TP\n.B HOTPLATE_CUDA_LIBRARY_PATH\nFolders, separated by colons, in which to look for CUDA's libraries "
-         "first.\n"
-         ".SH FILES\n"
-         ".TP\n.I ~/.config/hotplate/hotplated.toml\nThe default configuration file; in $XDG_CONFIG_HOME if "
-         "that is set.\n"
-         ".TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, certificates, the client key and "
-         "the token. Mode 0600.\n"
-         ".TP\n.I ~/.hotplate/saved/NAME/\nArrays saved when the daemon of that name ended. Later daemons drop "
-         "them (--saved-age, --saved-bytes).\n"
-         ".SH EXAMPLE\n.nf\n" +
+         ".SH ENVIRONMENT\n.TP\n.B HOTPLATE_DIR\nThe folder of endpoint records (default ~/.hotplate).\n.TP\n.B "
+         "HOTPLATE_CUDA_LIBRARY_PATH\nFolders, separated by colons, in which to look for CUDA's libraries "
+         "first.\n.SH FILES\n.TP\n.I ~/.config/hotplate/hotplated.toml\nThe default configuration file; in "
+         "$XDG_CONFIG_HOME if that is set.\n.TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, "
+         "certificates, the client key and the token. Mode 0600.\n.TP\n.I ~/.hotplate/saved/NAME/\nArrays saved when "
+         "the daemon of that name ended. Later daemons drop them (--saved-age, --saved-bytes).\n.SH EXAMPLE\n.nf\n" +
          Roff("  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n") +
          ".fi\n.SH SEE ALSO\n.BR hotplate (1)\n";
 }

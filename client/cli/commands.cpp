@@ -1,5 +1,6 @@
 #include "client/cli/commands.h"
 
+#include "client/cli/catalogue/catalogue.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
 
@@ -51,10 +52,14 @@ constexpr Brought kBrought[] = {
     {"config", "settings are in the environment and in ~/.config/hotplate/config.toml: hotplate help guide"},
 };
 
-// A hint for an unknown command.
+// A hint for an unknown command, or with the names of topics for what `help` does not know.
 std::string HintFor(const std::string& word, std::vector<std::string> names) {
   for (const Brought& brought : kBrought)
     if (word == brought.word) return ". Here: " + std::string(brought.here);
+  const std::vector<v1::KernelSpec> kernels = EmbeddedKernels();
+  if (FindKernel(kernels, word).ok())
+    return ". It is a kernel: hotplate " + std::string(names.empty() ? "run " : "describe ") + word;
+  if (const auto equivalent = EquivalentOf(kernels, word)) return ". " + *equivalent;
   for (const Command& command : Commands()) names.push_back(command.name);
   const std::vector<std::string> nearest = NearestNames(word, names);
   return nearest.empty() ? "" : ". Nearest: " + Join(nearest, ", ");

@@ -8,12 +8,14 @@
 
 #include "client/cli/app.h"
 #include "client/cli/ending.h"
+#include "kernels/base/standard_descriptors.h"
 
 // The leak sanitizer's function, if linked in: ends the process if memory leaked.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer chose it
 extern "C" void __attribute__((weak)) __lsan_do_leak_check();
 
 int main(int count, char** words) {
+  hotplate::OpenStandardDescriptors();
   // Scripts ask this often; it needs nothing that the rest prepares.
   if (count == 2 && std::strcmp(words[1], "--version") == 0 && std::getenv("HOTPLATE_OUTPUT") == nullptr) {
     std::printf("hotplate %s\n", hotplate::cli::kVersion);

@@ -162,6 +162,8 @@ struct JobOptions {
   std::function<absl::Status(const std::string& output, const Signature& signature, std::uint64_t offset,
                              std::span<const std::byte> piece)>
       take_output = {};
+  // Called by Fetch (only) with the job's result, before anything is downloaded. An error ends the call.
+  std::function<absl::Status(const v1::JobResult&)> on_result = {};
   // Called for states, progress and notices: by Run on the calling thread, by RunAsync on the library's thread. A slow
   // callback misses progress. A short job may report nothing before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};

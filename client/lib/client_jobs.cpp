@@ -256,6 +256,8 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id, const JobOpti
   *end.mutable_error() = response.error();
   end.mutable_result()->Swap(response.mutable_result());
   if (absl::Status failed = FromJobEnd(end, job_id); !failed.ok()) return failed;
+  if (options.on_result)
+    if (absl::Status refused = options.on_result(end.result()); !refused.ok()) return refused;
 
   // A kept array has a name or a lease. A session alone proves nothing: large outputs belong to the session of the
   // caller that ran the job, and wait there for that caller or for us.

@@ -247,6 +247,25 @@ class Places(harness.Case):
             self.hotplate("up", "--local", env={"HOTPLATE_DIR": str(place)}, code=harness.INVALID,
                           says=("cannot be made", "HOTPLATE_DIR"))
 
+    def test_a_folder_that_others_may_write_to_ends_up_as_it_ends_the_daemon(self):
+        shared = self.folder / "shared"
+        (shared / "servers").mkdir(parents=True)
+        shared.chmod(0o777)
+        self.addCleanup(shared.chmod, 0o700)
+        self.hotplate("up", "--local", "--name", "shared", env={"HOTPLATE_DIR": str(shared)}, code=harness.NOT_ALLOWED,
+                      says="hotplated ended with code 6")
+
+    def test_options_that_a_running_daemon_does_not_get_are_named(self):
+        self.hotplate("up", "--local", "--name", "there", "--", "--device", "cpu")
+        try:
+            told = self.run_command("up", "--local", "--name", "there", "--", "--idle-timeout", "2h", "--nosuch")
+            self.assertEqual(told[0], harness.OK)
+            self.assertIn("already running", told[1])
+            self.assertIn("--idle-timeout 2h --nosuch were not applied; to start it anew: hotplate down there", told[2])
+            self.assertNotIn("applied", self.run_command("up", "--local", "--name", "there")[2])
+        finally:
+            self.hotplate("down", "there")
+
 
 class Competition(harness.Case):
     def test_two_up_at_once_start_one_daemon(self):

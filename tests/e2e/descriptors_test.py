@@ -1,5 +1,6 @@
 """A daemon that may have few file descriptors: whoever takes them all keeps it from answering only for as long as he has them."""
 
+import os
 import resource
 import socket
 
@@ -14,6 +15,30 @@ SILENT = 400
 def limited_to(soft, hard):
     """For Popen's preexec_fn."""
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class ClosedStandardStreams(harness.Case):
+    """Programs whose parent closed their standard streams: no file or socket takes the place of one."""
+
+    @staticmethod
+    def closing(*descriptors):
+        """For Popen's preexec_fn."""
+        return lambda: [os.close(descriptor) for descriptor in descriptors]
+
+    def test_the_command_writes_its_words_nowhere(self):
+        self.start_daemon()
+        code, _, err = self.run_command("run", "full", "--n", "5", "-o", "out.npy", preexec_fn=self.closing(1))
+        self.assertEqual(code, harness.FAILED)
+        self.assertIn("standard output cannot be written to", err)
+        self.assertEqual(np.load(self.folder / "out.npy").tolist(), [0] * 5)
+        self.assertEqual(self.run_command("run", "full", "--n", "5", "-o", "out.npy", preexec_fn=self.closing(0, 2))[0], harness.OK)
+        self.assertIn("cannot read standard input: Bad file descriptor",
+                      self.run_command("put", "-", "--name", "A", preexec_fn=self.closing(0))[2])
+
+    def test_the_daemon_has_all_three(self):
+        daemon = self.start_daemon(name="closed", preexec_fn=self.closing(0, 1, 2))
+        for descriptor in range(3):
+            self.assertEqual(os.readlink(f"/proc/{daemon.pid}/fd/{descriptor}"), "/dev/null")
 
 
 class FewDescriptors(harness.Case):

@@ -97,6 +97,17 @@ class Large(harness.Case):
         self.assertEqual(subprocess.run(["cmp", "sum.npy", "again.npy"], cwd=self.folder, check=False).returncode, 0)
         self.assertEqual(parts(self.folder), [])
 
+    def test_pictures_are_drawn_row_by_row(self):
+        self.measured("run", "mandelbrot", "--resolution", "8000", "--max-iterations", "10", "-o", "m.png")  # 256 MB of int32
+        self.measured("run", "random", "--rows", "8000", "--n", "8000", "-o", "array:R", "--seed", "1")
+        self.measured("get", "R", "-o", "r.png")
+        for name in ("m.png", "r.png"):
+            begin = (self.folder / name).read_bytes()[:24]
+            self.assertEqual((begin[1:4], begin[16:24]), (b"PNG", (8000).to_bytes(4, "big") * 2))
+            (self.folder / name).unlink()
+        self.hotplate("free", "R")
+        self.assertEqual(parts(self.folder), [])
+
     def test_files_in_fortran_order_go_up_in_pieces_too(self):
         rows, columns = 8000, 12_500  # 400 MB
         with open(self.folder / "f.npy", "wb") as file:
@@ -170,7 +181,7 @@ class Placed(harness.Case):
         self.full(2, "allowed/sub/a.npy", says=f"{self.root}/sub/a.npy   int64 [5]   written by the daemon")
         self.assertEqual(self.load(self.root / "sub/a.npy"), [2] * 5)
         told = self.answer("run", "full", "--n", "5", "-o", f"path:{self.root}/json.npy")["outputs"][0]
-        self.assertEqual(told["path"], f"{self.root}/json.npy")
+        self.assertEqual((told["daemonPath"], "path" in told), (f"{self.root}/json.npy", False))
         self.assertEqual(parts(self.root), [])
 
     def test_also_of_a_job_that_nobody_waits_for(self):
@@ -178,6 +189,9 @@ class Placed(harness.Case):
         self.hotplate("wait", job)
         self.assertEqual(self.load(self.root / "detached.npy"), [3.0] * 5)
         self.hotplate("result", job, says=f"{self.root}/detached.npy")
+        told = self.run_command("result", job, "-o", "p2.npy")
+        self.assertEqual(told, (harness.INVALID, "", f"✗ refused: output out was written by the daemon to {self.root}/detached.npy\n"))
+        self.assertEqual(list(self.folder.glob("*p2.npy*")), [])
 
     def test_a_file_that_is_there_stays_without_force(self):
         self.full(1, "allowed/there.npy")
@@ -270,6 +284,11 @@ class Streams(harness.Case):
         self.hotplate("put", "p1.npy", "p2.npy", says=["array:p1", "array:p2"])
         self.assertEqual([array["name"] for array in self.answer("put", "p*.npy", "--replace")], ["p1", "p2", "p3"])
         self.hotplate("put", "p1.npy", "p2.npy", "--name", "x", code=harness.USAGE, says="--name is for one file")
+        self.hotplate("put", "p1.npy", "--name", "", code=harness.USAGE, says="--name: an array's name is not empty")
+        np.save(self.folder / "with space.npy", np.zeros(3))
+        self.hotplate("put", "with space.npy", code=harness.INVALID, says=['"with space"', "another name: --name NAME"])
+        self.hotplate("put", "with space.npy", "--name", "", code=harness.USAGE)
+        self.assertFalse({"", "with space"} & {array["name"] for array in self.answer("arrays")["arrays"]})
         (self.folder / "other").mkdir()
         np.save(self.folder / "other/p1.npy", np.zeros(1))
         self.hotplate("put", "p1.npy", "other/p1.npy", code=harness.INVALID, says="would both be array:p1")

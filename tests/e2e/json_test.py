@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import signal
 
 import numpy as np
 
@@ -57,6 +58,30 @@ class Json(harness.Case):
             for document in self.documents(name, *OPTIONS.get(name, []), *words, "--json")[1]:
                 judge(document, name, wrong)
         self.assertEqual(wrong, [])
+
+    def test_the_page_names_every_member(self):
+        env, rows = {"HOTPLATE_OUTPUT": "json"}, {}
+        for line in PAGE.read_text().splitlines():
+            if line.startswith("| `"):
+                _, commands, text, _ = re.split(r"(?<!\\)\|", line)
+                rows |= dict.fromkeys(re.findall(r"`(\w+)`", commands), text)
+        documents = []
+        for words in (["up", "--local", "--name", "other", "--", "--device", "cpu"], ["up", "--local", "--name", "other"], ["use"],
+                      ["use", "local"], ["down", "other"], ["submit", "full", "--n", "2"], ["put", "x.npy", "--replace"],
+                      ["get", "x"], ["get", "x", "-o", "there.npy"], ["arrays"], ["free", "x"], ["devices"], ["top", "--once"],
+                      ["version"], ["help"], ["logs", "-n", "1"]):
+            documents += [(words[0], document) for document in self.documents(*words, env=env)[1]]
+        self.stop_daemon(self.start_daemon(name="dead"), signal.SIGKILL)
+        for command in ("status", "down"):
+            [document] = self.documents(command, "--server", "dead", env=env)[1]
+            self.assertEqual(document["state"], "DEAD")
+            documents.append((command, document))
+        [several] = self.documents("put", "x.npy", "there.npy", "--replace", env=env)[1]
+        self.assertEqual([array["name"] for array in several], ["x", "there"])
+        self.assertIn("Of several files: an array", rows["put"])
+        for command, document in documents:
+            if not re.match(r" `[A-Z]\w+`", rows[command]) or document.get("state") == "DEAD":  # else all members of a message
+                self.assertEqual([name for name in document if f"`{name}`" not in rows[command]], [], command)
 
     def test_two_times_can_be_added(self):
         receipt = self.answer("run", "integrate2d", "--n", "64")["receipt"]

@@ -18,7 +18,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// hotplated's exit code when another daemon of its name holds the lock.
+// hotplated's exit code when another daemon of its name holds the lock. Its 2 and 6 mean what ours do.
 constexpr int kAnotherDaemonRuns = 5;
 constexpr std::chrono::milliseconds kPoll(5);
 
@@ -60,9 +60,10 @@ class LocalStart {
       }
       if (const auto code = process->Ended()) {
         if (*code != kAnotherDaemonRuns)
-          return WithExitCode(absl::UnavailableError("hotplated ended with code " + std::to_string(*code) +
-                                                     " before it was ready" + Why(LogTail(log_, log_start, 8))),
-                              *code == kExitUsage ? kExitUsage : kExitNoDaemon);
+          return WithExitCode(
+              absl::UnavailableError("hotplated ended with code " + std::to_string(*code) + " before it was ready" +
+                                     Why(LogTail(log_, log_start, 8))),
+              *code == kExitUsage || *code == kExitNotAllowed ? static_cast<ExitCode>(*code) : kExitNoDaemon);
         return WaitForTheOther(LogTail(log_, log_start, 3));
       }
       poll(nullptr, 0, static_cast<int>(kPoll.count()));
@@ -98,6 +99,10 @@ class LocalStart {
     if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
       call_.console.err << "! " << Printable(unavailable) << std::endl;
     if (started) TellLoss(call_, info);
+    if (!started && !call_.arguments.rest().empty())
+      Remark(call_.console, name_ + " was running already, so that " + Join(call_.arguments.rest(), " ") +
+                                (call_.arguments.rest().size() > 1 ? " were" : " was") +
+                                " not applied; to start it anew: hotplate down " + name_);
     std::vector<std::string> devices;
     for (const v1::Device& device : info.devices()) devices.push_back(device.id() + " " + device.name());
     const std::string who = info.name() + "   pid " + std::to_string(info.pid());

@@ -82,11 +82,11 @@ Table ArgumentRows(const v1::KernelSpec& kernel,
   return table;
 }
 
-// NumPy's names for the work of kernels with another name. "": no kernel computes it alone, nor does one of a similar
-// name.
+// NumPy's names for the work of kernels with another name.
 struct Equivalent {
   const char* name;
-  const char* here;  // the kernel first
+  const char* here;       // the kernel first; empty: none computes it alone, nor does one of a similar name
+  const char* near = "";  // what is nearest in meaning then
 };
 constexpr Equivalent kEquivalents[] = {
     {"dot", "matmul A B"},
@@ -107,9 +107,19 @@ constexpr Equivalent kEquivalents[] = {
     {"ones", "full --n N --value 1"},
     {"rand", "random --n N"},
     {"uniform", "random --n N"},
+    {"randn", "random --n N --distribution normal"},
+    {"normal", "random --n N --distribution normal"},
+    {"randint", "random --n N --distribution integers --low LOW --high HIGH"},
     {"inv", "solve A I, with the identity as I"},
+    {"inverse", "solve A I, with the identity as I"},
     {"eig", "eigh A, if A is symmetric"},
+    {"eigvalsh", "eigh A --compute values"},
+    {"eigvals", "eigh A --compute values, if A is symmetric"},
+    {"svdvals", "svd A --compute values"},
     {"argsort", "sort_by_key X I, with 0, 1, 2 … as I (arange)"},
+    {"var", "", "reduce X --operation std, its square root"},
+    {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},
+    {"relu", "", "selu X"},
     {"exp", ""},
     {"log", ""},
     {"sqrt", ""},
@@ -140,17 +150,25 @@ std::vector<v1::KernelSpec> EmbeddedKernels() {
   return {file.kernels().begin(), file.kernels().end()};
 }
 
+std::optional<std::string> EquivalentOf(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
+  const auto is_here = [&kernels](const std::string& line) {
+    const std::string first = line.substr(0, line.find(' '));
+    return std::any_of(kernels.begin(), kernels.end(), [&](const v1::KernelSpec& one) { return one.name() == first; });
+  };
+  for (const Equivalent& equivalent : kEquivalents) {
+    if (name != equivalent.name) continue;
+    if (is_here(equivalent.here)) return "Here: hotplate run " + std::string(equivalent.here);
+    const std::string none = "No kernel computes that alone";
+    return is_here(equivalent.near) ? none + ". Nearest: hotplate run " + equivalent.near : none;
+  }
+  return std::nullopt;
+}
+
 absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name) {
   const std::string no = "no kernel \"" + name + "\". ", all = "All: hotplate kernels";
+  if (const auto equivalent = EquivalentOf(kernels, name)) return absl::NotFoundError(no + *equivalent + ". " + all);
   std::vector<std::string> names;
   for (const v1::KernelSpec& kernel : kernels) names.push_back(kernel.name());
-  for (const Equivalent& equivalent : kEquivalents)
-    if (name == equivalent.name) {
-      const std::string kernel = std::string(equivalent.here).substr(0, std::string(equivalent.here).find(' '));
-      if (std::find(names.begin(), names.end(), kernel) != names.end())
-        return absl::NotFoundError(no + "Here: hotplate run " + equivalent.here + ". " + all);
-      return absl::NotFoundError(no + "None computes that alone. " + all);
-    }
   const std::vector<std::string> nearest = NearestNames(name, names);
   return absl::NotFoundError(no + (nearest.empty() ? "" : "Nearest: " + Join(nearest, ", ") + ". ") + all);
 }

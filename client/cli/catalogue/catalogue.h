@@ -1,6 +1,7 @@
 // The catalogue that was built into this program: for kernels, describe, help and completion without a daemon.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace hotplate::cli {
 // Parsed at the first call.
 const v1::CatalogueFile& EmbeddedCatalogue();
 
+// For one of NumPy's names: "Here: hotplate run matmul A B", or that no kernel computes it.
+std::optional<std::string> EquivalentOf(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
 // NOT_FOUND with the kernel for the same work, or else with the nearest names.
 absl::Status NoKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);
 absl::StatusOr<v1::KernelSpec> FindKernel(const std::vector<v1::KernelSpec>& kernels, const std::string& name);

@@ -312,10 +312,9 @@ Command DownCommand() {
           "daemon still ends. down touches only the job that hotplate up submitted for this daemon, waiting or\n"
           "running. If the daemon does not answer, down asks before it cancels the job; --cancel skips the question.\n"
           "A job that up attached to is kept.\n"
-          "On a terminal, down asks first if jobs run or wait, if nobody has fetched a result, or if an array will "
-          "not\n"
-          "be saved. Afterwards it lists what was saved, where, and what was lost. It removes the record of a daemon "
-          "that died.",
+          "On a terminal, down asks first if jobs run or wait, if nobody has fetched a result, or if an array will\n"
+          "not be saved. Afterwards it lists what was saved, where, and what was lost. It removes the record of a\n"
+          "daemon that died.",
       .example = "hotplate down",
       .positionals =
           {{.name = "NAME", .help = "the daemon (default: the current one)", .minimum = 0, .offer = Offer::kServer}},

@@ -44,6 +44,7 @@ std::vector<std::string> Matched(const std::vector<std::string>& words) {
 absl::StatusOr<std::vector<Upload>> OpenAll(const Invocation& call) {
   const std::vector<std::string> paths = Matched(call.arguments.words());
   const auto name = call.arguments.Text("name");
+  if (name && name->empty()) return UsageError("--name: an array's name is not empty");
   if (name && paths.size() > 1) return UsageError("--name is for one file; of several, each is named after its file");
   std::vector<Upload> uploads;
   std::map<std::string, std::string> names;
@@ -101,11 +102,14 @@ absl::Status Put(const Invocation& call) {
     progress.Clear();
     if (!array.ok()) {
       std::string told(array.status().message());
+      const std::vector<v1::FieldViolation> violations = client::Violations(array.status());
+      const bool no_name = !call.arguments.Text("name") && !violations.empty() && violations[0].field() == "name";
       if (told.rfind(upload.path + ": ", 0) != 0) told = upload.path + ": " + told;  // an error of the file names it
       status = interrupt.interrupted() ? Interrupted(told)
                : absl::IsAlreadyExists(array.status())
                    ? WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name")
-                   : Worded(Settled(array.status()), told);
+               : no_name ? WithNextStep(Worded(array.status(), told), "another name: --name NAME")
+                         : Worded(Settled(array.status()), told);
       break;
     }
     text += Done(call.console, "array:" + array->name() + "   " + Describe(array->signature()) + "   " +
@@ -129,12 +133,16 @@ Command PutCommand() {
       .group = Group::kArrays,
       .summary = "upload .npy files to the daemon as array:NAME",
       .details =
-          "Each array is named after its file. - is standard input and needs --name. If the connection breaks, put\n"
-          "tries to reach the daemon for 2 minutes and continues the upload. With --replace the old array stays until\n"
-          "the new one is complete, so there must be room for both. Of several uploads at the same time, the last to\n"
-          "be complete stays. If memory is short, a new upload takes that of an interrupted one.",
+          "Each array is named after its file. A pattern that the shell left alone ('*.npy') stands for the files\n"
+          "that match. - is standard input and needs --name. If the connection breaks, put tries to reach the daemon\n"
+          "for 2 minutes and continues the upload. With --replace the old array stays until the new one is complete,\n"
+          "so there must be room for both. Of several uploads at the same time, the last to be complete stays. If\n"
+          "memory is short, a new upload takes that of an interrupted one.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
-      .positionals = {{.name = "FILE", .help = "a .npy file, or -", .maximum = kAnyNumber, .offer = Offer::kFile}},
+      .positionals = {{.name = "FILE",
+                       .help = "a .npy file, a pattern such as '*.npy', or -",
+                       .maximum = kAnyNumber,
+                       .offer = Offer::kFile}},
       .options = {{.names = "--name",
                    .value = "NAME",
                    .help = "the array's name, of one file (default: the file's, without .npy)"},

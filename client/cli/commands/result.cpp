@@ -1,4 +1,6 @@
 // hotplate result: the outputs of a finished job.
+#include <optional>
+
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
@@ -26,6 +28,18 @@ absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::
   return absl::OkStatus();
 }
 
+// Names the places after the result's own outputs. Those that the daemon wrote are not to be had.
+absl::Status PlaceOutputs(const std::string& kernel, const v1::JobResult& result, std::vector<OutputArgument>& places) {
+  if (LackNames(places))
+    if (const absl::Status named = NameOutputs(FilledOutputs(result.outputs()), places); !named.ok())
+      return Worded(named, kernel + ": " + std::string(named.message()));
+  for (const v1::JobResult::Output& output : result.outputs())
+    for (const OutputArgument& place : places)
+      if (output.has_path() && output.name() == place.name)
+        return absl::InvalidArgumentError("output " + output.name() + " was written by the daemon to " + output.path());
+  return absl::OkStatus();
+}
+
 absl::Status Result(const Invocation& call) {
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
@@ -49,15 +63,16 @@ absl::Status Result(const Invocation& call) {
       violations.push_back("-o path:" + place.text + ": a job that has run cannot be told where to write its output");
   }
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
-  if (LackNames(places)) {
-    std::vector<std::string> all;
-    for (const v1::ArgumentSpec& output : kernel->outputs()) all.push_back(output.name());
-    if (const absl::Status named = NameOutputs(all, places); !named.ok())
-      return Worded(named, kernel->name() + ": " + std::string(named.message()));
-  }
-  auto files = JobOutputs::Open(places);
-  if (!files.ok()) return files.status();
-  if (const absl::Status status = CheckAnswer(call, *files); !status.ok()) return status;
+  // Where only the result says which outputs there are, the files are opened once it is there.
+  std::optional<JobOutputs> files;
+  const auto open_files = [&]() -> absl::Status {
+    auto opened = JobOutputs::Open(places);
+    if (!opened.ok()) return opened.status();
+    files = *std::move(opened);
+    return CheckAnswer(call, *files);
+  };
+  if (!LackNames(places))
+    if (const absl::Status opened = open_files(); !opened.ok()) return opened;
 
   if (call.arguments.Flag("wait")) {
     Progress progress(call.console, call.output.talkative());
@@ -65,19 +80,25 @@ absl::Status Result(const Invocation& call) {
         id, [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
     if (!end.ok()) {
       if (!interrupt.interrupted()) return end.status();
-      return Interrupted(end.status(), "the wait was given up; job " + id + " goes on", files->NotWritten());
+      return Interrupted(end.status(), "the wait was given up; job " + id + " goes on",
+                         files ? files->NotWritten() : "");
     }
   }
   client::JobOptions options;
+  options.on_result = [&](const v1::JobResult& result) -> absl::Status {
+    if (const absl::Status placed = PlaceOutputs(kernel->name(), result, places); !placed.ok()) return placed;
+    return files ? absl::OkStatus() : open_files();
+  };
   options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
                             std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
   auto result = client->Fetch(id, options, &cancellation);
   if (result.ok())
     if (const absl::Status kept = FetchKept(*client, *files, *result, cancellation); !kept.ok()) result = kept;
   if (!result.ok()) {
-    if (!files->take_error().ok()) return files->take_error();
+    if (files && !files->take_error().ok()) return files->take_error();
     if (interrupt.interrupted())
-      return Interrupted(result.status(), "the daemon still has the result of job " + id, files->NotWritten());
+      return Interrupted(result.status(), "the daemon still has the result of job " + id,
+                         files ? files->NotWritten() : "");
     if (absl::IsFailedPrecondition(result.status()) && !client::EndOf(result.status()))
       return WithNextStep(result.status(), "wait for it: hotplate result " + id + " --wait");
     return result.status();
@@ -96,7 +117,7 @@ Command ResultCommand() {
           .positionals = {{.name = "JOB", .help = "the id of a job, or last", .offer = Offer::kJob}},
           .options = {{.names = "-o,--output",
                        .value = "[NAME=]FILE",
-                       .help = "write an output to a .npy file or a .png picture",
+                       .help = "write an output to a .npy file, a .png picture, or - (standard output)",
                        .repeatable = true,
                        .offer = Offer::kFile},
                       {.names = "--wait", .value = "", .help = "wait until the job has ended"}},

@@ -147,9 +147,8 @@ Command RunCommand() {
           "An INPUT is a .npy file, a number, array:NAME on the daemon, or path:FILE.npy, which the daemon reads\n"
           "itself, so that nothing crosses the network. NAME=INPUT names the input it is for. Without -o, prints a\n"
           "scalar or the summary of an array. -o path:FILE.npy makes the daemon write the file itself. Ctrl-C cancels\n"
-          "the job. If the connection breaks, run tries to reach the daemon for 2 minutes and continues the "
-          "transfers;\n"
-          "the job runs once. The daemon cancels the job 10 s after it lost this command (hotplated\n"
+          "the job. If the connection breaks, run tries to reach the daemon for 2 minutes and continues the\n"
+          "transfers; the job runs once. The daemon cancels the job 10 s after it lost this command (hotplated\n"
           "--disconnect-grace), unless you gave --detach-on-disconnect.",
       .example = "hotplate run matmul a.npy b.npy -o c.npy",
       .positionals = JobPositionals(),

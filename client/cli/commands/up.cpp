@@ -42,16 +42,18 @@ Command UpCommand() {
       .summary = "start a daemon, and wait until it is ready",
       .details =
           "Submits a batch job that requests GPUs as the site's profile says (hotplate sites). --local starts the\n"
-          "daemon on this machine, --attach in an allocation that you have already. The daemon keeps running when "
-          "this\n"
-          "command ends; hotplate logs shows its log. Arguments after -- are passed to hotplated (hotplated --help).\n"
-          "If a job with that --name waits in the queue, up waits for it. Without --name it submits another job.\n"
-          "A running daemon is left as it is. A daemon in an attached allocation ends with the allocation, and at\n"
-          "logout where the login node ends its users' processes (KillUserProcesses).\n"
+          "daemon on this machine, --attach in an allocation that you have already. The daemon keeps running when\n"
+          "this command ends; hotplate logs shows its log. Arguments after -- are passed to hotplated (see\n"
+          "hotplated --help). If a job with that --name waits in the queue, up waits for it. Without --name it\n"
+          "submits another job.\n"
+          "A running daemon is left as it is, without the arguments after --; up says so. A daemon in an attached\n"
+          "allocation ends with the allocation, and at logout where the login node ends its users' processes\n"
+          "(KillUserProcesses = yes).\n"
           "Ctrl-C while waiting asks whether to keep or cancel the job. Without a terminal the job is kept.\n"
           "Exit code 9: the scheduler refused the job, or ended it before it ran. 3: the daemon did not become ready,\n"
           "or this machine cannot reach it; up then says how to forward its port (hotplate status --forward).\n"
-          "With --detach, up does not wait, and 0 means that the job was submitted.",
+          "6: the folder of the records is not private. With --detach, up does not wait, and 0 means that\n"
+          "the job was submitted.",
       .example = "hotplate up --site hpc2n --account hpc2n2024-142 --gpus 1 --gpu-type l40s --time 30m",
       .options = {{.names = "--local", .value = "", .help = "start it on this machine; in an allocation, on its node"},
                   {.names = "--site",

@@ -2,6 +2,7 @@
 // no file and asks no daemon.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -65,6 +66,18 @@ absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<
 // without a name is known at once only if the kernel has a single output.
 std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std::vector<std::string>& words,
                                         std::vector<std::string>& violations);
+
+// The names of the outputs, of a check or of a result, that hold elements; if none does, all of them.
+template <typename Outputs>
+std::vector<std::string> FilledOutputs(const Outputs& outputs) {
+  std::vector<std::string> filled, all;
+  for (const auto& output : outputs) {
+    const auto& shape = output.signature().shape();
+    all.push_back(output.name());
+    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) filled.push_back(output.name());
+  }
+  return filled.empty() ? all : filled;
+}
 
 // Whether an output has no name yet.
 bool LackNames(const std::vector<OutputArgument>& outputs);

@@ -43,24 +43,13 @@ std::string WithFiles(std::string message, const std::vector<InputArgument>& inp
   return message;
 }
 
-// The outputs with elements; if none has any, all outputs.
-std::vector<std::string> FilledBy(const v1::CheckJobResponse& check) {
-  std::vector<std::string> filled, all;
-  for (const v1::NamedSignature& output : check.outputs()) {
-    const auto& shape = output.signature().shape();
-    all.push_back(output.name());
-    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) filled.push_back(output.name());
-  }
-  return filled.empty() ? all : filled;
-}
-
 // Only the daemon knows which outputs a call fills.
 absl::Status NameOutputsOf(PreparedJob& job) {
   JobPlan& plan = job.plan;
   if (!LackNames(plan.outputs)) return absl::OkStatus();
   const auto check = job.client.Check(plan.kernel.name(), job.inputs.Inputs(), plan.options);
   if (!check.ok()) return NamingFiles(Settled(check.status()), plan.inputs);
-  if (const absl::Status named = NameOutputs(FilledBy(*check), plan.outputs); !named.ok())
+  if (const absl::Status named = NameOutputs(FilledOutputs(check->outputs()), plan.outputs); !named.ok())
     return WithNextStep(Worded(named, plan.kernel.name() + ": " + std::string(named.message())),
                         "nothing was run · hotplate describe " + plan.kernel.name());
   AskForOutputs(plan);
@@ -170,7 +159,6 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     if (const auto path = paths.find(name); path != paths.end()) {
       text += Done(call.console, path->second + "   " + signature) + "\n";
     } else if (!output.path.empty()) {
-      paths[name] = output.path;
       text += Done(call.console, output.path + "   " + signature + "   written by the daemon") + "\n";
     } else if (const Summariser* summary = files.SummaryOf(name); summary != nullptr && !output.buffer) {
       text += name + "   " + summary->Text() + "\n";

@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "client/cli/ending.h"
-#include "client/cli/jobs/picture.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/jobs/standard_streams.h"
 #include "client/cli/terminal/format.h"
@@ -186,10 +185,13 @@ absl::Status JobOutputs::Take(const std::string& output, const hotplate::Signatu
 absl::Status JobOutputs::TakeIntoFile(File& file, const hotplate::Signature& signature, std::uint64_t offset,
                                       std::span<const std::byte> piece) {
   if (file.picture) {
-    if (offset == 0) file.pixels = HostBuffer::Allocate(*ByteSize(signature));
-    if (!file.pixels)
-      return WriteError(file.path, {.message = "this machine has no memory for a picture of " + ToString(signature)});
-    std::copy(piece.begin(), piece.end(), file.pixels->bytes().begin() + static_cast<std::ptrdiff_t>(offset));
+    if (offset == 0) {
+      if (const auto why = WhyNoPicture(signature)) return absl::InvalidArgumentError(file.path + ": " + *why);
+      auto begun = Picture::Begin(signature, file.file->folder());
+      if (const NpyError* error = std::get_if<NpyError>(&begun)) return WriteError(file.path, *error);
+      file.drawing = std::get<Picture>(std::move(begun));
+    }
+    if (const auto error = file.drawing->Add(piece)) return WriteError(file.path, *error);
     return absl::OkStatus();
   }
   const auto write = [&file](std::span<const std::byte> bytes) {
@@ -216,9 +218,8 @@ absl::Status JobOutputs::Write(const std::string& output, const hotplate::Signat
   if (!Taken(output))
     if (absl::Status status = Take(output, signature, 0, elements); !status.ok()) return status;
   if (file.picture) {
-    const auto picture = EncodePicture(signature, file.pixels->bytes());
-    if (!picture.ok()) return absl::InvalidArgumentError(file.path + ": " + std::string(picture.status().message()));
-    if (const auto error = file.file->Write(std::as_bytes(std::span(*picture)))) return WriteError(file.path, *error);
+    const auto write = [&file](std::span<const std::byte> bytes) { return file.file->Write(bytes); };
+    if (const auto error = file.drawing->Draw(write)) return WriteError(file.path, *error);
   }
   if (!file.file) return absl::OkStatus();
   if (const auto error = file.file->Commit()) return WriteError(file.path, *error);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/jobs/elements.h"
 #include "client/cli/jobs/job_arguments.h"
+#include "client/cli/jobs/picture.h"
 #include "kernels/array/npy.h"
 #include "kernels/array/npy_pieces.h"
 
@@ -84,8 +85,8 @@ class JobOutputs {
   struct File {
     std::string path;
     bool picture = false;
-    std::optional<AtomicFile> file;      // none: standard output
-    std::shared_ptr<HostBuffer> pixels;  // of a picture, which is encoded as a whole
+    std::optional<AtomicFile> file;  // none: standard output
+    std::optional<Picture> drawing;  // of a picture, once elements came
   };
   absl::Status TakeIntoFile(File& file, const hotplate::Signature& signature, std::uint64_t offset,
                             std::span<const std::byte> piece);

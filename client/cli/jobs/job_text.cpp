@@ -139,8 +139,8 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   heads.emplace_back("BY");
   if (style.wide) heads.insert(heads.end(), {"PRIORITY", "DETACHED", "PARAMETERS"});
   Table table(heads);
-  table.MayBeCut(1);
   if (labels) table.MayBeCut(7);
+  table.MayBeCut(labels ? 8 : 7).MayBeCut(1);  // a job is known by its kernel
   for (const v1::Job& job : jobs) {
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),
@@ -205,6 +205,7 @@ std::string OutputJson(const std::string& name, const client::OutputArray& outpu
   json.Text("name", name).Raw("signature", ToJson(ToWire(output.signature)));
   if (!output.id.empty()) json.Text("arrayId", output.id);
   if (!path.empty()) json.Text("path", path);
+  if (!output.path.empty()) json.Text("daemonPath", output.path);
   if (output.signature.shape.empty() && output.buffer)
     json.Raw("value", ValueJson(output.signature.dtype, output.buffer->bytes()));
   return json.Json();

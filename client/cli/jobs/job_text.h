@@ -37,7 +37,7 @@ std::string CheckText(const v1::CheckJobResponse& check);
 // True if a run would be refused, or fail, however long it waits: no device, or the memory for arrays, is large enough.
 bool CanNeverRun(const v1::CheckJobResponse& check);
 
-// Output of a finished job in JSON: {"name", "signature", and "value", "path" or "arrayId"}.
+// Output of a finished job in JSON: {"name", "signature", and "value", "path", "daemonPath" or "arrayId"}.
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path);
 
 // {"jobId", "state", "outputs": […], "receipt", "client"}: outputs in the order of `names`, which are all in the

@@ -22,16 +22,6 @@ std::optional<NpyError> WriteAllOf(int file, std::span<const std::byte> bytes, c
   return std::nullopt;
 }
 
-// A new file that disappears when it is closed; -1, and errno, on failure.
-int NamelessFile(const std::string& folder) {
-  const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
-  std::string path = folder + "/hotplate-input-XXXXXX";
-  const int named = mkostemp(path.data(), O_CLOEXEC);
-  if (named >= 0) unlink(path.c_str());
-  return named;
-}
-
 // Copies the rest of standard input into a file; returns an open descriptor.
 std::variant<int, NpyError> Spooled() {
   const char* chosen = std::getenv("TMPDIR");
@@ -52,6 +42,15 @@ std::variant<int, NpyError> Spooled() {
 }
 
 }  // namespace
+
+int NamelessFile(const std::string& folder) {
+  const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
+  std::string path = folder + "/.hotplate-XXXXXX";
+  const int named = mkostemp(path.data(), O_CLOEXEC);
+  if (named >= 0) unlink(path.c_str());
+  return named;
+}
 
 std::variant<NpyFile, NpyError> OpenInput(const std::string& path) {
   if (path != kStandardStream) return NpyFile::Open(path);

@@ -16,6 +16,9 @@ inline constexpr char kStandardStream[] = "-";
 // /tmp, so that it can be read again after a broken connection and need not fit into memory.
 std::variant<NpyFile, NpyError> OpenInput(const std::string& path);
 
+// A new file that disappears when it is closed; -1, and errno, on failure.
+int NamelessFile(const std::string& folder);
+
 // Why no array can be written to standard output, or OK.
 absl::Status CheckStandardOutput();
 std::optional<NpyError> WriteStandardOutput(std::span<const std::byte> bytes);

@@ -1,6 +1,7 @@
 #include "client/cli/terminal/table.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "client/cli/terminal/console.h"
 
@@ -25,7 +26,7 @@ namespace {
 
 constexpr int kGap = 2;
 // A column that is cut to less tells nothing.
-constexpr int kNarrowest = 6;
+constexpr int kNarrowest = 4;
 
 // The widest of `columns` first, down to one another's width.
 void Narrow(std::vector<int>& widths, const std::vector<std::size_t>& columns, int room) {
@@ -52,9 +53,11 @@ std::string Table::Text(int width) const {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(line[i]));
   }
   if (width > 0) {
-    std::vector<std::size_t> columns = may_be_cut_;
-    for (std::size_t i = 0; i < widths.size() && may_be_cut_.empty(); ++i) columns.push_back(i);
-    Narrow(widths, columns, width - indent_ - kGap * (static_cast<int>(widths.size()) - 1));
+    const int room = width - indent_ - kGap * (static_cast<int>(widths.size()) - 1);
+    std::vector<std::size_t> all(widths.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (may_be_cut_.empty()) Narrow(widths, all, room);
+    for (const std::size_t column : may_be_cut_) Narrow(widths, {column}, room);
   }
   std::string text;
   for (const auto& line : lines) {

@@ -16,7 +16,8 @@ class Table {
   explicit Table(std::vector<std::string> heads) : heads_(std::move(heads)) {}
 
   Table& AlignRight(std::size_t column);
-  // Only such columns give way where the terminal is narrow; without any of them all do.
+  // Only such columns give way where the terminal is narrow, the first that was named first; without any of them all
+  // do, the widest first.
   Table& MayBeCut(std::size_t column);
   Table& Indent(int columns);
   void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }

@@ -53,6 +53,8 @@ TEST_F(CommandTest, EveryCommandHasHelpWithAnExample) {
                 AllOf(StartsWith("hotplate " + command.name), HasSubstr(command.summary), HasSubstr("--server NAME"),
                       HasSubstr("Example\n  "), HasSubstr("hotplate " + command.name)));
     EXPECT_THAT(Hotplate({"help", command.name}).out, StartsWith(ran.out)) << "a topic of that name follows";
+    for (const std::string& line : SplitAt(command.details, '\n'))
+      EXPECT_TRUE(line.empty() || line.find(' ') != std::string::npos) << command.name << ": a line broken at " << line;
     for (const OptionSpec& option : command.options) {
       EXPECT_NE(option.LongName(), "") << command.name << " " << option.names;
       EXPECT_NE(option.help, "") << command.name << " " << option.names;
@@ -282,18 +284,40 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
     EXPECT_THAT(ran.err, AllOf(HasSubstr("no command \"" + word + "\". Here: "), HasSubstr(here)));
     EXPECT_THAT(ran.err, Not(HasSubstr("Nearest"))) << "it is no misspelling";
   }
-  for (const auto& [word, here] : std::map<std::string, std::string>{{"dot", "hotplate run matmul"},
-                                                                     {"sum", "hotplate run reduce X --operation sum"},
-                                                                     {"mean", "hotplate run reduce X --operation mean"},
-                                                                     {"zeros", "hotplate run full --n N --value 0"},
-                                                                     {"ones", "hotplate run full --n N --value 1"},
-                                                                     {"exp", "None computes that alone"}}) {
+  for (const auto& [word, here] :
+       std::map<std::string, std::string>{{"dot", "hotplate run matmul"},
+                                          {"sum", "hotplate run reduce X --operation sum"},
+                                          {"mean", "hotplate run reduce X --operation mean"},
+                                          {"zeros", "hotplate run full --n N --value 0"},
+                                          {"ones", "hotplate run full --n N --value 1"},
+                                          {"randn", "hotplate run random --n N --distribution normal"},
+                                          {"eigvalsh", "hotplate run eigh A --compute values"},
+                                          {"inverse", "hotplate run solve A I"},
+                                          {"det", "No kernel computes that alone. All"},
+                                          {"exp", "No kernel computes that alone. All"}}) {
     const Ran ran = Hotplate({"run", word});
     EXPECT_EQ(ran.exit, kExitInvalid);
     EXPECT_THAT(ran.err, AllOf(HasSubstr("no kernel \"" + word + "\". "), HasSubstr(here), Not(HasSubstr("Nearest"))));
     EXPECT_EQ(Hotplate({"describe", word}).err, ran.err);
   }
   EXPECT_EQ(Hotplate({"describe", "norm"}).exit, 0);
+  for (const auto& [word, near] : std::map<std::string, std::string>{
+           {"var", "reduce X --operation std"}, {"transpose", "matmul A B --transpose-a"}, {"relu", "selu X"}})
+    EXPECT_THAT(Hotplate({"run", word}).err, HasSubstr("No kernel computes that alone. Nearest: hotplate run " + near));
+}
+
+TEST_F(CommandTest, KernelsInThePlaceOfCommandsLeadToRun) {
+  for (const auto& [word, hint] :
+       std::map<std::string, std::string>{{"matmul", "It is a kernel: hotplate run matmul\n"},
+                                          {"norm", "It is a kernel: hotplate run norm\n"},
+                                          {"sum", "Here: hotplate run reduce X --operation sum\n"},
+                                          {"det", "No kernel computes that alone\n"}}) {
+    const Ran ran = Hotplate({word, "a.npy"});
+    EXPECT_EQ(ran.exit, kExitUsage);
+    EXPECT_THAT(ran.err, HasSubstr("no command \"" + word + "\". " + hint));
+  }
+  EXPECT_THAT(Hotplate({"help", "matmul"}).err,
+              HasSubstr("no command or topic \"matmul\". It is a kernel: hotplate describe matmul\n"));
 }
 
 // The commands in a hint exist.

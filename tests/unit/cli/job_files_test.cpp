@@ -162,11 +162,15 @@ TEST_F(JobFilesTest, TwoOutputsIntoOneFileAreRefused) {
 }
 
 TEST_F(JobFilesTest, PicturesAreCheckedByWhatWillComeOut) {
-  const auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kPicture, folder_.File("y.png")}});
+  auto outputs = JobOutputs::Open({{"y", OutputArgument::Kind::kPicture, folder_.File("y.png")}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_TRUE(outputs->HasPicture());
   EXPECT_TRUE(outputs->CheckPictures({{"y", {DType::kInt32, {2, 2}}}}).ok());
   EXPECT_THAT(std::string(outputs->CheckPictures({{"y", {DType::kFloat32, {7}}}}).message()), HasSubstr("float32 [7]"));
+  const std::vector<float> values(7);
+  EXPECT_TRUE(absl::IsInvalidArgument(outputs->Take("y", {DType::kFloat32, {7}}, 0, std::as_bytes(std::span(values)))))
+      << "of a job that was not checked";
+  EXPECT_EQ(folder_.Names().size(), 1u) << "the elements of a picture have no name";
 }
 
 }  // namespace

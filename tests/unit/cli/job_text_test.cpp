@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "client/cli/terminal/format.h"
+
 namespace hotplate::cli {
 namespace {
 
@@ -16,6 +18,24 @@ v1::DeviceFit* AddDevice(v1::CheckJobResponse& check, v1::DeviceFit::Fit fit) {
   device->set_bytes_free(2 * kGB);
   device->set_bytes_total(8 * kGB);
   return device;
+}
+
+TEST(JobTable, CutsLabelsAndSessionsBeforeKernels) {
+  for (const std::string& label : {std::string("b"), std::string("a label that is quite long, as labels go")}) {
+    v1::Job job;
+    job.set_id("17");
+    job.set_kernel("mandelbrot");
+    job.set_state(v1::COMPLETED);
+    job.set_device("cpu0");
+    *job.mutable_submit_time() = Now();
+    *job.mutable_start_time() = job.submit_time();
+    job.set_label(label);
+    job.set_session("a4f2dfb1-0000");
+    const std::string table = JobTable({job}, {.width = 80});
+    EXPECT_NE(table.find("mandelbrot"), std::string::npos) << table;
+    EXPECT_EQ(table.find("a4f2dfb1"), std::string::npos) << table;
+    EXPECT_NE(JobTable({job}, {.width = 86}).find(" a4f2dfb1\n"), std::string::npos);
+  }
 }
 
 TEST(CheckText, SaysWhenAJobFits) {

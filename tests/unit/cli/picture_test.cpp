@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 #include <png.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <set>
+#include <string>
 #include <vector>
+
+#include "tests/temporary_folder.h"
 
 namespace hotplate::cli {
 namespace {
@@ -20,15 +25,31 @@ struct Decoded {
   std::vector<Pixel> pixels;
 };
 
+// The file, of elements that come in pieces of seven bytes; empty where it fails.
+std::string Encode(const Signature& signature, std::span<const std::byte> elements) {
+  const TemporaryFolder folder;
+  auto begun = Picture::Begin(signature, folder.path());
+  if (!std::holds_alternative<Picture>(begun)) return "";
+  EXPECT_TRUE(folder.Names().empty()) << "nothing is left of a command that is killed";
+  Picture& picture = std::get<Picture>(begun);
+  for (; !elements.empty(); elements = elements.subspan(std::min<std::size_t>(7, elements.size())))
+    EXPECT_FALSE(picture.Add(elements.first(std::min<std::size_t>(7, elements.size()))));
+  std::string file;
+  const auto error = picture.Draw([&](std::span<const std::byte> piece) -> std::optional<NpyError> {
+    file.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    return std::nullopt;
+  });
+  return error ? "" : file;
+}
+
 template <typename T>
 Decoded Draw(DType dtype, Shape shape, const std::vector<T>& values) {
-  const auto file = EncodePicture({dtype, std::move(shape)}, std::as_bytes(std::span(values)));
-  EXPECT_TRUE(file.ok()) << file.status();
+  const std::string file = Encode({dtype, std::move(shape)}, std::as_bytes(std::span(values)));
   Decoded decoded;
-  if (!file.ok()) return decoded;
+  if (file.empty()) return decoded;
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
-  EXPECT_NE(png_image_begin_read_from_memory(&image, file->data(), file->size()), 0) << image.message;
+  EXPECT_NE(png_image_begin_read_from_memory(&image, file.data(), file.size()), 0) << image.message;
   image.format = PNG_FORMAT_RGB;
   decoded.width = image.width;
   decoded.height = image.height;
@@ -81,7 +102,19 @@ TEST(Picture, WhatCannotBeOneIsSaid) {
   EXPECT_TRUE(WhyNoPicture({DType::kFloat32, {100'000, 2}}));
   EXPECT_FALSE(WhyNoPicture({DType::kInt32, {1000, 1000}}));
   const std::vector<float> too_few(3);
-  EXPECT_FALSE(EncodePicture({DType::kFloat32, {2, 2}}, std::as_bytes(std::span(too_few))).ok());
+  EXPECT_EQ(Encode({DType::kFloat32, {2, 2}}, std::as_bytes(std::span(too_few))), "");
+}
+
+TEST(Picture, AFileThatCannotBeWrittenIsAnError) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(std::holds_alternative<NpyError>(Picture::Begin({DType::kUInt8, {1, 1}}, folder.File("no"))));
+  auto begun = Picture::Begin({DType::kUInt8, {1, 1}}, folder.path());
+  ASSERT_TRUE(std::holds_alternative<Picture>(begun));
+  const std::byte element{7};
+  EXPECT_FALSE(std::get<Picture>(begun).Add({&element, 1}));
+  const auto error = std::get<Picture>(begun).Draw([](std::span<const std::byte>) { return SystemError("m", ENOSPC); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, testing::HasSubstr("No space left"));
 }
 
 }  // namespace

@@ -66,6 +66,8 @@ TEST(Table, FitsIntoTheTerminal) {
   other.MayBeCut(1);
   other.Row({"1", "mandelbrot", "COMPLETED IN TIME"});
   EXPECT_EQ(other.Text(30), "JOB  KERNEL  STATE\n1    mande…  COMPLETED IN TIME\n");
+  other.MayBeCut(2);
+  EXPECT_EQ(other.Text(20), "JOB  KER…  STATE\n1    man…  COMPLETE…\n") << "the first that was named gives way first";
 }
 
 }  // namespace
