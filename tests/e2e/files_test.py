@@ -317,7 +317,7 @@ class Ended(harness.Case):
         self.start_daemon(name="one")
         job = self.fill("one")
         saved = self.directory / "saved" / "one"
-        words = [f"saved: 1 array of 8KB (A); to bring one back: hotplate put {saved}/A.npy",
+        words = [f"saved: 1 array of 8.0 kB (A); to bring one back: hotplate put {saved}/A.npy",
                  f"went with it: results of 1 job that nobody fetched (job {job})"]
         self.hotplate("--server", "one", "down", says=words)
         self.hotplate("--server", "one", "status", code=harness.NO_DAEMON, says=["one ended", *words])
