@@ -437,8 +437,8 @@ bool Daemon::EndIsNear(nanoseconds& left) {
 
 void Daemon::Serve() {
   log_->info("{}", WhenUnused(config_));
-  held_notes_ =
-      std::make_unique<HeldNotes>(*engine_, *job_ids_, [log = log_](const std::string& why) { log->warn("{}", why); });
+  held_notes_ = std::make_unique<HeldNotes>(*engine_, *job_ids_, *saver_,
+                                            [log = log_](const std::string& why) { log->warn("{}", why); });
   const std::string idle = "idle for " + DurationText(config_.idle_timeout) + ": no job, upload or download";
   for (;;) {
     const Control::Wish wish = control_->Wait(kTick);

@@ -92,11 +92,6 @@ bool RunCall::EndIfIdle() {
   return true;
 }
 
-bool RunCall::HasNoJob() {
-  const std::lock_guard lock(mutex_);
-  return active_.empty();
-}
-
 void RunCall::FindRepeatedTags() {
   repeated_.clear();
   const auto& starts = request_->start();

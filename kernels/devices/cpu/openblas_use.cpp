@@ -12,12 +12,8 @@ OpenBlasUse::OpenBlasUse(CpuContext& context, bool serial) {
   if (serial) {
     omp_set_num_threads(1);
   } else if (const int threads = context.LibraryThreads(); threads > 1) {
-    turn_ = std::unique_lock(threaded);
+    lock_ = std::unique_lock(threaded);
   }
-}
-
-OpenBlasUse::~OpenBlasUse() {
-  if (team_ != nullptr) team_->End();
 }
 
 std::string OpenBlasVersion() {

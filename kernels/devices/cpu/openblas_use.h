@@ -14,12 +14,11 @@ namespace hotplate {
 class OpenBlasUse {
  public:
   OpenBlasUse(CpuContext& context, bool serial);
-  ~OpenBlasUse();
   OpenBlasUse(const OpenBlasUse&) = delete;
   OpenBlasUse& operator=(const OpenBlasUse&) = delete;
 
  private:
-  std::unique_lock<std::mutex> turn_;
+  std::unique_lock<std::mutex> lock_;
 };
 
 // "0.3.21": the version of the library in this process, which may differ from that of the build.
