@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "client/cli/scheduler/slurm.h"
+#include "kernels/base/slurm.h"
 
 namespace hotplate::cli {
 namespace {
@@ -125,7 +125,7 @@ std::int64_t GpusOf(std::string_view tres) {
 std::optional<SacctRow> ParseSacctRow(std::string_view line) {
   const std::vector<std::string_view> fields = Split(line, '|');
   if (fields.size() != kRowColumns) return std::nullopt;
-  const auto time = [&fields](std::size_t column) { return slurm::ParseTime(std::string(fields[column])); };
+  const auto time = [&fields](std::size_t column) { return ParseSlurmTime(std::string(fields[column])); };
   SacctRow row;
   row.job = fields[0];
   row.start.partition = fields[1];
