@@ -132,12 +132,12 @@ def test_help_speaks_python(gpu):
         docs = kernel.__doc__
         assert not re.search(r"(?<!\w)--\w|hotplate run", docs), f"{name}: {docs}"
     docs = " ".join(gpu.matmul.__doc__.split())
-    assert 'precision="tf32", "bf16" or "f16" lets a GPU multiply' in docs and "only with deterministic=True: else" in docs
+    assert 'precision="tf32", "bf16" or "f16" a GPU multiplies' in docs and "only with deterministic=True, since" in docs
 
 
 @pytest.mark.parametrize("text, says", [
-    ("on the CPU only with --deterministic: else", "on the CPU only with deterministic=True: else"),
-    ("--precision tf32, bf16 or f16 lets", 'precision="tf32", "bf16" or "f16" lets'),
+    ("on the CPU only with --deterministic, since", "on the CPU only with deterministic=True, since"),
+    ("--precision tf32, bf16 or f16 a GPU", 'precision="tf32", "bf16" or "f16" a GPU'),
     ("leave --precision out", "leave precision out"),
     ("with --descending, and more", "with descending=True, and more"),
     ("with --ord p", 'with ord="p"'),
