@@ -181,7 +181,8 @@ absl::Status Daemon::Start() {
   if (!secret.ok()) return secret.status();
   generation_ = *generation;
   secret_ = *secret;
-  authenticator_ = std::make_shared<const Authenticator>(std::vector<Token>{{"owner", secret_, core::Scope::kAdmin}});
+  authenticator_ =
+      std::make_shared<const Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
   if (absl::Status status = OpenJobIds(); !status.ok()) return status;
   if (absl::Status status = OpenDevices(); !status.ok()) return status;
   return Listen();
