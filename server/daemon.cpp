@@ -267,6 +267,7 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.control = control_.get();
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
   std::vector<std::string> missing;
+  parts.bounds.output_mode = 0666 & ~surroundings_.umask;
   parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
   for (const std::string& root : config_.path_roots) {
     if (std::find(missing.begin(), missing.end(), root) == missing.end())
