@@ -30,7 +30,7 @@ absl::Status ShapeBySizes(BoundCall& call) {
   shape = {call.Int("n")};
   if (call.Int("rows") > 0) shape.insert(shape.begin(), call.Int("rows"));
   if (call.Int("batch") == 0) return absl::OkStatus();
-  if (call.Int("rows") == 0) return RefusedParam(call, "batch", "it needs rows, which is 0; give --rows too");
+  if (call.Int("rows") == 0) return RefusedParam(call, "batch", "it needs rows, which is 0; give rows too");
   shape.insert(shape.begin(), call.Int("batch"));
   return absl::OkStatus();
 }

@@ -145,6 +145,8 @@ def test_help_speaks_python(gpu):
     ("drawn: hotplate run random --rows 8 --dtype float32 -o array:initial, between", 'drawn: gpu.random(rows=8, '
      'dtype="float32", keep="initial"), between'),
     ("a -- b, 1e-5 and x--y", "a -- b, 1e-5 and x--y"),
+    ("svd --compute values); add --new 0 or --new 1", 'svd compute="values"); add new=0 or new=1'),
+    ("it is for --mode p, and mode is 2", 'it is for mode="p", and mode is 2'),
 ])
 def test_flags_become_keywords(gpu, text, says):
     params = {**gpu.norm.plan.params, **gpu.sort.plan.params}
