@@ -2,6 +2,8 @@
 // read.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -74,7 +76,8 @@ struct Surroundings {
   std::function<std::optional<std::string>(const std::string& variable)> environment;
   std::string home;
   std::string current_folder;
-  std::string node;  // this machine's host name
+  std::string node;    // this machine's host name
+  mode_t umask = 077;  // the owner's, before the daemon set its own
 
   static Surroundings OfThisProcess();
 };

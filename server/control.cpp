@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "kernels/base/status.h"
+#include "server/service/auth.h"
 
 namespace hotplate::server {
 namespace {
@@ -29,6 +30,11 @@ sigset_t StopSignals() {
 const char* NameOf(std::uint32_t signal) {
   if (signal == SIGINT) return "SIGINT";
   return signal == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
+
+// Of a request by the holder of the token `by`, in words for people.
+std::string AskedFor(const std::string& by) {
+  return by == kOwnerToken ? "asked for by its owner (hotplate down)" : "asked for by the holder of token " + by;
 }
 
 }  // namespace
@@ -70,12 +76,12 @@ void Control::Notify() {
 
 void Control::RequestDrain(std::optional<core::nanoseconds> timeout, const std::string& by) {
   StartDraining();
-  Leave({Wish::Kind::kDrain, timeout, "asked for with token " + by});
+  Leave({Wish::Kind::kDrain, timeout, AskedFor(by)});
 }
 
 void Control::RequestShutdown(std::optional<core::nanoseconds> timeout, const std::string& by) {
   StartDraining();
-  Leave({Wish::Kind::kShutdown, timeout, "asked for with token " + by});
+  Leave({Wish::Kind::kShutdown, timeout, AskedFor(by)});
 }
 
 void Control::Finished() { Leave({Wish::Kind::kFinished, std::nullopt, ""}); }

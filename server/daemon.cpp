@@ -180,7 +180,8 @@ absl::Status Daemon::Start() {
   if (!secret.ok()) return secret.status();
   generation_ = *generation;
   secret_ = *secret;
-  authenticator_ = std::make_shared<const Authenticator>(std::vector<Token>{{"owner", secret_, core::Scope::kAdmin}});
+  authenticator_ =
+      std::make_shared<const Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
   if (absl::Status status = OpenJobIds(); !status.ok()) return status;
   if (absl::Status status = OpenDevices(); !status.ok()) return status;
   return Listen();
@@ -265,6 +266,7 @@ ServiceContext::Parts Daemon::Parts() const {
   parts.control = control_.get();
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
   std::vector<std::string> missing;
+  parts.bounds.output_mode = 0666 & ~surroundings_.umask;
   parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
   for (const std::string& root : config_.path_roots) {
     if (std::find(missing.begin(), missing.end(), root) == missing.end())

@@ -21,15 +21,16 @@ namespace {
 
 using namespace hotplate::server;
 
-// Before there are threads and secrets.
-void SecureProcess() {
-  umask(077);
+// Before there are threads and secrets. Returns the umask with which this process was started.
+mode_t SecureProcess() {
+  const mode_t owners = umask(077);
   signal(SIGCHLD, SIG_DFL);   // a parent may have had it ignored: no program that is run would have an exit code
 #ifndef HOTPLATE_SANITIZED    // the leak checker attaches to the process
   prctl(PR_SET_DUMPABLE, 0);  // no core files and no debugger: memory holds the token
 #endif
   Control::BlockSignals();
   unsetenv("GRPC_TRACE");  // its traces show every header, the token among them
+  return owners;
 }
 
 // Each connection takes a descriptor, and so does each input by path until its job ends: raise the limit, within
@@ -54,11 +55,11 @@ void QuietLibraries() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hotplate::OpenStandardDescriptors();
-  SecureProcess();
+  const mode_t owners_umask = SecureProcess();
   RaiseDescriptorLimit();
   QuietLibraries();
-  const Surroundings surroundings = Surroundings::OfThisProcess();
+  Surroundings surroundings = Surroundings::OfThisProcess();
+  surroundings.umask = owners_umask;
   const auto config = ReadConfig(std::vector<std::string>(argv + 1, argv + argc), surroundings);
   if (!config.ok()) {
     std::fprintf(stderr, "hotplated: %s\n", std::string(config.status().message()).c_str());

@@ -82,7 +82,8 @@ std::string ManualPage() {
       ".SH CONNECTIONS\n" +
       Roff(
           "A connection that sends nothing is closed after 10 seconds. If file descriptors run short, new connections "
-          "wait and the log says so. The daemon reserves 64 for itself and a quarter of all for inputs by path. It "
+          "wait and the log says so. The daemon reserves 64 for itself and a quarter of all for inputs and outputs by "
+          "path. It "
           "raises its soft limit (ulimit -n) to 16384, or to the hard limit. Compressed messages are refused, because "
           "their true size would have no bound. Strangers at the port can make gRPC log what they like, so its lines "
           "are cut to 200 bytes, and of its errors at most ten lines a minute are shown.\n") +

@@ -281,9 +281,10 @@ Setting PathRoots() {
 Setting SavedBytesRow() {
   return Row(
       "saved-bytes", "half|SIZE",
-      "at its end a daemon drops the oldest arrays that were saved over a day ago from the scratch folder until the "
-      "rest is no larger than this; 0: never. half: half of their size and the free space (disk and quota) together; "
-      "the daemon then also saves at most half of the free space, the smallest arrays first",
+      "if saved arrays older than a day take more than this, delete the oldest; 0: never. half: half of their size "
+      "plus "
+      "the free space (disk and quota); the daemon then also saves at most half of the free space, smallest arrays "
+      "first",
       [](Config& config, const std::string& text) -> Complaint {
         const std::optional<std::uint64_t> bytes = text == "half" ? kHalfOfTheRoom : ParseBytes(text);
         if (!bytes) return "half, or a size like 64GiB or 2TB";
@@ -329,15 +330,15 @@ std::vector<Setting> MakeSettings() {
           &Config::max_streams, 1, 100'000),
       Number<std::uint32_t>(
           "max-sessions",
-          "sessions that may hold something at the same time; looking, freeing, cancelling and stopping need none",
+          "sessions that may hold something at the same time; calls that look, free, cancel or stop need none",
           &Config::max_sessions, 1, 100'000),
       Duration("result-retention", "how long to keep the result of an ended job", &Config::result_retention,
                hours(8784)),
       Number<std::uint32_t>(
           "retained-jobs",
-          "keep at most so many ended jobs for that long. Jobs whose result was delivered make room for newer ones. If "
-          "there is still no room, a job that somebody may come back for is refused. Tiny jobs of run are counted "
-          "apart",
+          "how many ended jobs to keep for that long. Jobs whose result was delivered make room for newer ones. If "
+          "there "
+          "is still no room, a job that somebody may come back for is refused. Tiny jobs of run are counted separately",
           &Config::retained_jobs, 1, 1'000'000),
       Bytes("retained-bytes", "memory for their results, except results that are arrays", &Config::retained_bytes, 0,
             kAny),
@@ -366,14 +367,10 @@ std::vector<Setting> MakeSettings() {
                &Config::squeue_interval, hours(24)),
       PathRoots(),
       Text("scratch", "DIR",
-           "arrays under a lease that is not over are saved below DIR when the daemon ends, as NAME.npy in a folder of "
-           "the daemon's name (default: hotplate/saved below $SCRATCH where that is a shared folder, else saved in the "
-           "folder of the records, that is in your home)",
+           "save leased arrays below DIR when the daemon ends, as DAEMON/NAME.npy (default: $SCRATCH/hotplate/saved if "
+           "shared, else HOTPLATE_DIR/saved)",
            &Config::scratch, CheckPath),
-      Duration(
-          "saved-age",
-          "when a daemon ends, arrays that older ones saved longer ago are dropped from the scratch folder; 0: never",
-          &Config::saved_age, hours(24 * 3650)),
+      Duration("saved-age", "delete saved arrays older than this; 0: never", &Config::saved_age, hours(24 * 3650)),
       SavedBytesRow(),
       Text("log-file", "FILE", "log to this file instead of standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "what to log: trace, debug, info, warning, error, critical or off", &Config::log_level,

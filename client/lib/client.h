@@ -96,17 +96,17 @@ ArrayView View(const std::vector<T>& elements, Shape shape) {
   return View(std::span<const T>(elements), std::move(shape));
 }
 
-// An input read while it is uploaded, for example from a file, so that it is never in memory as a whole. It is uploaded
-// whatever its size.
+// An input that is read while it is uploaded, for example from a file: memory never holds all of it. It is always
+// uploaded, however small.
 struct ArraySource {
   Signature signature;
-  // Fills `to` with the elements' bytes in C order, from byte `offset` on. Called by the thread that uploads, with
-  // rising offsets; after a broken connection again from an earlier byte. Its error ends the call.
+  // Fills `to` with the elements' bytes in C order, starting at byte `offset`. The uploading thread calls it with
+  // increasing offsets; after a broken connection it may start again at an earlier byte. An error ends the call.
   std::function<absl::Status(std::uint64_t offset, std::span<std::byte> to)> read;
 };
 
-// Takes an array's bytes piece by piece, so that it is never in memory as a whole: in order, each byte once; an empty
-// array comes as one empty piece. Called by the thread that downloads. Its error ends the call.
+// Receives an array's bytes in pieces, in order, each byte once: memory never holds all of them. An empty array is one
+// empty piece. The downloading thread calls it. An error ends the call.
 using TakePiece =
     std::function<absl::Status(const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece)>;
 
@@ -127,7 +127,7 @@ struct KeepOutput {
 // A .npy file that the daemon itself writes, below its path roots; nothing is downloaded. An existing file is refused
 // (ALREADY_EXISTS) unless `replace` is set.
 struct PlaceOutput {
-  std::string path;  // absolute, or from this program's current folder on
+  std::string path;  // absolute, or relative to this program's current folder
   bool replace = false;
 };
 

@@ -56,7 +56,8 @@ std::optional<NpyError> Examine(int folder, const std::string& name, bool replac
 
 }  // namespace
 
-std::variant<PlacedFile, NpyError> PlacedFile::Open(const std::string& root, const std::string& path, bool replace) {
+std::variant<PlacedFile, NpyError> PlacedFile::Open(const std::string& root, const std::string& path, bool replace,
+                                                    mode_t mode) {
   const std::optional<std::vector<std::string>> components = ComponentsBelow(root, path);
   if (!components) return Refusal("it is no file below " + root, EINVAL);
   for (const std::string& component : *components) {
@@ -65,7 +66,7 @@ std::variant<PlacedFile, NpyError> PlacedFile::Open(const std::string& root, con
   const std::string& name = components->back();
   if (!name.ends_with(".npy")) return Refusal(name + " does not end in .npy", EINVAL);
 
-  PlacedFile file(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), path, name, replace);
+  PlacedFile file(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), path, name, replace, mode);
   if (file.folder_ < 0) return SystemError("cannot open the folder " + root, errno);
   for (std::size_t i = 0; i + 1 < components->size(); ++i) {
     const std::string& component = (*components)[i];
@@ -86,6 +87,7 @@ PlacedFile::PlacedFile(PlacedFile&& other) noexcept
       path_(std::move(other.path_)),
       name_(std::move(other.name_)),
       replace_(other.replace_),
+      mode_(other.mode_),
       unfinished_(std::exchange(other.unfinished_, {})),
       file_(std::exchange(other.file_, -1)) {}
 
@@ -94,6 +96,7 @@ PlacedFile& PlacedFile::operator=(PlacedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(name_, other.name_);
   std::swap(replace_, other.replace_);
+  std::swap(mode_, other.mode_);
   std::swap(unfinished_, other.unfinished_);
   std::swap(file_, other.file_);
   return *this;
@@ -115,14 +118,14 @@ std::optional<NpyError> PlacedFile::Write(const Signature& signature, std::span<
                                           const std::function<bool()>& stop) {
   AtomicFile::RemoveAbandoned("/proc/self/fd/" + std::to_string(folder_));
   const std::string unfinished = UnfinishedName(name_);
-  file_ = openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  file_ = openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file_ < 0) return SystemError("cannot write to its folder", errno);
   unfinished_ = unfinished;
   LockUnfinished(file_);
   struct stat old {};
-  if (replace_ && fstatat(folder_, name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode)) {
-    if (fchmod(file_, old.st_mode & 0777) != 0) return SystemError("cannot set its permissions", errno);
-  }
+  const bool replaces = replace_ && fstatat(folder_, name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  const mode_t mode = replaces && S_ISREG(old.st_mode) ? old.st_mode & 0777 : mode_;
+  if (mode != 0600 && fchmod(file_, mode) != 0) return SystemError("cannot set its permissions", errno);
   const std::string header = NpyHeaderFor(signature);
   std::optional<NpyError> error;
   for (std::span<const std::byte> rest : {std::as_bytes(std::span(header)), elements}) {

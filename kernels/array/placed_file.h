@@ -2,6 +2,8 @@
 // time and without following links, so that nobody who can rename folders on the way can redirect it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <optional>
 #include <span>
@@ -16,8 +18,9 @@ class PlacedFile {
  public:
   // `path` is absolute and lies below `root`. Refused: a name that does not end in .npy, a component that begins with a
   // dot, a link, and a folder that is missing or not writable. Makes nothing. Errors name the component and the root,
-  // not the path.
-  static std::variant<PlacedFile, NpyError> Open(const std::string& root, const std::string& path, bool replace);
+  // not the path. A new file has the permissions `mode`, whatever this process's umask; a replaced one's stay.
+  static std::variant<PlacedFile, NpyError> Open(const std::string& root, const std::string& path, bool replace,
+                                                 mode_t mode);
 
   PlacedFile(PlacedFile&& other) noexcept;
   PlacedFile& operator=(PlacedFile&& other) noexcept;
@@ -35,12 +38,13 @@ class PlacedFile {
   std::optional<NpyError> Commit();
 
  private:
-  PlacedFile(int folder, std::string path, std::string name, bool replace)
-      : folder_(folder), path_(std::move(path)), name_(std::move(name)), replace_(replace) {}
+  PlacedFile(int folder, std::string path, std::string name, bool replace, mode_t mode)
+      : folder_(folder), path_(std::move(path)), name_(std::move(name)), replace_(replace), mode_(mode) {}
 
   int folder_;
   std::string path_, name_;
   bool replace_;
+  mode_t mode_;
   std::string unfinished_;  // its name in the folder; empty: none
   int file_ = -1;           // that file, locked while it is open
 };

@@ -20,9 +20,9 @@ ParamSpec Size(const char* name, std::optional<ParamValue> default_value, const 
 }  // namespace
 
 KernelSpecBuilder& TakeSizes(KernelSpecBuilder& builder) {
-  return builder.Param(Size("n", {}, "elements along the last axis"))
-      .Param(Size("rows", std::int64_t{0}, "0: no such axis; else the array is [rows, n]"))
-      .Param(Size("batch", std::int64_t{0}, "0: no such axis; else the array is [batch, rows, n]"));
+  return builder.Param(Size("n", {}, "length of the last axis"))
+      .Param(Size("rows", std::int64_t{0}, "number of rows, for an array [rows, n]; 0: no such axis"))
+      .Param(Size("batch", std::int64_t{0}, "number of matrices, for an array [batch, rows, n]; 0: no such axis"));
 }
 
 absl::Status ShapeBySizes(BoundCall& call) {
@@ -30,7 +30,7 @@ absl::Status ShapeBySizes(BoundCall& call) {
   shape = {call.Int("n")};
   if (call.Int("rows") > 0) shape.insert(shape.begin(), call.Int("rows"));
   if (call.Int("batch") == 0) return absl::OkStatus();
-  if (call.Int("rows") == 0) return RefusedParam(call, "batch", "it needs rows, which is 0; give --rows too");
+  if (call.Int("rows") == 0) return RefusedParam(call, "batch", "it needs rows, which is 0; give rows too");
   shape.insert(shape.begin(), call.Int("batch"));
   return absl::OkStatus();
 }

@@ -22,7 +22,7 @@ ParamSpec KeepdimsParam() {
   return {.name = "keepdims",
           .type = ParamType::kBool,
           .default_value = false,
-          .docs = "leave what was reduced as an axis of size 1"};
+          .docs = "keep the reduced axes with size 1"};
 }
 
 absl::StatusOr<Shape> ReducedShape(const KernelSpec& spec, const Shape& shape, const std::string& axis, bool keepdims) {

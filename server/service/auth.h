@@ -1,6 +1,6 @@
 // Identifies callers: the token that every RPC carries (health and reflection too), and the session it belongs to. Each
-// handler asks, through ServiceContext, before it does anything. Not a metadata processor of gRPC's credentials: for that, gRPC
-// 1.51 converts all metadata, and a header grpclb_client_stats aborts the process there (CVE-2023-1428).
+// handler asks, through ServiceContext, before it does anything. Not a metadata processor of gRPC's credentials: for
+// that, gRPC 1.51 converts all metadata, and a header grpclb_client_stats aborts the process there (CVE-2023-1428).
 // Immutable, thread-safe.
 #pragma once
 
@@ -23,6 +23,9 @@ struct Token {
 };
 
 using CallMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+
+// The name of the token in the endpoint record.
+inline constexpr char kOwnerToken[] = "owner";
 
 class Authenticator {
  public:

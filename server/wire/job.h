@@ -2,6 +2,8 @@
 // checked here, all violations at once; the engine checks the rest.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ struct JobBounds {
   std::vector<std::string> path_roots;
   // The same as configured: an output's path may also begin with one of these.
   std::vector<std::string> named_roots;
+  mode_t output_mode = 0600;  // permissions of new files by path
   std::shared_ptr<OpenInputs> open_inputs = OpenInputs::AsManyAsMayBe();
 };
 

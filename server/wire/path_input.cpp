@@ -161,7 +161,7 @@ absl::StatusOr<std::shared_ptr<PlacedFile>> OpenPathOutput(const std::string& pa
   }
   std::shared_ptr<const void> count = OpenInputs::Count(bounds.open_inputs);
   if (count == nullptr) return TooManyOpen(field, *bounds.open_inputs);
-  std::variant<PlacedFile, NpyError> file = PlacedFile::Open(root, path, replace);
+  std::variant<PlacedFile, NpyError> file = PlacedFile::Open(root, path, replace, bounds.output_mode);
   if (const NpyError* wrong = std::get_if<NpyError>(&file)) {
     const int error = wrong->system_error;
     const std::string sentence = field + ": " + Quoted(path) + ": " + wrong->message + " (the root is " + root + ")";

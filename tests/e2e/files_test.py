@@ -169,7 +169,7 @@ class Placed(harness.Case):
         cls.root.mkdir()
         (cls.root / "sub").mkdir()
         (cls.folder / "outside").mkdir()
-        cls.start_daemon("--path-root", cls.root)
+        cls.start_daemon("--path-root", cls.root, umask=0o027)  # the daemon's own is 077
 
     def full(self, value, place, *more, **options):
         return self.hotplate("run", "full", "--n", "5", "--value", value, "-o", f"path:{place}", *more, **options)
@@ -183,6 +183,14 @@ class Placed(harness.Case):
         told = self.answer("run", "full", "--n", "5", "-o", f"path:{self.root}/json.npy")["outputs"][0]
         self.assertEqual((told["daemonPath"], "path" in told), (f"{self.root}/json.npy", False))
         self.assertEqual(parts(self.root), [])
+
+    def test_a_new_file_follows_the_owners_umask_and_a_replaced_one_keeps_its_mode(self):
+        file = self.root / "mode.npy"
+        self.full(1, "allowed/mode.npy")
+        self.assertEqual(file.stat().st_mode & 0o777, 0o640)
+        file.chmod(0o604)
+        self.full(2, "allowed/mode.npy", "--force")
+        self.assertEqual(file.stat().st_mode & 0o777, 0o604)
 
     def test_also_of_a_job_that_nobody_waits_for(self):
         job = self.hotplate("submit", "full", "--n", "5", "--value", "3", "-o", "path:allowed/detached.npy", "--quiet").strip()

@@ -15,6 +15,7 @@ import hotplate as hp
 import numpy as np
 import pytest
 from conftest import PATIENCE, Daemon, wait_until
+from hotplate import refusing
 
 X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
 LARGE = np.ones(400_000)
@@ -391,6 +392,18 @@ def test_an_array_computes_nothing_in_silence(gpu, expression, says):
     assert "<hotplate.Array 'A' float64 [2, 3, 4] on local>" in str(refused.value)
     if np.lib.NumpyVersion(np.__version__) >= "1.25.0" or expression not in ("B == A", "B >= A"):
         assert counted.bytes == 0, "nothing was fetched; an older NumPy does after it was refused, to word a warning"
+
+
+@pytest.mark.parametrize("advice", sorted(set(refusing._KERNELS.values())))
+def test_what_a_refusal_says_to_write_works(gpu, advice):
+    square = gpu.array(np.eye(3) * 2)
+    eval(advice, {"A": square, "B": square, "gpu": gpu, "places": np.arange(9).reshape(3, 3)})
+
+
+@pytest.mark.parametrize("expression", ["np.ones(24).dot(A)", "np.array([A, A])", "np.random.default_rng(1).choice(A)"])
+def test_what_cannot_be_told_from_asarray_fetches(gpu, expression):
+    """As the page says: NumPy calls nothing but __array__, without a word of what it is for."""
+    eval(expression, {"A": gpu.array(np.arange(24.0)), "np": np})
 
 
 def test_an_array_is_itself_in_sets_and_dicts(gpu):

@@ -188,6 +188,26 @@ def test_a_refusal_says_what_the_command_says(daemon, gpu, tmp_path, call, words
     assert str(refused.value) in re.sub(r" \(\w+\.npy\)", "", command.stderr), command.stderr
 
 
+@pytest.mark.parametrize("call, says", [
+    (lambda gpu: gpu.norm(np.eye(2), 2), ['svd compute="values"', "add axis=0 or axis=1"]),
+    (lambda gpu: gpu.norm(np.ones((2, 2, 2)), 1), ["axis=-1", 'axis="matrices"']),
+    (lambda gpu: gpu.random(3, dtype="int32"), ['distribution="integers"']),
+])
+def test_a_refusal_of_an_argument_speaks_python(gpu, call, says):
+    with pytest.raises(ValueError) as refused:
+        call(gpu)
+    assert "--" not in str(refused.value) and all(text in str(refused.value) for text in says), str(refused.value)
+
+
+@pytest.mark.parametrize("call, kind, says", [
+    (lambda gpu: gpu.random(3, seed=-1), ValueError, "seed is -1; it must be 0 or more"),
+    (lambda gpu: gpu.array(np.ones(2), lease=True), TypeError, "lease is True; it must be seconds"),
+])
+def test_what_numpy_and_time_would_not_take_is_refused(gpu, call, kind, says):
+    with pytest.raises(kind, match=says):
+        call(gpu)
+
+
 def test_folders_are_paths_and_seconds_are_timedeltas(daemon, gpu):
     def seconds(count):
         return datetime.timedelta(seconds=count)

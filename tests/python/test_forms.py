@@ -132,12 +132,12 @@ def test_help_speaks_python(gpu):
         docs = kernel.__doc__
         assert not re.search(r"(?<!\w)--\w|hotplate run", docs), f"{name}: {docs}"
     docs = " ".join(gpu.matmul.__doc__.split())
-    assert 'precision="tf32", "bf16" or "f16" lets a GPU multiply' in docs and "only with deterministic=True: else" in docs
+    assert 'precision="tf32", "bf16" or "f16" a GPU multiplies' in docs and "only with deterministic=True, since" in docs
 
 
 @pytest.mark.parametrize("text, says", [
-    ("on the CPU only with --deterministic: else", "on the CPU only with deterministic=True: else"),
-    ("--precision tf32, bf16 or f16 lets", 'precision="tf32", "bf16" or "f16" lets'),
+    ("on the CPU only with --deterministic, since", "on the CPU only with deterministic=True, since"),
+    ("--precision tf32, bf16 or f16 a GPU", 'precision="tf32", "bf16" or "f16" a GPU'),
     ("leave --precision out", "leave precision out"),
     ("with --descending, and more", "with descending=True, and more"),
     ("with --ord p", 'with ord="p"'),
@@ -145,6 +145,8 @@ def test_help_speaks_python(gpu):
     ("drawn: hotplate run random --rows 8 --dtype float32 -o array:initial, between", 'drawn: gpu.random(rows=8, '
      'dtype="float32", keep="initial"), between'),
     ("a -- b, 1e-5 and x--y", "a -- b, 1e-5 and x--y"),
+    ("svd --compute values); add --new 0 or --new 1", 'svd compute="values"); add new=0 or new=1'),
+    ("it is for --mode p, and mode is 2", 'it is for mode="p", and mode is 2'),
 ])
 def test_flags_become_keywords(gpu, text, says):
     params = {**gpu.norm.plan.params, **gpu.sort.plan.params}

@@ -24,7 +24,7 @@ Kept = Union[Literal[True], str, Mapping[str, Union[Literal[True], str]]]
 Progress = Union[bool, Callable[[float, str], Any]]
 
 class Arange(Kernel):
-    """start, start + step, start + 2 * step, ... before stop"""
+    """start, start + step, start + 2 * step, ... up to but not including stop"""
 
     @overload
     def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., step: Optional[Real] = ...,
@@ -42,7 +42,7 @@ class Arange(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioArange(AioKernel):
-    """start, start + step, start + 2 * step, ... before stop"""
+    """start, start + step, start + 2 * step, ... up to but not including stop"""
 
     def __call__(self, start: Optional[Real] = ..., stop: Optional[Real] = ..., step: Optional[Real] = ...,
                  dtype: npt.DTypeLike = ..., *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
@@ -108,7 +108,7 @@ class eigh_result(_eigh_outputs):
     receipt: Receipt
 
 class Eigh(Kernel):
-    """w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix"""
+    """eigenvalues w and eigenvectors v of a symmetric matrix, a v = v diag(w)"""
 
     def __call__(self, a: Input, *, compute: Optional[Literal["vectors", "values"]] = ...,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
@@ -118,7 +118,7 @@ class Eigh(Kernel):
                  progress: Optional[Progress] = ...) -> eigh_result: ...
 
 class AioEigh(AioKernel):
-    """w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix"""
+    """eigenvalues w and eigenvectors v of a symmetric matrix, a v = v diag(w)"""
 
     def __call__(self, a: Input, *, compute: Optional[Literal["vectors", "values"]] = ...,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
@@ -128,7 +128,7 @@ class AioEigh(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Fft(Kernel):
-    """discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft"""
+    """discrete Fourier transforms over one or two axes: fft, ifft, rfft, irfft"""
 
     @overload
     def __call__(self, x: Input, n: Optional[SupportsIndex] = ..., *,
@@ -149,7 +149,7 @@ class Fft(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioFft(AioKernel):
-    """discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft"""
+    """discrete Fourier transforms over one or two axes: fft, ifft, rfft, irfft"""
 
     def __call__(self, x: Input, n: Optional[SupportsIndex] = ..., *,
                  transform: Optional[Literal["fft", "ifft", "rfft", "irfft"]] = ...,
@@ -161,7 +161,7 @@ class AioFft(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Full(Kernel):
-    """an array whose every element is the same value"""
+    """an array filled with one value"""
 
     @overload
     def __call__(self, shape: Shape, fill_value: Real, dtype: npt.DTypeLike = ..., *, keep: Kept,
@@ -178,7 +178,7 @@ class Full(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioFull(AioKernel):
-    """an array whose every element is the same value"""
+    """an array filled with one value"""
 
     def __call__(self, shape: Shape, fill_value: Real, dtype: npt.DTypeLike = ..., *,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
@@ -196,7 +196,7 @@ class groupby_sum_result(_groupby_sum_outputs):
     receipt: Receipt
 
 class GroupbySum(Kernel):
-    """the keys that there are, in order, with the sum and the count of their values"""
+    """distinct keys in order, with the sum and count of their values"""
 
     def __call__(self, keys: Input, values: Input, *, keep: Union[None, bool, Kept] = ...,
                  out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -205,7 +205,7 @@ class GroupbySum(Kernel):
                  progress: Optional[Progress] = ...) -> groupby_sum_result: ...
 
 class AioGroupbySum(AioKernel):
-    """the keys that there are, in order, with the sum and the count of their values"""
+    """distinct keys in order, with the sum and count of their values"""
 
     def __call__(self, keys: Input, values: Input, *, keep: Union[None, bool, Kept] = ...,
                  out: Optional[Destinations] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -221,7 +221,7 @@ class histogram_result(_histogram_outputs):
     receipt: Receipt
 
 class Histogram(Kernel):
-    """how many elements fall into each of equally wide bins"""
+    """counts of elements in bins of equal width"""
 
     def __call__(self, x: Input, bins: Optional[SupportsIndex] = ..., range: Optional[Literal["data", "given"]] = ...,
                  *, low: Optional[Real] = ..., high: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
@@ -231,7 +231,7 @@ class Histogram(Kernel):
                  progress: Optional[Progress] = ...) -> histogram_result: ...
 
 class AioHistogram(AioKernel):
-    """how many elements fall into each of equally wide bins"""
+    """counts of elements in bins of equal width"""
 
     def __call__(self, x: Input, bins: Optional[SupportsIndex] = ..., range: Optional[Literal["data", "given"]] = ...,
                  *, low: Optional[Real] = ..., high: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
@@ -279,7 +279,7 @@ class kmeans_result(_kmeans_outputs):
     receipt: Receipt
 
 class Kmeans(Kernel):
-    """k-means: the nearest centroid of each point, and centroids that are means"""
+    """k-means clustering by Lloyd's algorithm from given centroids"""
 
     def __call__(self, points: Input, initial: Input, *, max_iterations: Optional[SupportsIndex] = ...,
                  tolerance: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
@@ -289,7 +289,7 @@ class Kmeans(Kernel):
                  progress: Optional[Progress] = ...) -> kmeans_result: ...
 
 class AioKmeans(AioKernel):
-    """k-means: the nearest centroid of each point, and centroids that are means"""
+    """k-means clustering by Lloyd's algorithm from given centroids"""
 
     def __call__(self, points: Input, initial: Input, *, max_iterations: Optional[SupportsIndex] = ...,
                  tolerance: Optional[Real] = ..., keep: Union[None, bool, Kept] = ...,
@@ -471,7 +471,7 @@ class AioPowerSum(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Random(Kernel):
-    """random numbers: uniform, normal, or integers of a range"""
+    """random numbers: uniform, normal, or integers in a range"""
 
     @overload
     def __call__(self, size: Shape, *, distribution: Optional[Literal["uniform", "normal", "integers"]] = ...,
@@ -491,7 +491,7 @@ class Random(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioRandom(AioKernel):
-    """random numbers: uniform, normal, or integers of a range"""
+    """random numbers: uniform, normal, or integers in a range"""
 
     def __call__(self, size: Shape, *, distribution: Optional[Literal["uniform", "normal", "integers"]] = ...,
                  dtype: npt.DTypeLike = ..., seed: Optional[SupportsIndex] = ..., low: Optional[SupportsIndex] = ...,
@@ -502,7 +502,7 @@ class AioRandom(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Reduce(Kernel):
-    """sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything"""
+    """sum, prod, min, max, argmin, argmax, mean or std, along one axis or over all elements"""
 
     @overload
     def __call__(self, x: Input, *,
@@ -524,7 +524,7 @@ class Reduce(Kernel):
                  progress: Optional[Progress] = ...) -> Any: ...
 
 class AioReduce(AioKernel):
-    """sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything"""
+    """sum, prod, min, max, argmin, argmax, mean or std, along one axis or over all elements"""
 
     def __call__(self, x: Input, *,
                  operation: Optional[Literal["sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"]] = ...,
@@ -588,7 +588,7 @@ class AioSolve(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Sort(Kernel):
-    """y = x in order, along the last axis"""
+    """y = x sorted along the last axis"""
 
     @overload
     def __call__(self, x: Input, *, descending: Optional[Bool] = ..., keep: Kept, out: Optional[Destination] = ...,
@@ -604,7 +604,7 @@ class Sort(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioSort(AioKernel):
-    """y = x in order, along the last axis"""
+    """y = x sorted along the last axis"""
 
     def __call__(self, x: Input, *, descending: Optional[Bool] = ..., keep: Union[None, bool, Kept] = ...,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -620,7 +620,7 @@ class sort_by_key_result(_sort_by_key_outputs):
     receipt: Receipt
 
 class SortByKey(Kernel):
-    """keys in order along the last axis, and values that go where their keys go"""
+    """keys sorted along the last axis, and values moved with their keys"""
 
     def __call__(self, keys: Input, values: Input, *, descending: Optional[Bool] = ...,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
@@ -630,7 +630,7 @@ class SortByKey(Kernel):
                  progress: Optional[Progress] = ...) -> sort_by_key_result: ...
 
 class AioSortByKey(AioKernel):
-    """keys in order along the last axis, and values that go where their keys go"""
+    """keys sorted along the last axis, and values moved with their keys"""
 
     def __call__(self, keys: Input, values: Input, *, descending: Optional[Bool] = ...,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
@@ -640,7 +640,7 @@ class AioSortByKey(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class Spmv(Kernel):
-    """y = A x, for a sparse matrix A in compressed rows (CSR)"""
+    """y = A x for a sparse matrix A in compressed sparse rows (CSR)"""
 
     @overload
     def __call__(self, data: Input, indices: Input, indptr: Input, x: Input, *, keep: Kept,
@@ -656,7 +656,7 @@ class Spmv(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioSpmv(AioKernel):
-    """y = A x, for a sparse matrix A in compressed rows (CSR)"""
+    """y = A x for a sparse matrix A in compressed sparse rows (CSR)"""
 
     def __call__(self, data: Input, indices: Input, indptr: Input, x: Input, *, keep: Union[None, bool, Kept] = ...,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
@@ -702,7 +702,7 @@ class AioSvd(AioKernel):
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
 class TransferProbe(Kernel):
-    """how fast bytes are copied to, from and within the device, in GB/s"""
+    """rates of copies to, from and within the device, in GB/s"""
 
     @overload
     def __call__(self, *, bytes: Optional[SupportsIndex] = ...,
@@ -721,7 +721,7 @@ class TransferProbe(Kernel):
                  progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
 
 class AioTransferProbe(AioKernel):
-    """how fast bytes are copied to, from and within the device, in GB/s"""
+    """rates of copies to, from and within the device, in GB/s"""
 
     def __call__(self, *, bytes: Optional[SupportsIndex] = ...,
                  direction: Optional[Literal["host_to_device", "device_to_host", "device_to_device", "all"]] = ...,

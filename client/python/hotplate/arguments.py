@@ -83,6 +83,8 @@ def seconds(name: str, value: Any) -> float:
     """
     total = getattr(value, "total_seconds", None)
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         if isinstance(value, str):
             spans = _SPAN.findall(value)
             if not spans or "".join(number + unit for number, unit in spans) != value:

@@ -27,8 +27,9 @@ class Array(Refusing):
     with a lease it stays until the lease ends.
 
     It does not compute yet: operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) raise a
-    TypeError that says what to write. A.numpy(), A[0, :5] and numpy.asarray(A) fetch elements, so packages that call
-    numpy.asarray fetch too. In sets and dicts an array is itself; `A is B` tells whether two are one.
+    TypeError that says what to write. A.numpy(), A[0, :5] and numpy.asarray(A) fetch elements. So does everything that
+    calls numpy.asarray inside, which cannot be told from it: other packages, methods of an ndarray (V.dot(A)), lists
+    (numpy.array([A, B])) and random generators (rng.choice(A)). In sets and dicts an array is itself; `A is B` tells whether two are one.
 
     Attributes:
         shape, dtype, ndim, size, nbytes: as of an ndarray, read-only; nbytes is in bytes.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence
 
+from .flags import in_python
 from .receipt import Receipt
 
 
@@ -260,7 +261,11 @@ def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) ->
 def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], job_id: str,
                 end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> Error:
     """The exception for an error of the client library, which calls this."""
-    kind = _kind(code, [field for field, _ in violations], end)
+    fields = [field for field, _ in violations]
+    kind = _kind(code, fields, end)
+    # Only of what is said of a call's own arguments: other flags are those of the daemon.
+    if any(field in ("precision", "deterministic") or field.startswith("params.") for field in fields):
+        message, violations = in_python(message, {}), [(field, in_python(text, {})) for field, text in violations]
     more = [f"\n  {field}: {text}" for field, text in violations if text not in message]
     error = kind((message or code) + "".join(more))
     error.code = code

@@ -99,6 +99,9 @@ def _full(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any])
 
 def _random(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     _sizes("random", "size", keywords)
+    seed = keywords.get("seed")
+    if isinstance(seed, (int, np.integer)) and seed < 0:
+        raise InvalidCall(f"random: seed is {shown(seed)}; it must be 0 or more, or None for a fresh one")
 
 
 def _flag(kernel: str, name: str, value: Any) -> bool:

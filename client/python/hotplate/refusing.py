@@ -17,7 +17,7 @@ _KERNELS = {
        for name in ("argmax", "argmin", "max", "mean", "min", "prod", "std", "sum")},
     "amax": 'gpu.reduce(A, operation="max")', "amin": 'gpu.reduce(A, operation="min")',
     **{name: f'gpu.fft(A, transform="{name}")' for name in ("fft", "ifft", "rfft", "irfft")},
-    **{f"{name}2": f'gpu.fft(A, transform="{name}", axes="2")' for name in ("fft", "ifft", "rfft", "irfft")},
+    **{f"{name}2": f'gpu.fft(A, transform="{name}", axes=2)' for name in ("fft", "ifft", "rfft", "irfft")},
 }
 _FETCH = "fetch the elements first, A.numpy()"
 

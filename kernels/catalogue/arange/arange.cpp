@@ -59,22 +59,22 @@ double WorkBound(const BoundCall& call) { return 4 * ElementsOf(call); }
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... before stop")
+  return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... up to but not including stop")
       .Docs(
-          "numpy.arange, made where it is used. As there, the number of elements is ceil((stop - start) / step), none "
-          "if that is negative, and with a step that is no whole number the last may be stop: linspace is better then. "
-          "The dtype goes by how the numbers are given, as in NumPy: 10 is an integer, 10.0 is not. An integer dtype "
+          "numpy.arange, computed on the device. As in NumPy, the array has ceil((stop - start) / step) elements, or "
+          "none if that is negative. With a fractional step the last element may be stop; prefer linspace there. As in "
+          "NumPy, the dtype follows the numbers as you write them: 10 is an integer, 10.0 is not. An integer dtype "
           "needs whole numbers.")
       .Param(NumberParam("start", std::int64_t{0}, "the first element"))
-      .Param(NumberParam("stop", {}, "where it ends; not an element itself"))
-      .Param(NumberParam("step", std::int64_t{1}, "from one element to the next; not 0"))
+      .Param(NumberParam("stop", {}, "end of the range, excluded"))
+      .Param(NumberParam("step", std::int64_t{1}, "distance between elements; not 0"))
       .Param(DTypeParam("auto: int64 if start, stop and step are integers, else float64", "auto"))
       .Output("out", "dtype", "n")
       .CostModel("2 * n FLOP, n * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "the same bits as NumPy with that dtype: the first two elements rounded to it, the others start plus a "
-          "multiple of their difference; deterministic")
+          "the same bits as NumPy with that dtype: the first two elements are rounded to it, each other element is "
+          "start plus a multiple of their difference; deterministic")
       .Shapes(Shapes)
       .Example("hotplate run arange --stop 1000000 -o x.npy")
       .Build();

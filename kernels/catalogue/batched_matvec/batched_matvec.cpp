@@ -59,20 +59,21 @@ double WorkBound(const BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("batched_matvec", "y[i] = a x[i], a matrix times each vector of a batch")
       .Docs(
-          "What jax.vmap makes of a matrix-vector product: x holds a vector in each row, and so does y. With a [m, k] "
-          "the same matrix multiplies all of them; with a [b, m, k] each vector has its own. NaN and infinities spread "
-          "as arithmetic has it. For one matrix and thousands of vectors matmul with --transpose-b (x times a's "
-          "transpose) is the same product. Can be interrupted on the CPU with a matrix to each vector; with one matrix "
-          "for all, and on a GPU, not once it runs.")
+          "The same as jax.vmap of a matrix-vector product: each row of x is a vector, and the same row of y is its "
+          "product. With a of shape [m, k], one matrix multiplies all vectors; with [b, m, k], each vector has its own "
+          "matrix. NaN and infinities propagate as in arithmetic. For one matrix and thousands of vectors, matmul with "
+          "--transpose-b (x times the transpose of a) computes the same product. A running job can be cancelled only "
+          "on the CPU, and only if each vector has its own matrix.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
-      .Input("a", "T", "..., m, k", "the matrix [m, k], or one for each vector [b, m, k]")
-      .Input("x", "T", "b, k", "the vectors")
-      .Output("y", "T", "b, m", "the products")
-      .CostModel("2 * b * m * k FLOP; a read once, b * (k + m) elements of x and y", CostOf)
+      .Input("a", "T", "..., m, k", "the matrix [m, k], or one matrix per vector [b, m, k]")
+      .Input("x", "T", "b, k", "the vectors, one per row")
+      .Output("y", "T", "b, m", "the products, one per row")
+      .CostModel("2 * b * m * k FLOP; reads a once, moves b * (k + m) elements of x and y", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "|y - exact| at most (k + 2) * u * (|a| |x|), u = 2^-24 in float32 and 2^-53 in float64; deterministic on "
-          "one device, on the CPU only with --deterministic: else the bits depend on the number of threads")
+          "|y - exact| at most (k + 2) * u * (|a| |x|), with u = 2^-24 in float32 and 2^-53 in float64; deterministic "
+          "on one device; on the CPU only with --deterministic, since otherwise the bits depend on the number of "
+          "threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run batched_matvec a.npy x.npy -o y.npy")

@@ -36,21 +36,22 @@ absl::Status Shapes(BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("cholesky", "a = l l^T, the Cholesky factor of a symmetric positive definite matrix")
       .Docs(
-          "l is lower triangular, with zeros above the diagonal. Only a's lower triangle is read: a is taken to be "
-          "symmetric. Leading dimensions are a stack of matrices, each factored by itself. A matrix that is not "
-          "positive definite ends the job as FAILED, with the order of the first leading minor that is not; so does "
-          "one that holds a NaN or an infinity. A GPU's library may refuse 2^31 elements and more (n above 46340), "
-          "which the CPU takes. Can be interrupted between the matrices of a stack (on a GPU: while "
-          "they are handed to it, those of up to 32 rows all at once), not within one.")
+          "l is lower triangular, with zeros above the diagonal. Reads only the lower triangle of a, which is assumed "
+          "to be symmetric. Leading dimensions form a stack of matrices, each factored separately. A matrix that is "
+          "not positive definite fails the job; the message gives the order of the first leading minor that is not "
+          "positive definite. NaN and infinity also fail the job. On a GPU, cuSOLVER may refuse matrices of 2^31 "
+          "elements or more (n above 46340); the CPU accepts them. A cancel takes effect between the matrices of a "
+          "stack, not within one; on a GPU, only while they are being submitted, and those of up to 32 rows are "
+          "submitted all at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
-      .Input("a", "T", "..., n, n", "the matrices; their lower triangles")
-      .Output("l", "T", "..., n, n", "the factors")
-      .CostModel("n^3 / 3 FLOP and 2 * n^2 elements for each matrix", CostOf)
+      .Input("a", "T", "..., n, n", "the matrices; only their lower triangles are read")
+      .Output("l", "T", "..., n, n", "the lower triangular factors")
+      .CostModel("n^3 / 3 FLOP per matrix; moves 2 * n^2 elements", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "|a - l l^T| at most 2 * (n + 2) * u * (|l| |l^T|) on and below the diagonal, u = 2^-24 in float32 and "
-          "2^-53 in float64; deterministic on one device (a GPU: by the cuSOLVER of CUDA 12.2 or later), on the CPU "
-          "only with --deterministic: else the bits depend on the number of threads")
+          "|a - l l^T| at most 2 * (n + 2) * u * (|l| |l^T|) on and below the diagonal, with u = 2^-24 in float32 and "
+          "2^-53 in float64; deterministic on one GPU with the cuSOLVER of CUDA 12.2 or later; on the CPU only with "
+          "--deterministic, since otherwise the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run cholesky a.npy -o l.npy")

@@ -38,30 +38,29 @@ absl::Status Shapes(BoundCall& call) {
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("eigh",
-                           "w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix")
+  return KernelSpecBuilder("eigh", "eigenvalues w and eigenvectors v of a symmetric matrix, a v = v diag(w)")
       .Docs(
-          "w ascends; column i of v is the eigenvector of w[i], of length 1. Only a's lower triangle is read: a is "
-          "taken to be symmetric. With compute=values there are no vectors: v is [..., n, 0]. Leading dimensions are a "
-          "stack of matrices. An eigenvector's sign, and the choice of vectors of equal eigenvalues, are the "
-          "back-end's. A matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job "
-          "as FAILED. Can be interrupted between the matrices of a stack (on a GPU: while they are handed to it, those "
-          "of up to 32 rows all at once), not within one.")
+          "w is in ascending order; column i of v is the eigenvector of w[i], with length 1. Reads only the lower "
+          "triangle of a, which is assumed to be symmetric. With compute=values no vectors are computed, and v is "
+          "[..., n, 0]. Leading dimensions form a stack of matrices. The signs of eigenvectors, and the basis chosen "
+          "for equal eigenvalues, depend on the back-end. NaN, infinity or an iteration that does not converge fails "
+          "the job. A cancel takes effect between the matrices of a stack, not within one; on a GPU, only while they "
+          "are being submitted, and those of up to 32 rows are submitted all at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "compute",
               .type = ParamType::kChoice,
               .default_value = std::string("vectors"),
               .choices = {"vectors", "values"},
-              .docs = "eigenvalues and eigenvectors, or eigenvalues alone"})
-      .Input("a", "T", "..., n, n", "the matrices; their lower triangles")
+              .docs = "vectors: eigenvalues and eigenvectors; values: eigenvalues only"})
+      .Input("a", "T", "..., n, n", "the matrices; only their lower triangles are read")
       .Output("w", "T", "..., n", "the eigenvalues, ascending")
       .Output("v", "T", "..., n, n", "the eigenvectors, in columns")
-      .CostModel("9 * n^3 FLOP with vectors, 4/3 * n^3 without; 2 * n^2 + n elements, for each matrix", CostOf)
+      .CostModel("per matrix: 9 * n^3 FLOP with vectors, 4/3 * n^3 without; 2 * n^2 + n elements", CostOf)
       .Numerics(
-          "max |a v - v diag(w)| and an eigenvalue's error at most 8 * (n + 4) * u * max |w|, max |v^T v - 1| at most "
-          "8 * (n + 4) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one device (a GPU: by the "
-          "cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits depend on the number "
-          "of threads")
+          "max |a v - v diag(w)| and the error of an eigenvalue at most 8 * (n + 4) * u * max |w|; max |v^T v - 1| at "
+          "most 8 * (n + 4) * u, with u = 2^-24 in float32 and 2^-53 in float64; deterministic on one GPU with the "
+          "cuSOLVER of CUDA 12.2 or later; on the CPU only with --deterministic, since otherwise the bits depend on "
+          "the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy")

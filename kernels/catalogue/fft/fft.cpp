@@ -79,58 +79,56 @@ Transform TransformOf(const BoundCall& call) {
 }
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("fft", "discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft")
+  return KernelSpecBuilder("fft", "discrete Fourier transforms over one or two axes: fft, ifft, rfft, irfft")
       .Docs(
-          "y[k] = sum of x[j] * exp(-2 pi i j k / n), as numpy.fft has it; ifft and irfft have +2 pi, and divide by n "
-          "unless norm says otherwise. rfft takes real numbers and gives the first n/2 + 1 elements of their symmetric "
-          "transform; irfft is its inverse, and does not look at the imaginary part of what must be real (nor, with "
-          "axes=2, at what is not symmetric of a column that must be its own mirror image). fft and ifft "
-          "take real numbers too, as complex ones without an imaginary part. With axes=2 the last two axes are "
-          "transformed (fft2, ifft2, rfft2, irfft2), of irfft the last one last. With n the last axis is cut to so "
-          "many points or filled up with zeros first, as n does in numpy.fft (irfft then reads n/2 + 1 elements). "
-          "Leading dimensions are a batch. An "
-          "axis of no elements cannot be transformed; a batch may be empty. A NaN or an infinity anywhere in a "
-          "transform's input makes all of that transform's elements not finite that it has a share in (of a complex "
-          "one at least one part; whether NaN or infinite is the library's choice), and no other's. Lengths whose "
-          "prime factors are small are the fastest; all take n log n. Can be interrupted between the lines of a batch "
-          "(on a GPU: not), not within one.")
+          "As numpy.fft: y[k] = sum of x[j] * exp(-2 pi i j k / n). ifft and irfft use +2 pi and divide by n, unless "
+          "norm says otherwise. rfft takes real numbers and returns the first n/2 + 1 elements of their symmetric "
+          "transform. irfft is its inverse; it ignores the imaginary parts of elements that must be real and, with "
+          "axes=2, whatever breaks the symmetry of a column that must be its own mirror image. fft and ifft treat real "
+          "input as complex with zero imaginary parts. With axes=2 the last two axes are transformed (fft2, ifft2, "
+          "rfft2, irfft2); irfft transforms the last axis last. n crops or zero-pads the last axis to that many "
+          "points, as in numpy.fft (irfft then reads n/2 + 1 elements). Leading dimensions form a batch, which may be "
+          "empty; a transformed axis may not. A NaN or infinity makes every output of that transform non-finite and "
+          "affects no other. (An output that does not depend on the element stays finite; of a complex output at least "
+          "one part is non-finite.) Lengths with small prime factors are fastest; every length takes n log n. On the "
+          "CPU a cancel takes effect between the transforms of a batch, not within one. On a GPU a running job cannot "
+          "be cancelled.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128})
       .Param({.name = "transform",
               .type = ParamType::kChoice,
               .default_value = std::string("fft"),
               .choices = {"fft", "ifft", "rfft", "irfft"},
-              .docs = "NumPy's name of it"})
+              .docs = "name of the transform in NumPy"})
       .Param({.name = "axes",
               .type = ParamType::kInt,
               .default_value = std::int64_t{1},
               .minimum = 1,
               .maximum = 2,
-              .docs = "how many axes are transformed, counted from the last"})
+              .docs = "number of axes to transform, counted from the last"})
       .Param({.name = "norm",
               .type = ParamType::kChoice,
               .default_value = std::string("backward"),
               .choices = {"backward", "ortho", "forward"},
-              .docs = "which direction is divided by the number of points: ifft and irfft, both by its square root, or "
-                      "fft and rfft"})
+              .docs = "scaling: backward divides ifft and irfft by the number of points, forward divides fft and rfft, "
+                      "and ortho divides both directions by its square root"})
       .Param({.name = "n",
               .type = ParamType::kInt,
               .default_value = std::int64_t{0},
               .minimum = 0,
               .maximum = static_cast<double>(2 * kLongestAxis),
-              .docs =
-                  "points along the last axis: x is cut there, or filled up with zeros; 0: as many as x has, of irfft "
-                  "2 * (m - 1) for m in x"})
-      .Input("x", "T", "..., m", "complex numbers or real ones; rfft takes real ones only, irfft complex ones only")
+              .docs = "points along the last axis, which is cropped or zero-padded; 0: as many as x has, or for irfft "
+                      "2 * (m - 1) for m in x"})
+      .Input("x", "T", "..., m", "real or complex numbers; rfft takes only real ones, irfft only complex ones")
       .Output("y", "transform", "..., k",
-              "of x's precision: complex for fft, ifft and rfft (n/2 + 1 of them), real for irfft")
+              "in x's precision: complex for fft and ifft, complex with n/2 + 1 elements for rfft, real for irfft")
       .CostModel(
-          "5 * p * log2(p) FLOP for each transform of p points, half of it where x or y is real; every input and "
-          "output once",
+          "5 * p * log2(p) FLOP per transform of p points, half of that if x or y is real; every input and output "
+          "moved once",
           CostOf)
       .Numerics(
-          "of each transform of p points, an element's error at most 4 * (1 + log2(p)) * u times the largest magnitude "
-          "in its exact result, u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; deterministic "
-          "on one device")
+          "for a transform of p points, the error of an element is at most 4 * (1 + log2(p)) * u times the largest "
+          "magnitude in the exact result, with u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; "
+          "deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run fft x.npy -o y.npy")
       .Build();

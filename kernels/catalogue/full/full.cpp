@@ -21,15 +21,16 @@ Cost CostOf(const BoundCall& call) { return {.flop = 0, .bytes = static_cast<dou
 }  // namespace
 
 KernelSpec Spec() {
-  KernelSpecBuilder builder("full", "an array whose every element is the same value");
+  KernelSpecBuilder builder("full", "an array filled with one value");
   TakeSizes(builder)
-      .Param({.name = "value", .type = ParamType::kFloat, .default_value = 0.0, .docs = "every element"})
+      .Param({.name = "value", .type = ParamType::kFloat, .default_value = 0.0, .docs = "value of every element"})
       .Param(DTypeParam("auto: int64 if the value is an integer (1), else float64 (1.0)", "auto"))
       .Output("out", "dtype", "..., n")
       .Docs(
-          "numpy.full (zeros and ones with the values 0.0 and 1.0), made where it is used: nothing is uploaded. Of "
-          "one, two or three axes: n, rows and batch. An integer dtype takes a whole number that it holds; float32 "
-          "takes the nearest to the value, infinity beyond its largest. NaN and infinity cannot be given.")
+          "numpy.full, computed on the device: nothing is uploaded. The value 0.0 gives numpy.zeros, 1.0 gives "
+          "numpy.ones. The array has one, two or three axes: n, rows and batch. An integer dtype needs a whole number "
+          "in its range. float32 takes the nearest number to the value, or infinity beyond its largest. NaN and "
+          "infinity are not accepted.")
       .CostModel("0 FLOP, n * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)
       .WorkBound(ElementsOf)
       .Numerics("exact; the same bits as NumPy")

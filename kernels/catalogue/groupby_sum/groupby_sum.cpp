@@ -35,28 +35,26 @@ double WorkBound(const BoundCall& call) { return 2000 + 400 * Rows(call); }
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("groupby_sum",
-                           "the keys that there are, in order, with the sum and the count of their values")
+  return KernelSpecBuilder("groupby_sum", "distinct keys in order, with the sum and count of their values")
       .Docs(
-          "Each key once, ascending, with the sum of its values and how many these are: what pandas calls "
-          "groupby(keys).sum() and .size(), and NumPy np.unique with np.add.at. How many keys there are depends on the "
-          "data: the outputs have at most n elements. Integers are summed in int64, where they wrap around. A NaN "
-          "among a key's values makes its sum NaN, as in NumPy (pandas leaves NaN out). No rows have no keys. On a GPU "
-          "it cannot be interrupted once it runs.")
+          "Returns each key once, in ascending order, with the sum and the number of its values: groupby(keys).sum() "
+          "and .size() in pandas, np.unique with np.add.at in NumPy. The number of keys depends on the data; the "
+          "outputs have at most n elements. Integers are summed in int64 and wrap around. A NaN among the values of a "
+          "key makes its sum NaN, as in NumPy (pandas skips NaN). Empty input gives empty output. On a GPU a running "
+          "job cannot be cancelled.")
       .Type("K", {DType::kInt32, DType::kInt64})
       .Type("V", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
-      .Input("keys", "K", "n", "at most 4294967295, in any order")
-      .Input("values", "V", "n", "one to each key")
-      .Output("unique_keys", "K", "at most n", "each key once, ascending")
-      .Output("sums", "V", "at most n", "of each key's values; int64 of integers")
-      .Output("counts", "int64", "at most n", "how many values each key has")
-      .CostModel("n FLOP, n * (sizeof(K) + sizeof(V)) bytes: what is read; how much is written depends on the data",
-                 CostOf)
+      .Input("keys", "K", "n", "the keys, in any order; at most 4294967295")
+      .Input("values", "V", "n", "one value per key")
+      .Output("unique_keys", "K", "at most n", "the distinct keys, ascending")
+      .Output("sums", "V", "at most n", "sum of the values of each key; int64 for integers")
+      .Output("counts", "int64", "at most n", "number of values of each key")
+      .CostModel("n FLOP; reads n * (sizeof(K) + sizeof(V)) bytes; how much it writes depends on the data", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "floats are summed in float64: a sum is within count * 2^-53 * (sum of |values|) of the exact one, for "
-          "float32 plus its one rounding; integers and counts are exact, modulo 2^64. The order of a sum depends on "
-          "the data alone: the same bits whatever the number of threads, and deterministic on one device")
+          "floats are summed in float64: a sum is within count * 2^-53 * (sum of |values|) of the exact sum, plus one "
+          "rounding for float32; integers and counts are exact modulo 2^64. The order of summation depends only on the "
+          "data: the same bits with any number of threads, deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run groupby_sum keys.npy values.npy -o unique_keys=k.npy -o sums=s.npy -o counts=c.npy")
       .Build();

@@ -44,35 +44,36 @@ double WorkBound(const BoundCall& call) { return 100 * Elements(call) + 200 * st
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("histogram", "how many elements fall into each of equally wide bins")
+  return KernelSpecBuilder("histogram", "counts of elements in bins of equal width")
       .Docs(
-          "numpy.histogram for a number of bins. A bin has its left edge and not its right one, the last has both; "
-          "what lies outside of all, NaN too, is not counted. The edges reach from the least to the greatest element, "
-          "or with --range given from low to high; half to either side where the two are the same; of no elements from "
-          "0 to 1. A NaN or an infinity among elements whose range is to be found ends the job, as NumPy refuses it. "
-          "Integers are taken as float64. On a GPU it cannot be interrupted while it counts.")
+          "numpy.histogram with a number of bins. Each bin includes its left edge; only the last includes its right "
+          "edge. Elements outside the range, and NaN, are not counted. The edges span from the smallest to the largest "
+          "element, or from low to high with --range given. If both ends are equal, the range is widened by 0.5 on "
+          "either side; without elements it is 0 to 1. If the range comes from the data, a NaN or infinity fails the "
+          "job (NumPy raises ValueError). Integers are converted to float64. On a GPU a job cannot be cancelled while "
+          "it counts.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param({.name = "bins",
               .type = ParamType::kInt,
               .default_value = std::int64_t{10},
               .minimum = 1,
               .maximum = 16'777'216,
-              .docs = "how many"})
+              .docs = "number of bins"})
       .Param({.name = "range",
               .type = ParamType::kChoice,
               .default_value = std::string("data"),
               .choices = {"data", "given"},
-              .docs = "data: from the least to the greatest element; given: from low to high"})
+              .docs = "data: from the smallest to the largest element; given: from low to high"})
       .Param(NumberParam("low", 0.0, "the first edge, with --range given"))
       .Param(NumberParam("high", 0.0, "the last edge, with --range given"))
-      .Input("x", "T", "...", "taken as one row of elements")
+      .Input("x", "T", "...", "the elements, of any shape")
       .Output("counts", "int64", "bins", "elements in each bin")
-      .Output("edges", "float(T)", "bins_and_one", "where bins begin, and the last ends")
-      .CostModel("4 * n FLOP; x read once, twice where its range is to be found", CostOf)
+      .Output("edges", "float(T)", "bins_and_one", "the edges of the bins, ascending")
+      .CostModel("4 * n FLOP; reads x once, or twice if the range comes from the data", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "counts are exact for the edges that come with them; edges are NumPy's (1.24) bits: as linspace in float64, "
-          "then rounded to their dtype; deterministic")
+          "counts are exact for the returned edges; the edges have the bits of NumPy 1.24: linspace in float64, "
+          "rounded to their dtype; deterministic")
       .Shapes(Shapes)
       .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy")
       .Build();

@@ -30,12 +30,11 @@ ParamSpec Limit(const char* name, double default_value, const char* docs) {
 KernelSpec Spec() {
   return KernelSpecBuilder("integrate2d", "the integral of sin(x + y) over a rectangle, by the midpoint rule")
       .Docs(
-          "The rectangle is divided into n by n cells, and the sine is evaluated in the middle of each: the sum is not "
-          "factored. The three variants differ in how a GPU adds up: naive (a thread to each x, its partial sum in "
-          "global memory), shared (partial sums reduced in shared memory), fast (a grid that fills the device: a "
-          "thread adds 16 sines in float32, in pairs, before they go to its float64 sum, and sums are reduced in "
-          "registers). On the CPU all three are one and the same code. `error` is the distance to the integral's exact "
-          "value.")
+          "Divides the rectangle into n by n cells and evaluates the sine at the midpoint of each; the sum is not "
+          "factored. The variants differ in how a GPU adds. naive: one thread per x, partial sums in global memory. "
+          "shared: partial sums are reduced in shared memory. fast: a grid that fills the device; each thread adds 16 "
+          "sines in float32, in pairs, before adding them to its float64 sum, and sums are reduced in registers. On "
+          "the CPU all three run the same code. `error` is the distance from the exact integral.")
       .Param({.name = "n",
               .type = ParamType::kInt,
               .default_value = std::int64_t{10'240},
@@ -50,15 +49,16 @@ KernelSpec Spec() {
               .type = ParamType::kChoice,
               .default_value = std::string("fast"),
               .choices = {"naive", "shared", "fast"},
-              .docs = "how a GPU adds up; no effect on the CPU"})
-      .Output("value", "float64", "", "the approximation of the integral")
+              .docs = "how a GPU adds; no effect on the CPU"})
+      .Output("value", "float64", "", "approximation of the integral")
       .Output("error", "float64", "", "|value - exact integral|")
-      .CostModel("17 * n * n FLOP (a sine counted as 15), 16 bytes: bound by arithmetic", CostOf)
+      .CostModel("17 * n * n FLOP (counting a sine as 15), 16 bytes: bound by arithmetic", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "each sine in float32 (absolute error at most 1e-6, coordinates reduced to [-pi, pi] in float64 first), "
-          "summed in float64, on a GPU by `fast` after groups of 16 were added in float32 pairs: value is within 1e-6 "
-          "* the rectangle's area of the midpoint rule's exact sum; deterministic on one device")
+          "each sine is computed in float32 (absolute error at most 1e-6; coordinates are reduced to [-pi, pi] in "
+          "float64 first) and summed in float64; on a GPU, `fast` first adds groups of 16 in float32, in pairs. value "
+          "is within 1e-6 * the area of the rectangle of the exact sum of the midpoint rule; deterministic on one "
+          "device")
       .Chunked(250)
       .Example("hotplate run integrate2d --n 20480")
       .Build();

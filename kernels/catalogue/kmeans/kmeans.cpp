@@ -37,45 +37,46 @@ Cost CostOf(const BoundCall& call) {
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("kmeans", "k-means: the nearest centroid of each point, and centroids that are means")
+  return KernelSpecBuilder("kmeans", "k-means clustering by Lloyd's algorithm from given centroids")
       .Docs(
-          "Lloyd's iterations from the centroids that are given, as scikit-learn's KMeans with init=array, n_init=1: "
-          "each point takes its nearest centroid (the first of several), each centroid becomes the mean of its points. "
-          "Ends when no point changes its centroid, or when the centroids' moves, squared and summed, are at most "
-          "tolerance times the mean variance of the coordinates, or after max_iterations, which is no error: "
-          "iterations says it. A centroid without points stays where it is (scikit-learn moves it to a far point). "
-          "labels and inertia are those of the centroids that come back. Centroids to begin with are rows of your "
-          "points, or are drawn, the same for the same seed: hotplate run random --rows 8 --n 2 --dtype float32 --seed "
-          "1 -o array:initial, between 0 and 1. A NaN or an infinity among the elements is refused when the job runs. "
-          "On a GPU a cancel may take longer than stated where k * d is some 1e8 or more: a block of points is "
-          "compared with all centroids at once.")
+          "Lloyd's algorithm from the given centroids, as scikit-learn's KMeans with init=array and n_init=1. Each "
+          "iteration assigns every point to its nearest centroid (the first of several), then moves each centroid to "
+          "the mean of its points. It stops when no point changes its centroid, when the sum of the centroids' squared "
+          "moves is at most tolerance times the mean variance of the coordinates, or after max_iterations. Reaching "
+          "max_iterations is not an error; compare iterations. A centroid without points stays where it is "
+          "(scikit-learn moves it to a distant point). labels and inertia belong to the returned centroids. As initial "
+          "centroids, take rows of your points or draw random ones between 0 and 1: hotplate run random --rows 8 --n 2 "
+          "--dtype float32 --seed 1 -o array:initial. A NaN or infinity in the inputs fails the job. On a GPU a cancel "
+          "may take longer than stated if k * d is about 1e8 or more, since a block of points is compared with all "
+          "centroids at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "max_iterations",
               .type = ParamType::kInt,
               .default_value = std::int64_t{300},
               .minimum = 1,
               .maximum = 1e6,
-              .docs = "after as many it ends in any case"})
+              .docs = "limit on the number of iterations"})
       .Param({.name = "tolerance",
               .type = ParamType::kFloat,
               .default_value = 1e-4,
               .minimum = 0,
-              .docs = "of the centroids' moves, relative to the points' mean variance; 0: until no label changes"})
-      .Input("points", "T", "n, d", "one to a row")
-      .Input("initial", "T", "k, d", "centroids to begin with; no more than points")
-      .Output("centroids", "T", "k, d", "where they are in the end")
-      .Output("labels", "int32", "n", "each point's nearest centroid, from 0")
-      .Output("inertia", "float64", "", "the sum of the squared distances to them")
-      .Output("iterations", "int64", "", "that were done")
+              .docs = "limit on the centroids' squared moves, relative to the mean variance of the points; 0: until no "
+                      "label changes"})
+      .Input("points", "T", "n, d", "the points, one per row")
+      .Input("initial", "T", "k, d", "initial centroids, one per row; no more than points")
+      .Output("centroids", "T", "k, d", "final centroids")
+      .Output("labels", "int32", "n", "index of each point's nearest centroid, from 0")
+      .Output("inertia", "float64", "", "sum of the squared distances to the nearest centroids")
+      .Output("iterations", "int64", "", "number of iterations done")
       .CostModel(
-          "about 3 * n * k * d FLOP an iteration, of which nobody knows the number; points, centroids and labels moved "
-          "once",
+          "about 3 * n * k * d FLOP per iteration, whose number depends on the data; points, centroids and labels "
+          "moved once",
           CostOf)
       .Numerics(
-          "distances in T, from differences of coordinates: a label's centroid is the nearest, or its squared distance "
-          "is within (d + 4) * 2^-22 (float64: 2^-51) of that one's, relatively; they must not overflow. Means are "
-          "summed in float64, within n * 2^-52 * (mean of |x|) and a rounding to T; inertia within (n + d) * 2^-51 "
-          "relatively. The same bits whatever the number of threads, and deterministic on one device")
+          "distances are computed in T from differences of coordinates and must not overflow. A label's centroid is "
+          "the nearest, or its squared distance is within a relative (d + 4) * 2^-22 (float64: 2^-51) of the smallest. "
+          "Means are summed in float64, within n * 2^-52 * (mean of |x|) plus one rounding to T; inertia is within a "
+          "relative (n + d) * 2^-51. The same bits with any number of threads, deterministic on one device")
       .Shapes(Shapes)
       .Chunked(250)
       .Example("hotplate run kmeans points.npy initial.npy -o centroids=c.npy -o labels=l.npy")

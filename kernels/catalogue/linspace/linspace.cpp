@@ -34,25 +34,27 @@ double WorkBound(const BoundCall& call) { return 8 * ElementsOf(call); }
 KernelSpec Spec() {
   return KernelSpecBuilder("linspace", "num evenly spaced numbers from start to stop")
       .Docs(
-          "numpy.linspace, made where it is used. stop is the last element unless include_stop (NumPy's endpoint) is "
-          "off. Computed in float64 and then rounded to the dtype, down for integers, as NumPy does.")
+          "numpy.linspace, computed on the device. stop is the last element unless include_stop (NumPy's endpoint) is "
+          "off. Elements are computed in float64, then rounded to the dtype; for integers, down, as in NumPy.")
       .Param(NumberParam("start", 0.0, "the first element"))
-      .Param(NumberParam("stop", {}, "the last element, or where a next one would be"))
+      .Param(NumberParam("stop", {}, "the last element, or the excluded end"))
       .Param({.name = "num",
               .type = ParamType::kInt,
               .default_value = std::int64_t{50},
               .minimum = 0,
               .maximum = static_cast<double>(kMaxArrayBytes),
-              .docs = "how many"})
-      .Param(
-          {.name = "include_stop", .type = ParamType::kBool, .default_value = true, .docs = "stop is the last element"})
-      .Param(DTypeParam("type of the elements"))
+              .docs = "number of elements"})
+      .Param({.name = "include_stop",
+              .type = ParamType::kBool,
+              .default_value = true,
+              .docs = "include stop as the last element"})
+      .Param(DTypeParam("dtype of the elements"))
       .Output("out", "dtype", "num")
       .CostModel("2 * num FLOP, num * sizeof(dtype) bytes: bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "the same bits as NumPy with that dtype; where stop - start is beyond float64, so are the elements, as "
-          "there; deterministic")
+          "the same bits as NumPy with that dtype; if stop - start overflows float64, so do the elements, as in NumPy; "
+          "deterministic")
       .Shapes(Shapes)
       .Example("hotplate run linspace --stop 6.283185307179586 --num 1000 -o x.npy")
       .Build();

@@ -42,25 +42,26 @@ KernelSpec Spec() {
   return KernelSpecBuilder("mandelbrot", "iteration counts of the Mandelbrot set on a grid")
       .Docs(
           "For each point c = x + iy of a square grid, z starts at c, and z <- z^2 + c is repeated while |z| < 2, at "
-          "most max_iterations times; counts holds how often, 0 where |c| is 2 or more. counts[row, column] belongs to "
-          "the row-th y and the column-th x, both spaced evenly with both limits included (numpy.linspace). Every "
-          "iteration is executed: no part of the set is recognised in advance. With -o NAME.png the client writes a "
-          "picture.")
+          "most max_iterations times. counts holds the number of iterations, 0 where |c| is 2 or more. counts[row, "
+          "column] belongs to the row-th y and the column-th x; both are evenly spaced and include both limits "
+          "(numpy.linspace). Every iteration is executed: no part of the set is detected in advance. With -o NAME.png "
+          "the client writes a picture.")
       .Param(Limit("x_min", -2, "real part of the first column"))
       .Param(Limit("x_max", 0.5, "real part of the last column"))
       .Param(Limit("y_min", -1.25, "imaginary part of the first row"))
       .Param(Limit("y_max", 1.25, "imaginary part of the last row"))
-      .Param(Count("max_iterations", 200, 2'147'483'647, "where counting stops"))
+      .Param(Count("max_iterations", 200, 2'147'483'647, "limit on the number of iterations"))
       .Param(Count("resolution", 1000, 65'536, "points along each axis"))
       .Output("counts", "int32", "resolution, resolution", "iterations, 0 to max_iterations")
       .CostModel(
-          "10 FLOP for each iteration executed (their number depends on the picture, so no total is claimed), "
-          "4 * resolution^2 bytes",
+          "10 FLOP per executed iteration (their number depends on the picture, so no total is given), 4 * "
+          "resolution^2 bytes",
           CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "orbits in float64; a count is exact unless rounding decides whether some |z| of the orbit is below 2, which "
-          "happens near the set's boundary and for large max_iterations; deterministic on one device")
+          "orbits are computed in float64; a count is exact unless rounding decides whether some |z| of the orbit is "
+          "below 2, which happens near the boundary of the set and for large max_iterations; deterministic on one "
+          "device")
       .Chunked(250)
       .Example("hotplate run mandelbrot --resolution 2000 --max-iterations 500 -o mandelbrot.png")
       .Build();

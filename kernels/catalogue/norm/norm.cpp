@@ -90,7 +90,7 @@ double WorkBound(const BoundCall& call) {
 }
 
 ParamSpec Axis() {
-  ParamSpec axis = AxisParam("the axis of the vectors; matrices: of those in the last two axes; all: of x as it is");
+  ParamSpec axis = AxisParam("the axis of the vectors; matrices: the matrices in the last two axes; all: x as it is");
   axis.choices.push_back("matrices");
   return axis;
 }
@@ -105,21 +105,21 @@ Steps StepsOf(const BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("norm", "norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)")
       .Docs(
-          "What numpy.linalg.norm returns. Without ord and axis that is the root of the sum of all squares; with ord "
-          "alone x is a vector or a matrix; axis chooses vectors, or matrices, within x. Of vectors: 1 is the sum of "
-          "magnitudes, 2 the root of the sum of squares, inf the largest magnitude, -inf the smallest, 0 how many are "
-          "not 0, p the p-th root of the sum of the p-th powers. Of matrices: fro is the root of the sum of squares, 1 "
-          "the largest sum of a column's magnitudes, -1 the smallest, inf and -inf the same of rows. The 2-norm, -2 "
-          "and the nuclear norm of a matrix are the largest, the smallest and the sum of svd's values. No square and "
-          "no power overflows, only the result may. Integers are computed in float64. A NaN makes the result NaN, but "
-          "for ord 0. Of no elements the norm is 0, where NumPy has one. On a GPU it cannot be interrupted once it "
-          "runs.")
+          "The same as numpy.linalg.norm. Without ord and axis it is the square root of the sum of all squares. With "
+          "ord alone, x must be a vector or a matrix; axis selects vectors, or matrices, within x. Norms of vectors: 1 "
+          "is the sum of magnitudes, 2 the square root of the sum of squares, inf the largest magnitude, -inf the "
+          "smallest, 0 the number of non-zero elements, p the p-th root of the sum of the p-th powers. Norms of "
+          "matrices: fro is the square root of the sum of squares, 1 the largest column sum of magnitudes, -1 the "
+          "smallest, inf and -inf the same for rows. The matrix norms 2, -2 and nuc are the largest, the smallest and "
+          "the sum of the singular values that svd computes. No intermediate square or power overflows; only the "
+          "result may. Integers are converted to float64. A NaN makes the result NaN, except with ord 0. The norm of "
+          "no elements is 0 where NumPy defines one. On a GPU a running job cannot be cancelled.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param({.name = "ord",
               .type = ParamType::kChoice,
               .default_value = std::string("auto"),
               .choices = {"auto", "0", "1", "-1", "2", "inf", "-inf", "p", "fro"},
-              .docs = "which norm; auto: 2 of vectors, fro of matrices"})
+              .docs = "which norm; auto: 2 for vectors, fro for matrices"})
       .Param({.name = "p",
               .type = ParamType::kFloat,
               .default_value = kUsualPower,
@@ -129,17 +129,17 @@ KernelSpec Spec() {
       .Param(Axis())
       .Param(KeepdimsParam())
       .Input("x", "T", "...", "")
-      .Output("y", "float(T)", "...", "x without the axis or the last two, or with them of size 1")
+      .Output("y", "float(T)", "...", "x without the reduced axes, or with size 1 there")
       .CostModel(
-          "2 * n FLOP (ord p: 50 * n), x and y moved once (ord p with p from 0.1 on reads x twice): bound by memory "
-          "bandwidth",
+          "2 * n FLOP (ord p: 50 * n); x and y moved once (ord p with p of at least 0.1 reads x twice): bound by "
+          "memory bandwidth",
           CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "of n elements, relative error at most 4 * 2^-24 in float32, which is computed in float64; in float64 (640 + "
-          "n / 512) * 2^-53 on the CPU and (64 + n) * 2^-53 on a GPU, mostly far less; with ord p that times 1 + 1/p "
-          "(beside the rounding of a result too small to be normal); 0, and inf and -inf of vectors, are exact. In "
-          "float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits whatever the number of "
+          "for n elements, the relative error is at most 4 * 2^-24 in float32, which is computed in float64; in "
+          "float64 (640 + n / 512) * 2^-53 on the CPU and (64 + n) * 2^-53 on a GPU, usually far less; with ord p 1 + "
+          "1/p times as much (plus the rounding of a subnormal result). ord 0, and inf and -inf of vectors, are exact. "
+          "In float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits with any number of "
           "threads; deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy")

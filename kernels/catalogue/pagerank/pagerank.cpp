@@ -40,45 +40,45 @@ double WorkBound(const BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("pagerank", "PageRank of a graph's nodes, by power iteration")
       .Docs(
-          "The graph is its adjacency matrix in compressed rows, as networkx.to_scipy_sparse_array has it: the edges "
-          "out of node i go to indices[indptr[i]] to indices[indptr[i + 1] - 1], in ascending order; an undirected "
-          "graph has each edge twice. Every edge weighs the same; one that is there twice counts twice. As "
-          "networkx.pagerank without personalization: each iteration makes rank[j] = damping * (the sum over edges i "
-          "to j of rank[i] / edges out of i, plus what nodes without edges out have, shared by all) + (1 - damping) / "
-          "nodes, from 1 / nodes, until the ranks change by less than tolerance * nodes in all. If that is not so "
-          "after max_iterations, the job ends as FAILED, as networkx raises PowerIterationFailedConvergence, and says "
-          "by how much the last one changed them. A matrix that is none ends it as FAILED too, with the first place "
-          "that is wrong and the value there.")
+          "The graph is given by its adjacency matrix in compressed sparse rows, as networkx.to_scipy_sparse_array "
+          "returns it: node i links to the nodes indices[indptr[i]] to indices[indptr[i + 1] - 1], in ascending order. "
+          "An undirected graph lists each edge in both directions. All edges have the same weight; a duplicate edge "
+          "counts twice. The algorithm is that of networkx.pagerank without personalization. Ranks start at 1 / nodes. "
+          "Each iteration sets rank[j] = damping * (sum of rank[i] / out-degree of i over the edges from i to j, plus "
+          "an equal share of the rank of nodes without outgoing edges) + (1 - damping) / nodes. It stops when the "
+          "ranks change by less than tolerance * nodes in total. If that does not happen within max_iterations, the "
+          "job fails and the message gives the last change; networkx raises PowerIterationFailedConvergence. An "
+          "invalid matrix fails the job; the message gives the first wrong position and its value.")
       .Type("I", {DType::kInt32, DType::kInt64})
       .Param({.name = "damping",
               .type = ParamType::kFloat,
               .default_value = 0.85,
               .minimum = 0,
               .maximum = 1,
-              .docs = "how much of its rank a node hands on along its edges; networkx's alpha"})
+              .docs = "share of its rank that a node passes on along its edges; networkx's alpha"})
       .Param({.name = "tolerance",
               .type = ParamType::kFloat,
               .default_value = 1e-6,
               .minimum = 0,
               .maximum = 1,
-              .docs = "times the nodes: the change of all ranks together, below which it ends; networkx's tol"})
+              .docs = "stop when the ranks change by less than this times the number of nodes; networkx's tol"})
       .Param({.name = "max_iterations",
               .type = ParamType::kInt,
               .default_value = std::int64_t{100},
               .minimum = 1,
               .maximum = 1'000'000'000,
-              .docs = "networkx's max_iter"})
-      .Input("indices", "I", "edges", "where each edge goes, node by node")
-      .Input("indptr", "I", "nodes_and_one", "where the edges of each node begin, and the last end")
-      .Output("rank", "float64", "nodes", "they add up to 1")
-      .Output("iterations", "int64", "", "how many it took")
-      .CostModel("each array once; how many iterations there are, each of which reads all edges, only the graph knows",
+              .docs = "limit on the number of iterations; networkx's max_iter"})
+      .Input("indices", "I", "edges", "target of each edge, node by node")
+      .Input("indptr", "I", "nodes_and_one", "where the edges of each node begin in indices, then the number of edges")
+      .Output("rank", "float64", "nodes", "the ranks, which sum to 1")
+      .Output("iterations", "int64", "", "number of iterations done")
+      .CostModel("each array moved once; the number of iterations, each of which reads all edges, depends on the graph",
                  CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "computed in float64 but for sums, which are exact sums of shares rounded to 2^-62: the same bits on every "
-          "device, whatever the order. With k the lesser of iterations and 1 / (1 - damping), the ranks' distances to "
-          "those of exact arithmetic after as many iterations add up to at most k * ((edges + nodes) * 2^-62 + 2^-50)")
+          "computed in float64, except that sums are exact sums of shares rounded to 2^-62: the same bits on every "
+          "device, in any order. With k the smaller of iterations and 1 / (1 - damping), the ranks' differences from "
+          "exact arithmetic after the same number of iterations sum to at most k * ((edges + nodes) * 2^-62 + 2^-50)")
       .Chunked(250)
       .Shapes(Shapes)
       .Example("hotplate run pagerank indices.npy indptr.npy -o rank=rank.npy")

@@ -65,37 +65,38 @@ ParamSpec Limit(const char* name, const char* docs) {
 }  // namespace
 
 KernelSpec Spec() {
-  KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers of a range");
+  KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers in a range");
   TakeSizes(builder)
       .Param({.name = "distribution",
               .type = ParamType::kChoice,
               .default_value = std::string("uniform"),
               .choices = {"uniform", "normal", "integers"},
-              .docs = "uniform: [0, 1); normal: mean 0, deviation 1; integers: [low, high)"})
+              .docs = "uniform: [0, 1); normal: mean 0, standard deviation 1; integers: [low, high)"})
       .Param(DTypeParam("auto: int64 for integers, else float64", "auto"))
       .Param({.name = "seed",
               .type = ParamType::kInt,
               .default_value = kFresh,
               .minimum = kFresh,
-              .docs = "of the sequence; -1: a fresh one for each job, which its receipt shows"})
-      .Param(Limit("low", "of integers: the least"))
-      .Param(Limit("high", "of integers: one more than the greatest"))
+              .docs = "seed of the sequence; -1: a fresh seed for each job, shown in its receipt"})
+      .Param(Limit("low", "smallest integer (with integers)"))
+      .Param(Limit("high", "one more than the largest integer (with integers)"))
       .Output("out", "dtype", "..., n")
       .Docs(
-          "Philox 4x32-10, the counter-based generator: an element depends on the seed and its place alone, not on the "
-          "device or on how many threads made it, and a longer array begins with the shorter one. Without a seed each "
-          "job takes a fresh one; its receipt shows it, and --seed with it repeats the numbers. Block b of four 32-bit "
-          "words has the counter b (64 bits, then zeros) and the seed as its key. uniform: the upper 24 bits of a word "
-          "(float32) or 53 of two (float64, the first is the lower half). integers: low + floor(r * (high - low) / "
-          "2^64), r of two words; 2^128 and r of four where the range is above 2^32. normal: Box and Muller's "
-          "transformation of two words (float32) or four (float64). The numbers are not those of numpy.random, and "
-          "nothing for cryptography.")
+          "Philox 4x32-10, a counter-based generator. Each element depends only on the seed and its position, not on "
+          "the device or the number of threads; a longer array begins with the shorter one. Without a seed, each job "
+          "takes a fresh one and shows it in its receipt; the same seed repeats the numbers. Block b of four 32-bit "
+          "words has the counter b (64 bits, then zeros) and the seed as its key. uniform uses the upper 24 bits of "
+          "one word (float32) or 53 bits of two (float64; the first word is the lower half). integers: low + floor(r * "
+          "(high - low) / 2^64) with r made of two words; if the range exceeds 2^32, 2^128 and r made of four. normal: "
+          "the Box-Muller transform of two words (float32) or four (float64). The numbers differ from those of "
+          "numpy.random and are not cryptographically secure.")
       .CostModel("normal: 30 * n FLOP; n * sizeof(dtype) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "the same bits for a seed on every device, at any number of threads; uniform: every multiple of 2^-24 or "
-          "2^-53 alike; integers: no one preferred by more than a part of 2^32; normal: within 8 * 2^-24 or 8 * 2^-53, "
-          "relative, of Box and Muller's exact values, at most 6.7 or 8.7 from 0")
+          "the same bits for a seed on every device and with any number of threads; uniform: every multiple of 2^-24 "
+          "(float32) or 2^-53 (float64) with equal probability; integers: each with equal probability to within 2^-32; "
+          "normal: within a relative 8 * 2^-24 or 8 * 2^-53 of the exact Box-Muller values, which are at most 6.7 or "
+          "8.7 from 0")
       .Shapes(Shapes)
       .Example("hotplate run random --n 3000 --rows 3000 --distribution normal --dtype float32 --seed 7 -o x.npy");
   return builder.Build();

@@ -52,42 +52,43 @@ double WorkBound(const BoundCall& call) {
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("reduce", "sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything")
+  return KernelSpecBuilder("reduce",
+                           "sum, prod, min, max, argmin, argmax, mean or std, along one axis or over all elements")
       .Docs(
-          "What NumPy's functions of these names return. Integers are summed and multiplied in int64, where they wrap "
-          "around; mean and std of integers are float64; min and max keep the dtype; argmin and argmax are int64, the "
-          "first place of several, and without an axis that in the flattened array. A NaN makes the result NaN, and is "
-          "what argmin and argmax find first. Of no elements the sum is 0, the product 1, mean and std are NaN, and "
-          "the others are refused. On a GPU it cannot be interrupted once it runs.")
+          "The same as NumPy's functions of these names. Integers are summed and multiplied in int64 and wrap around; "
+          "mean and std of integers are float64; min and max keep the dtype; argmin and argmax return the first "
+          "position as int64, in the flattened array if there is no axis. A NaN makes the result NaN; argmin and "
+          "argmax return the position of the first NaN. For no elements the sum is 0, the product is 1, mean and std "
+          "are NaN, and the others are refused. On a GPU a running job cannot be cancelled.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param({.name = "operation",
               .type = ParamType::kChoice,
               .default_value = std::string("sum"),
               .choices = {"sum", "prod", "min", "max", "argmin", "argmax", "mean", "std"},
-              .docs = "what to reduce with"})
-      .Param(AxisParam("the axis that is reduced; all: every one"))
+              .docs = "the reduction"})
+      .Param(AxisParam("the axis to reduce; all: every axis"))
       .Param(KeepdimsParam())
       .Param({.name = "ddof",
               .type = ParamType::kInt,
               .default_value = std::int64_t{0},
               .minimum = 0,
               .maximum = 1e9,
-              .docs = "with --operation std, which divides by the number of elements less this; 1 for a sample's"})
+              .docs = "with --operation std: the divisor is the number of elements minus this; 1 for a sample"})
       .Input("x", "T", "...", "")
       .Output("y", "T", "...",
-              "x without the axis, or with it of size 1; int64 or float64 where the operation makes it so")
-      .CostModel("n FLOP (std: 4 * n), x and y moved once (std reads x twice): bound by memory bandwidth", CostOf)
+              "x without the axis, or with size 1 there; int64 or float64 if the operation requires it")
+      .CostModel("n FLOP (std: 4 * n); x and y moved once (std reads x twice): bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "float64 is summed in two float64, float32 in one: with u = 2^-53, w = 2^-100 for float64 and integers, u = "
-          "2^-24, w = 2^-53 for float32, sum and mean are within 2 * u * |exact| + n * w * (sum or mean of |x|), std "
-          "within 4 * u * (std + |mean|), unless a sum of elements or squares leaves float64's range, as it would "
-          "leave NumPy's: std is infinite where elements are more than some 1e154 from their mean, and inexact or 0 "
-          "where all are less than some 1e-154 from it; int64 is rounded to float64 first for mean and std. A product "
-          "of floats is taken in float64, within n * 2^-52 and a rounding of the exact one, relatively, unless some "
-          "partial product over- or underflows. min, max, argmin, argmax and integers are exact; which zero min and "
-          "max return for zeros of both signs is not said. The same bits whatever the number of threads; "
-          "deterministic on one device")
+          "float64 is summed in two float64, float32 in one. With u = 2^-53, w = 2^-100 for float64 and integers and u "
+          "= 2^-24, w = 2^-53 for float32, sum and mean are within 2 * u * |exact| + n * w * (sum or mean of |x|), and "
+          "std is within 4 * u * (std + |mean|), unless a sum of elements or squares leaves the range of float64, as "
+          "it would in NumPy: std is infinite if elements are more than about 1e154 from their mean, and inexact or 0 "
+          "if all are less than about 1e-154 from it. For mean and std, int64 is rounded to float64 first. A product "
+          "of floats is computed in float64, within a relative n * 2^-52 plus one rounding of the exact one, unless a "
+          "partial product overflows or underflows. min, max, argmin, argmax and integers are exact; among zeros of "
+          "both signs, min and max may return either. The same bits with any number of threads; deterministic on one "
+          "device")
       .Shapes(Shapes)
       .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy")
       .Build();

@@ -34,18 +34,18 @@ ParamSpec Factor(const char* name, double default_value, const char* docs) {
 KernelSpec Spec() {
   return KernelSpecBuilder("selu", "y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element")
       .Docs(
-          "The scaled exponential linear unit. exp(x) - 1 is evaluated as expm1(x), which stays accurate near 0. "
-          "Integers are computed in float64. NaN stays NaN.")
+          "The scaled exponential linear unit. exp(x) - 1 is computed as expm1(x), which stays accurate near 0. "
+          "Integers are converted to float64. NaN stays NaN.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Param(Factor("alpha", 1.67, "factor of the negative branch"))
       .Param(Factor("lambda", 1.05, "factor of both branches"))
       .Input("x", "T", "...", "")
       .Output("y", "float(T)", "...", "")
-      .CostModel("20 * n FLOP (expm1 counted as 18), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
+      .CostModel("20 * n FLOP (counting expm1 as 18), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the parameters "
-          "to that type, and of a negative branch too small to be normal before lambda multiplies it); NaN stays NaN; "
+          "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (plus the rounding of the parameters to "
+          "that type, and of a negative branch that is subnormal before lambda multiplies it); NaN stays NaN; "
           "deterministic on one device")
       .Divisible()
       .Example("hotplate run selu x.npy -o y.npy")

@@ -58,28 +58,27 @@ absl::Status Shapes(BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("solve", "x with a x = b, for one or many right-hand sides")
       .Docs(
-          "a is a general square matrix, factored by LU with pivoting. b is one right-hand side [n], or a matrix whose "
-          "columns are several, [n, k]. Leading dimensions are a stack of systems: those of a and b follow NumPy "
-          "broadcasting, so that one a may serve a stack of b, or one b a stack of a; neighbours that share a matrix "
-          "have it factored once by each thread, or block of a GPU, that takes some of them. A singular matrix ends "
-          "the job as FAILED, with the pivot that is exactly zero; a matrix that is singular but for "
-          "rounding does not, and its x is as large as its inverse. NaN and infinities are not looked for: they spread "
-          "as the arithmetic has it. A GPU's library may refuse 2^31 elements and more (n above 46340), "
-          "which the CPU takes. Can be interrupted between the systems of a stack (on a GPU: while they are "
-          "handed to it, those of up to 32 unknowns all at once), not within one.")
+          "a is a general square matrix, factored by LU with pivoting. b is one right-hand side [n], or a matrix [n, "
+          "k] with one in each column. Leading dimensions form a stack of systems; those of a and b follow NumPy "
+          "broadcasting, so one a can serve a stack of b, or one b a stack of a. Neighbouring systems that share a "
+          "matrix share its factors, within each thread or GPU block that solves several of them. A singular matrix "
+          "fails the job; the message gives the pivot that is exactly zero. A matrix that is singular except for "
+          "rounding does not fail; its x is as large as its inverse. NaN and infinities are not checked; they "
+          "propagate as in arithmetic. On a GPU, cuSOLVER may refuse 2^31 elements or more (n above 46340); the CPU "
+          "accepts them. A cancel takes effect between the systems of a stack, not within one; on a GPU, only while "
+          "they are being submitted, and those of up to 32 unknowns are submitted all at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "broadcast ..., n, n", "the matrices")
-      .Input("b", "T", "broadcast ..., n, k", "right-hand sides: [n], or [..., n, k]")
-      .Output("x", "T", "..., n, k", "the solutions; [..., n] for b [n]")
-      .CostModel(
-          "2/3 * n^3 FLOP for each matrix that is factored, 2 * n^2 * k for each system; every input and output once",
-          CostOf)
+      .Input("b", "T", "broadcast ..., n, k", "right-hand sides: [n] or [..., n, k]")
+      .Output("x", "T", "..., n, k", "the solutions; [..., n] if b is [n]")
+      .CostModel("2/3 * n^3 FLOP per factored matrix, 2 * n^2 * k per system; every input and output moved once",
+                 CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "in each column, max |b - a x| at most 8 * (n + 8) * u * (|a| row sum's maximum * max |x|), u = 2^-24 in "
-          "float32 and 2^-53 in float64, but for the rare matrices whose pivots grow; deterministic on one device (a "
-          "GPU: by the cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits depend on "
-          "the number of threads")
+          "in each column, max |b - a x| at most 8 * (n + 8) * u * (largest row sum of |a|) * max |x|, with u = 2^-24 "
+          "in float32 and 2^-53 in float64, except for rare matrices whose pivots grow; deterministic on one GPU with "
+          "the cuSOLVER of CUDA 12.2 or later; on the CPU only with --deterministic, since otherwise the bits depend "
+          "on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run solve a.npy b.npy -o x.npy")

@@ -25,20 +25,21 @@ double WorkBound(const BoundCall& call) {
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("sort", "y = x in order, along the last axis")
+  return KernelSpecBuilder("sort", "y = x sorted along the last axis")
       .Docs(
-          "Each row along the last axis is sorted by itself; all rows of an array of any rank. As NumPy does, NaN "
-          "comes last, also with --descending; unlike NumPy, -0 counts as less than 0, so that the result is the same "
-          "bits on every device. A NaN's sign and payload are not kept. sort_by_key carries values along, and is "
-          "stable. On a GPU it cannot be interrupted once it runs.")
+          "Sorts each row along the last axis separately, in an array of any rank. As in NumPy, NaN comes last, also "
+          "with --descending. Unlike NumPy, -0 sorts before 0, so that the result has the same bits on every device. "
+          "The sign and payload of a NaN are not kept. sort_by_key also moves values with their keys, and is stable. "
+          "On a GPU a running job cannot be cancelled.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Param(DescendingParam())
-      .Input("x", "T", "..., n", "what is sorted; at most 4294967295 elements in several rows of less than 1048576")
-      .Output("y", "T", "..., n", "the same elements in order")
-      .CostModel("0 FLOP, 2 * size * sizeof(T) bytes, read and written once; the passes of a radix sort move more",
+      .Input("x", "T", "..., n",
+             "array to sort; at most 4294967295 elements if it has several rows of less than 1048576")
+      .Output("y", "T", "..., n", "the sorted elements")
+      .CostModel("0 FLOP; 2 * size * sizeof(T) bytes, read and written once; the passes of a radix sort move more",
                  CostOf)
       .WorkBound(WorkBound)
-      .Numerics("exact: the same elements in order; the same bits on every device with any number of threads")
+      .Numerics("exact: the same elements, sorted; the same bits on every device with any number of threads")
       .Shapes(Shapes)
       .Example("hotplate run sort x.npy -o sorted.npy")
       .Build();

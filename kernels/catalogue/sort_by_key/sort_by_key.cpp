@@ -36,24 +36,23 @@ double WorkBound(const BoundCall& call) {
 }  // namespace
 
 KernelSpec Spec() {
-  return KernelSpecBuilder("sort_by_key", "keys in order along the last axis, and values that go where their keys go")
+  return KernelSpecBuilder("sort_by_key", "keys sorted along the last axis, and values moved with their keys")
       .Docs(
-          "Each row along the last axis is sorted by itself. Stable: values of equal keys stay in the order in which "
-          "they came; -0 and 0 are equal. NaN comes last, also with --descending, and every NaN equals every other. "
-          "With 0, 1, 2, … as values the result is NumPy's argsort(kind=\"stable\"). On a GPU it cannot be interrupted "
-          "once it runs.")
+          "Sorts each row along the last axis separately. The sort is stable: values of equal keys keep their order; "
+          "-0 and 0 are equal. NaN comes last, also with --descending, and all NaN are equal. With 0, 1, 2, … as "
+          "values the result is NumPy's argsort(kind=\"stable\"). On a GPU a running job cannot be cancelled.")
       .Type("K", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Type("V", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Param(sort::DescendingParam())
-      .Input("keys", "K", "..., n", "what is sorted by; at most 4294967295")
-      .Input("values", "V", "..., n", "one to each key")
-      .Output("sorted_keys", "K", "..., n", "the keys in order")
-      .Output("sorted_values", "V", "..., n", "the values of these keys")
+      .Input("keys", "K", "..., n", "keys to sort by; at most 4294967295")
+      .Input("values", "V", "..., n", "one value per key")
+      .Output("sorted_keys", "K", "..., n", "the sorted keys")
+      .Output("sorted_values", "V", "..., n", "the values, in the order of their keys")
       .CostModel(
-          "0 FLOP, 2 * size * (sizeof(K) + sizeof(V)) bytes, read and written once; the passes of the sort move more",
+          "0 FLOP; 2 * size * (sizeof(K) + sizeof(V)) bytes, read and written once; the passes of the sort move more",
           CostOf)
       .WorkBound(WorkBound)
-      .Numerics("exact: the same elements, and the only order that a stable sort has; the same bits on every device")
+      .Numerics("exact: a stable sort has one result; the same bits on every device")
       .Shapes(Shapes)
       .Example("hotplate run sort_by_key keys.npy values.npy -o sorted_keys.npy -o sorted_values.npy")
       .Build();

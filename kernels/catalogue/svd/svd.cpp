@@ -61,33 +61,33 @@ absl::Status Shapes(BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("svd", "a = u diag(s) vt, the singular value decomposition")
       .Docs(
-          "What numpy.linalg.svd returns. s descends and has k = min(m, n) elements. With --compute full u is [m, m] "
-          "and vt [n, n]; with thin (full_matrices=False in NumPy) they are [m, k] and [k, n], which of long matrices "
-          "takes far less memory; with values (compute_uv=False) there are no vectors: u is [m, 0] and vt [0, n]. "
-          "Leading dimensions are a stack of matrices. A matrix much longer than wide goes through its QR factors "
-          "first, a wide one likewise. The signs of vectors, and the choice of those of equal values, are the "
-          "back-end's. A matrix that holds a NaN or an infinity, and an iteration that does not converge, end the job "
-          "as FAILED. Can be interrupted between the matrices of a stack (on a GPU: while they are handed to it, those "
-          "of up to 32 by 32 all at once), not within one.")
+          "The same as numpy.linalg.svd. s is in descending order and has k = min(m, n) elements. With --compute full, "
+          "u is [m, m] and vt is [n, n]. With thin (full_matrices=False in NumPy) they are [m, k] and [k, n]; thin "
+          "needs far less memory for tall matrices. With values (compute_uv=False) no vectors are computed: u is [m, "
+          "0] and vt is [0, n]. Leading dimensions form a stack of matrices. A matrix much taller than wide is reduced "
+          "to its QR factors first, a wide one likewise. The signs of vectors, and the basis chosen for equal singular "
+          "values, depend on the back-end. NaN, infinity or an iteration that does not converge fails the job. A "
+          "cancel takes effect between the matrices of a stack, not within one; on a GPU, only while they are being "
+          "submitted, and those of up to 32 by 32 are submitted all at once.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param({.name = "compute",
               .type = ParamType::kChoice,
               .default_value = std::string("full"),
               .choices = {"full", "thin", "values"},
-              .docs = "all m and n vectors, k on each side, or singular values alone"})
+              .docs = "full: all m and n vectors; thin: k on each side; values: singular values only"})
       .Input("a", "T", "..., m, n", "the matrices")
       .Output("u", "T", "..., m, m", "left singular vectors, in columns; thin: [..., m, k]")
       .Output("s", "T", "..., k", "singular values, descending")
       .Output("vt", "T", "..., n, n", "right singular vectors, in rows; thin: [..., k, n]")
       .CostModel(
-          "with m >= n: 14 * m * n^2 + 8 * n^3 FLOP (thin), 4 * m^2 * n + 22 * n^3 (full), 4 * m * n^2 - 4/3 * n^3 "
-          "(values), for each matrix; every input and output once",
+          "per matrix, with m >= n: 14 * m * n^2 + 8 * n^3 FLOP (thin), 4 * m^2 * n + 22 * n^3 (full), 4 * m * n^2 - "
+          "4/3 * n^3 (values); every input and output moved once",
           CostOf)
       .Numerics(
-          "max |a - u diag(s) vt| and a singular value's error at most 4 * (m + n) * u * s[0], max |u^T u - 1| and max "
-          "|vt vt^T - 1| at most 4 * (m + n) * u, u = 2^-24 in float32 and 2^-53 in float64; deterministic on one "
-          "device (a GPU: by the cuSOLVER of CUDA 12.2 or later), on the CPU only with --deterministic: else the bits "
-          "depend on the number of threads")
+          "max |a - u diag(s) vt| and the error of a singular value at most 4 * (m + n) * u * s[0]; max |u^T u - 1| "
+          "and max |vt vt^T - 1| at most 4 * (m + n) * u, with u = 2^-24 in float32 and 2^-53 in float64; "
+          "deterministic on one GPU with the cuSOLVER of CUDA 12.2 or later; on the CPU only with --deterministic, "
+          "since otherwise the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run svd a.npy -o u=u.npy -o s=s.npy -o vt=vt.npy")

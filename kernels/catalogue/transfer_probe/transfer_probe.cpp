@@ -23,28 +23,28 @@ absl::Status Shapes(BoundCall& call) {
 KernelSpec Spec() {
   std::vector<std::string> directions(std::begin(kDirections), std::end(kDirections));
   directions.emplace_back("all");
-  return KernelSpecBuilder("transfer_probe", "how fast bytes are copied to, from and within the device, in GB/s")
+  return KernelSpecBuilder("transfer_probe", "rates of copies to, from and within the device, in GB/s")
       .Docs(
-          "Copies so many bytes seven times in each direction asked for, and gives the median of the last five: 1e9 "
-          "bytes copied a second count as 1, though a copy within a memory both reads and writes them there. A GPU "
-          "copies from and to pinned memory in pieces of 4 MiB, as it does for jobs, whose arrays are also copied into "
-          "that memory by the host; device_to_device is within one GPU. On the CPU, where arrays are used where they "
-          "lie and no job copies anything, each direction is a memcpy by the job's threads. For the rate beyond caches "
-          "ask for more bytes than they hold. What else runs on the device or the host at the time counts. Can be "
-          "interrupted between two passes.")
+          "Copies the bytes seven times in each direction and returns the median rate of the last five passes. 1 GB/s "
+          "is 1e9 bytes copied per second, although a copy within one memory both reads and writes them there. A GPU "
+          "copies from and to pinned memory in pieces of 4 MiB, as it does for jobs; for jobs, the host also copies "
+          "arrays into that memory. device_to_device is within one GPU. On the CPU, where jobs use arrays in place, "
+          "each direction is a memcpy by the threads of the job. To measure beyond the caches, ask for more bytes than "
+          "they hold. Other work on the device or host at the time affects the result. A cancel takes effect between "
+          "two passes.")
       .Param({.name = "bytes",
               .type = ParamType::kInt,
               .default_value = std::int64_t{64} << 20,
               .minimum = 4096,
               .maximum = kMostBytes,
-              .docs = "bytes of a pass"})
+              .docs = "bytes per pass"})
       .Param({.name = "direction",
               .type = ParamType::kChoice,
               .default_value = std::string("all"),
               .choices = directions,
               .docs = "all: host_to_device, device_to_host and device_to_device, in this order"})
-      .Output("rates", "float64", "d", "GB/s of the one direction, or of all three")
-      .CostModel("no FLOP; 14 * bytes for each direction: seven passes, each byte read and written", CostOf)
+      .Output("rates", "float64", "d", "GB/s in the chosen direction, or in all three")
+      .CostModel("no FLOP; 14 * bytes per direction: seven passes, each byte read and written", CostOf)
       .Numerics("a measurement, not deterministic; positive and finite")
       .SameBits(Determinism::kNever)
       .Shapes(Shapes)

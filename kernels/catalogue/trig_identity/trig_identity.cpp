@@ -20,12 +20,12 @@ double WorkBound(const BoundCall& call) { return 200 * static_cast<double>(*Elem
 KernelSpec Spec() {
   return KernelSpecBuilder("trig_identity", "y = cos(x)^2 + sin(x)^2, element by element")
       .Docs(
-          "Sine and cosine are really evaluated, so that the result is 1 only up to rounding. Integers are computed in "
-          "float64, as in NumPy. NaN and infinities give NaN.")
+          "Evaluates sine and cosine, so the result is 1 only up to rounding. Integers are converted to float64, as in "
+          "NumPy. NaN and infinities give NaN.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64})
       .Input("x", "T", "...", "angles in radians")
       .Output("y", "float(T)", "...", "1 up to rounding")
-      .CostModel("33 * n FLOP (a sine or cosine counted as 15), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
+      .CostModel("33 * n FLOP (counting a sine or cosine as 15), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics("|y - 1| at most 16 * 2^-24 in float32 and 16 * 2^-53 in float64; deterministic on one device")
       .Divisible()

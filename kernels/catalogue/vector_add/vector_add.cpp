@@ -21,16 +21,15 @@ double WorkBound(const BoundCall& call) {
 KernelSpec Spec() {
   return KernelSpecBuilder("vector_add", "c = a + b, element by element")
       .Docs(
-          "NumPy broadcasting: counted from the last, the sizes of a and b are the same or one of them is 1, and its "
-          "element is used for all; missing leading sizes count as 1, and a scalar goes with everything. Both have the "
-          "same dtype. Integers wrap around on overflow, as in NumPy, and NaN and infinities are added as there: "
-          "infinity "
-          "minus infinity is NaN.")
+          "Follows NumPy broadcasting: counted from the last dimension, sizes must be equal or one of them 1, whose "
+          "element is used for all; missing leading dimensions count as 1, and a scalar combines with any shape. Both "
+          "inputs have the same dtype. Integers wrap around on overflow, as in NumPy. NaN and infinities are added as "
+          "in NumPy: infinity minus infinity is NaN.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
       .Input("a", "T", "broadcast ...", "first addend")
       .Input("b", "T", "broadcast ...", "second addend")
-      .Output("c", "T", "...", "the sum, of the shape that NumPy broadcasting makes of both")
-      .CostModel("n FLOP for n sums; bytes: both inputs and the output once; bound by memory bandwidth", CostOf)
+      .Output("c", "T", "...", "the sum, in the broadcast shape")
+      .CostModel("n FLOP for n sums; both inputs and the output moved once: bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics("correctly rounded: the same bits as NumPy; deterministic")
       .Example("hotplate run vector_add a.npy b.npy -o c.npy")

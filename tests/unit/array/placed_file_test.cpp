@@ -21,19 +21,20 @@ using ::testing::IsEmpty;
 
 const Signature kSignature{DType::kFloat64, {3}};
 const std::vector<double> kValues = {1, 2, 3};
+constexpr mode_t kMode = 0644;
 
 class PlacedFileTest : public ::testing::Test {
  protected:
   PlacedFileTest() { fs::create_directories(root_ + "/sub/deep"); }
 
   NpyError Refused(const std::string& path, bool replace = false) {
-    auto opened = PlacedFile::Open(root_, path, replace);
+    auto opened = PlacedFile::Open(root_, path, replace, kMode);
     if (const auto* error = std::get_if<NpyError>(&opened)) return *error;
     ADD_FAILURE() << path << " was accepted";
     return {};
   }
   std::optional<NpyError> Put(const std::string& path, bool replace = false) {
-    auto opened = PlacedFile::Open(root_, path, replace);
+    auto opened = PlacedFile::Open(root_, path, replace, kMode);
     if (const auto* error = std::get_if<NpyError>(&opened)) return *error;
     auto& file = std::get<PlacedFile>(opened);
     if (auto error = file.Write(kSignature, std::as_bytes(std::span(kValues)), nullptr)) return error;
@@ -102,7 +103,7 @@ TEST_F(PlacedFileTest, LinksAreNotFollowed) {
 TEST_F(PlacedFileTest, AFolderThatBecomesALinkMeanwhileDoesNotLeadAway) {
   const std::string outside = folder_.path() + "/outside";
   fs::create_directory(outside);
-  auto opened = PlacedFile::Open(root_, root_ + "/sub/a.npy", false);
+  auto opened = PlacedFile::Open(root_, root_ + "/sub/a.npy", false, kMode);
   ASSERT_TRUE(std::holds_alternative<PlacedFile>(opened));
   fs::rename(root_ + "/sub", root_ + "/moved");
   fs::create_directory_symlink(outside, root_ + "/sub");
@@ -112,7 +113,7 @@ TEST_F(PlacedFileTest, AFolderThatBecomesALinkMeanwhileDoesNotLeadAway) {
   EXPECT_THAT(NamesIn(outside), IsEmpty());
   EXPECT_EQ(Read(root_ + "/moved/a.npy"), kValues);
 
-  auto second = PlacedFile::Open(root_, root_ + "/b.npy", true);
+  auto second = PlacedFile::Open(root_, root_ + "/b.npy", true, kMode);
   ASSERT_TRUE(std::holds_alternative<PlacedFile>(second));
   const std::string victim = folder_.Write("outside/victim.npy", "precious");
   fs::create_symlink(victim, root_ + "/b.npy");
@@ -126,7 +127,7 @@ TEST_F(PlacedFileTest, AFileThatIsThereStaysUnlessItIsToBeReplaced) {
   const std::string path = folder_.Write("root/a.npy", "old");
   ASSERT_EQ(chmod(path.c_str(), 0640), 0);
   for (const bool replace : {false, true}) {
-    auto opened = PlacedFile::Open(root_, path, replace);
+    auto opened = PlacedFile::Open(root_, path, replace, kMode);
     ASSERT_TRUE(std::holds_alternative<PlacedFile>(opened));
     EXPECT_EQ(std::get<PlacedFile>(opened).Taken().has_value(), !replace);
   }
@@ -141,8 +142,19 @@ TEST_F(PlacedFileTest, AFileThatIsThereStaysUnlessItIsToBeReplaced) {
   EXPECT_EQ(facts.st_mode & 07777, 0640u);
 }
 
+TEST_F(PlacedFileTest, ANewFileHasItsPermissionsWhateverTheUmask) {
+  const mode_t before = umask(077);
+  const auto error = Put(root_ + "/a.npy");
+  umask(before);
+  ASSERT_FALSE(error) << error->message;
+  struct stat facts {};
+  ASSERT_EQ(stat((root_ + "/a.npy").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, kMode);
+}
+
 TEST_F(PlacedFileTest, OfTwoThatWriteAtOnceOneIsFirst) {
-  auto one = PlacedFile::Open(root_, root_ + "/a.npy", false), other = PlacedFile::Open(root_, root_ + "/a.npy", false);
+  auto one = PlacedFile::Open(root_, root_ + "/a.npy", false, 0640),
+       other = PlacedFile::Open(root_, root_ + "/a.npy", false, kMode);
   for (auto* file : {&one, &other})
     EXPECT_FALSE(std::get<PlacedFile>(*file).Write(kSignature, std::as_bytes(std::span(kValues)), nullptr));
   EXPECT_FALSE(std::get<PlacedFile>(one).Commit());
@@ -155,7 +167,7 @@ TEST_F(PlacedFileTest, OfTwoThatWriteAtOnceOneIsFirst) {
 
 TEST_F(PlacedFileTest, OneThatIsGivenUpLeavesNothing) {
   {
-    auto opened = PlacedFile::Open(root_, root_ + "/a.npy", false);
+    auto opened = PlacedFile::Open(root_, root_ + "/a.npy", false, kMode);
     const auto error =
         std::get<PlacedFile>(opened).Write(kSignature, std::as_bytes(std::span(kValues)), [] { return true; });
     ASSERT_TRUE(error);

@@ -28,8 +28,14 @@ TEST(ControlTest, ARequestWakesWhoeverWaitsAndCarriesItsTimeout) {
   client.join();
   EXPECT_EQ(wish.kind, Kind::kDrain);
   EXPECT_EQ(wish.timeout, std::chrono::seconds(3));
-  EXPECT_NE(wish.reason.find("owner"), std::string::npos);
+  EXPECT_EQ(wish.reason, "asked for by its owner (hotplate down)");
   EXPECT_TRUE(control->draining());
+}
+
+TEST(ControlTest, ARequestOfAnotherTokenNamesIt) {
+  const auto control = Control::Create().value();
+  control->RequestShutdown(std::nullopt, "guest");
+  EXPECT_EQ(control->Wait(kPatience).reason, "asked for by the holder of token guest");
 }
 
 TEST(ControlTest, AShutdownIsNotLostWhenTheDrainEndsAtTheSameMoment) {
