@@ -58,7 +58,7 @@ double WorkBound(const BoundCall& call) { return 4 * ElementsOf(call); }
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... before stop")
       .Docs(
           "numpy.arange, made where it is used. As there, the number of elements is ceil((stop - start) / step), none "
@@ -76,8 +76,7 @@ KernelSpec Spec() {
           "the same bits as NumPy with that dtype: the first two elements rounded to it, the others start plus a "
           "multiple of their difference; deterministic")
       .Shapes(Shapes)
-      .Example("hotplate run arange --stop 1000000 -o x.npy")
-      .Build();
+      .Example("hotplate run arange --stop 1000000 -o x.npy");
 }
 
 }  // namespace hotplate::arange

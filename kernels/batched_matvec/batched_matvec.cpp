@@ -56,7 +56,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("batched_matvec", "y[i] = a x[i], a matrix times each vector of a batch")
       .Docs(
           "What jax.vmap makes of a matrix-vector product: x holds a vector in each row, and so does y. With a [m, k] "
@@ -75,8 +75,7 @@ KernelSpec Spec() {
           "one device, on the CPU only with --deterministic: else the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run batched_matvec a.npy x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run batched_matvec a.npy x.npy -o y.npy");
 }
 
 }  // namespace hotplate::batched_matvec

@@ -33,7 +33,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("cholesky", "a = l l^T, the Cholesky factor of a symmetric positive definite matrix")
       .Docs(
           "l is lower triangular, with zeros above the diagonal. Only a's lower triangle is read: a is taken to be "
@@ -53,8 +53,7 @@ KernelSpec Spec() {
           "only with --deterministic: else the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run cholesky a.npy -o l.npy")
-      .Build();
+      .Example("hotplate run cholesky a.npy -o l.npy");
 }
 
 }  // namespace hotplate::cholesky

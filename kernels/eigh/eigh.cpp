@@ -37,7 +37,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("eigh",
                            "w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix")
       .Docs(
@@ -64,8 +64,7 @@ KernelSpec Spec() {
           "of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy")
-      .Build();
+      .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy");
 }
 
 }  // namespace hotplate::eigh

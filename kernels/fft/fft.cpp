@@ -78,7 +78,7 @@ Transform TransformOf(const BoundCall& call) {
                      call.outputs.front().shape.back());
 }
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("fft", "discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft")
       .Docs(
           "y[k] = sum of x[j] * exp(-2 pi i j k / n), as numpy.fft has it; ifft and irfft have +2 pi, and divide by n "
@@ -132,8 +132,7 @@ KernelSpec Spec() {
           "in its exact result, u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; deterministic "
           "on one device")
       .Shapes(Shapes)
-      .Example("hotplate run fft x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run fft x.npy -o y.npy");
 }
 
 }  // namespace hotplate::fft

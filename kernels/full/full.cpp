@@ -20,7 +20,7 @@ Cost CostOf(const BoundCall& call) { return {.flop = 0, .bytes = static_cast<dou
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   KernelSpecBuilder builder("full", "an array whose every element is the same value");
   TakeSizes(builder)
       .Param({.name = "value", .type = ParamType::kFloat, .default_value = 0.0, .docs = "every element"})
@@ -35,7 +35,7 @@ KernelSpec Spec() {
       .Numerics("exact; the same bits as NumPy")
       .Shapes(Shapes)
       .Example("hotplate run full --n 1000 --rows 1000 --value 1 --dtype float32 -o ones.npy");
-  return builder.Build();
+  return builder;
 }
 
 }  // namespace hotplate::full

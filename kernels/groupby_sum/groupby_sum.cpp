@@ -34,7 +34,7 @@ double WorkBound(const BoundCall& call) { return 2000 + 400 * Rows(call); }
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("groupby_sum",
                            "the keys that there are, in order, with the sum and the count of their values")
       .Docs(
@@ -58,8 +58,7 @@ KernelSpec Spec() {
           "float32 plus its one rounding; integers and counts are exact, modulo 2^64. The order of a sum depends on "
           "the data alone: the same bits whatever the number of threads, and deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run groupby_sum keys.npy values.npy -o unique_keys=k.npy -o sums=s.npy -o counts=c.npy")
-      .Build();
+      .Example("hotplate run groupby_sum keys.npy values.npy -o unique_keys=k.npy -o sums=s.npy -o counts=c.npy");
 }
 
 }  // namespace hotplate::groupby_sum

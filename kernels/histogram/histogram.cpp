@@ -43,7 +43,7 @@ double WorkBound(const BoundCall& call) { return 100 * Elements(call) + 200 * st
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("histogram", "how many elements fall into each of equally wide bins")
       .Docs(
           "numpy.histogram for a number of bins. A bin has its left edge and not its right one, the last has both; "
@@ -74,8 +74,7 @@ KernelSpec Spec() {
           "counts are exact for the edges that come with them; edges are NumPy's (1.24) bits: as linspace in float64, "
           "then rounded to their dtype; deterministic")
       .Shapes(Shapes)
-      .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy")
-      .Build();
+      .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy");
 }
 
 }  // namespace hotplate::histogram

@@ -27,7 +27,7 @@ ParamSpec Limit(const char* name, double default_value, const char* docs) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("integrate2d", "the integral of sin(x + y) over a rectangle, by the midpoint rule")
       .Docs(
           "The rectangle is divided into n by n cells, and the sine is evaluated in the middle of each: the sum is not "
@@ -60,8 +60,7 @@ KernelSpec Spec() {
           "summed in float64, on a GPU by `fast` after groups of 16 were added in float32 pairs: value is within 1e-6 "
           "* the rectangle's area of the midpoint rule's exact sum; deterministic on one device")
       .Chunked(250)
-      .Example("hotplate run integrate2d --n 20480")
-      .Build();
+      .Example("hotplate run integrate2d --n 20480");
 }
 
 }  // namespace hotplate::integrate2d

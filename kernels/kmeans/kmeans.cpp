@@ -36,7 +36,7 @@ Cost CostOf(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("kmeans", "k-means: the nearest centroid of each point, and centroids that are means")
       .Docs(
           "Lloyd's iterations from the centroids that are given, as scikit-learn's KMeans with init=array, n_init=1: "
@@ -78,8 +78,7 @@ KernelSpec Spec() {
           "relatively. The same bits whatever the number of threads, and deterministic on one device")
       .Shapes(Shapes)
       .Chunked(250)
-      .Example("hotplate run kmeans points.npy initial.npy -o centroids=c.npy -o labels=l.npy")
-      .Build();
+      .Example("hotplate run kmeans points.npy initial.npy -o centroids=c.npy -o labels=l.npy");
 }
 
 }  // namespace hotplate::kmeans

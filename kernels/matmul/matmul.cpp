@@ -25,8 +25,8 @@ absl::Status Shapes(BoundCall& call) {
   std::vector<FieldViolation> violations;
   for (const auto& [name, array] : {std::pair<std::string, const Signature&>("a", a), {"b", b}}) {
     if (array.shape.empty()) {
-      violations.push_back({"inputs." + name, "matmul: " + name + " is a number, [], neither matrix nor vector; " +
-                                                  Expected(call)});
+      violations.push_back(
+          {"inputs." + name, "matmul: " + name + " is a number, [], neither matrix nor vector; " + Expected(call)});
     }
     for (const std::int64_t side : std::span(array.shape).last(std::min<std::size_t>(array.shape.size(), 2))) {
       if (side > kLongestLibrarySide) {
@@ -83,14 +83,16 @@ ParamSpec Transpose(const char* name, const char* docs) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("matmul", "c = a b, the matrix product")
       .Docs(
           "Matrices and batches of them as numpy.matmul takes them: sizes before the last two follow NumPy "
-          "broadcasting, so that one b may serve a whole batch of a. A vector [k] is a row as a and a column as b, and c "
+          "broadcasting, so that one b may serve a whole batch of a. A vector [k] is a row as a and a column as b, and "
+          "c "
           "has no such axis. "
           "transpose_a and transpose_b take each matrix of an input by its transpose without copying it, and leave a "
-          "vector as it is; a times its own transpose is recognised when both are the same array. NaN and infinities go where NumPy has them go: an "
+          "vector as it is; a times its own transpose is recognised when both are the same array. NaN and infinities "
+          "go where NumPy has them go: an "
           "infinity times 0 is NaN. --precision tf32, bf16 or f16 lets a GPU multiply "
           "float32 inputs in that precision (sums stay float32); the CPU has full precision only and refuses it. In "
           "f16 an element of 65520 or more in magnitude is infinite, and one below 6e-5 keeps fewer digits. Can be "
@@ -114,8 +116,7 @@ KernelSpec Spec() {
       .SameBits(Determinism::kOnRequest)
       .TakesPrecision()
       .Shapes(Shapes)
-      .Example("hotplate run matmul a.npy b.npy -o c.npy")
-      .Build();
+      .Example("hotplate run matmul a.npy b.npy -o c.npy");
 }
 
 }  // namespace hotplate::matmul

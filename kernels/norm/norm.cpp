@@ -102,7 +102,7 @@ Steps StepsOf(const BoundCall& call) {
   return StepsOf(x.data(), static_cast<int>(x.size()), call.Choice("ord"), call.Float("p"), call.Choice("axis"));
 }
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("norm", "norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)")
       .Docs(
           "What numpy.linalg.norm returns. Without ord and axis that is the root of the sum of all squares; with ord "
@@ -142,8 +142,7 @@ KernelSpec Spec() {
           "float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits whatever the number of "
           "threads; deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy")
-      .Build();
+      .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy");
 }
 
 }  // namespace hotplate::norm

@@ -64,7 +64,7 @@ ParamSpec Limit(const char* name, const char* docs) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers of a range");
   TakeSizes(builder)
       .Param({.name = "distribution",
@@ -98,7 +98,7 @@ KernelSpec Spec() {
           "relative, of Box and Muller's exact values, at most 6.7 or 8.7 from 0")
       .Shapes(Shapes)
       .Example("hotplate run random --n 3000 --rows 3000 --distribution normal --dtype float32 --seed 7 -o x.npy");
-  return builder.Build();
+  return builder;
 }
 
 }  // namespace hotplate::random

@@ -51,7 +51,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("reduce", "sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything")
       .Docs(
           "What NumPy's functions of these names return. Integers are summed and multiplied in int64, where they wrap "
@@ -89,8 +89,7 @@ KernelSpec Spec() {
           "max return for zeros of both signs is not said. The same bits whatever the number of threads; "
           "deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy")
-      .Build();
+      .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy");
 }
 
 }  // namespace hotplate::reduce

@@ -55,7 +55,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("solve", "x with a x = b, for one or many right-hand sides")
       .Docs(
           "a is a general square matrix, factored by LU with pivoting. b is one right-hand side [n], or a matrix whose "
@@ -82,8 +82,7 @@ KernelSpec Spec() {
           "the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run solve a.npy b.npy -o x.npy")
-      .Build();
+      .Example("hotplate run solve a.npy b.npy -o x.npy");
 }
 
 }  // namespace hotplate::solve

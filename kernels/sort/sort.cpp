@@ -24,7 +24,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("sort", "y = x in order, along the last axis")
       .Docs(
           "Each row along the last axis is sorted by itself; all rows of an array of any rank. As NumPy does, NaN "
@@ -40,8 +40,7 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics("exact: the same elements in order; the same bits on every device with any number of threads")
       .Shapes(Shapes)
-      .Example("hotplate run sort x.npy -o sorted.npy")
-      .Build();
+      .Example("hotplate run sort x.npy -o sorted.npy");
 }
 
 }  // namespace hotplate::sort

@@ -35,7 +35,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("sort_by_key", "keys in order along the last axis, and values that go where their keys go")
       .Docs(
           "Each row along the last axis is sorted by itself. Stable: values of equal keys stay in the order in which "
@@ -55,8 +55,7 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics("exact: the same elements, and the only order that a stable sort has; the same bits on every device")
       .Shapes(Shapes)
-      .Example("hotplate run sort_by_key keys.npy values.npy -o sorted_keys.npy -o sorted_values.npy")
-      .Build();
+      .Example("hotplate run sort_by_key keys.npy values.npy -o sorted_keys.npy -o sorted_values.npy");
 }
 
 }  // namespace hotplate::sort_by_key

@@ -23,7 +23,7 @@ double WorkBound(const BoundCall& call) { return 1000 + 200 * Entries(call) + 20
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("spmv", "y = A x, for a sparse matrix A in compressed rows (CSR)")
       .Docs(
           "data, indices and indptr are those of scipy.sparse.csr_array, in its order: row r has the entries from "
@@ -47,8 +47,7 @@ KernelSpec Spec() {
           "y[r] within (entries of row r + 2) * u * the sum of their |a| |x|, u = 2^-24 in float32 and 2^-53 in "
           "float64; deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run spmv data.npy indices.npy indptr.npy x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run spmv data.npy indices.npy indptr.npy x.npy -o y.npy");
 }
 
 }  // namespace hotplate::spmv

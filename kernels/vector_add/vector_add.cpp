@@ -18,7 +18,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("vector_add", "c = a + b, element by element")
       .Docs(
           "NumPy broadcasting: counted from the last, the sizes of a and b are the same or one of them is 1, and its "
@@ -33,8 +33,7 @@ KernelSpec Spec() {
       .CostModel("n FLOP for n sums; bytes: both inputs and the output once; bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics("correctly rounded: the same bits as NumPy; deterministic")
-      .Example("hotplate run vector_add a.npy b.npy -o c.npy")
-      .Build();
+      .Example("hotplate run vector_add a.npy b.npy -o c.npy");
 }
 
 }  // namespace hotplate::vector_add
