@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "kernels/base/standard_descriptors.h"
+#include "kernels/spec/spec.h"
 #include "server/config.h"
 #include "server/control.h"
 #include "server/daemon.h"
@@ -68,6 +68,10 @@ int main(int argc, char** argv) {
   if (const Answer* answer = std::get_if<Answer>(&*config)) {
     std::fputs(answer->text.c_str(), stdout);
     return answer->exit_status;
+  }
+  if (const absl::Status kernels = hotplate::TryBuiltinCatalog().status(); !kernels.ok()) {
+    std::fprintf(stderr, "hotplated: %s\n", std::string(kernels.message()).c_str());
+    return kExitCannotStart;
   }
   return RunDaemon(std::get<Config>(*config), surroundings);
 }

@@ -7,7 +7,7 @@ namespace hotplate {
 
 class CpuContext;
 class CudaContext;
-class KernelSpec;
+class KernelSpecBuilder;
 struct BoundCall;
 struct CudaTraits;
 struct MemoryPlan;

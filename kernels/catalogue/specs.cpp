@@ -1,4 +1,7 @@
 // The table of specs: one line a kernel.
+#include <cstdio>
+#include <cstdlib>
+
 #include "kernels/catalogue/arange/arange.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
@@ -30,9 +33,9 @@
 
 namespace hotplate {
 
-const Catalog& BuiltinCatalog() {
+const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
   // clang-format off
-  static const Catalog& catalog = *new Catalog({
+  static const absl::StatusOr<Catalog>& catalog = *new absl::StatusOr<Catalog>(Catalog::Of({
       arange::Spec(),
       batched_matvec::Spec(),
       cholesky::Spec(),
@@ -60,9 +63,16 @@ const Catalog& BuiltinCatalog() {
       transfer_probe::Spec(),
       trig_identity::Spec(),
       vector_add::Spec(),
-  });
+  }));
   // clang-format on
   return catalog;
+}
+
+const Catalog& BuiltinCatalog() {
+  const absl::StatusOr<Catalog>& catalog = TryBuiltinCatalog();
+  if (catalog.ok()) return *catalog;
+  std::fprintf(stderr, "hotplate: %s\n", std::string(catalog.status().message()).c_str());
+  std::abort();
 }
 
 }  // namespace hotplate

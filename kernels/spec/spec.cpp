@@ -140,13 +140,19 @@ std::optional<double> KernelSpec::WorkBoundOf(const BoundCall& call) const {
   return work_bound_(call);
 }
 
-Catalog::Catalog(std::vector<KernelSpec> specs) : specs_(std::move(specs)) {
-  std::sort(specs_.begin(), specs_.end(), [](const KernelSpec& a, const KernelSpec& b) { return a.name() < b.name(); });
-  for (std::size_t i = 1; i < specs_.size(); ++i) {
-    if (specs_[i].name() != specs_[i - 1].name()) continue;
-    std::fprintf(stderr, "hotplate: the catalogue has two kernels \"%s\"\n", specs_[i].name().c_str());
-    std::abort();
+absl::StatusOr<Catalog> Catalog::Of(std::vector<KernelSpecBuilder> kernels) {
+  Catalog catalog;
+  for (KernelSpecBuilder& kernel : kernels) {
+    absl::StatusOr<KernelSpec> spec = kernel.Build();
+    if (!spec.ok()) return spec.status();
+    catalog.specs_.push_back(*std::move(spec));
   }
+  std::vector<KernelSpec>& specs = catalog.specs_;
+  std::sort(specs.begin(), specs.end(), [](const KernelSpec& a, const KernelSpec& b) { return a.name() < b.name(); });
+  const auto twice = std::adjacent_find(specs.begin(), specs.end(),
+                                        [](const KernelSpec& a, const KernelSpec& b) { return a.name() == b.name(); });
+  if (twice == specs.end()) return catalog;
+  return absl::InvalidArgumentError("the catalogue has two kernels \"" + twice->name() + "\"");
 }
 
 absl::StatusOr<const KernelSpec*> Catalog::Find(const std::string& name) const {

@@ -150,8 +150,7 @@ class KernelSpec {
   std::function<absl::Status(BoundCall&)> shapes_;
 };
 
-// kernels/catalogue/selu/selu.cpp shows one in use. Build() aborts on a spec that contradicts itself (an unknown
-// symbol, a default outside its bounds): that is a defect of the kernel, and every test would meet it.
+// See kernels/catalogue/selu/selu.cpp for one in use. A kernel describes itself with it, and the catalogue builds it.
 class KernelSpecBuilder {
  public:
   KernelSpecBuilder(std::string name, std::string summary);
@@ -180,7 +179,9 @@ class KernelSpecBuilder {
   // only document.
   KernelSpecBuilder& Shapes(std::function<absl::Status(BoundCall&)> shapes);
 
-  KernelSpec Build();
+  // Once. INVALID_ARGUMENT, with the kernel's name and the first thing that is wrong, if the spec contradicts itself:
+  // an unknown symbol, a default outside its bounds.
+  absl::StatusOr<KernelSpec> Build();
 
  private:
   KernelSpec spec_;
@@ -189,17 +190,22 @@ class KernelSpecBuilder {
 // The kernels by name. Immutable once built.
 class Catalog {
  public:
-  explicit Catalog(std::vector<KernelSpec> specs);
+  // INVALID_ARGUMENT names the first kernel whose spec is wrong, or is not the only one of its name.
+  static absl::StatusOr<Catalog> Of(std::vector<KernelSpecBuilder> kernels);
 
   const std::vector<KernelSpec>& specs() const { return specs_; }
   // NOT_FOUND with the nearest names: no kernel "mandlebrot". Nearest: mandelbrot.
   absl::StatusOr<const KernelSpec*> Find(const std::string& name) const;
 
  private:
+  Catalog() = default;
+
   std::vector<KernelSpec> specs_;  // sorted by name
 };
 
-// Hotplate's own kernels: kernels/catalogue/specs.cpp is the table.
+// Hotplate's own kernels: kernels/catalogue/specs.cpp is the table. Built once; an error is the first wrong spec's.
+const absl::StatusOr<Catalog>& TryBuiltinCatalog();
+// The same, for programs that cannot go on without it: ends the process with the error.
 const Catalog& BuiltinCatalog();
 
 }  // namespace hotplate

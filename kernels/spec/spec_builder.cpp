@@ -1,11 +1,10 @@
 // Puts a spec together and sees to it that it does not contradict itself.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "kernels/spec/argument_rules.h"
 #include "kernels/spec/bind.h"
 #include "kernels/spec/spec.h"
@@ -13,23 +12,26 @@
 namespace hotplate {
 namespace {
 
-// Ends the process with a sentence: the error is in the kernel's source.
+// Remembers the first thing that is wrong with a spec.
 class Proof {
  public:
-  explicit Proof(std::string kernel) : kernel_(std::move(kernel)) {}
+  explicit Proof(const std::string& kernel) : kernel_(kernel) {}
 
-  void Require(bool holds, const std::string& otherwise) const {
-    if (holds) return;
-    std::fprintf(stderr, "hotplate: the spec of kernel \"%s\" is wrong: %s\n", kernel_.c_str(), otherwise.c_str());
-    std::abort();
+  bool Require(bool holds, const std::string& otherwise) {
+    if (!holds && status_.ok()) {
+      status_ = absl::InvalidArgumentError("the spec of kernel \"" + kernel_ + "\" is wrong: " + otherwise);
+    }
+    return holds;
   }
+  const absl::Status& status() const { return status_; }
 
  private:
-  std::string kernel_;
+  const std::string kernel_;
+  absl::Status status_;
 };
 
 template <typename Named>
-void RequireNames(const Proof& proof, const std::vector<Named>& all, const std::string& what,
+void RequireNames(Proof& proof, const std::vector<Named>& all, const std::string& what,
                   bool (*is_name)(std::string_view)) {
   std::set<std::string> names;
   for (const Named& one : all) {
@@ -38,7 +40,7 @@ void RequireNames(const Proof& proof, const std::vector<Named>& all, const std::
   }
 }
 
-void RequireParam(const Proof& proof, const ParamSpec& param) {
+void RequireParam(Proof& proof, const ParamSpec& param) {
   const std::string it = "parameter \"" + param.name + "\" ";
   const bool number = param.type == ParamType::kInt || param.type == ParamType::kFloat;
   proof.Require(number || (!param.minimum && !param.maximum), it + "has bounds but is no number");
@@ -47,7 +49,7 @@ void RequireParam(const Proof& proof, const ParamSpec& param) {
   }
   proof.Require(!param.minimum || !param.maximum || *param.minimum <= *param.maximum, it + "has its bounds swapped");
   proof.Require(param.choices.empty() == (param.type != ParamType::kChoice), it + "has choices, or none, wrongly");
-  if (!param.default_value) return;
+  if (!param.default_value || !proof.status().ok()) return;
   const std::variant<ParamValue, std::string> accepted = AcceptValue(param, *param.default_value);
   proof.Require(std::holds_alternative<ParamValue>(accepted), it + "has a default that it does not accept");
 }
@@ -136,8 +138,8 @@ KernelSpecBuilder& KernelSpecBuilder::Shapes(std::function<absl::Status(BoundCal
   return *this;
 }
 
-KernelSpec KernelSpecBuilder::Build() {
-  const Proof proof(spec_.name_);
+absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
+  Proof proof(spec_.name_);
   proof.Require(IsLowerSnake(spec_.name_), "its name is not lower_snake");
   proof.Require(!spec_.version_.empty(), "it has no version");
   RequireNames(proof, spec_.params_, "parameter", IsLowerSnake);
@@ -163,10 +165,12 @@ KernelSpec KernelSpecBuilder::Build() {
   for (const ArgumentSpec& input : spec_.inputs_) {
     const std::optional<TypeRule> type = ParseTypeRule(input.type);
     const std::optional<ShapeRule> shape = ParseShapeRule(input.shape);
-    proof.Require(type && !type->to_float && (type->fixed || variables.contains(type->variable)),
-                  "input \"" + input.name + "\" has the unknown type \"" + input.type + "\"");
-    proof.Require(shape && !shape->at_most,
-                  "input \"" + input.name + "\" has the unreadable shape \"" + input.shape + "\"");
+    const std::string it = "input \"" + input.name + "\" ";
+    if (!proof.Require(type && !type->to_float && (type->fixed || variables.contains(type->variable)),
+                       it + "has the unknown type \"" + input.type + "\"") ||
+        !proof.Require(shape && !shape->at_most, it + "has the unreadable shape \"" + input.shape + "\"")) {
+      return proof.status();
+    }
     bound_variables.insert(type->variable);
     rest_bound = rest_bound || shape->rest;
     if (shape->rest) broadcasts.insert(shape->broadcasts);
@@ -185,9 +189,12 @@ KernelSpec KernelSpecBuilder::Build() {
     const std::string it = "output \"" + output.name + "\" ";
     const std::optional<TypeRule> type = ParseTypeRule(output.type);
     const std::optional<ShapeRule> shape = ParseShapeRule(output.shape);
-    proof.Require(type && (type->fixed || bound_variables.contains(type->variable) || chosen(type->variable)),
-                  it + "has the type \"" + output.type + "\", which no input and no choice of dtypes determines");
-    proof.Require(shape.has_value(), it + "has the unreadable shape \"" + output.shape + "\"");
+    if (!proof.Require(
+            type && (type->fixed || bound_variables.contains(type->variable) || chosen(type->variable)),
+            it + "has the type \"" + output.type + "\", which no input and no choice of dtypes determines") ||
+        !proof.Require(shape.has_value(), it + "has the unreadable shape \"" + output.shape + "\"")) {
+      return proof.status();
+    }
     proof.Require(!shape->broadcasts, it + "has \"broadcast ...\"; what the inputs become is \"...\"");
     spec_.output_rules_.push_back({*type, *shape});
     if (spec_.shapes_) continue;  // the symbols then only document
@@ -207,6 +214,7 @@ KernelSpec KernelSpecBuilder::Build() {
       "it is divisible, but not all arguments begin with \"...\"");
   proof.Require(!spec_.divisible_ || spec_.cancel_class_ == CancelClass::kUninterruptible,
                 "it is divisible, but reports progress, which would be that of some part");
+  if (!proof.status().ok()) return proof.status();
   return std::move(spec_);
 }
 

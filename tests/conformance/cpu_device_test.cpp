@@ -221,7 +221,8 @@ TEST(CpuDeviceTest, RefusesAKernelThatItDoesNotHave) {
                                   .CostModel("none", [](const BoundCall&) { return Cost{}; })
                                   .Numerics("n")
                                   .Example("hotplate run stranger")
-                                  .Build();
+                                  .Build()
+                                  .value();
   const absl::StatusOr<BoundCall> call = stranger.Bind({}, {}, HOTPLATE_PRECISION_DEFAULT);
   ASSERT_TRUE(call.ok()) << call.status();
   const absl::StatusOr<MemoryPlan> plan = device->Plan(*call);
@@ -240,7 +241,8 @@ TEST(CpuDeviceTest, RefusesAnotherSpecOfAKernel) {
                                .CostModel("none", [](const BoundCall&) { return Cost{}; })
                                .Numerics("n")
                                .Example("hotplate run selu x.npy")
-                               .Build();
+                               .Build()
+                               .value();
   const absl::StatusOr<BoundCall> call = other.Bind({}, {{"x", {DType::kFloat32, {3}}}}, HOTPLATE_PRECISION_DEFAULT);
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_EQ(device->Plan(*call).status().code(), absl::StatusCode::kFailedPrecondition);

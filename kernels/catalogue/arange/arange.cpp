@@ -58,8 +58,8 @@ double WorkBound(const BoundCall& call) { return 4 * ElementsOf(call); }
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... up to but not including stop")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... before stop")
       .Docs(
           "numpy.arange, computed on the device. As in NumPy, the array has ceil((stop - start) / step) elements, or "
           "none if that is negative. With a fractional step the last element may be stop; prefer linspace there. As in "
@@ -76,8 +76,7 @@ KernelSpec Spec() {
           "the same bits as NumPy with that dtype: the first two elements are rounded to it, each other element is "
           "start plus a multiple of their difference; deterministic")
       .Shapes(Shapes)
-      .Example("hotplate run arange --stop 1000000 -o x.npy")
-      .Build();
+      .Example("hotplate run arange --stop 1000000 -o x.npy");
 }
 
 }  // namespace hotplate::arange

@@ -56,7 +56,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("batched_matvec", "y[i] = a x[i], a matrix times each vector of a batch")
       .Docs(
           "The same as jax.vmap of a matrix-vector product: each row of x is a vector, and the same row of y is its "
@@ -76,8 +76,7 @@ KernelSpec Spec() {
           "threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run batched_matvec a.npy x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run batched_matvec a.npy x.npy -o y.npy");
 }
 
 }  // namespace hotplate::batched_matvec

@@ -33,7 +33,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("cholesky", "a = l l^T, the Cholesky factor of a symmetric positive definite matrix")
       .Docs(
           "l is lower triangular, with zeros above the diagonal. Reads only the lower triangle of a, which is assumed "
@@ -54,8 +54,7 @@ KernelSpec Spec() {
           "--deterministic, since otherwise the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run cholesky a.npy -o l.npy")
-      .Build();
+      .Example("hotplate run cholesky a.npy -o l.npy");
 }
 
 }  // namespace hotplate::cholesky

@@ -37,8 +37,9 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("eigh", "eigenvalues w and eigenvectors v of a symmetric matrix, a v = v diag(w)")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("eigh",
+                           "w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix")
       .Docs(
           "w is in ascending order; column i of v is the eigenvector of w[i], with length 1. Reads only the lower "
           "triangle of a, which is assumed to be symmetric. With compute=values no vectors are computed, and v is "
@@ -63,8 +64,7 @@ KernelSpec Spec() {
           "the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy")
-      .Build();
+      .Example("hotplate run eigh a.npy -o w=w.npy -o v=v.npy");
 }
 
 }  // namespace hotplate::eigh

@@ -78,8 +78,8 @@ Transform TransformOf(const BoundCall& call) {
                      call.outputs.front().shape.back());
 }
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("fft", "discrete Fourier transforms over one or two axes: fft, ifft, rfft, irfft")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("fft", "discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft")
       .Docs(
           "As numpy.fft: y[k] = sum of x[j] * exp(-2 pi i j k / n). ifft and irfft use +2 pi and divide by n, unless "
           "norm says otherwise. rfft takes real numbers and returns the first n/2 + 1 elements of their symmetric "
@@ -130,8 +130,7 @@ KernelSpec Spec() {
           "magnitude in the exact result, with u = 2^-24 for float32 and complex64, 2^-53 for float64 and complex128; "
           "deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run fft x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run fft x.npy -o y.npy");
 }
 
 }  // namespace hotplate::fft

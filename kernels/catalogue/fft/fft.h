@@ -4,7 +4,7 @@
 #include "kernels/call/call.h"
 
 namespace hotplate {
-class KernelSpec;
+class KernelSpecBuilder;
 class CpuContext;
 class CudaContext;
 struct BoundCall;
@@ -13,7 +13,7 @@ struct MemoryPlan;
 
 namespace hotplate::fft {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 // Both expect a call that the spec has accepted, with outputs and scratch already there.
 MemoryPlan PlanCpu(const BoundCall& call);

@@ -20,8 +20,8 @@ Cost CostOf(const BoundCall& call) { return {.flop = 0, .bytes = static_cast<dou
 
 }  // namespace
 
-KernelSpec Spec() {
-  KernelSpecBuilder builder("full", "an array filled with one value");
+KernelSpecBuilder Spec() {
+  KernelSpecBuilder builder("full", "an array whose every element is the same value");
   TakeSizes(builder)
       .Param({.name = "value", .type = ParamType::kFloat, .default_value = 0.0, .docs = "value of every element"})
       .Param(DTypeParam("auto: int64 if the value is an integer (1), else float64 (1.0)", "auto"))
@@ -36,7 +36,7 @@ KernelSpec Spec() {
       .Numerics("exact; the same bits as NumPy")
       .Shapes(Shapes)
       .Example("hotplate run full --n 1000 --rows 1000 --value 1 --dtype float32 -o ones.npy");
-  return builder.Build();
+  return builder;
 }
 
 }  // namespace hotplate::full

@@ -34,8 +34,9 @@ double WorkBound(const BoundCall& call) { return 2000 + 400 * Rows(call); }
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("groupby_sum", "distinct keys in order, with the sum and count of their values")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("groupby_sum",
+                           "the keys that there are, in order, with the sum and the count of their values")
       .Docs(
           "Returns each key once, in ascending order, with the sum and the number of its values: groupby(keys).sum() "
           "and .size() in pandas, np.unique with np.add.at in NumPy. The number of keys depends on the data; the "
@@ -56,8 +57,7 @@ KernelSpec Spec() {
           "rounding for float32; integers and counts are exact modulo 2^64. The order of summation depends only on the "
           "data: the same bits with any number of threads, deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run groupby_sum keys.npy values.npy -o unique_keys=k.npy -o sums=s.npy -o counts=c.npy")
-      .Build();
+      .Example("hotplate run groupby_sum keys.npy values.npy -o unique_keys=k.npy -o sums=s.npy -o counts=c.npy");
 }
 
 }  // namespace hotplate::groupby_sum

@@ -5,7 +5,7 @@
 
 namespace hotplate::groupby_sum {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 MemoryPlan PlanCpu(const BoundCall& call);
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);

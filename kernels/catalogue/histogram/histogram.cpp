@@ -43,8 +43,8 @@ double WorkBound(const BoundCall& call) { return 100 * Elements(call) + 200 * st
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("histogram", "counts of elements in bins of equal width")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("histogram", "how many elements fall into each of equally wide bins")
       .Docs(
           "numpy.histogram with a number of bins. Each bin includes its left edge; only the last includes its right "
           "edge. Elements outside the range, and NaN, are not counted. The edges span from the smallest to the largest "
@@ -75,8 +75,7 @@ KernelSpec Spec() {
           "counts are exact for the returned edges; the edges have the bits of NumPy 1.24: linspace in float64, "
           "rounded to their dtype; deterministic")
       .Shapes(Shapes)
-      .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy")
-      .Build();
+      .Example("hotplate run histogram x.npy --bins 100 -o counts=counts.npy -o edges=edges.npy");
 }
 
 }  // namespace hotplate::histogram

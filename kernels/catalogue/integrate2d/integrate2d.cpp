@@ -27,7 +27,7 @@ ParamSpec Limit(const char* name, double default_value, const char* docs) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("integrate2d", "the integral of sin(x + y) over a rectangle, by the midpoint rule")
       .Docs(
           "Divides the rectangle into n by n cells and evaluates the sine at the midpoint of each; the sum is not "
@@ -60,8 +60,7 @@ KernelSpec Spec() {
           "is within 1e-6 * the area of the rectangle of the exact sum of the midpoint rule; deterministic on one "
           "device")
       .Chunked(250)
-      .Example("hotplate run integrate2d --n 20480")
-      .Build();
+      .Example("hotplate run integrate2d --n 20480");
 }
 
 }  // namespace hotplate::integrate2d

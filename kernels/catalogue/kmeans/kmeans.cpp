@@ -36,8 +36,8 @@ Cost CostOf(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("kmeans", "k-means clustering by Lloyd's algorithm from given centroids")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("kmeans", "k-means: the nearest centroid of each point, and centroids that are means")
       .Docs(
           "Lloyd's algorithm from the given centroids, as scikit-learn's KMeans with init=array and n_init=1. Each "
           "iteration assigns every point to its nearest centroid (the first of several), then moves each centroid to "
@@ -79,8 +79,7 @@ KernelSpec Spec() {
           "relative (n + d) * 2^-51. The same bits with any number of threads, deterministic on one device")
       .Shapes(Shapes)
       .Chunked(250)
-      .Example("hotplate run kmeans points.npy initial.npy -o centroids=c.npy -o labels=l.npy")
-      .Build();
+      .Example("hotplate run kmeans points.npy initial.npy -o centroids=c.npy -o labels=l.npy");
 }
 
 }  // namespace hotplate::kmeans

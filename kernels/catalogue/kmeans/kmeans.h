@@ -5,7 +5,7 @@
 
 namespace hotplate::kmeans {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 MemoryPlan PlanCpu(const BoundCall& call);
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);

@@ -31,7 +31,7 @@ double WorkBound(const BoundCall& call) { return 8 * ElementsOf(call); }
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("linspace", "num evenly spaced numbers from start to stop")
       .Docs(
           "numpy.linspace, computed on the device. stop is the last element unless include_stop (NumPy's endpoint) is "
@@ -56,8 +56,7 @@ KernelSpec Spec() {
           "the same bits as NumPy with that dtype; if stop - start overflows float64, so do the elements, as in NumPy; "
           "deterministic")
       .Shapes(Shapes)
-      .Example("hotplate run linspace --stop 6.283185307179586 --num 1000 -o x.npy")
-      .Build();
+      .Example("hotplate run linspace --stop 6.283185307179586 --num 1000 -o x.npy");
 }
 
 }  // namespace hotplate::linspace

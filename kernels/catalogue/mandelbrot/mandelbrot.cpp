@@ -38,7 +38,7 @@ ParamSpec Count(const char* name, std::int64_t default_value, double maximum, co
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("mandelbrot", "iteration counts of the Mandelbrot set on a grid")
       .Docs(
           "For each point c = x + iy of a square grid, z starts at c, and z <- z^2 + c is repeated while |z| < 2, at "
@@ -63,8 +63,7 @@ KernelSpec Spec() {
           "below 2, which happens near the boundary of the set and for large max_iterations; deterministic on one "
           "device")
       .Chunked(250)
-      .Example("hotplate run mandelbrot --resolution 2000 --max-iterations 500 -o mandelbrot.png")
-      .Build();
+      .Example("hotplate run mandelbrot --resolution 2000 --max-iterations 500 -o mandelbrot.png");
 }
 
 }  // namespace hotplate::mandelbrot

@@ -102,7 +102,7 @@ Steps StepsOf(const BoundCall& call) {
   return StepsOf(x.data(), static_cast<int>(x.size()), call.Choice("ord"), call.Float("p"), call.Choice("axis"));
 }
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("norm", "norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)")
       .Docs(
           "The same as numpy.linalg.norm. Without ord and axis it is the square root of the sum of all squares. With "
@@ -142,8 +142,7 @@ KernelSpec Spec() {
           "In float64 with ord 2 and fro, elements below 1e-280 may count as 0. The same bits with any number of "
           "threads; deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy")
-      .Build();
+      .Example("hotplate run norm x.npy --ord inf --axis 0 -o y.npy");
 }
 
 }  // namespace hotplate::norm

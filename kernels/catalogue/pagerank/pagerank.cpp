@@ -37,7 +37,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("pagerank", "PageRank of a graph's nodes, by power iteration")
       .Docs(
           "The graph is given by its adjacency matrix in compressed sparse rows, as networkx.to_scipy_sparse_array "
@@ -81,8 +81,7 @@ KernelSpec Spec() {
           "exact arithmetic after the same number of iterations sum to at most k * ((edges + nodes) * 2^-62 + 2^-50)")
       .Chunked(250)
       .Shapes(Shapes)
-      .Example("hotplate run pagerank indices.npy indptr.npy -o rank=rank.npy")
-      .Build();
+      .Example("hotplate run pagerank indices.npy indptr.npy -o rank=rank.npy");
 }
 
 }  // namespace hotplate::pagerank

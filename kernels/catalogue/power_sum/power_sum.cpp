@@ -16,7 +16,7 @@ double WorkBound(const BoundCall& call) { return 50 * CostOf(call).flop; }
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("power_sum", "y = x + x^2 + x^3, element by element")
       .Docs(
           "A large x that is read by path is divided among idle GPUs of one model, and the parts are joined in host "
@@ -32,8 +32,7 @@ KernelSpec Spec() {
           "|y - exact| at most 4 * u * (|x| + x^2 + |x|^3), with u = 2^-24 in float32 and 2^-53 in float64, plus the "
           "loss in subnormal powers; integers are exact modulo their range; deterministic on one device")
       .Divisible()
-      .Example("hotplate run power_sum x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run power_sum x.npy -o y.npy");
 }
 
 }  // namespace hotplate::power_sum

@@ -64,8 +64,8 @@ ParamSpec Limit(const char* name, const char* docs) {
 
 }  // namespace
 
-KernelSpec Spec() {
-  KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers in a range");
+KernelSpecBuilder Spec() {
+  KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers of a range");
   TakeSizes(builder)
       .Param({.name = "distribution",
               .type = ParamType::kChoice,
@@ -99,7 +99,7 @@ KernelSpec Spec() {
           "8.7 from 0")
       .Shapes(Shapes)
       .Example("hotplate run random --n 3000 --rows 3000 --distribution normal --dtype float32 --seed 7 -o x.npy");
-  return builder.Build();
+  return builder;
 }
 
 }  // namespace hotplate::random

@@ -51,9 +51,8 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("reduce",
-                           "sum, prod, min, max, argmin, argmax, mean or std, along one axis or over all elements")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("reduce", "sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything")
       .Docs(
           "The same as NumPy's functions of these names. Integers are summed and multiplied in int64 and wrap around; "
           "mean and std of integers are float64; min and max keep the dtype; argmin and argmax return the first "
@@ -90,8 +89,7 @@ KernelSpec Spec() {
           "both signs, min and max may return either. The same bits with any number of threads; deterministic on one "
           "device")
       .Shapes(Shapes)
-      .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy")
-      .Build();
+      .Example("hotplate run reduce x.npy --operation mean --axis 0 -o y.npy");
 }
 
 }  // namespace hotplate::reduce

@@ -31,7 +31,7 @@ ParamSpec Factor(const char* name, double default_value, const char* docs) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("selu", "y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element")
       .Docs(
           "The scaled exponential linear unit. exp(x) - 1 is computed as expm1(x), which stays accurate near 0. "
@@ -48,8 +48,7 @@ KernelSpec Spec() {
           "that type, and of a negative branch that is subnormal before lambda multiplies it); NaN stays NaN; "
           "deterministic on one device")
       .Divisible()
-      .Example("hotplate run selu x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run selu x.npy -o y.npy");
 }
 
 }  // namespace hotplate::selu

@@ -55,7 +55,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("solve", "x with a x = b, for one or many right-hand sides")
       .Docs(
           "a is a general square matrix, factored by LU with pivoting. b is one right-hand side [n], or a matrix [n, "
@@ -81,8 +81,7 @@ KernelSpec Spec() {
           "on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run solve a.npy b.npy -o x.npy")
-      .Build();
+      .Example("hotplate run solve a.npy b.npy -o x.npy");
 }
 
 }  // namespace hotplate::solve

@@ -5,7 +5,7 @@
 
 namespace hotplate::solve {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 // Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
 MemoryPlan PlanCpu(const BoundCall& call);

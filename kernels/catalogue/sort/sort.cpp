@@ -24,8 +24,8 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("sort", "y = x sorted along the last axis")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("sort", "y = x in order, along the last axis")
       .Docs(
           "Sorts each row along the last axis separately, in an array of any rank. As in NumPy, NaN comes last, also "
           "with --descending. Unlike NumPy, -0 sorts before 0, so that the result has the same bits on every device. "
@@ -41,8 +41,7 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics("exact: the same elements, sorted; the same bits on every device with any number of threads")
       .Shapes(Shapes)
-      .Example("hotplate run sort x.npy -o sorted.npy")
-      .Build();
+      .Example("hotplate run sort x.npy -o sorted.npy");
 }
 
 }  // namespace hotplate::sort

@@ -5,7 +5,7 @@
 
 namespace hotplate::sort {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 MemoryPlan PlanCpu(const BoundCall& call);
 

@@ -35,8 +35,8 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("sort_by_key", "keys sorted along the last axis, and values moved with their keys")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("sort_by_key", "keys in order along the last axis, and values that go where their keys go")
       .Docs(
           "Sorts each row along the last axis separately. The sort is stable: values of equal keys keep their order; "
           "-0 and 0 are equal. NaN comes last, also with --descending, and all NaN are equal. With 0, 1, 2, … as "
@@ -54,8 +54,7 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics("exact: a stable sort has one result; the same bits on every device")
       .Shapes(Shapes)
-      .Example("hotplate run sort_by_key keys.npy values.npy -o sorted_keys.npy -o sorted_values.npy")
-      .Build();
+      .Example("hotplate run sort_by_key keys.npy values.npy -o sorted_keys.npy -o sorted_values.npy");
 }
 
 }  // namespace hotplate::sort_by_key

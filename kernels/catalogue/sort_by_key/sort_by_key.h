@@ -5,7 +5,7 @@
 
 namespace hotplate::sort_by_key {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 MemoryPlan PlanCpu(const BoundCall& call);
 

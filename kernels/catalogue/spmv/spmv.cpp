@@ -23,8 +23,8 @@ double WorkBound(const BoundCall& call) { return 1000 + 200 * Entries(call) + 20
 
 }  // namespace
 
-KernelSpec Spec() {
-  return KernelSpecBuilder("spmv", "y = A x for a sparse matrix A in compressed sparse rows (CSR)")
+KernelSpecBuilder Spec() {
+  return KernelSpecBuilder("spmv", "y = A x, for a sparse matrix A in compressed rows (CSR)")
       .Docs(
           "data, indices and indptr are those of scipy.sparse.csr_array, in this order: row r has the entries from "
           "indptr[r] up to but not including indptr[r + 1], and indices holds their columns. A has one row less than "
@@ -46,8 +46,7 @@ KernelSpec Spec() {
           "for a row r of k entries, |y[r] - exact| at most (k + 2) * u * (sum of their |a| |x|), with u = 2^-24 in "
           "float32 and 2^-53 in float64; deterministic on one device")
       .Shapes(Shapes)
-      .Example("hotplate run spmv data.npy indices.npy indptr.npy x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run spmv data.npy indices.npy indptr.npy x.npy -o y.npy");
 }
 
 }  // namespace hotplate::spmv

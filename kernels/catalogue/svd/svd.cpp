@@ -58,7 +58,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("svd", "a = u diag(s) vt, the singular value decomposition")
       .Docs(
           "The same as numpy.linalg.svd. s is in descending order and has k = min(m, n) elements. With --compute full, "
@@ -90,8 +90,7 @@ KernelSpec Spec() {
           "since otherwise the bits depend on the number of threads")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
-      .Example("hotplate run svd a.npy -o u=u.npy -o s=s.npy -o vt=vt.npy")
-      .Build();
+      .Example("hotplate run svd a.npy -o u=u.npy -o s=s.npy -o vt=vt.npy");
 }
 
 }  // namespace hotplate::svd

@@ -20,7 +20,7 @@ absl::Status Shapes(BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   std::vector<std::string> directions(std::begin(kDirections), std::end(kDirections));
   directions.emplace_back("all");
   return KernelSpecBuilder("transfer_probe", "rates of copies to, from and within the device, in GB/s")
@@ -48,8 +48,7 @@ KernelSpec Spec() {
       .Numerics("a measurement, not deterministic; positive and finite")
       .SameBits(Determinism::kNever)
       .Shapes(Shapes)
-      .Example("hotplate run transfer_probe --bytes 268435456 -o rates.npy")
-      .Build();
+      .Example("hotplate run transfer_probe --bytes 268435456 -o rates.npy");
 }
 
 }  // namespace hotplate::transfer_probe

@@ -17,7 +17,7 @@ double WorkBound(const BoundCall& call) { return 200 * static_cast<double>(*Elem
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("trig_identity", "y = cos(x)^2 + sin(x)^2, element by element")
       .Docs(
           "Evaluates sine and cosine, so the result is 1 only up to rounding. Integers are converted to float64, as in "
@@ -29,8 +29,7 @@ KernelSpec Spec() {
       .WorkBound(WorkBound)
       .Numerics("|y - 1| at most 16 * 2^-24 in float32 and 16 * 2^-53 in float64; deterministic on one device")
       .Divisible()
-      .Example("hotplate run trig_identity x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run trig_identity x.npy -o y.npy");
 }
 
 }  // namespace hotplate::trig_identity

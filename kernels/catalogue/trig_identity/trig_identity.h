@@ -5,7 +5,7 @@
 
 namespace hotplate::trig_identity {
 
-KernelSpec Spec();
+KernelSpecBuilder Spec();
 
 // Both expect a call that the spec has accepted, with outputs and scratch already there. Neither allocates.
 Outcome RunCpu(const Call& call, CpuContext& context);

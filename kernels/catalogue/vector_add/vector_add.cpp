@@ -18,7 +18,7 @@ double WorkBound(const BoundCall& call) {
 
 }  // namespace
 
-KernelSpec Spec() {
+KernelSpecBuilder Spec() {
   return KernelSpecBuilder("vector_add", "c = a + b, element by element")
       .Docs(
           "Follows NumPy broadcasting: counted from the last dimension, sizes must be equal or one of them 1, whose "
@@ -32,8 +32,7 @@ KernelSpec Spec() {
       .CostModel("n FLOP for n sums; both inputs and the output moved once: bound by memory bandwidth", CostOf)
       .WorkBound(WorkBound)
       .Numerics("correctly rounded: the same bits as NumPy; deterministic")
-      .Example("hotplate run vector_add a.npy b.npy -o c.npy")
-      .Build();
+      .Example("hotplate run vector_add a.npy b.npy -o c.npy");
 }
 
 }  // namespace hotplate::vector_add

@@ -86,7 +86,7 @@ class FakeLane final : public Lane {
   std::atomic<bool> busy_{false};
 };
 
-KernelSpec CopySpec(const std::string& name, bool chunked, bool two) {
+KernelSpecBuilder CopySpec(const std::string& name, bool chunked, bool two) {
   KernelSpecBuilder builder(name, "y = x");
   ParamSpec seed;
   seed.name = "seed";
@@ -100,39 +100,34 @@ KernelSpec CopySpec(const std::string& name, bool chunked, bool two) {
   });
   builder.WorkBound([](const BoundCall& call) { return static_cast<double>(call.InputBytes()) / 2; });
   if (chunked) builder.Chunked(100);
-  return builder.Build();
+  return builder;
 }
 
 // A kernel of which nobody knows how long it takes, or which says so in a way that means nothing.
-KernelSpec UnboundedSpec(const std::string& name, std::optional<double> work) {
+KernelSpecBuilder UnboundedSpec(const std::string& name, std::optional<double> work) {
   KernelSpecBuilder builder(name, "y = x");
   builder.Input("x", "float32", "n").Output("y", "float32", "n");
   if (work) {
     builder.CostModel("none", [](const BoundCall&) { return Cost{}; });
     builder.WorkBound([work](const BoundCall&) { return *work; });
   }
-  return builder.Build();
+  return builder;
 }
 
 // What comes out depends on the data.
-KernelSpec SomeSpec() {
-  return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n").Build();
+KernelSpecBuilder SomeSpec() {
+  return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n");
 }
 
-KernelSpec EachSpec() {
-  return KernelSpecBuilder("each", "y = x")
-      .Input("x", "float32", "...")
-      .Output("y", "float32", "...")
-      .Divisible()
-      .Build();
+KernelSpecBuilder EachSpec() {
+  return KernelSpecBuilder("each", "y = x").Input("x", "float32", "...").Output("y", "float32", "...").Divisible();
 }
 
-KernelSpec MeasureSpec() {
+KernelSpecBuilder MeasureSpec() {
   return KernelSpecBuilder("measure", "y = x")
       .Input("x", "float32", "n")
       .Output("y", "float32", "n")
-      .SameBits(Determinism::kNever)
-      .Build();
+      .SameBits(Determinism::kNever);
 }
 
 }  // namespace
@@ -167,11 +162,13 @@ DeviceMetrics FakeDevice::Sample() {
 }
 
 const Catalog& FakeCatalog() {
-  static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
+  static const Catalog& catalog =
+      *new Catalog(Catalog::Of({CopySpec("copy", false, false), CopySpec("other", false, false),
                                 CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), EachSpec(),
                                 MeasureSpec(), UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
                                 UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
-                                UnboundedSpec("all_work", std::numeric_limits<double>::infinity())});
+                                UnboundedSpec("all_work", std::numeric_limits<double>::infinity())})
+                       .value());
   return catalog;
 }
 

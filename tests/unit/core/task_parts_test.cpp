@@ -17,7 +17,8 @@ const KernelSpec& Rows() {
                                                       .Output("y", "float32", "..., k")
                                                       .Shapes([](BoundCall&) { return absl::OkStatus(); })
                                                       .Divisible()
-                                                      .Build());
+                                                      .Build()
+                                                      .value());
   return spec;
 }
 

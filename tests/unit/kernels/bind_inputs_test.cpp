@@ -36,7 +36,8 @@ KernelSpec Add() {
       .Input("b", "T", "...")
       .Output("c", "T", "...")
       .Output("f", "float(T)", "...")
-      .Build();
+      .Build()
+      .value();
 }
 
 KernelSpec Matvec() {
@@ -45,7 +46,8 @@ KernelSpec Matvec() {
       .Input("a", "T", "..., m, k")
       .Input("v", "T", "..., k")
       .Output("out", "T", "..., m")
-      .Build();
+      .Build()
+      .value();
 }
 
 KernelSpec Sized() {
@@ -59,7 +61,8 @@ KernelSpec Sized() {
       .Input("i", "int32", "q, q")
       .Output("o", "float64", "n, n, q")
       .Output("s", "int32", "")
-      .Build();
+      .Build()
+      .value();
 }
 
 TEST(BindInputsTest, ElementwiseTakesEveryShapeAndGivesItBack) {
@@ -133,7 +136,8 @@ KernelSpec Broadcasting() {
       .Input("b", "T", "broadcast ...")
       .Input("c", "T", "broadcast ...")
       .Output("o", "T", "..., m")
-      .Build();
+      .Build()
+      .value();
 }
 
 TEST(BindInputsTest, ShapesThatBroadcast) {
@@ -185,7 +189,8 @@ TEST(BindInputsTest, AWrongRank) {
 }
 
 TEST(BindInputsTest, SizesThatNoArrayHas) {
-  const KernelSpec spec = KernelSpecBuilder("one", "").Input("x", "float64", "...").Output("s", "float64", "").Build();
+  const KernelSpec spec =
+      KernelSpecBuilder("one", "").Input("x", "float64", "...").Output("s", "float64", "").Build().value();
   EXPECT_THAT(Complaints(Bind(spec, {{"x", {kF64, {3, -1}}}})),
               ElementsAre("inputs.x | one: x is [3, -1]; a size cannot be negative"));
   EXPECT_THAT(Complaints(Bind(spec, {{"x", {kF64, Shape(9, 1)}}})),
@@ -207,7 +212,7 @@ TEST(BindInputsTest, OutputsThatNoArrayHas) {
   ParamSpec n;
   n.name = "n";
   n.type = ParamType::kInt;
-  const KernelSpec spec = KernelSpecBuilder("grid", "").Param(n).Output("o", "int32", "n, n").Build();
+  const KernelSpec spec = KernelSpecBuilder("grid", "").Param(n).Output("o", "int32", "n, n").Build().value();
   EXPECT_THAT(Complaints(Bind(spec, {}, {{"n", std::int64_t{-1}}})),
               ElementsAre("outputs.o | grid: the output o would be [-1, -1]; a size cannot be negative"));
   EXPECT_THAT(Complaints(Bind(spec, {}, {{"n", std::int64_t{1} << 62}})), ElementsAre(HasSubstr("more than")));
@@ -244,7 +249,8 @@ KernelSpec Transposing(int* calls, const std::vector<Signature>& outputs,
         call.outputs = outputs;
         return status;
       })
-      .Build();
+      .Build()
+      .value();
 }
 
 TEST(BindInputsTest, AKernelsOwnRuleReplacesTheShapes) {

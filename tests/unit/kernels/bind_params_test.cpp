@@ -41,7 +41,8 @@ const KernelSpec& Spec() {
         .Param(Param("flip", ParamType::kBool, false, {}, {}))
         .Param(variant)
         .Output("o", "float32", "n")
-        .Build();
+        .Build()
+        .value();
   }());
   return spec;
 }
@@ -60,7 +61,7 @@ TEST(BindParamsTest, AChoiceDeterminesAnOutputsType) {
     EXPECT_TRUE(call.ok()) << call.status();
     return call.ok() ? call->outputs.at(0) : Signature();
   };
-  const KernelSpec spec = builder().Build();
+  const KernelSpec spec = builder().Build().value();
   EXPECT_EQ(output(spec, {}), (Signature{DType::kInt64, {3}}));
   EXPECT_EQ(output(spec, {{"dtype", std::string("float32")}}), (Signature{DType::kFloat32, {3}}));
   dtype.choices.push_back("auto");
@@ -69,7 +70,8 @@ TEST(BindParamsTest, AChoiceDeterminesAnOutputsType) {
                                if (call.Choice("dtype") == "auto") call.outputs[0].dtype = DType::kInt8;
                                return absl::OkStatus();
                              })
-                             .Build();
+                             .Build()
+                             .value();
   EXPECT_EQ(output(own, {{"dtype", std::string("auto")}}).dtype, DType::kInt8);
   EXPECT_EQ(output(own, {{"dtype", std::string("float32")}}).dtype, DType::kFloat32);
 }
@@ -150,7 +152,7 @@ TEST(BindParamsTest, UnknownNamesComeWithTheNearest) {
   EXPECT_THAT(Complaints(Bind({{"qqqqqq", 1.0}})),
               ElementsAre("params.qqqqqq | probe: there is no parameter \"qqqqqq\"; there is n, any, alpha, share, "
                           "floor, roof, flip or variant"));
-  const KernelSpec none = KernelSpecBuilder("bare", "").Output("o", "int8", "").Build();
+  const KernelSpec none = KernelSpecBuilder("bare", "").Output("o", "int8", "").Build().value();
   EXPECT_THAT(Complaints(none.Bind({{"n", 1.0}}, {}, HOTPLATE_PRECISION_DEFAULT)),
               ElementsAre("params.n | bare: there is no parameter \"n\"; this kernel takes no parameters"));
 }
@@ -187,7 +189,7 @@ TEST(BindPrecisionTest, IsForKernelsThatTakeItAndFloats) {
     builder.Type("T", {DType::kFloat32, DType::kInt32}).Input("x", "T", "n").Output("y", "T", "n");
     if (takes) builder.TakesPrecision();
     static std::vector<std::unique_ptr<KernelSpec>> kept;  // a bound call points to its spec
-    kept.push_back(std::make_unique<KernelSpec>(builder.Build()));
+    kept.push_back(std::make_unique<KernelSpec>(builder.Build().value()));
     return kept.back()->Bind({}, {{"x", {dtype, {4}}}}, precision);
   };
   const auto call = bind(true, DType::kFloat32, HOTPLATE_PRECISION_TF32);
