@@ -59,7 +59,7 @@ double WorkBound(const BoundCall& call) { return 4 * ElementsOf(call); }
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... before stop")
+  return KernelSpecBuilder("arange", "start, start + step, start + 2 * step, ... up to but not including stop")
       .Docs(
           "numpy.arange, computed on the device. As in NumPy, the array has ceil((stop - start) / step) elements, or "
           "none if that is negative. With a fractional step the last element may be stop; prefer linspace there. As in "

@@ -38,8 +38,7 @@ absl::Status Shapes(BoundCall& call) {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("eigh",
-                           "w and v with a v = v diag(w), the eigenvalues and eigenvectors of a symmetric matrix")
+  return KernelSpecBuilder("eigh", "eigenvalues w and eigenvectors v of a symmetric matrix, a v = v diag(w)")
       .Docs(
           "w is in ascending order; column i of v is the eigenvector of w[i], with length 1. Reads only the lower "
           "triangle of a, which is assumed to be symmetric. With compute=values no vectors are computed, and v is "

@@ -79,7 +79,7 @@ Transform TransformOf(const BoundCall& call) {
 }
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("fft", "discrete Fourier transforms of one axis or two: fft, ifft, rfft, irfft")
+  return KernelSpecBuilder("fft", "discrete Fourier transforms over one or two axes: fft, ifft, rfft, irfft")
       .Docs(
           "As numpy.fft: y[k] = sum of x[j] * exp(-2 pi i j k / n). ifft and irfft use +2 pi and divide by n, unless "
           "norm says otherwise. rfft takes real numbers and returns the first n/2 + 1 elements of their symmetric "

@@ -21,7 +21,7 @@ Cost CostOf(const BoundCall& call) { return {.flop = 0, .bytes = static_cast<dou
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  KernelSpecBuilder builder("full", "an array whose every element is the same value");
+  KernelSpecBuilder builder("full", "an array filled with one value");
   TakeSizes(builder)
       .Param({.name = "value", .type = ParamType::kFloat, .default_value = 0.0, .docs = "value of every element"})
       .Param(DTypeParam("auto: int64 if the value is an integer (1), else float64 (1.0)", "auto"))

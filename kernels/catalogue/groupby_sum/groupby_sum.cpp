@@ -35,8 +35,7 @@ double WorkBound(const BoundCall& call) { return 2000 + 400 * Rows(call); }
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("groupby_sum",
-                           "the keys that there are, in order, with the sum and the count of their values")
+  return KernelSpecBuilder("groupby_sum", "distinct keys in order, with the sum and count of their values")
       .Docs(
           "Returns each key once, in ascending order, with the sum and the number of its values: groupby(keys).sum() "
           "and .size() in pandas, np.unique with np.add.at in NumPy. The number of keys depends on the data; the "

@@ -44,7 +44,7 @@ double WorkBound(const BoundCall& call) { return 100 * Elements(call) + 200 * st
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("histogram", "how many elements fall into each of equally wide bins")
+  return KernelSpecBuilder("histogram", "counts of elements in bins of equal width")
       .Docs(
           "numpy.histogram with a number of bins. Each bin includes its left edge; only the last includes its right "
           "edge. Elements outside the range, and NaN, are not counted. The edges span from the smallest to the largest "

@@ -37,7 +37,7 @@ Cost CostOf(const BoundCall& call) {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("kmeans", "k-means: the nearest centroid of each point, and centroids that are means")
+  return KernelSpecBuilder("kmeans", "k-means clustering by Lloyd's algorithm from given centroids")
       .Docs(
           "Lloyd's algorithm from the given centroids, as scikit-learn's KMeans with init=array and n_init=1. Each "
           "iteration assigns every point to its nearest centroid (the first of several), then moves each centroid to "

@@ -86,17 +86,14 @@ ParamSpec Transpose(const char* name, const char* docs) {
 KernelSpecBuilder Spec() {
   return KernelSpecBuilder("matmul", "c = a b, the matrix product")
       .Docs(
-          "Matrices and batches of them as numpy.matmul takes them: sizes before the last two follow NumPy "
-          "broadcasting, so that one b may serve a whole batch of a. A vector [k] is a row as a and a column as b, and "
-          "c "
-          "has no such axis. "
-          "transpose_a and transpose_b take each matrix of an input by its transpose without copying it, and leave a "
-          "vector as it is; a times its own transpose is recognised when both are the same array. NaN and infinities "
-          "go where NumPy has them go: an "
-          "infinity times 0 is NaN. --precision tf32, bf16 or f16 lets a GPU multiply "
-          "float32 inputs in that precision (sums stay float32); the CPU has full precision only and refuses it. In "
-          "f16 an element of 65520 or more in magnitude is infinite, and one below 6e-5 keeps fewer digits. Can be "
-          "interrupted between the products of a batch (on a GPU: while they are handed to it), not within one.")
+          "Multiplies matrices and batches of them as numpy.matmul does. Dimensions before the last two follow NumPy "
+          "broadcasting, so one b can serve a whole batch of a. A vector [k] is a row as a and a column as b; c then "
+          "lacks that axis. transpose_a and transpose_b use the transpose of each matrix without copying it, and leave "
+          "vectors as they are. A matrix times its own transpose is recognised if a and b are the same array. NaN and "
+          "infinities propagate as in NumPy: infinity times 0 is NaN. With --precision tf32, bf16 or f16 a GPU "
+          "multiplies float32 inputs in that precision and sums in float32; the CPU refuses these. In f16, elements of "
+          "magnitude 65520 or more become infinite, and those below 6e-5 keep fewer digits. A cancel takes effect "
+          "between the products of a batch, not within one; on a GPU, only while they are being submitted.")
       .Type("T", {DType::kFloat32, DType::kFloat64})
       .Param(Transpose("transpose_a", "use the transpose of a, which is then [..., k, m]"))
       .Param(Transpose("transpose_b", "use the transpose of b, which is then [..., n, k]"))

@@ -52,7 +52,8 @@ double WorkBound(const BoundCall& call) {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("reduce", "sum, prod, min, max, argmin, argmax, mean or std, along an axis or of everything")
+  return KernelSpecBuilder("reduce",
+                           "sum, prod, min, max, argmin, argmax, mean or std, along one axis or over all elements")
       .Docs(
           "The same as NumPy's functions of these names. Integers are summed and multiplied in int64 and wrap around; "
           "mean and std of integers are float64; min and max keep the dtype; argmin and argmax return the first "

@@ -25,7 +25,7 @@ double WorkBound(const BoundCall& call) {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("sort", "y = x in order, along the last axis")
+  return KernelSpecBuilder("sort", "y = x sorted along the last axis")
       .Docs(
           "Sorts each row along the last axis separately, in an array of any rank. As in NumPy, NaN comes last, also "
           "with --descending. Unlike NumPy, -0 sorts before 0, so that the result has the same bits on every device. "

@@ -36,7 +36,7 @@ double WorkBound(const BoundCall& call) {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("sort_by_key", "keys in order along the last axis, and values that go where their keys go")
+  return KernelSpecBuilder("sort_by_key", "keys sorted along the last axis, and values moved with their keys")
       .Docs(
           "Sorts each row along the last axis separately. The sort is stable: values of equal keys keep their order; "
           "-0 and 0 are equal. NaN comes last, also with --descending, and all NaN are equal. With 0, 1, 2, … as "

@@ -24,7 +24,7 @@ double WorkBound(const BoundCall& call) { return 1000 + 200 * Entries(call) + 20
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("spmv", "y = A x, for a sparse matrix A in compressed rows (CSR)")
+  return KernelSpecBuilder("spmv", "y = A x for a sparse matrix A in compressed sparse rows (CSR)")
       .Docs(
           "data, indices and indptr are those of scipy.sparse.csr_array, in this order: row r has the entries from "
           "indptr[r] up to but not including indptr[r + 1], and indices holds their columns. A has one row less than "
