@@ -65,7 +65,7 @@ ParamSpec Limit(const char* name, const char* docs) {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers of a range");
+  KernelSpecBuilder builder("random", "random numbers: uniform, normal, or integers in a range");
   TakeSizes(builder)
       .Param({.name = "distribution",
               .type = ParamType::kChoice,
