@@ -19,8 +19,6 @@ double WorkBound(const BoundCall& call) { return 50 * CostOf(call).flop; }
 KernelSpec Spec() {
   return KernelSpecBuilder("power_sum", "y = x + x^2 + x^3, element by element")
       .Docs(
-          "A large x that is read by path is divided between GPUs of one model that have nothing else to do, and the "
-          "parts are joined in the host's memory; one that was uploaded is on a device already, and computed there. "
           "Integers keep their dtype and wrap around on overflow, as in NumPy. NaN stays NaN; where x^2 is infinite, y "
           "is infinite for a positive x and NaN for a negative one.")
       .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
@@ -31,7 +29,6 @@ KernelSpec Spec() {
       .Numerics(
           "|y - exact| at most 4 * u * (|x| + x^2 + |x|^3), u = 2^-24 in float32 and 2^-53 in float64, and what powers "
           "lose that are too small to be normal; integers are exact modulo their range; deterministic on one device")
-      .Divisible()
       .Example("hotplate run power_sum x.npy -o y.npy")
       .Build();
 }

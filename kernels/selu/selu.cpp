@@ -47,7 +47,6 @@ KernelSpec Spec() {
           "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (beside the rounding of the parameters "
           "to that type, and of a negative branch too small to be normal before lambda multiplies it); NaN stays NaN; "
           "deterministic on one device")
-      .Divisible()
       .Example("hotplate run selu x.npy -o y.npy")
       .Build();
 }

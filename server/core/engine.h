@@ -3,7 +3,6 @@
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job is PENDING in the bounded queue: priority first, then fair share between sessions, then first come.
 //   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt.
-//      A large one of a kernel that allows it is divided between devices that have nothing else to do.
 //      A job that is tiny by its kernel's own bound of the work, and finds the queue empty and a lane idle, runs on
 //      that lane at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held.
@@ -59,8 +58,6 @@ struct EngineOptions {
   // So many threads at a time may run tiny jobs inside Submit; 0: a quarter of the processor's, 1 to 8. Submit is
   // called by threads that have connections to serve: most of them always can.
   std::uint32_t threads_in_submit = 0;
-  // A large job of a divisible kernel may be done in parts of at least so many bytes on several devices.
-  std::uint64_t part_bytes = 4 << 20;
   // Where the numbers of jobs come from (job_numbers.h); by themselves they count from 1.
   NumberBlock first_numbers;
   JobNumbers::Claim claim_numbers;
@@ -123,7 +120,7 @@ struct EngineStatus {
   nanoseconds idle{};  // since the last job or activity ended; 0 while one goes on
   struct DeviceStatus {
     std::string id;
-    std::uint32_t running = 0;     // jobs, and parts of jobs
+    std::uint32_t running = 0;     // jobs
     std::uint32_t idle_lanes = 0;  // that wait for one
     double busy_fraction = 0;      // of its lanes, over the last second
     nanoseconds occupied{};        // how long at least one job ran there, all in all

@@ -67,11 +67,10 @@ std::vector<CheckReport::Fit> Engine::Impl::FitsOf(const std::vector<DeviceNeed>
     turns[i].room = device.room;
     turns[i].host_memory = device.device->info().host_memory;
     for (const std::unique_ptr<LaneState>& lane : device.lanes) {
-      const Job* const job = lane->JobHere();
+      const Job* const job = lane->current;
       if (job == nullptr) continue;
-      const Occupant occupant = lane->part != nullptr ? Occupant{lane->part->extra_bytes}
-                                                      : OccupantOf(*job, device.index, turns[i].host_memory);
-      turns[i].running.push_back(turn_of(*job, occupant, lane->Since()));
+      const Occupant occupant = OccupantOf(*job, device.index, turns[i].host_memory);
+      turns[i].running.push_back(turn_of(*job, occupant, job->start_time));
     }
   }
   if (full == 0) return fits;

@@ -82,22 +82,12 @@ class Engine::Impl {
   ArrayStore& arrays() { return arrays_; }
 
  private:
-  // A part of a job that another lane has, and waits for.
-  struct PartRun {
-    Job* job = nullptr;
-    const Task* task = nullptr;
-    std::uint64_t extra_bytes = 0;  // of its device, while it runs
-    SteadyTime start_time;
-    // Guarded by the mutex.
-    Report report;
-    bool over = false;
-  };
   struct DeviceState;
   struct LaneState {
     DeviceState* device = nullptr;
     std::thread thread;
     std::condition_variable wake;
-    std::atomic<bool> called{false};  // to look at the queue, or for its part; set under the mutex
+    std::atomic<bool> called{false};  // to look at the queue; set under the mutex
 
     // Of whoever has the lane: its own thread, or one that has borrowed it. Made and ended on its own thread.
     std::unique_ptr<Lane> lane;
@@ -107,13 +97,7 @@ class Engine::Impl {
     // to look at the queue), with its thread, or borrowed (its thread sleeps on).
     bool asleep = false;
     bool borrowed = false;
-    Job* current = nullptr;   // the table keeps it alive
-    PartRun* part = nullptr;  // of a job that another lane has: engine_parts.cpp
-
-    // The job that it computes, or a part of; null while it does nothing.
-    Job* JobHere() const { return part != nullptr ? part->job : current; }
-    bool AboutToLook() const { return called.load(std::memory_order_relaxed) && part == nullptr; }
-    SteadyTime Since() const { return part != nullptr ? part->start_time : current->start_time; }
+    Job* current = nullptr;  // the table keeps it alive
   };
   struct DeviceState {
     unsigned index = 0;
@@ -226,16 +210,6 @@ class Engine::Impl {
   void Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result);
   absl::Status PlaceOutputs(Job& job, std::vector<JobOutputValue>& outputs);       // mutex held
   void LoseDevice(DeviceState& device, const std::string& why, Aftermath& after);  // mutex held
-  // What runs on a device from now on, and no more; mutex held.
-  void Occupy(DeviceState& device, std::uint64_t extra_bytes, SteadyTime now);
-  void Vacate(DeviceState& device, std::uint64_t extra_bytes, SteadyTime start, SteadyTime now);
-
-  // Large jobs in parts on several devices: engine_parts.cpp. On a lane's thread, without the mutex unless it says so.
-  Report RunTask(LaneState& lane, Job& job, const Task& task, std::vector<std::string>& part_devices);
-  void RunPart(LaneState& lane);
-  bool MayBeDivided(const Job& job, const Task& task) const;
-  std::vector<LaneState*> LanesForParts(const LaneState& own, const Task& task) const;  // mutex held
-  void HandOver(PartRun& run, Job& job, const Task& task, LaneState& lane);             // mutex held
 
   // Tiny jobs on the thread that submits them: engine_inline.cpp.
   static bool IsTiny(const Job& job);
@@ -280,7 +254,7 @@ class Engine::Impl {
   JobTable table_;
   JobQueue queue_;
   SessionTable sessions_;
-  std::condition_variable lanes_opened_, quiet_, ticker_wake_, part_over_;
+  std::condition_variable lanes_opened_, quiet_, ticker_wake_;
   Observers observers_;
   std::vector<std::shared_ptr<Job>> untold_;
   std::vector<std::shared_ptr<Job>> in_grace_;

@@ -92,10 +92,8 @@ void Engine::Impl::RunLane(LaneState& state) {
 
 void Engine::Impl::RunJob(LaneState& lane, Job& job, bool cold) {
   const DeviceNeed need = *job.bound.NeedOf(lane.device->index);
-  std::vector<std::string> part_devices;
   RunResult result = lane.runner->Run(job, spec_hashes_.at(job.bound.call.spec), need,
-                                      [&](const Task& task) { return RunTask(lane, job, task, part_devices); });
-  result.part_devices = std::move(part_devices);
+                                      [&](const Task& task) { return lane.lane->Run(task, job.control); });
   Finish(lane, job, need, cold, std::move(result));
 }
 
@@ -103,11 +101,6 @@ std::shared_ptr<Job> Engine::Impl::TakeJob(LaneState& lane, bool& cold) {
   DeviceState& device = *lane.device;
   std::unique_lock lock(mutex_);
   while (true) {
-    if (lane.part != nullptr) {
-      lock.unlock();
-      RunPart(lane);
-      lock.lock();
-    }
     if (stopping_ || !device.lost.empty()) return nullptr;
     QueueEntry* entry = queue_.Pop(device.index, /*hold=*/device.running > 0,
                                    [&](const QueueEntry& one) { return Fits(device, static_cast<const Job&>(one)); });
@@ -137,25 +130,15 @@ bool Engine::Impl::Start(LaneState& lane, Job& job) {
   job.start_time = clock_.Now();
   lane.current = &job;
   ++running_;
-  Occupy(device, job.bound.NeedOf(device.index)->extra_bytes, job.start_time);
+  if (device.running++ == 0) device.occupied_since = job.start_time;
+  device.room.Take(job.bound.NeedOf(device.index)->extra_bytes);
   if (device.running > 1) {
     for (const std::unique_ptr<LaneState>& other : device.lanes) {
-      if (Job* const there = other->JobHere()) there->device_shared = true;
+      if (other->current != nullptr) other->current->device_shared = true;
     }
   }
   Expect(job);
   return device.warm.try_emplace(job.bound.call.spec, false).second;
-}
-
-void Engine::Impl::Occupy(DeviceState& device, std::uint64_t extra_bytes, SteadyTime now) {
-  if (device.running++ == 0) device.occupied_since = now;
-  device.room.Take(extra_bytes);
-}
-
-void Engine::Impl::Vacate(DeviceState& device, std::uint64_t extra_bytes, SteadyTime start, SteadyTime now) {
-  if (--device.running == 0) device.occupied += now - device.occupied_since;
-  device.room.GiveBack(extra_bytes);
-  device.busy += now - start;
 }
 
 void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, bool cold, RunResult result) {
@@ -181,16 +164,16 @@ void Engine::Impl::Finish(LaneState& lane, Job& job, const DeviceNeed& need, boo
   receipt.precision = job.bound.call.precision;
   receipt.deterministic = job.bound.call.deterministic;
   receipt.seed = SeedOf(job.bound.call);
-  receipt.part_devices = std::move(result.part_devices);
-  // Of one device; what several drew together, and how each was, is not put into one figure.
-  if (receipt.part_devices.empty()) receipt.conditions = ConditionsOf(device, result, job.start_time, end_time);
+  receipt.conditions = ConditionsOf(device, result, job.start_time, end_time);
 
   Aftermath after;
   {
     std::scoped_lock lock(mutex_);
     lane.current = nullptr;
     --running_;
-    Vacate(device, need.extra_bytes, job.start_time, end_time);
+    if (--device.running == 0) device.occupied += end_time - device.occupied_since;
+    device.room.GiveBack(need.extra_bytes);
+    device.busy += end_time - job.start_time;
     queue_.Finished(job.share);
     receipt.device_shared = job.device_shared;
 

@@ -103,7 +103,6 @@ absl::StatusOr<JobId> Engine::Impl::Submit(const Principal& who, JobRequest requ
   job->attached = request.attached;
   job->on_disconnect = request.on_disconnect;
   job->priority = request.priority;
-  job->divisible = job->bound.call.spec->divisible() && request.device.empty() && !request.deterministic;
   for (const DeviceNeed& need : job->bound.needs) job->devices |= std::uint64_t{1} << need.device;
   job->tiny = IsTiny(*job);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;

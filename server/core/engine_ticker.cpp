@@ -98,7 +98,7 @@ void Engine::Impl::Tick(SteadyTime now, Aftermath& after,
 nanoseconds Engine::Impl::BusyUntil(const DeviceState& device, SteadyTime now) const {
   nanoseconds busy = device.busy;
   for (const std::unique_ptr<LaneState>& lane : device.lanes) {
-    if (lane->JobHere() != nullptr) busy += now - lane->Since();
+    if (lane->current != nullptr) busy += now - lane->current->start_time;
   }
   return busy;
 }
@@ -116,10 +116,10 @@ void Engine::Impl::SampleDevices(SteadyTime now, bool record_busy) {
         device->busy_history.emplace_back(now, BusyUntil(*device, now));
         if (device->busy_history.size() > kBusySamples) device->busy_history.pop_front();
       }
-      // No more lanes of a device than there are jobs, though one that was called be held up: each tick would take one
-      // more from the idle ones, of which jobs are given parts.
-      const auto called = std::count_if(device->lanes.begin(), device->lanes.end(),
-                                        [](const std::unique_ptr<LaneState>& lane) { return lane->AboutToLook(); });
+      // No more lanes of a device than there are jobs, even where a lane that was called is held up.
+      const auto called = std::count_if(
+          device->lanes.begin(), device->lanes.end(),
+          [](const std::unique_ptr<LaneState>& lane) { return lane->called.load(std::memory_order_relaxed); });
       if (static_cast<std::size_t>(called) < queue_.size()) CallLane(*device, after);
     }
   }

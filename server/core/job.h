@@ -34,7 +34,6 @@ struct Job : QueueEntry, std::enable_shared_from_this<Job> {
   std::string label;
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
-  bool divisible = false;  // by its kernel and its request
   bool tiny = false;
   // Somebody may come back for it, so there has to be room to keep it, and its inline results of at most so many bytes.
   bool promised = false;

@@ -35,8 +35,8 @@ class JobNumbers {
   // The last one taken, 0 for none.
   std::uint64_t last_taken() const;
 
-  // The size of the first block. Each block makes the next one four times as large, up to a million: so they are few, and
-  // a killed daemon loses no more numbers than some times those that it used.
+  // The size of the first block. Each block makes the next one four times as large, up to a million: so they are few,
+  // and a killed daemon loses no more numbers than some times those that it used.
   static constexpr std::uint64_t kFirstSize = 100;
 
  private:

@@ -14,11 +14,10 @@ namespace hotplate::core {
 struct RunResult {
   enum class Kind { kCompleted, kCancelled, kFailed, kDeviceLost };
   Kind kind = Kind::kCompleted;
-  absl::Status error;                     // unless kCompleted or kCancelled
-  Report report;                          // as far as it got
-  std::vector<JobOutputValue> outputs;    // with data, not yet arrays; kCompleted only
-  std::optional<nanoseconds> load;        // reading inputs that came by path, and writing outputs that go by path
-  std::vector<std::string> part_devices;  // others that did parts of it
+  absl::Status error;                   // unless kCompleted or kCancelled
+  Report report;                        // as far as it got
+  std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
+  std::optional<nanoseconds> load;      // reading inputs that came by path, and writing outputs that go by path
 };
 
 class TaskRunner {

@@ -164,9 +164,8 @@ struct JobReceipt {
   bool device_shared = false;  // another job ran on the device at the same time
   DeviceConditions conditions;
   int precision = HOTPLATE_PRECISION_DEFAULT;
-  bool deterministic = false;             // was asked for
-  std::optional<std::uint64_t> seed;      // of a kernel that has a parameter of this name
-  std::vector<std::string> part_devices;  // others that each computed a part of it; times are the longest part's
+  bool deterministic = false;         // was asked for
+  std::optional<std::uint64_t> seed;  // of a kernel that has a parameter of this name
 };
 
 // The numbered and kept part of a job's story: state changes, the last of them with the end.

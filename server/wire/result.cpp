@@ -95,7 +95,6 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   out.set_precision(PrecisionName(receipt.precision));
   out.set_deterministic(receipt.deterministic);
   if (receipt.seed) out.set_seed(*receipt.seed);
-  for (const std::string& device : receipt.part_devices) out.add_part_devices(device);
   *out.mutable_versions() = facts.versions;
 }
 

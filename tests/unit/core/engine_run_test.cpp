@@ -535,5 +535,34 @@ TEST_F(EngineRunTest, WhatTheDataDecideIsCutToSize) {
   }
 }
 
+TEST_F(EngineRunTest, TheSameBitsAreRefusedWhereAKernelCannot) {
+  bodies_["measure"] = CopyBody;
+  Start();
+  JobRequest request = Request("measure");
+  request.deterministic = true;
+  const absl::Status status = Refusal(std::move(request));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Fields(status), ElementsAre("deterministic"));
+}
+
+TEST_F(EngineRunTest, TheSameBitsReachTheKernelAndTheReceipt) {
+  std::atomic<int> asked{-1};
+  bodies_["copy"] = [&](const Task& task, TaskControl& control) {
+    asked = task.call.deterministic;
+    return CopyBody(task, control);
+  };
+  Start();
+  for (const bool deterministic : {false, true}) {
+    JobRequest request = Request("copy");
+    request.deterministic = deterministic;
+    const std::uint64_t tag = deterministic ? 2 : 1;
+    Submit(std::move(request), tag);
+    const auto end = recorder_->AwaitEnd(tag);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(asked, deterministic ? 1 : 0);
+    EXPECT_EQ(end->receipt->deterministic, deterministic);
+  }
+}
+
 }  // namespace
 }  // namespace hotplate::core::testing

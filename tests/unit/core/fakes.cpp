@@ -119,14 +119,6 @@ KernelSpec SomeSpec() {
   return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n").Build();
 }
 
-KernelSpec EachSpec() {
-  return KernelSpecBuilder("each", "y = x")
-      .Input("x", "float32", "...")
-      .Output("y", "float32", "...")
-      .Divisible()
-      .Build();
-}
-
 KernelSpec MeasureSpec() {
   return KernelSpecBuilder("measure", "y = x")
       .Input("x", "float32", "n")
@@ -168,8 +160,8 @@ DeviceMetrics FakeDevice::Sample() {
 
 const Catalog& FakeCatalog() {
   static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
-                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), EachSpec(),
-                                MeasureSpec(), UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
+                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), MeasureSpec(),
+                                UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
                                 UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
                                 UnboundedSpec("all_work", std::numeric_limits<double>::infinity())});
   return catalog;

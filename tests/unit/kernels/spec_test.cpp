@@ -144,9 +144,6 @@ TEST_F(SpecDeathTest, NamesThatNothingDeterminesEndTheProcess) {
   EXPECT_DEATH(Axpy().Input("x", "T", "...").Build(), "\"x\" is there twice");
   EXPECT_DEATH(Axpy().Input("z", "T", "broadcast ...").Build(), "some inputs have \"broadcast ...\"");
   EXPECT_DEATH(Axpy().Output("z", "T", "broadcast ...").Build(), "what the inputs become is");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "int8", "").Divisible().Build(), "is divisible, but not all");
-  EXPECT_DEATH(Axpy().Output("o", "int8", "3").Divisible().Build(), "is divisible, but not all");
-  EXPECT_DEATH(Axpy().Divisible().Chunked(100).Build(), "is divisible, but reports progress");
   EXPECT_DEATH(KernelSpecBuilder("k", "").Build(), "no output");
   EXPECT_DEATH(KernelSpecBuilder("Not a name", "").Output("o", "int8", "").Build(), "lower_snake");
 }
