@@ -21,7 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/endpoint.pb.h"
-#include "server/core/job_numbers.h"
+#include "server/core/jobs/job_numbers.h"
 
 namespace hotplate::server {
 

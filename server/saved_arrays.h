@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/core/arrays.h"
+#include "server/core/arrays/arrays.h"
 #include "server/saved_folders.h"
 
 namespace hotplate::server {

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/core/arrays.h"
-#include "server/core/job_numbers.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/jobs/job_numbers.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {

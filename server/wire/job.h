@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/jobs.pb.h"
-#include "server/core/arrays.h"
+#include "server/core/arrays/arrays.h"
 #include "server/wire/path_input.h"
 
 namespace hotplate::wire {

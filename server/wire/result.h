@@ -10,7 +10,7 @@
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/telemetry.pb.h"
 #include "server/core/engine.h"
-#include "server/core/telemetry.h"
+#include "server/core/run/telemetry.h"
 
 namespace hotplate::wire {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/status.h"
-#include "server/core/job_state.h"
+#include "server/core/jobs/job_event.h"
 #include "tests/unit/core/fakes.h"
 
 namespace hotplate::core::testing {

@@ -18,7 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "server/core/engine.h"
-#include "server/core/job.h"
+#include "server/core/jobs/job.h"
 
 namespace hotplate::core {
 

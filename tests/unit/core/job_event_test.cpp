@@ -1,4 +1,4 @@
-#include "server/core/job_state.h"
+#include "server/core/jobs/job_event.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "server/core/arrays.h"
-#include "server/core/job.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/jobs/job.h"
 
 namespace hotplate::core {
 

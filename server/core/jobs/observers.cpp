@@ -1,4 +1,4 @@
-#include "server/core/observers.h"
+#include "server/core/jobs/observers.h"
 
 #include <algorithm>
 #include <utility>

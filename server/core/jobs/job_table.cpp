@@ -1,4 +1,4 @@
-#include "server/core/job_table.h"
+#include "server/core/jobs/job_table.h"
 
 #include <algorithm>
 #include <charconv>

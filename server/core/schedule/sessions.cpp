@@ -1,4 +1,4 @@
-#include "server/core/sessions.h"
+#include "server/core/schedule/sessions.h"
 
 #include <algorithm>
 

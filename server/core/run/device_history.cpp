@@ -1,4 +1,4 @@
-#include "server/core/device_history.h"
+#include "server/core/run/device_history.h"
 
 #include <algorithm>
 #include <cmath>

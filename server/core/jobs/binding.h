@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/status.h"
-#include "server/core/arrays.h"
+#include "server/core/arrays/arrays.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/core/device_copies.h"
+#include "server/core/arrays/device_copies.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {

@@ -1,4 +1,4 @@
-#include "server/core/device_copies.h"
+#include "server/core/arrays/device_copies.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "server/core/task_runner.h"
+#include "server/core/run/task_runner.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
-#include "server/core/counted_memory.h"
+#include "server/core/arrays/counted_memory.h"
 #include "server/core/named_status.h"
 
 namespace hotplate::core {

@@ -1,4 +1,4 @@
-#include "server/core/telemetry.h"
+#include "server/core/run/telemetry.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "server/core/binding.h"
+#include "server/core/jobs/binding.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "server/core/counted_memory.h"
+#include "server/core/arrays/counted_memory.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "server/core/room.h"
+#include "server/core/schedule/room.h"
 
 namespace hotplate::core {
 

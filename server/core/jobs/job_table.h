@@ -17,7 +17,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/core/job.h"
+#include "server/core/jobs/job.h"
 
 namespace hotplate::core {
 

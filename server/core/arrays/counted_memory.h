@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/array/host_buffer.h"
-#include "server/core/device_copies.h"
+#include "server/core/arrays/device_copies.h"
 
 namespace hotplate::core {
 

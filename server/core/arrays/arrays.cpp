@@ -1,4 +1,4 @@
-#include "server/core/arrays.h"
+#include "server/core/arrays/arrays.h"
 
 #include <algorithm>
 #include <cassert>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
-#include "server/core/counted_memory.h"
+#include "server/core/arrays/counted_memory.h"
 #include "server/core/time_text.h"
 
 namespace hotplate::core {

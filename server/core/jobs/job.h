@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "server/core/binding.h"
-#include "server/core/queue.h"
+#include "server/core/jobs/binding.h"
+#include "server/core/schedule/queue.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {

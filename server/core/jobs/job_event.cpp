@@ -1,4 +1,4 @@
-#include "server/core/job_state.h"
+#include "server/core/jobs/job_event.h"
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status.h"
