@@ -281,10 +281,9 @@ Setting PathRoots() {
 Setting SavedBytesRow() {
   return Row(
       "saved-bytes", "half|SIZE",
-      "when a daemon ends, the oldest arrays that were saved over a day ago are dropped from the scratch folder until "
-      "those have no more than this together; 0: never. half: of what is free there (disk and quota) and what they "
-      "have; "
-      "then a daemon also saves no more than half of what is free, the smallest arrays first",
+      "at its end a daemon drops the oldest arrays that were saved over a day ago from the scratch folder until the "
+      "rest is no larger than this; 0: never. half: half of their size and the free space (disk and quota) together; "
+      "the daemon then also saves at most half of the free space, the smallest arrays first",
       [](Config& config, const std::string& text) -> Complaint {
         const std::optional<std::uint64_t> bytes = text == "half" ? kHalfOfTheRoom : ParseBytes(text);
         if (!bytes) return "half, or a size like 64GiB or 2TB";

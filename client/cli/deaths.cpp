@@ -74,9 +74,8 @@ std::string LastEnd(const Settings& settings) {
   const auto name = ServerName(settings);
   // Without a name, it is about a daemon whose record is there, if there is one.
   if (!name && !ServerNames(settings).empty()) return "";
-  const auto life = NewestLife(settings.directory, [&](const v1::DaemonLife& life) {
-    return name ? life.name() == *name : life.has_end_time();
-  });
+  const auto life = NewestLife(
+      settings.directory, [&](const v1::DaemonLife& one) { return name ? one.name() == *name : one.has_end_time(); });
   if (!life || !life->has_end_time()) return "";
   const std::string reason = life->end_reason().empty() ? "" : ": " + Printable(life->end_reason());
   const std::string text = EndText(*life);

@@ -61,6 +61,7 @@ client::ArraySource SourceOf(NpyFile file, const std::string& path) {
 absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& arguments) {
   JobInputs inputs;
   std::string errors;
+  absl::Status no_memory;  // told only where the files are good: memory comes back by itself, they do not
   absl::StatusCode code = absl::StatusCode::kPermissionDenied;  // if it is so of all that will not do
   if (std::count_if(arguments.begin(), arguments.end(), [](const InputArgument& argument) {
         return argument.kind == InputArgument::Kind::kFile && argument.text == kStandardStream;
@@ -104,6 +105,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
     }
   }
   if (!errors.empty()) return absl::Status(code, errors + "\nnothing was sent");
+  if (!no_memory.ok()) return no_memory;
   return inputs;
 }
 
