@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <mutex>
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/mutex.h"
 #include "kernels/status.h"
 
 namespace hotplate::server {
@@ -18,15 +18,15 @@ namespace {
 
 // gRPC gives its log function no pointer of ours, so that the log, and how much of it is gRPC's, must be found by
 // itself.
-std::mutex grpc_mutex;
-LineLimit grpc_errors;
+Mutex grpc_mutex;
+LineLimit grpc_errors ABSL_GUARDED_BY(grpc_mutex);
 
 // Its errors need nobody here to ask for them: who reaches the port makes them, a line with each connection, and gRPC
 // puts into it what it was sent. What ends the process is told in any case.
 LineLimit::Verdict Judge(const gpr_log_func_args& line) {
   const bool fatal = std::string_view(line.message).starts_with("assertion failed");
   if (line.severity != GPR_LOG_SEVERITY_ERROR || fatal) return {.shown = true};
-  const std::lock_guard lock(grpc_mutex);
+  MutexLock lock(grpc_mutex);
   return grpc_errors.Take(LineLimit::Clock::now());
 }
 
@@ -102,7 +102,7 @@ LineLimit::Verdict LineLimit::Take(Clock::time_point now) {
 
 void RouteGrpcLog(std::shared_ptr<spdlog::logger> log) {
   {
-    const std::lock_guard lock(grpc_mutex);
+    MutexLock lock(grpc_mutex);
     grpc_errors = LineLimit();
   }
   spdlog::set_default_logger(std::move(log));

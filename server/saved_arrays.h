@@ -4,9 +4,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/mutex.h"
 #include "server/core/arrays/arrays.h"
 #include "server/saved_folders.h"
 
@@ -81,13 +80,13 @@ class ArraySaver {
   bool started_ = false;
   std::atomic<std::int64_t> until_{0};  // of the steady clock
 
-  std::mutex mutex_;
-  std::condition_variable finish_called_;
-  bool finish_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar finish_called_;
+  bool finish_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::mutex plan_mutex_;          // never held while a file system is waited for, but by Abandon
-  std::vector<std::string> plan_;  // names, in their order; guarded by plan_mutex_
-  std::string temporary_;          // guarded by plan_mutex_
+  Mutex plan_mutex_;  // held while a file system is waited for by Abandon alone
+  std::vector<std::string> plan_ ABSL_GUARDED_BY(plan_mutex_);  // names, in their order
+  std::string temporary_ ABSL_GUARDED_BY(plan_mutex_);
 
   // Why an array of so many bytes is not to be begun, or nothing.
   std::string LookForRoom(std::uint64_t bytes) const;

@@ -108,7 +108,7 @@ void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& 
   FillEnd(end, id, kernel, facts, out);
 }
 
-void ToProto(const core::JobEvent& event, v1::StateChange& out) {
+void ToProto(const core::StateChange& event, v1::StateChange& out) {
   out.set_state(ToProto(event.state));
   ToProto(event.time, *out.mutable_time());
   out.set_device(event.device);

@@ -29,7 +29,7 @@ void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& 
 void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,
              v1::FetchResultResponse& out);
 
-void ToProto(const core::JobEvent& event, v1::StateChange& out);
+void ToProto(const core::StateChange& event, v1::StateChange& out);
 void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& out);
 void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out);
 void ToProto(const core::ArraySnapshot& array, v1::Array& out);

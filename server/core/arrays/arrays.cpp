@@ -6,11 +6,11 @@
 #include <charconv>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/mutex.h"
 #include "kernels/status.h"
 #include "server/core/arrays/counted_memory.h"
 #include "server/core/time_text.h"
@@ -59,16 +59,16 @@ class ArrayStore::Impl {
   std::shared_ptr<DeviceCopies> copies;              // null where no device keeps any
   std::function<bool(std::uint64_t bytes)> reclaim;  // empty: nobody can
 
-  mutable std::mutex mutex;
-  // Guarded by mutex.
-  std::map<std::uint64_t, std::shared_ptr<Entry>> arrays;
-  std::map<Name, std::uint64_t> names;  // 0: held for an array that is being made
+  mutable Mutex mutex;
+  // What the entries hold is guarded by the mutex too.
+  std::map<std::uint64_t, std::shared_ptr<Entry>> arrays ABSL_GUARDED_BY(mutex);
+  std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
-  std::set<std::pair<Name, std::uint64_t>> successors;
-  std::uint64_t next_number = 1;
-  std::size_t unread = 0;  // of `arrays`
+  std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);
+  std::uint64_t next_number ABSL_GUARDED_BY(mutex) = 1;
+  std::size_t unread ABSL_GUARDED_BY(mutex) = 0;  // of `arrays`
 
-  void SetUnread(Entry& entry, bool is_unread) {
+  void SetUnread(Entry& entry, bool is_unread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (entry.unread != is_unread) is_unread ? ++unread : --unread;
     entry.unread = is_unread;
   }
@@ -77,7 +77,7 @@ class ArrayStore::Impl {
   bool MadeRoom(std::uint64_t bytes, std::uint64_t soon_free, bool one_more) {
     std::uint64_t missing = memory->Missing(bytes, soon_free);
     if (missing == 0 && one_more) {
-      std::scoped_lock lock(mutex);
+      MutexLock lock(mutex);
       if (arrays.size() >= limits.count) missing = 1;
     }
     return missing > 0 && reclaim && reclaim(missing);
@@ -95,7 +95,8 @@ class ArrayStore::Impl {
     return who.scope == Scope::kAdmin || who.token == owner.token;
   }
 
-  absl::StatusOr<std::shared_ptr<Entry>> Find(const Principal& who, const std::string& id_or_name) const {
+  absl::StatusOr<std::shared_ptr<Entry>> Find(const Principal& who, const std::string& id_or_name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::uint64_t number = NumberOf(id_or_name);
     if (number == 0) {
       const auto name = names.find({who.token, id_or_name});
@@ -109,7 +110,7 @@ class ArrayStore::Impl {
     return at->second;
   }
 
-  absl::Status CheckCount() const {
+  absl::Status CheckCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (arrays.size() < limits.count) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         absl::StrCat("the daemon holds ", arrays.size(), " arrays, its limit; free some first"));
@@ -119,7 +120,7 @@ class ArrayStore::Impl {
 
   // The entry leaves the table; what it holds goes with the returned pointer, which must outlast the lock. Its name is
   // the caller's to see to.
-  std::shared_ptr<Entry> Remove(std::uint64_t number) {
+  std::shared_ptr<Entry> Remove(std::uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto at = arrays.find(number);
     std::shared_ptr<Entry> entry = std::move(at->second);
     arrays.erase(at);
@@ -129,7 +130,7 @@ class ArrayStore::Impl {
   }
 
   // The same; its name goes to the newest of those that were to replace it, or is free.
-  std::shared_ptr<Entry> Forget(std::uint64_t number) {
+  std::shared_ptr<Entry> Forget(std::uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::shared_ptr<Entry> entry = Remove(number);
     const Name name = NameOf(*entry);
     if (name.second.empty() || successors.erase({name, number}) > 0) return entry;
@@ -144,7 +145,7 @@ class ArrayStore::Impl {
   }
 
   // All of its bytes are there. Returns what it replaces, which must outlast the lock.
-  std::shared_ptr<Entry> Complete(Entry& entry) {
+  std::shared_ptr<Entry> Complete(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     entry.buffer = std::move(entry.filling);
     entry.array.state = ArrayState::kReady;
     const Name name = NameOf(entry);
@@ -158,7 +159,7 @@ class ArrayStore::Impl {
   }
 
   // Those that are to take the name, and that nobody writes: their uploads were cut off, or are about to begin.
-  std::vector<std::uint64_t> Unwritten(const Name& name) const {
+  std::vector<std::uint64_t> Unwritten(const Name& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::vector<std::uint64_t> unwritten;
     for (auto at = successors.lower_bound({name, 0}); at != successors.end() && at->first == name; ++at) {
       if (!arrays.at(at->second)->has_writer) unwritten.push_back(at->second);
@@ -167,13 +168,13 @@ class ArrayStore::Impl {
   }
 
   // The bytes that are free once it is removed. What is read, written or used by a job stays in memory for now.
-  std::uint64_t FreedBy(std::uint64_t number) const {
+  std::uint64_t FreedBy(std::uint64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const Entry& entry = *arrays.at(number);
     const auto users = entry.buffer != nullptr ? entry.buffer.use_count() : entry.filling.use_count();
     return users == 1 ? entry.array.bytes : 0;
   }
 
-  std::uint64_t FreedBy(const std::vector<std::uint64_t>& numbers) const {
+  std::uint64_t FreedBy(const std::vector<std::uint64_t>& numbers) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::uint64_t bytes = 0;
     for (const std::uint64_t number : numbers) bytes += FreedBy(number);
     return bytes;
@@ -181,7 +182,8 @@ class ArrayStore::Impl {
 
   // Memory for one more array, in whose favour the others are about to go.
   absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes,
-                                                       const std::vector<std::uint64_t>& going) const {
+                                                       const std::vector<std::uint64_t>& going) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (going.empty()) {
       if (absl::Status status = CheckCount(); !status.ok()) return status;
     }
@@ -189,7 +191,8 @@ class ArrayStore::Impl {
   }
 
   std::shared_ptr<Entry> Insert(const Principal& owner, const Signature& signature, const std::string& name,
-                                std::optional<nanoseconds> lease, std::uint64_t bytes, bool as_successor = false) {
+                                std::optional<nanoseconds> lease, std::uint64_t bytes, bool as_successor = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     auto entry = std::make_shared<Entry>();
     const std::uint64_t number = next_number++;
     entry->array.id = ArrayId(absl::StrCat("a", number));
@@ -211,7 +214,7 @@ class ArrayStore::Impl {
 
   ArraySnapshot InsertReady(const Principal& owner, const Signature& signature, const std::string& name,
                             std::optional<nanoseconds> lease, std::uint64_t bytes,
-                            std::shared_ptr<const HostBuffer> buffer) {
+                            std::shared_ptr<const HostBuffer> buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const std::shared_ptr<Entry> entry = Insert(owner, signature, name, lease, bytes);
     entry->array.state = ArrayState::kReady;
     entry->array.bytes_written = bytes;
@@ -235,7 +238,8 @@ class ArrayStore::Impl {
   }
 
   // What stands in the way of a new array; `replaced` gets the number of the array that has the name, if it may go.
-  absl::Status CheckName(const Principal& owner, const std::string& name, bool replace, std::uint64_t& replaced) const {
+  absl::Status CheckName(const Principal& owner, const std::string& name, bool replace, std::uint64_t& replaced) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (name.empty()) return absl::OkStatus();
     const auto taken = names.find({owner.token, name});
     if (taken == names.end()) return absl::OkStatus();
@@ -296,7 +300,7 @@ class ArrayStore::Impl::Filling final : public ArrayStore::Writer {
       : store_(store), entry_(std::move(entry)), buffer_(entry_->filling), written_(entry_->array.bytes_written) {}
 
   ~Filling() override {
-    std::scoped_lock lock(store_.mutex);
+    MutexLock lock(store_.mutex);
     entry_->has_writer = false;
   }
 
@@ -308,7 +312,7 @@ class ArrayStore::Impl::Filling final : public ArrayStore::Writer {
     written_ += std::min(bytes, buffer_->size() - written_);
     if (store_.copies != nullptr) store_.copies->Written(buffer_, before, written_);
     std::shared_ptr<Entry> replaced;  // goes after the lock
-    std::scoped_lock lock(store_.mutex);
+    MutexLock lock(store_.mutex);
     if (entry_->freed) return;
     entry_->array.bytes_written = written_;
     entry_->last_write = store_.clock.Now();
@@ -338,7 +342,7 @@ ArrayStore::NameHold& ArrayStore::NameHold::operator=(NameHold&& other) noexcept
 
 ArrayStore::NameHold::~NameHold() {
   if (held_ == nullptr) return;
-  std::scoped_lock lock(held_->store->mutex);
+  MutexLock lock(held_->store->mutex);
   held_->store->names.erase(held_->name);
 }
 
@@ -382,7 +386,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, cons
                                                     const std::string& name, std::optional<nanoseconds> lease,
                                                     bool replace, std::uint64_t bytes) {
   std::vector<std::shared_ptr<Entry>> gone;  // after the lock
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::uint64_t replaced = 0;
   if (absl::Status status = impl_->CheckName(owner, name, replace, replaced); !status.ok()) return status;
   const Entry* const old = replaced == 0 ? nullptr : impl_->arrays.at(replaced).get();
@@ -422,7 +426,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, cons
 absl::StatusOr<std::unique_ptr<ArrayStore::Writer>> ArrayStore::OpenWriter(const Principal& who,
                                                                            const std::string& id_or_name,
                                                                            std::uint64_t offset) {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   Entry& entry = **found;
@@ -443,7 +447,7 @@ absl::StatusOr<std::unique_ptr<ArrayStore::Writer>> ArrayStore::OpenWriter(const
 }
 
 absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const std::string& id_or_name) const {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   const ArraySnapshot& array = (*found)->array;
@@ -455,33 +459,33 @@ absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const 
 }
 
 void ArrayStore::MarkUnread(const ArrayId& id) {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   if (const auto at = impl_->arrays.find(NumberOf(id.value())); at != impl_->arrays.end()) {
     impl_->SetUnread(*at->second, true);
   }
 }
 
 void ArrayStore::MarkRead(const ArrayId& id) {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   if (const auto at = impl_->arrays.find(NumberOf(id.value())); at != impl_->arrays.end()) {
     impl_->SetUnread(*at->second, false);
   }
 }
 
 bool ArrayStore::HasUnread() const {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   return impl_->unread > 0;
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Describe(const Principal& who, const std::string& id_or_name) const {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   return (*found)->array;
 }
 
 std::vector<ArraySnapshot> ArrayStore::List(const Principal& who) const {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::vector<ArraySnapshot> all;
   for (const auto& [number, entry] : impl_->arrays) {
     if (Impl::Sees(who, entry->array.owner)) all.push_back(entry->array);
@@ -491,7 +495,7 @@ std::vector<ArraySnapshot> ArrayStore::List(const Principal& who) const {
 
 absl::Status ArrayStore::Free(const Principal& who, const std::string& id_or_name) {
   absl::StatusOr<std::shared_ptr<Entry>> found;  // goes after the lock
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   impl_->Forget(NumberOf((*found)->array.id.value()));
@@ -501,7 +505,7 @@ absl::Status ArrayStore::Free(const Principal& who, const std::string& id_or_nam
 absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std::string& id_or_name,
                                                 nanoseconds lease) {
   if (absl::Status status = impl_->CheckLease(lease); !status.ok()) return status;
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   impl_->SetLease(**found, lease);
@@ -530,7 +534,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   if (absl::Status status = impl_->CheckAdoption(signature, name, lease, buffer.get(), bytes); !status.ok()) {
     return status;
   }
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::uint64_t replaced = 0;
   if (absl::Status status = impl_->CheckName(owner, name, false, replaced); !status.ok()) return status;
   if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
@@ -540,7 +544,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
 absl::StatusOr<ArrayStore::NameHold> ArrayStore::HoldName(const Principal& owner, const std::string& name) {
   if (absl::Status status = ValidateName(name); !status.ok()) return status;
   auto held = std::make_unique<NameHold::Held>(NameHold::Held{impl_.get(), {owner.token, name}});
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   const auto [at, is_new] = impl_->names.try_emplace(held->name, 0);
   if (!is_new) return Impl::TakenError(name, at->second);
   return NameHold(std::move(held));
@@ -554,7 +558,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   if (absl::Status status = impl_->CheckAdoption(signature, text, lease, buffer.get(), bytes); !status.ok()) {
     return status;
   }
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
   name.held_.reset();  // the name is the array's from here
   return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer));
@@ -562,7 +566,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
 
 ArrayHolders ArrayStore::SessionsWithArrays() const {
   ArrayHolders sessions;
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   for (const auto& [number, entry] : impl_->arrays) {
     if (entry->lease_end || entry->array.owner.session.empty()) continue;
     sessions[entry->array.owner.session] += impl_->FreedBy(number);
@@ -573,7 +577,7 @@ ArrayHolders ArrayStore::SessionsWithArrays() const {
 std::vector<std::shared_ptr<const void>> ArrayStore::EndSession(const SessionId& session) {
   std::vector<std::shared_ptr<const void>> gone;
   if (session.empty()) return gone;
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   for (auto at = impl_->arrays.begin(); at != impl_->arrays.end();) {
     const auto [number, entry] = *at++;
     if (!entry->lease_end && entry->array.owner.session == session) gone.push_back(impl_->Forget(number));
@@ -585,7 +589,7 @@ std::vector<ArraySnapshot> ArrayStore::Expire(nanoseconds upload_grace) {
   std::vector<std::shared_ptr<Entry>> gone;
   std::vector<ArraySnapshot> snapshots;
   {
-    std::scoped_lock lock(impl_->mutex);
+    MutexLock lock(impl_->mutex);
     const SteadyTime now = impl_->clock.Now();
     for (auto at = impl_->arrays.begin(); at != impl_->arrays.end();) {
       const auto [number, entry] = *at++;
@@ -599,7 +603,7 @@ std::vector<ArraySnapshot> ArrayStore::Expire(nanoseconds upload_grace) {
 }
 
 std::uint64_t ArrayStore::StalledUploadBytes(nanoseconds upload_grace) const {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   const SteadyTime now = impl_->clock.Now();
   std::uint64_t bytes = 0;
   for (const auto& [number, entry] : impl_->arrays) {
@@ -611,7 +615,7 @@ std::uint64_t ArrayStore::StalledUploadBytes(nanoseconds upload_grace) const {
 std::uint64_t ArrayStore::bytes_held() const { return impl_->memory->held(); }
 
 std::uint64_t ArrayStore::bytes_stored() const {
-  std::scoped_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::uint64_t bytes = 0;
   for (const auto& [number, entry] : impl_->arrays) bytes += entry->array.bytes;
   return bytes;

@@ -40,9 +40,9 @@ DeviceCopies::~DeviceCopies() { Close(); }
 
 void DeviceCopies::Close() {
   {
-    std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
-    for (const std::unique_ptr<Worker>& worker : workers_) worker->wake.notify_all();
+    for (const std::unique_ptr<Worker>& worker : workers_) worker->wake.NotifyAll();
   }
   for (const std::unique_ptr<Worker>& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
@@ -52,7 +52,7 @@ void DeviceCopies::Close() {
 void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std::uint64_t before,
                            std::uint64_t written) {
   const std::uint64_t identity = buffer->identity();
-  std::scoped_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (closed_) return;
   if (before == 0) {
     Worker& worker = Choose(buffer->size());
@@ -65,18 +65,18 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
     if (written - upload->sent > kMostBehind) {
       std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
     } else if (Next(*worker) != nullptr) {
-      worker->wake.notify_one();
+      worker->wake.NotifyOne();
     }
   }
 }
 
 void DeviceCopies::Forget(std::uint64_t identity) {
-  std::scoped_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (closed_) return;
   for (const std::unique_ptr<Worker>& worker : workers_) {
     std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
     worker->forgotten.push_back(identity);
-    worker->wake.notify_one();
+    worker->wake.NotifyOne();
   }
 }
 
@@ -110,9 +110,9 @@ DeviceCopies::Worker& DeviceCopies::Choose(std::uint64_t bytes) {
 
 void DeviceCopies::Run(Worker& worker) {
   Device& device = *worker.device;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    worker.wake.wait(lock, [&] { return closed_ || !worker.forgotten.empty() || Next(worker) != nullptr; });
+    while (!closed_ && worker.forgotten.empty() && Next(worker) == nullptr) worker.wake.Wait(mutex_);
     if (closed_) return;
     const std::vector<std::uint64_t> forgotten = std::exchange(worker.forgotten, {});
     Upload piece;
@@ -121,7 +121,7 @@ void DeviceCopies::Run(Worker& worker) {
       piece = *next;
       bytes = std::min(piece.written - piece.sent, kMostPiece);
     }
-    lock.unlock();
+    lock.Unlock();
 
     for (const std::uint64_t identity : forgotten) device.Forget(identity);
     bool wanted = false;
@@ -130,7 +130,7 @@ void DeviceCopies::Run(Worker& worker) {
     }
     const std::uint64_t free_bytes = device.FreeBytes();
 
-    lock.lock();
+    lock.Lock();
     worker.free_bytes = free_bytes;
     Upload* const upload = Find(worker, piece.identity);
     if (upload == nullptr) continue;  // forgotten meanwhile

@@ -4,15 +4,14 @@
 // time: nobody who writes or frees an array waits for one.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "kernels/array/host_buffer.h"
 #include "kernels/device.h"
+#include "kernels/mutex.h"
 
 namespace hotplate::core {
 
@@ -48,8 +47,8 @@ class DeviceCopies {
   struct Worker {
     Device* device = nullptr;
     std::thread thread;
-    std::condition_variable wake;
-    // Guarded by mutex_.
+    CondVar wake;
+    // Guarded by mutex_ of the DeviceCopies.
     std::vector<Upload> uploads;
     std::vector<std::uint64_t> forgotten;
     std::uint64_t free_bytes = 0;  // as the device last said
@@ -57,16 +56,14 @@ class DeviceCopies {
 
   DeviceCopies() = default;
   void Run(Worker& worker);
-  // With mutex_ held.
   static Upload* Find(Worker& worker, std::uint64_t identity);
   static Upload* Next(Worker& worker);
-  Worker& Choose(std::uint64_t bytes);
+  Worker& Choose(std::uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<std::unique_ptr<Worker>> workers_;  // one for each device with memory of its own
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::size_t turn_ = 0;
-  bool closed_ = false;
+  Mutex mutex_;
+  std::size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hotplate::core

@@ -27,13 +27,6 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
 
 }  // namespace
 
-const DeviceNeed* BoundJob::NeedOf(unsigned device) const {
-  for (const DeviceNeed& need : needs) {
-    if (need.device == device) return &need;
-  }
-  return nullptr;
-}
-
 Binder::Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
     : catalog_(catalog), arrays_(arrays), devices_(devices) {}
 
@@ -265,6 +258,12 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     std::erase_if(job.needs, is_cpu);
   }
   return absl::OkStatus();
+}
+
+absl::Status Binder::CheckRequestId(const JobRequest& request) {
+  if (request.request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
+  return InvalidField("request_id", absl::StrCat("a request_id has at most ", kMaxRequestIdBytes,
+                                                 " bytes; this one has ", request.request_id.size()));
 }
 
 absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end,

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/status.h"
 #include "server/core/arrays/arrays.h"
+#include "server/core/schedule/room.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -29,16 +30,6 @@ struct BoundOutput {
   std::shared_ptr<PlacedFile> file = {};  // null: none
 };
 
-// What a job takes of one device that it may run on.
-struct DeviceNeed {
-  unsigned device = 0;  // its place in the DeviceSet
-  std::uint64_t scratch_bytes = 0;
-  std::uint64_t peak_bytes = 0;  // inputs, outputs and scratch
-  // Of peak, what has to be free before the job begins. Copies of its inputs that the device may have are in it: they
-  // count as free there (Device::FreeBytes) as long as no job uses them, and may be gone until then.
-  std::uint64_t extra_bytes = 0;
-};
-
 // Everything in the spec's order.
 struct BoundJob {
   BoundCall call;
@@ -47,8 +38,6 @@ struct BoundJob {
   std::vector<DeviceNeed> needs;
   // Why it can never run, where that is known: no device that it may run on is large enough.
   std::string refusal;
-
-  const DeviceNeed* NeedOf(unsigned device) const;
 };
 
 class Binder {
@@ -64,6 +53,7 @@ class Binder {
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
 
+  static absl::Status CheckRequestId(const JobRequest& request);
   // The limits of time, against the end of the allocation.
   static absl::Status CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end,
                                      nanoseconds end_margin, WallTime now);

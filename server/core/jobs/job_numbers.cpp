@@ -32,68 +32,72 @@ JobNumbers::JobNumbers(NumberBlock first, Claim claim)
 
 JobNumbers::~JobNumbers() {
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (claimer_.joinable()) claimer_.join();
 }
 
-std::uint64_t JobNumbers::LeftLocked() const { return SizeOf(now_) + SizeOf(next_); }
+std::uint64_t JobNumbers::Left() const { return SizeOf(now_) + SizeOf(next_); }
 
 void JobNumbers::ClaimAhead() {
   std::uint64_t size = kFirstSize * kGrowth;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return wanted_ || stopping_; });
+    while (!wanted_ && !stopping_) changed_.Wait(mutex_);
     if (stopping_) return;
-    lock.unlock();
+    lock.Unlock();
     absl::StatusOr<NumberBlock> block = claim_(size);
-    lock.lock();
+    lock.Lock();
     failure_ = block.status();
     if (block.ok()) {
       next_ = *block;
       wanted_ = false;
       size = std::min(size * kGrowth, kLargest);
     }
-    changed_.notify_all();
-    if (!block.ok()) changed_.wait_for(lock, kBeforeAnotherTry, [this] { return stopping_; });
+    changed_.NotifyAll();
+    if (block.ok()) continue;
+    const auto again = std::chrono::steady_clock::now() + kBeforeAnotherTry;
+    while (!stopping_ && changed_.WaitUntil(mutex_, again)) {
+    }
   }
 }
 
-void JobNumbers::WantLocked() {
+void JobNumbers::Want() {
   if (wanted_ || SizeOf(next_) > 0) return;
   wanted_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 absl::Status JobNumbers::Await() {
-  std::unique_lock lock(mutex_);
-  if (LeftLocked() > kReserve || !claim_) return absl::OkStatus();
-  WantLocked();
+  MutexLock lock(mutex_);
+  if (Left() > kReserve || !claim_) return absl::OkStatus();
+  Want();
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  changed_.wait_until(lock, end,
-                      [this] { return LeftLocked() > kReserve || !wanted_ || !failure_.ok() || stopping_; });
-  if (LeftLocked() > 0) return absl::OkStatus();
+  while (Left() <= kReserve && wanted_ && failure_.ok() && !stopping_) {
+    if (!changed_.WaitUntil(mutex_, end)) break;
+  }
+  if (Left() > 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "there is no id for the job: ", failure_.ok() ? "the folder of job ids does not answer" : failure_.message(),
       "; try again later"));
 }
 
 std::uint64_t JobNumbers::Take() {
-  const std::scoped_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (SizeOf(now_) == 0 && SizeOf(next_) > 0) {
     now_ = std::exchange(next_, kNone);
     enough_ = EnoughOf(now_);
   }
   if (SizeOf(now_) == 0) return 0;
   last_taken_ = now_.first++;
-  if (claim_ && SizeOf(now_) < enough_) WantLocked();
+  if (claim_ && SizeOf(now_) < enough_) Want();
   return last_taken_;
 }
 
 std::uint64_t JobNumbers::last_taken() const {
-  const std::scoped_lock lock(mutex_);
+  MutexLock lock(mutex_);
   return last_taken_;
 }
 

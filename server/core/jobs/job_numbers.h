@@ -2,14 +2,13 @@
 // each block is asked for before it is needed, since whoever hands them out may have to wait for a file system.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "kernels/mutex.h"
 
 namespace hotplate::core {
 
@@ -40,20 +39,20 @@ class JobNumbers {
   static constexpr std::uint64_t kFirstSize = 100;
 
  private:
-  std::uint64_t LeftLocked() const;
+  std::uint64_t Left() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClaimAhead();
-  void WantLocked();  // the next block, unless it is there or under way
+  // The next block, unless it is there or under way.
+  void Want() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Claim claim_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  NumberBlock now_, next_;
-  std::uint64_t enough_;  // with fewer left of now_, the next one is claimed
-  bool wanted_ = false;   // a block is to be claimed
-  bool stopping_ = false;
-  absl::Status failure_;  // of the last claim
-  std::uint64_t last_taken_ = 0;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  NumberBlock now_ ABSL_GUARDED_BY(mutex_), next_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t enough_ ABSL_GUARDED_BY(mutex_);  // with fewer left of now_, the next one is claimed
+  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;   // a block is to be claimed
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last claim
+  std::uint64_t last_taken_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread claimer_;
 };
 

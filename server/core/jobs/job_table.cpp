@@ -50,12 +50,12 @@ absl::Status JobTable::CheckRoom(const Job& job) const {
   if (!job.promised) return absl::OkStatus();
   const std::size_t waiting = promised_.jobs.size();
   const auto refusal = [&](const std::string& limit, const std::string& of_this) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(waiting, " ended jobs wait until their results are fetched or, with a request id or large outputs, ",
-                     DurationText(limits_.time), " are over; ", active_promises_,
-                     " jobs under way will too: there is no room to keep another result (limit ", limit, of_this,
-                     "); fetch some (hotplate result JOB), or start the daemon with a larger --", limit,
-                     " or a shorter --result-retention"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        waiting, " ended jobs wait until their results are fetched or, with a request id or large outputs, ",
+        DurationText(limits_.time), " are over; ", active_promises_,
+        " jobs under way will too: there is no room to keep another result (limit ", limit, of_this,
+        "); fetch some (hotplate result JOB), or start the daemon with a larger --", limit,
+        " or a shorter --result-retention"));
   };
   if (waiting + active_promises_ >= limits_.jobs) {
     return refusal("retained-jobs", absl::StrCat(": ", limits_.jobs));
@@ -95,15 +95,15 @@ void JobTable::Ended(const std::shared_ptr<Job>& job) {
     --active_promises_;
     active_bytes_ -= job->promised_bytes;
   }
-  const bool awaited = !job->attached && job->state != JobState::kCancelled;  // whoever cancels a job knows its end
-  Put(job, job->keeps_request || awaited ? JobShelf::kPromised
-           : job->attached && job->tiny  ? JobShelf::kTiny
-                                         : JobShelf::kDelivered);
+  const bool awaited =
+      !job->record().attached && job->record().state != JobState::kCancelled;  // whoever cancels a job knows its end
+  Put(job, job->keeps_request || awaited         ? JobShelf::kPromised
+           : job->record().attached && job->tiny ? JobShelf::kTiny
+                                                 : JobShelf::kDelivered);
 }
 
 void JobTable::Fetched(Job& job) {
-  job.fetched = true;
-  if (job.shelf != JobShelf::kPromised || job.keeps_request || !job.owned_arrays.empty()) return;
+  if (job.shelf != JobShelf::kPromised || job.keeps_request || !job.record().owned_arrays.empty()) return;
   Put(Take(job), JobShelf::kDelivered);
 }
 
@@ -113,7 +113,7 @@ void JobTable::ResultsDropped(Job& job) {
 }
 
 bool JobTable::PastTime(const Shelf& shelf, SteadyTime now) const {
-  return !shelf.jobs.empty() && now - shelf.jobs.begin()->second->end_time >= limits_.time;
+  return !shelf.jobs.empty() && now - shelf.jobs.begin()->second->record().end_time >= limits_.time;
 }
 
 std::shared_ptr<Job> JobTable::Evict(SteadyTime now) {

@@ -241,7 +241,7 @@ DeviceHistory::DeviceHistory(std::size_t devices) {
 
 DeviceMetrics DeviceHistory::Read(std::size_t index, Device& device, const Clock& clock) {
   One& one = *devices_[index];
-  std::scoped_lock reading(one.reading);
+  MutexLock reading(one.reading);
   return ReadLocked(one, device, clock);
 }
 
@@ -250,7 +250,7 @@ DeviceMetrics DeviceHistory::ReadLocked(One& one, Device& device, const Clock& c
   DeviceMetrics metrics = device.Sample();
   DeviceReading reading = ReadingOf(metrics, begin + (clock.Now() - begin) / 2);
   if (SaysSomething(reading)) {
-    std::scoped_lock lock(one.mutex);
+    MutexLock lock(one.mutex);
     one.ring.Add(std::move(reading));
     one.known.store(true, std::memory_order_release);
   }
@@ -263,12 +263,14 @@ DeviceConditions DeviceHistory::Conditions(std::size_t index, SteadyTime from, S
   if (!one.known.load(std::memory_order_acquire)) return {};
   if (device != nullptr && to - from >= kEnergyResolution) {
     // The sampler is at it just now: what it finds is as good, and if the driver does not answer it, it would not here.
-    const std::unique_lock reading(one.reading, std::try_to_lock);
-    if (reading.owns_lock()) ReadLocked(one, *device, clock);
+    if (one.reading.TryLock()) {
+      ReadLocked(one, *device, clock);
+      one.reading.Unlock();
+    }
   }
   ReadingRing::Window window;
   {
-    std::scoped_lock lock(one.mutex);
+    MutexLock lock(one.mutex);
     window = one.ring.Since(from);
   }
   return ConditionsBetween(window, from, to);

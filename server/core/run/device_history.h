@@ -7,13 +7,13 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "kernels/mutex.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -67,12 +67,12 @@ class DeviceHistory {
 
  private:
   struct One {
-    std::mutex reading;  // held while the device is asked; taken before `mutex`
-    std::mutex mutex;
-    ReadingRing ring;                // guarded by mutex
+    Mutex reading;  // held while the device is asked; taken before `mutex`
+    Mutex mutex;
+    ReadingRing ring ABSL_GUARDED_BY(mutex);
     std::atomic<bool> known{false};  // the ring is not empty: it never is for a CPU, which then costs nothing
   };
-  DeviceMetrics ReadLocked(One& one, Device& device, const Clock& clock);
+  DeviceMetrics ReadLocked(One& one, Device& device, const Clock& clock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(one.reading);
 
   std::vector<std::unique_ptr<One>> devices_;
 };

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <condition_variable>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include "kernels/mutex.h"
 
 namespace hotplate::core {
 namespace {
@@ -62,16 +62,16 @@ class TelemetrySampler::Impl {
 
   ~Impl() {
     {
-      std::scoped_lock lock(mutex_);
+      MutexLock lock(mutex_);
       stopping_ = true;
     }
-    wake_.notify_all();
+    wake_.NotifyAll();
     thread_.join();
   }
 
   // The newest is at `newest_`; before it, going round, the older ones.
   std::vector<TelemetrySample> History(std::size_t count) const {
-    std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     count = std::min(count, ring_.size());
     std::vector<TelemetrySample> samples;
     samples.reserve(count);
@@ -86,8 +86,10 @@ class TelemetrySampler::Impl {
     auto next = std::chrono::steady_clock::now() + kInterval;
     while (true) {
       {
-        std::unique_lock lock(mutex_);
-        if (wake_.wait_until(lock, next, [&] { return stopping_; })) return;
+        MutexLock lock(mutex_);
+        while (!stopping_ && wake_.WaitUntil(mutex_, next)) {
+        }
+        if (stopping_) return;
       }
       Add(Take());
       // A sample that took too long costs samples, not the pace of those after it.
@@ -117,7 +119,7 @@ class TelemetrySampler::Impl {
   }
 
   void Add(TelemetrySample sample) {
-    std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (ring_.size() < kRingSize) {
       ring_.push_back(std::move(sample));
       newest_ = ring_.size() - 1;
@@ -131,11 +133,11 @@ class TelemetrySampler::Impl {
   const Clock& clock_;
   const ProcessStat process_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;              // guarded by mutex_
-  std::vector<TelemetrySample> ring_;  // guarded by mutex_
-  std::size_t newest_ = 0;             // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<TelemetrySample> ring_ ABSL_GUARDED_BY(mutex_);
+  std::size_t newest_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "kernels/spec.h"
+#include "server/core/schedule/room.h"
 
 namespace hotplate::core {
 
@@ -23,6 +26,20 @@ struct QueueEntry {
   std::uint64_t sequence = 0;  // rises with every entry: first come
   std::uint64_t share = 0;     // whom it is counted against
   std::uint64_t devices = 0;   // bit i: may run on device i; at least one
+
+  // For the scheduler, unchanged until the entry has run.
+  const KernelSpec* kernel = nullptr;
+  absl::Span<const DeviceNeed> needs;  // of the devices that it may run on
+  std::uint64_t kept_bytes = 0;        // of the host's memory, by its outputs, when it has run
+  const DeviceNeed* NeedOf(unsigned device) const {
+    for (const DeviceNeed& need : needs) {
+      if (need.device == device) return &need;
+    }
+    return nullptr;
+  }
+  // The scheduler's own: nowhere here, about to be queued, queued.
+  enum class Place : std::uint8_t { kOut, kAdmitted, kQueued };
+  Place place = Place::kOut;
 
   // The queue's own.
   QueueEntry* previous = nullptr;

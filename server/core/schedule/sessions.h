@@ -1,5 +1,5 @@
-// The sessions that are alive: who has streams open, and for how long the others have been silent. Guarded by its
-// owner.
+// The sessions that are alive: who has streams open, who has jobs under way, and for how long the others have been
+// silent. Ending a session and freeing its arrays is one step here: nobody sees the one without the other.
 //
 // A client that is there has a stream open, a job under way, or has just called. A session without any of these for the
 // disconnect grace is abandoned: its client was killed, or has forgotten it. It is ended after the session timeout, and
@@ -10,16 +10,21 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernels/mutex.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/log_sink.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
 
+// Guarded by the lock of Sessions, but for `share`.
 struct Session {
-  std::uint64_t share = 0;  // its number in the queue; never used twice
+  std::uint64_t share = 0;  // its number in the queue; never used twice, and never changed
   std::uint32_t streams = 0;
   std::uint32_t active_jobs = 0;
   SteadyTime last_seen;
@@ -31,45 +36,65 @@ struct SessionLimits {
   nanoseconds timeout, grace;
 };
 
-class SessionTable {
+// Thread-safe. Takes the arrays' lock under its own, and no other.
+class Sessions {
  public:
-  explicit SessionTable(SessionLimits limits) : limits_(limits) {}
+  Sessions(SessionLimits limits, ArrayStore& arrays, const Clock& clock, const LogSink& log)
+      : limits_(limits), arrays_(arrays), clock_(clock), log_(log) {}
 
   // A sign of life, of a session that may be new; `streams` are opened (or, below 0, closed) with it.
-  // RESOURCE_EXHAUSTED names the limit; closing never fails. A call that only looks is not refused for want of a place:
-  // null, or beyond the limit with its stream.
-  absl::StatusOr<std::shared_ptr<Session>> Touch(const SessionId& id, int streams, SessionUse use, SteadyTime now);
-  // Whoever still has a job of the session sees `ended`. False if it was not there.
-  bool End(const SessionId& id);
-  bool HasRoomFor(const SessionId& id) const { return sessions_.size() < limits_.sessions || sessions_.contains(id); }
-  // Ends the session that was silent longest among those with no stream, no active job and no place in `holders`: it
-  // would notice nothing. Every command of a user's is a session, and most of them hold nothing once they are over. If
-  // each one holds something, and the place is for more than a look, one that is abandoned. The caller sees to its
-  // arrays.
-  std::optional<SessionId> EndForPlace(SessionUse use, const ArrayHolders& holders, SteadyTime now);
-  // The same for memory: one that is abandoned and whose arrays would free some.
-  std::optional<SessionId> EndForMemory(const ArrayHolders& holders, SteadyTime now);
-  // The bytes that ending all such sessions would free.
-  std::uint64_t AbandonedBytes(const ArrayHolders& holders, SteadyTime now) const;
-  // The session is there again if it is not: it may have given way after a call looked for it and before that call
-  // left something behind, which must end with a session like everything else. Beyond the limit if need be.
-  void Readmit(const SessionId& id, SteadyTime now);
-  // Those without a stream, an active job or a sign of life for the timeout.
-  std::vector<SessionId> Silent(SteadyTime now) const;
+  // RESOURCE_EXHAUSTED names the limit; closing never fails. Where there are too many sessions, one that would notice
+  // nothing, or that is abandoned, ends for it. A call that only looks is not refused for want of a place.
+  absl::Status Touch(const SessionId& id, int streams, SessionUse use);
+  // The same, with a job that is under way from now until EndJob.
+  absl::StatusOr<std::shared_ptr<Session>> BeginJob(const SessionId& id);
+  void EndJob(Session& session, SteadyTime now);
+
+  // Frees its arrays.
+  void End(const SessionId& id);
+  // Ends abandoned sessions, and uploads that nobody goes on with, until so many bytes are free; false, and none has
+  // ended, if that is not enough.
+  bool Reclaim(std::uint64_t bytes);
+  // The bytes that this would free at most.
+  std::uint64_t AbandonedBytes() const;
+  // Ends sessions that were silent for the timeout, and frees arrays whose lease or upload is over.
+  void Expire();
+
+  // Runs `place` with whether the session has ended, which it does not do meanwhile.
+  void WhetherEnded(const Session& session, absl::FunctionRef<void(bool ended)> place) const;
 
  private:
-  using Sessions = std::map<SessionId, std::shared_ptr<Session>>;
-  Sessions::iterator Insert(const SessionId& id);
-  bool IsAbandoned(const Session& session, SteadyTime now) const {
-    return session.streams == 0 && session.active_jobs == 0 && now - session.last_seen >= limits_.grace;
-  }
-  // Ends the one that was silent longest of those without a stream or an active job that may go.
-  std::optional<SessionId> EndLongestSilent(absl::FunctionRef<bool(const SessionId&, const Session&)> may_go);
+  using Table = std::map<SessionId, std::shared_ptr<Session>>;
+  using Arrays = std::vector<std::shared_ptr<const void>>;  // to be let go of without the lock
+
+  absl::StatusOr<std::shared_ptr<Session>> TouchLocked(const SessionId& id, int streams, SessionUse use)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Table::iterator Insert(const SessionId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its arrays are the caller's to see to.
+  void Forget(const SessionId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsAbandoned(const Session& session, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The session that was silent longest of those without a stream or a job that may go.
+  std::optional<SessionId> LongestSilent(absl::FunctionRef<bool(const SessionId&, const Session&)> may_go) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes a place for one more session. One that holds nothing goes first: every command of a user's is a session, and
+  // most of them hold nothing once they are over. Where each holds something, one that is abandoned goes, but not for
+  // a look.
+  void MakePlace(SessionUse use, Arrays& gone, std::vector<std::string>& said) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndForOthers(const SessionId& id, std::string_view needed, Arrays& gone, std::vector<std::string>& said)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::uint64_t AbandonedBytes(const ArrayHolders& holders, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreeExpired(nanoseconds upload_grace);
+  void Say(const std::vector<std::string>& said) const;
 
   const SessionLimits limits_;
-  Sessions sessions_;
-  std::uint32_t streams_ = 0;
-  std::uint64_t next_share_ = 1;
+  ArrayStore& arrays_;
+  const Clock& clock_;
+  const LogSink& log_;
+
+  mutable Mutex mutex_;
+  Table sessions_ ABSL_GUARDED_BY(mutex_);
+  std::uint32_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t next_share_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace hotplate::core

@@ -41,7 +41,7 @@ TEST_F(EngineRunTest, AJobTellsItsWholeStoryInOrder) {
   EXPECT_EQ(snapshot.state, JobState::kCompleted);
   EXPECT_EQ(snapshot.progress, 1);
   EXPECT_TRUE(snapshot.detached);
-  EXPECT_EQ(snapshot.events.size(), 3u);
+  EXPECT_EQ(snapshot.changes.size(), 3u);
   EXPECT_EQ(snapshot.device, "cpu0");
   ASSERT_NE(snapshot.end, nullptr);
   EXPECT_THAT(ToFloats(*snapshot.end->outputs[0].data), ElementsAre(1, 2, 3));

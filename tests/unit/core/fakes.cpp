@@ -167,8 +167,8 @@ const Catalog& FakeCatalog() {
   return catalog;
 }
 
-void Recorder::OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
-                       const std::shared_ptr<const JobEnd>& end) {
+void Recorder::OnChange(const JobId& id, std::uint64_t tag, const StateChange& event,
+                        const std::shared_ptr<const JobEnd>& end) {
   const std::pair key(id.value(), tag);
   const Seen seen{id, tag, event, end};
   {

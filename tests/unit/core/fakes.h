@@ -101,12 +101,12 @@ class Recorder : public JobObserver {
   struct Seen {
     JobId id;
     std::uint64_t tag = 0;
-    JobEvent event;
+    StateChange event;
     std::shared_ptr<const JobEnd> end;
   };
 
-  void OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
-               const std::shared_ptr<const JobEnd>& end) override;
+  void OnChange(const JobId& id, std::uint64_t tag, const StateChange& event,
+                const std::shared_ptr<const JobEnd>& end) override;
   void OnProgress(const JobId& id, std::uint64_t tag, double fraction) override;
   void OnNotice(const std::string& text, std::optional<double> seconds_left) override;
   void OnFlush() override;
@@ -125,7 +125,7 @@ class Recorder : public JobObserver {
   // What was done wrong to this observer: calls for one job at the same time, gaps, calls after an end.
   std::vector<std::string> complaints() const;
 
-  // Called in OnEvent, after it was recorded; set before the first event.
+  // Called in OnChange, after it was recorded; set before the first event.
   std::function<void(const Seen&)> on_event;
 
  private:
