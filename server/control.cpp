@@ -62,7 +62,7 @@ Control::~Control() {
 
 void Control::Leave(Wish wish) {
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto [at, is_new] = wishes_.try_emplace({wish.kind, wish.timeout.has_value()}, wish);
     if (!is_new && wish.timeout < at->second.timeout) at->second = std::move(wish);
   }
@@ -97,7 +97,7 @@ Control::Wish Control::Wait(core::nanoseconds patience) {
   }
   std::uint64_t count = 0;
   if (read(notes_, &count, sizeof count) < 0) return {};
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (wishes_.empty()) return {};
   const Wish first = std::move(wishes_.extract(wishes_.begin()).mapped());
   if (!wishes_.empty()) Notify();

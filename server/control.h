@@ -5,12 +5,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
 #include "server/service/context.h"
 
 namespace hotplate::server {
@@ -49,10 +49,10 @@ class Control final : public DaemonControl {
   const int signals_;  // signalfd
   const int notes_;    // eventfd, readable while there is a wish
   std::atomic<bool> draining_{false};
-  std::mutex mutex_;
-  // Guarded by mutex_. Of each kind the one with the least time, and beside it one with the configured time, which this
-  // class does not know.
-  std::map<std::pair<Wish::Kind, bool>, Wish> wishes_;
+  Mutex mutex_;
+  // Of each kind the one with the least time, and beside it one with the configured time, which this class does not
+  // know.
+  std::map<std::pair<Wish::Kind, bool>, Wish> wishes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::server

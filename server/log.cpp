@@ -7,25 +7,26 @@
 
 #include <algorithm>
 #include <cctype>
-#include <mutex>
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
 
 namespace hotplate::server {
 namespace {
 
-// gRPC's log function gets no pointer of ours, so the log and the count of gRPC's lines must be reachable without one.
-std::mutex grpc_mutex;
-LineLimit grpc_errors;
+// gRPC gives its log function no pointer of ours, so that the log, and how much of it is gRPC's, must be found by
+// itself.
+Mutex grpc_mutex;
+LineLimit grpc_errors ABSL_GUARDED_BY(grpc_mutex);
 
 // Strangers can cause gRPC's errors: anybody who reaches the port makes a line with each connection, which includes
 // data from the network. Lines that end the process are always shown.
 LineLimit::Verdict Judge(const gpr_log_func_args& line) {
   const bool fatal = std::string_view(line.message).starts_with("assertion failed");
   if (line.severity != GPR_LOG_SEVERITY_ERROR || fatal) return {.shown = true};
-  const std::lock_guard lock(grpc_mutex);
+  MutexLock lock(grpc_mutex);
   return grpc_errors.Take(LineLimit::Clock::now());
 }
 
@@ -101,7 +102,7 @@ LineLimit::Verdict LineLimit::Take(Clock::time_point now) {
 
 void RouteGrpcLog(std::shared_ptr<spdlog::logger> log) {
   {
-    const std::lock_guard lock(grpc_mutex);
+    MutexLock lock(grpc_mutex);
     grpc_errors = LineLimit();
   }
   spdlog::set_default_logger(std::move(log));

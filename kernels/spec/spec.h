@@ -112,8 +112,6 @@ class KernelSpec {
   const std::string& example() const { return example_; }
   bool takes_precision() const { return takes_precision_; }
   Determinism determinism() const { return determinism_; }
-  // What "..." counts is computed each by itself, whatever there is beside it: a call may be done in parts.
-  bool divisible() const { return divisible_; }
 
   // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs.
   // FNV-1a over a canonical text; no secret depends on it.
@@ -144,7 +142,6 @@ class KernelSpec {
   int cancel_bound_ms_ = 0;
   bool takes_precision_ = false;
   Determinism determinism_ = Determinism::kAlways;
-  bool divisible_ = false;
   std::function<Cost(const BoundCall&)> cost_;
   std::function<double(const BoundCall&)> work_bound_;
   std::function<absl::Status(BoundCall&)> shapes_;
@@ -172,8 +169,6 @@ class KernelSpecBuilder {
   KernelSpecBuilder& TakesPrecision();
   // Without this: kAlways.
   KernelSpecBuilder& SameBits(Determinism determinism);
-  // All arguments begin with "...", and have a bit for a bit the same elements if it is cut anywhere into ranges.
-  KernelSpecBuilder& Divisible();
   // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
   // only document.

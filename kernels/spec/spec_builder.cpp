@@ -128,11 +128,6 @@ KernelSpecBuilder& KernelSpecBuilder::SameBits(Determinism determinism) {
   return *this;
 }
 
-KernelSpecBuilder& KernelSpecBuilder::Divisible() {
-  spec_.divisible_ = true;
-  return *this;
-}
-
 KernelSpecBuilder& KernelSpecBuilder::Shapes(std::function<absl::Status(BoundCall&)> shapes) {
   spec_.shapes_ = std::move(shapes);
   return *this;
@@ -204,17 +199,6 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
                     it + "has the size \"" + dimension.symbol + "\", which no input and no parameter determines");
     }
   }
-  const auto cut_anywhere = [](const ArgumentRules& argument) {
-    return argument.shape.rest == std::size_t{0} && !argument.shape.at_most && !argument.shape.broadcasts;
-  };
-  proof.Require(
-      !spec_.divisible_ ||
-          (!spec_.inputs_.empty() && std::all_of(spec_.input_rules_.begin(), spec_.input_rules_.end(), cut_anywhere) &&
-           std::all_of(spec_.output_rules_.begin(), spec_.output_rules_.end(), cut_anywhere)),
-      "it is divisible, but not all arguments begin with \"...\"");
-  proof.Require(!spec_.divisible_ || spec_.cancel_class_ == CancelClass::kUninterruptible,
-                "it is divisible, but reports progress, which would be that of some part");
-  if (!proof.status().ok()) return proof.status();
   return std::move(spec_);
 }
 

@@ -1,142 +1,236 @@
 #include "server/core/engine.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
-#include "server/core/engine_impl.h"
+#include "kernels/base/status.h"
+#include "server/core/jobs/make_job.h"
 
 namespace hotplate::core {
 namespace {
 
+// This thread runs a job inside Submit. An observer that is told of its end may submit another one, which then is the
+// lanes' business: else it would go on inside itself for as long as it likes.
+thread_local bool running_here = false;
+
 // A result that could never be kept becomes an array.
 EngineOptions Consistent(EngineOptions options) {
   options.inline_bytes = std::min(options.inline_bytes, options.retained_bytes);
+  if (options.threads_in_submit == 0) {
+    options.threads_in_submit = std::clamp(std::thread::hardware_concurrency() / 4, 1U, 8U);
+  }
   return options;
+}
+
+JobsOptions ForJobs(const EngineOptions& options) {
+  return {.retention = {options.result_retention, options.retained_jobs, options.retained_bytes},
+          .disconnect_grace = options.disconnect_grace,
+          .first_numbers = options.first_numbers,
+          .claim_numbers = options.claim_numbers,
+          .journal = options.journal};
 }
 
 }  // namespace
 
-Engine::Impl::Impl(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays,
-                   const Clock& clock)
+Engine::Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
     : options_(Consistent(std::move(options))),
+      log_{options_.log, options_.log_level},
       catalog_(catalog),
-      device_set_(std::move(devices)),
       arrays_(arrays),
       clock_(clock),
-      binder_(catalog, arrays, device_set_.devices),
-      most_threads_here_(ThreadsHere(options_)),
-      numbers_(options_.first_numbers, options_.claim_numbers),
-      table_({options_.result_retention, options_.retained_jobs, options_.retained_bytes}),
-      queue_(options_.queued_jobs),
-      sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace}),
-      observers_(mutex_, quiet_),
-      idle_since_(clock.Now()),
-      last_use_((idle_since_ - kLinger).time_since_epoch().count()) {
-  for (const KernelSpec& spec : catalog_.specs()) spec_hashes_.emplace(&spec, spec.Hash());
-  if (copies_ != nullptr) arrays_.Attach(copies_);
-  arrays_.SetReclaim([this](std::uint64_t bytes) { return Reclaim(bytes); });
-  OpenLanes();
-  ticker_ = std::thread([this] { RunTicker(); });
+      devices_(std::move(devices), arrays, clock),
+      binder_(catalog, arrays, devices_.set().devices),
+      sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace},
+                arrays, clock, log_),
+      jobs_(ForJobs(options_), sessions_, arrays, clock, log_),
+      activities_(clock, clock.Now() - kLinger),
+      scheduler_({options_.queued_jobs, options_.lane_spin, options_.threads_in_submit}, clock,
+                 devices_.ForScheduler()),
+      drain_({jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CancelJob(job, why); },
+              log_}) {
+  arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
+  lanes_ = std::make_unique<Lanes>(
+      Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, catalog_, clock_, log_}, options_.inline_bytes);
+  ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
+                                                   [this](Job& job, const std::string& why) { CancelJob(job, why); },
+                                                   options_.disconnect_grace});
 }
 
-Engine::Impl::~Impl() {
-  if (!draining_.load()) {
-    BeginDrain(nanoseconds::zero(), "the daemon stops");
-    AwaitDrained();
-  }
-  Aftermath after;
-  {
-    std::scoped_lock lock(mutex_);
-    for (Job* job : ActiveJobs()) RequestCancel(*job, "the daemon stops", after);
-    stopping_ = true;
-    for (const std::unique_ptr<DeviceState>& device : devices_) {
-      for (const std::unique_ptr<LaneState>& lane : device->lanes) {
-        lane->called.store(true);
-        after.wake.push_back(lane.get());
-      }
-    }
-  }
-  Perform(after);
-  ticker_wake_.notify_all();
-  for (const std::unique_ptr<DeviceState>& device : devices_) {
-    for (const std::unique_ptr<LaneState>& lane : device->lanes) lane->thread.join();
-  }
-  ticker_.join();
+Engine::~Engine() {
+  if (!jobs_.draining()) Drain(nanoseconds::zero(), "the daemon stops");
+  for (const std::shared_ptr<Job>& job : jobs_.Active()) CancelJob(*job, "the daemon stops");
+  ticker_.reset();
+  lanes_.reset();
   arrays_.SetReclaim(nullptr);
-  // Buffers may outlive the devices; from here on nobody is told of them.
-  if (copies_ != nullptr) copies_->Close();
+  devices_.Close();
 }
 
-void Engine::Impl::Perform(Aftermath& after) {
-  for (LaneState* lane : after.wake) lane->wake.notify_one();
-  // Whoever hears of an end may at once ask for the memory and the names that the job had.
-  after.bound.clear();
-  after.arrays.clear();
-  for (const std::shared_ptr<Job>& job : after.tell) Tell(*job);
-  for (const std::shared_ptr<Job>& job : after.evicted) {
-    // It may have been freed by its user already.
-    for (const ArrayId& id : job->owned_arrays) arrays_.Free(job->owner, id.value()).IgnoreError();
+absl::Status Engine::CheckTime(const JobRequest& request) const {
+  if (!request.time_limit) return absl::OkStatus();
+  const std::optional<WallTime> end = options_.allocation_end ? options_.allocation_end() : std::nullopt;
+  return Binder::CheckTimeLimit(request, end, options_.end_margin, clock_.WallNow());
+}
+
+absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest request) {
+  if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
+  // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
+  // which has all of it.
+  if (jobs_.FindRequest(JobTable::RequestKey(who.token, request.request_id)) != nullptr) return CheckReport();
+  absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, scheduler_.LostDevices());
+  if (!job.ok()) return job.status();
+  if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  // What is said here of the room on devices is what the queue goes by as well.
+  scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
+  const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
+  CheckReport report;
+  report.cost = job->call.spec->CostOf(job->call);
+  report.devices = scheduler_.OutlookFor(job->needs, request.priority, abandoned, [&](const QueueEntry& entry) {
+    const Job& other = static_cast<const Job&>(entry);
+    const bool visible = who.scope == Scope::kAdmin || other.owner.token == who.token;
+    return SeenEntry{other.id, visible ? other.kernel->name() : std::string()};
+  });
+  for (CheckReport::Fit& fit : report.devices) {
+    if (fit.host_memory) fit.bytes_of_arrays = std::min(fit.bytes_held, arrays_.bytes_stored());
   }
-  for (const auto& [level, text] : after.log) options_.log(level, text);
+  report.refusal = std::move(job->refusal);
+  for (std::size_t i = 0; i < job->inputs.size(); ++i) {
+    if (job->inputs[i].buffer == nullptr) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
+  }
+  for (const BoundOutput& output : job->outputs) report.array_bytes_needed += output.bytes;
+  report.array_bytes_limit = arrays_.limits().total_bytes;
+  report.array_bytes_free =
+      report.array_bytes_limit - std::min(report.array_bytes_limit, held - std::min(held, abandoned));
+  report.call = std::move(job->call);
+  return report;
 }
 
-void Engine::Impl::Log(Aftermath& after, LogLevel level, std::string text) const {
-  if (Logs(level)) after.log.emplace_back(level, std::move(text));
-}
-
-Engine::Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
-    : impl_(std::make_unique<Impl>(std::move(options), catalog, std::move(devices), arrays, clock)) {}
-Engine::~Engine() = default;
-
-absl::StatusOr<CheckReport> Engine::Check(const Principal& who, const JobRequest& request) {
-  return impl_->Check(who, request);
-}
 absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                      std::uint64_t tag) {
-  return impl_->Submit(who, std::move(request), std::move(observer), tag);
+  if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
+  const std::string key = JobTable::RequestKey(who.token, request.request_id);
+  // A retry must get its job even where a new one would be refused.
+  if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) {
+    return jobs_.Rejoin(*known, request, std::move(observer), tag);
+  }
+  if (jobs_.draining()) return jobs_.DrainingError();
+  absl::StatusOr<BoundJob> bound = binder_.Bind(who, request, Binder::Data::kRequired, scheduler_.LostDevices());
+  if (!bound.ok()) return bound.status();
+  if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
+
+  const std::shared_ptr<Job> job = MakeJob(who, request, *std::move(bound), key, options_.inline_bytes);
+  if (absl::Status status = scheduler_.Admit(*job); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<Session>> session = sessions_.BeginJob(who.session);
+  if (!session.ok()) {
+    scheduler_.Withdraw(*job);
+    return session.status();
+  }
+  job->session = *std::move(session);
+  job->share = job->session->share;
+  const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);
+  if (!inserted.ok() || *inserted != job) {
+    scheduler_.Withdraw(*job);
+    sessions_.EndJob(*job->session, clock_.Now());
+    if (!inserted.ok()) return inserted.status();
+    return jobs_.Rejoin(**inserted, request, std::move(observer), tag);
+  }
+  const Scheduler::Begun begun = scheduler_.Push(*job, request.may_run_here && job->tiny && !running_here);
+  if (begun.entry != nullptr) {
+    running_here = true;
+    lanes_->Run(begun);
+    running_here = false;
+  }
+  return job->id;
 }
-absl::Status Engine::Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
-                           std::shared_ptr<JobObserver> observer, std::uint64_t tag) {
-  return impl_->Watch(who, id, from_sequence, std::move(observer), tag);
+
+void Engine::CancelJob(Job& job, const std::string& reason) {
+  if (!jobs_.RequestCancel(job, reason)) return;
+  if (!scheduler_.Remove(job)) return job.control.RequestCancel();
+  jobs_.End(job, {.state = JobState::kCancelled,
+                  .error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", reason)),
+                  .outputs = {},
+                  .receipt = std::nullopt});
 }
-void Engine::Subscribe(std::shared_ptr<JobObserver> observer) { impl_->Subscribe(std::move(observer)); }
+
 void Engine::Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy) {
-  impl_->Unsubscribe(observer, policy);
+  for (const std::shared_ptr<Job>& job : jobs_.Unsubscribe(observer, policy)) {
+    CancelJob(*job, "was cancelled: its client went away");
+  }
 }
-absl::StatusOr<JobSnapshot> Engine::Cancel(const Principal& who, const JobId& id) { return impl_->Cancel(who, id); }
-absl::StatusOr<JobSnapshot> Engine::Get(const Principal& who, const JobId& id) const { return impl_->Get(who, id); }
-absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id) { return impl_->Fetch(who, id); }
+
+absl::StatusOr<JobSnapshot> Engine::Cancel(const Principal& who, const JobId& id) {
+  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
+  if (!job.ok()) return job.status();
+  CancelJob(**job, "was cancelled on request");
+  return jobs_.SnapshotOf(**job);
+}
+
+absl::StatusOr<JobSnapshot> Engine::Get(const Principal& who, const JobId& id) const {
+  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
+  if (!job.ok()) return job.status();
+  JobSnapshot snapshot = jobs_.SnapshotOf(**job);
+  if (snapshot.state == JobState::kPending) snapshot.queue_position = static_cast<int>(scheduler_.Ahead(**job));
+  return snapshot;
+}
+
+absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id) {
+  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
+  if (!job.ok()) return job.status();
+  return jobs_.Fetch(**job);
+}
+
 std::vector<JobSnapshot> Engine::List(const Principal& who, const JobFilter& filter) const {
-  return impl_->List(who, filter);
+  std::vector<JobSnapshot> found = jobs_.List(who, filter);
+  const auto waits = [](const JobSnapshot& job) { return job.state == JobState::kPending; };
+  if (std::none_of(found.begin(), found.end(), waits)) return found;
+  std::vector<JobQueue::Position> positions = scheduler_.Positions();
+  std::sort(positions.begin(), positions.end());
+  for (JobSnapshot& job : found) {
+    if (!waits(job)) continue;
+    const JobQueue::Position own{job.priority, JobTable::NumberOf(job.id.value())};
+    job.queue_position =
+        static_cast<int>(std::lower_bound(positions.begin(), positions.end(), own) - positions.begin());
+  }
+  return found;
 }
-absl::Status Engine::TouchSession(const SessionId& session, int streams, SessionUse use) {
-  return impl_->TouchSession(session, streams, use);
-}
-void Engine::EndSession(const SessionId& session) { impl_->EndSession(session); }
-void Engine::BeginDrain(nanoseconds timeout, const std::string& reason) { impl_->BeginDrain(timeout, reason); }
-bool Engine::AwaitDrained() { return impl_->AwaitDrained(); }
-bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) { return impl_->DrainIfIdle(limit, reason); }
-void Engine::ShortenDrain(nanoseconds timeout) { impl_->ShortenDrain(timeout); }
 
-Engine::Activity Engine::BeginActivity() { return Activity(impl_.get()); }
-void Engine::NoteUse() { impl_->NoteUse(); }
-Engine::Activity::Activity(Impl* engine) : engine_(engine), moved_(std::make_unique<std::atomic<std::int64_t>>()) {
-  engine_->BeginActivity(*moved_);
+void Engine::EndSession(const SessionId& session) {
+  sessions_.End(session);
+  for (const std::shared_ptr<Job>& job : jobs_.Active()) {
+    if (job->owner.session == session && jobs_.StandingOf(*job).attached) {
+      CancelJob(*job, "was cancelled: its session ended");
+    }
+  }
 }
-Engine::Activity::Activity(Activity&& other) noexcept = default;
-Engine::Activity::~Activity() {
-  if (moved_ != nullptr) engine_->EndActivity(*moved_);
-}
-void Engine::Activity::Moved() const { engine_->NoteMove(*moved_); }
 
-void Engine::Announce(const std::string& text, std::optional<double> seconds_left) {
-  impl_->Announce(text, seconds_left);
+nanoseconds Engine::Idle() const {
+  const std::optional<SteadyTime> since = jobs_.IdleSince();
+  if (!since || activities_.GoOn()) return nanoseconds::zero();
+  return std::max(clock_.Now() - std::max(*since, activities_.last_use()), nanoseconds::zero());
 }
-std::uint64_t Engine::last_number() const { return impl_->last_number(); }
-EngineStatus Engine::Status() const { return impl_->Status(); }
-const std::vector<std::unique_ptr<Device>>& Engine::devices() const { return impl_->device_set().devices; }
-const std::vector<std::string>& Engine::device_notes() const { return impl_->device_set().notes; }
-const Catalog& Engine::catalog() const { return impl_->catalog(); }
-ArrayStore& Engine::arrays() { return impl_->arrays(); }
+
+bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) {
+  if (Idle() < limit) return false;
+  return jobs_.RefuseIfIdleSince(clock_.Now() - limit, reason);
+}
+
+EngineStatus Engine::Status() const {
+  EngineStatus status;
+  status.pending = static_cast<std::uint32_t>(scheduler_.waiting());
+  status.running = scheduler_.running();
+  status.ended = jobs_.ended_ever();
+  status.ran_in_submit = scheduler_.ran_borrowed();
+  status.draining = jobs_.draining();
+  status.idle = Idle();
+  status.devices = scheduler_.devices();
+  return status;
+}
+
+DeviceMetrics Engine::SampleDevice(std::size_t index) {
+  DeviceMetrics metrics = devices_.Sample(index);
+  if (!metrics.lost.empty()) lanes_->Lose(index, metrics.lost);
+  return metrics;
+}
 
 }  // namespace hotplate::core

@@ -164,13 +164,12 @@ struct JobReceipt {
   bool device_shared = false;  // another job ran on the device at the same time
   DeviceConditions conditions;
   int precision = HOTPLATE_PRECISION_DEFAULT;
-  bool deterministic = false;             // was asked for
-  std::optional<std::uint64_t> seed;      // of a kernel that has a parameter of this name
-  std::vector<std::string> part_devices;  // others that each computed a part of it; times are the longest part's
+  bool deterministic = false;         // was asked for
+  std::optional<std::uint64_t> seed;  // of a kernel that has a parameter of this name
 };
 
-// The numbered and kept part of a job's story: state changes, the last of them with the end.
-struct JobEvent {
+// The numbered and kept part of a job's story: the last one is the end.
+struct StateChange {
   std::uint64_t sequence = 0;  // from 1
   JobState state = JobState::kPending;
   WallTime time;
@@ -203,7 +202,7 @@ struct JobSnapshot {
   int queue_position = 0;  // jobs before it, while pending
   bool detached = false;
   bool cancel_requested = false;
-  std::vector<JobEvent> events;
+  std::vector<StateChange> changes;
   std::shared_ptr<const JobEnd> end;  // null while it goes on
 };
 

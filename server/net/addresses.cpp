@@ -10,13 +10,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
 
 namespace hotplate::server {
@@ -79,13 +78,13 @@ std::string AddressTowards(const addrinfo& peer) {
 
 // The resolver's answers so far.
 struct Answers {
-  std::mutex mutex;
-  std::condition_variable more;
-  std::vector<std::string> preferred;  // guarded by mutex
-  bool complete = false;               // guarded by mutex
+  Mutex mutex;
+  CondVar more;
+  std::vector<std::string> preferred ABSL_GUARDED_BY(mutex);
+  bool complete ABSL_GUARDED_BY(mutex) = false;
 
   void Add(const std::vector<std::string>& addresses) {
-    const std::scoped_lock lock(mutex);
+    MutexLock lock(mutex);
     preferred.insert(preferred.end(), addresses.begin(), addresses.end());
   }
 };
@@ -108,12 +107,14 @@ std::vector<std::string> PreferredSoon(const AddressHints& hints) {
   const auto answers = std::make_shared<Answers>();
   std::thread([answers, hints] {
     AskResolver(hints, *answers);
-    const std::scoped_lock lock(answers->mutex);
+    MutexLock lock(answers->mutex);
     answers->complete = true;
-    answers->more.notify_all();
+    answers->more.NotifyAll();
   }).detach();
-  std::unique_lock lock(answers->mutex);
-  answers->more.wait_for(lock, kResolverPatience, [&] { return answers->complete; });
+  const auto until = std::chrono::steady_clock::now() + kResolverPatience;
+  MutexLock lock(answers->mutex);
+  while (!answers->complete && answers->more.WaitUntil(answers->mutex, until)) {
+  }
   return answers->preferred;
 }
 

@@ -95,11 +95,11 @@ absl::StatusOr<std::unique_ptr<JobIds>> JobIds::Open(const std::string& director
 
 absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
   if (size == 0) return absl::InvalidArgumentError("a block of 0 job ids was asked for");
-  const std::scoped_lock writing(writing_);
+  MutexLock writing(writing_);
   if (own_.daemon().has_end_time()) return absl::FailedPreconditionError("the daemon has ended");
   v1::JobIdBlock block;
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     *block.mutable_daemon() = life_;
   }
   wire::ToProto(std::chrono::system_clock::now(), *block.mutable_daemon()->mutable_seen_time());
@@ -139,7 +139,7 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
     if (!*taken) continue;
     SyncFolder(folder_);
     own_ = block;
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     blocks_[{first, turn}] = block;
     return core::NumberBlock{first, last};
   }
@@ -148,7 +148,7 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
 }
 
 absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used) {
-  const std::scoped_lock writing(writing_);
+  MutexLock writing(writing_);
   if (own_.first_job_id() == 0 || own_.daemon().has_end_time()) return absl::OkStatus();
   v1::DaemonLife& life = *own_.mutable_daemon();
   if (words) {
@@ -163,7 +163,7 @@ absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optiona
     own_.set_last_used(std::max(*last_used, own_.first_job_id() - 1));
   }
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     life_ = life;
     blocks_[{own_.first_job_id(), own_.turn()}] = own_;
   }
@@ -182,7 +182,7 @@ void JobIds::Refresh() {
   std::map<Key, v1::JobIdBlock> known;
   std::string own_name;  // no other daemon has it
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     known = blocks_;
     own_name = life_.name();
   }
@@ -201,8 +201,8 @@ void JobIds::Refresh() {
     // Without a record it starts.
     if (!found || record.generation() == life.generation()) living.insert(life.generation());
   }
-  const std::scoped_lock lock(mutex_);
-  known.insert(blocks_.begin(), blocks_.end());  // blocks claimed meanwhile
+  MutexLock lock(mutex_);
+  known.insert(blocks_.begin(), blocks_.end());  // those that were claimed meanwhile
   blocks_ = std::move(known);
   living_ = std::move(living);
 }
@@ -221,7 +221,7 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
   v1::DaemonLife life;
   bool lives = false;
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const auto has = [number](const auto& at) {
       const v1::JobIdBlock& block = at.second;
       const std::uint64_t last = block.daemon().has_end_time() ? block.last_used() : block.last_job_id();
@@ -245,7 +245,7 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
 
 std::optional<v1::DaemonLife> JobIds::Before() const {
   std::optional<v1::DaemonLife> before;
-  const std::scoped_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto end_of = [](const v1::DaemonLife& life) {
     return life.has_end_time() ? life.end_time() : life.seen_time();
   };

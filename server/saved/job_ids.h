@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,8 +19,8 @@
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/endpoint.pb.h"
-#include "proto/codec/job_id_block.h"
-#include "server/core/job_numbers.h"
+#include "kernels/base/mutex.h"
+#include "server/core/jobs/job_numbers.h"
 
 namespace hotplate::server {
 
@@ -57,17 +56,17 @@ class JobIds {
   absl::StatusOr<std::vector<Key>> List() const;
   std::string FileOf(Key key) const { return codec::FileOf(folder_, key); }
   absl::Status Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used);
-  // The life of another daemon, from its newest block.
-  v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const;
+  // The life of another daemon, as far as it is known: from its newest block.
+  v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveOld();
 
   const std::string directory_, folder_;
-  mutable std::mutex mutex_;
-  v1::DaemonLife life_;                   // guarded by mutex_
-  std::map<Key, v1::JobIdBlock> blocks_;  // as last read; guarded by mutex_
-  std::set<std::string> living_;          // generations of others that have their record; guarded by mutex_
-  std::mutex writing_;                    // held while own_ is written
-  v1::JobIdBlock own_;                    // the newest of this daemon's; guarded by writing_
+  Mutex writing_;  // held while own_ is written; taken before mutex_
+  mutable Mutex mutex_;
+  v1::DaemonLife life_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, v1::JobIdBlock> blocks_ ABSL_GUARDED_BY(mutex_);  // as last read
+  std::set<std::string> living_ ABSL_GUARDED_BY(mutex_);          // generations of others that have their record
+  v1::JobIdBlock own_ ABSL_GUARDED_BY(writing_);                  // the newest of this daemon's
 };
 
 }  // namespace hotplate::server

@@ -64,10 +64,10 @@ void ArraySaver::Shorten(core::SteadyTime until) {
 
 SavedArrays ArraySaver::Finish() {
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     finish_ = true;
   }
-  finish_called_.notify_all();
+  finish_called_.NotifyAll();
   if (thread_.joinable()) thread_.join();
   return std::move(saved_);
 }
@@ -75,8 +75,8 @@ SavedArrays ArraySaver::Finish() {
 void ArraySaver::Run() {
   SaveNew();
   {
-    std::unique_lock lock(mutex_);
-    finish_called_.wait(lock, [this] { return finish_; });
+    MutexLock lock(mutex_);
+    while (!finish_) finish_called_.Wait(mutex_);
   }
   SaveNew();
 }
@@ -101,7 +101,7 @@ void ArraySaver::SaveNew() {
   std::stable_sort(arrays.begin(), arrays.end(),
                    [](const core::ArraySnapshot& a, const core::ArraySnapshot& b) { return a.bytes < b.bytes; });
   {
-    const std::scoped_lock lock(plan_mutex_);
+    MutexLock lock(plan_mutex_);
     for (const core::ArraySnapshot& array : arrays) plan_.push_back(array.label());
   }
   for (const core::ArraySnapshot& array : arrays) Save(array);
@@ -125,14 +125,15 @@ std::string ArraySaver::LookForRoom(std::uint64_t bytes) const {
 }
 
 std::vector<std::string> ArraySaver::Abandon() {
-  const std::unique_lock lock(plan_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return {};
+  if (!plan_mutex_.TryLock()) return {};
   if (!temporary_.empty()) unlink(temporary_.c_str());
-  return plan_;
+  std::vector<std::string> names = plan_;
+  plan_mutex_.Unlock();
+  return names;
 }
 
 void ArraySaver::SetTemporary(const std::string& file) {
-  const std::scoped_lock lock(plan_mutex_);
+  MutexLock lock(plan_mutex_);
   temporary_ = file;
 }
 
@@ -150,7 +151,7 @@ void ArraySaver::Save(const core::ArraySnapshot& array) {
     files_.insert(file);
   }
   {
-    const std::scoped_lock lock(plan_mutex_);
+    MutexLock lock(plan_mutex_);
     temporary_.clear();
     plan_.erase(plan_.begin());
   }

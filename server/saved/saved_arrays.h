@@ -4,9 +4,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/core/arrays.h"
+#include "kernels/base/mutex.h"
+#include "server/core/arrays/arrays.h"
 #include "server/saved/saved_folders.h"
 
 namespace hotplate::server {
@@ -89,13 +88,13 @@ class ArraySaver {
   static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
   std::atomic<std::uint64_t> room_{kUnknown};
 
-  std::mutex mutex_;
-  std::condition_variable finish_called_;
-  bool finish_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar finish_called_;
+  bool finish_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::mutex plan_mutex_;          // never held while a file system is waited for, but by Abandon
-  std::vector<std::string> plan_;  // names, in their order; guarded by plan_mutex_
-  std::string temporary_;          // guarded by plan_mutex_
+  Mutex plan_mutex_;  // held while a file system is waited for by Abandon alone
+  std::vector<std::string> plan_ ABSL_GUARDED_BY(plan_mutex_);  // names, in their order
+  std::string temporary_ ABSL_GUARDED_BY(plan_mutex_);
 
   // Why an array of this size must not be begun, or an empty text.
   std::string LookForRoom(std::uint64_t bytes) const;

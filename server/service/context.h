@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "hotplate/v1/server.pb.h"
 #include "server/core/engine.h"
-#include "server/core/telemetry.h"
+#include "server/core/run/telemetry.h"
 #include "server/service/auth.h"
 #include "server/service/file_thread.h"
 #include "server/service/open_run_streams.h"

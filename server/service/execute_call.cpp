@@ -57,8 +57,8 @@ void ExecuteCall::Run() {
   if (cancelled_.load()) GiveUp();
 }
 
-void ExecuteCall::OnEvent(const core::JobId& id, std::uint64_t, const core::JobEvent&,
-                          const std::shared_ptr<const core::JobEnd>& end) {
+void ExecuteCall::OnChange(const core::JobId& id, std::uint64_t, const core::StateChange&,
+                           const std::shared_ptr<const core::JobEnd>& end) {
   if (!end || !Close()) return;
   response_.set_job_id(id.value());
   wire::ToProto(*end, id, kernel_, context_.facts(), *response_.mutable_end());

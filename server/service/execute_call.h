@@ -20,8 +20,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
   ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
               v1::ExecuteJobResponse& response);
 
-  void OnEvent(const core::JobId& id, std::uint64_t tag, const core::JobEvent& event,
-               const std::shared_ptr<const core::JobEnd>& end) override;
+  void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
+                const std::shared_ptr<const core::JobEnd>& end) override;
   bool WantsStatesBeforeEnd() const override { return false; }
   void OnProgress(const core::JobId&, std::uint64_t, double) override {}
   void OnNotice(const std::string&, std::optional<double>) override {}

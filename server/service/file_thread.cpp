@@ -10,16 +10,16 @@ namespace hotplate::server {
 
 FileThread::~FileThread() {
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (tasks_.size() >= kMostTasks) {
       return absl::ResourceExhaustedError(
           absl::StrCat(tasks_.size(),
@@ -39,21 +39,21 @@ absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
       pthread_setname_np(thread_.native_handle(), "files");
     }
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   return absl::OkStatus();
 }
 
 void FileThread::Loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+    while (!stop_ && tasks_.empty()) wake_.Wait(mutex_);
     if (tasks_.empty()) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     task.run();
-    task.run = nullptr;  // its state is destroyed without the lock
-    lock.lock();
+    task.run = nullptr;  // what it holds goes without the lock
+    lock.Lock();
     bytes_ -= task.bytes;
   }
 }

@@ -2,14 +2,13 @@
 // else. Started with the first task. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "absl/status/status.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::server {
 
@@ -32,12 +31,11 @@ class FileThread {
   };
   void Loop();
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::condition_variable wake_;
-  std::deque<Task> tasks_;
-  std::uint64_t bytes_ = 0;  // of tasks_ and of the one that runs
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks_ and of the one that runs
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -14,12 +14,12 @@ using grpc::health::v1::HealthCheckResponse;
 class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheckResponse> {
  public:
   Watcher(HealthService& health, std::string service) : health_(health), service_(std::move(service)) {
-    const std::lock_guard lock(health_.mutex_);
+    MutexLock lock(health_.mutex_);
     health_.watchers_.insert(this);
     TellLocked();
   }
 
-  void TellLocked() {
+  void TellLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_.mutex_) {
     const Status now = health_.StatusLocked(service_);
     if (writing_ || gone_ || told_ == now) return;
     told_ = now;
@@ -29,28 +29,34 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
   }
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(health_.mutex_);
+    MutexLock lock(health_.mutex_);
     writing_ = false;
     gone_ = gone_ || !ok;
     GoOnLocked();
   }
 
   void OnCancel() override {
-    const std::lock_guard lock(health_.mutex_);
+    MutexLock lock(health_.mutex_);
     gone_ = true;
     GoOnLocked();
   }
 
   void OnDone() override {
     {
-      const std::lock_guard lock(health_.mutex_);
+      MutexLock lock(health_.mutex_);
       health_.watchers_.erase(this);
     }
     delete this;
   }
 
+  // For the service itself, whose mutex is the watcher's.
+  void TellUnder([[maybe_unused]] HealthService& health) ABSL_EXCLUSIVE_LOCKS_REQUIRED(health.mutex_) {
+    health_.mutex_.AssertHeld();
+    TellLocked();
+  }
+
  private:
-  void GoOnLocked() {
+  void GoOnLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_.mutex_) {
     if (!gone_) return TellLocked();
     if (writing_ || std::exchange(finished_, true)) return;
     Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
@@ -58,10 +64,11 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
 
   HealthService& health_;
   const std::string service_;
-  HealthCheckResponse response_;  // belongs to the thread that set writing_
-  // Guarded by health_.mutex_.
-  std::optional<Status> told_;
-  bool writing_ = false, gone_ = false, finished_ = false;
+  HealthCheckResponse response_;  // belongs to whoever set writing_
+  std::optional<Status> told_ ABSL_GUARDED_BY(health_.mutex_);
+  bool writing_ ABSL_GUARDED_BY(health_.mutex_) = false;
+  bool gone_ ABSL_GUARDED_BY(health_.mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(health_.mutex_) = false;
 };
 
 HealthService::HealthService(const ServiceContext& context) : ParsedService(context) {
@@ -70,9 +77,9 @@ HealthService::HealthService(const ServiceContext& context) : ParsedService(cont
 }
 
 void HealthService::Tell(const std::string& service, bool serving) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   serving_[service] = serving;
-  for (Watcher* watcher : watchers_) watcher->TellLocked();
+  for (Watcher* watcher : watchers_) watcher->TellUnder(*this);
 }
 
 HealthService::Status HealthService::StatusLocked(const std::string& service) const {
@@ -86,7 +93,7 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* call
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   absl::Status status = context_.KnowsCaller(*call);
   if (status.ok()) {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     response->set_status(StatusLocked(request->service()));
     if (response->status() == HealthCheckResponse::SERVICE_UNKNOWN) {
       status = absl::NotFoundError(ToAbsl("service is " + Quoted(request->service()) +

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "kernels/base/mutex.h"
 #include "server/service/parsed_service.h"
 
 namespace hotplate::server {
@@ -28,12 +28,11 @@ class HealthService final : public ParsedService<grpc::health::v1::Health> {
   class Watcher;
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
-  Status StatusLocked(const std::string& service) const;
+  Status StatusLocked(const std::string& service) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::map<std::string, bool> serving_;
-  std::set<Watcher*> watchers_;
+  Mutex mutex_;
+  std::map<std::string, bool> serving_ ABSL_GUARDED_BY(mutex_);
+  std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::server

@@ -4,8 +4,8 @@
 
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
-#include "server/core/job_state.h"
-#include "server/core/job_table.h"
+#include "server/core/jobs/job_event.h"
+#include "server/core/jobs/job_table.h"
 #include "server/service/execute_call.h"
 #include "server/service/run_call.h"
 #include "server/service/unary.h"

@@ -6,7 +6,7 @@
 namespace hotplate::server {
 
 void OpenRunStreams::Add(std::weak_ptr<OpenRunStream> stream) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(streams_, [](const std::weak_ptr<OpenRunStream>& one) { return one.expired(); });
   streams_.push_back(std::move(stream));
 }
@@ -14,7 +14,7 @@ void OpenRunStreams::Add(std::weak_ptr<OpenRunStream> stream) {
 bool OpenRunStreams::EndIdle(const core::ArrayHolders& holders) {
   std::vector<std::pair<core::SteadyTime, std::shared_ptr<OpenRunStream>>> idle;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const std::weak_ptr<OpenRunStream>& one : streams_) {
       std::shared_ptr<OpenRunStream> stream = one.lock();
       if (stream != nullptr && !holders.contains(stream->session())) idle.emplace_back(core::SteadyTime(), stream);

@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "kernels/base/mutex.h"
 #include "server/core/types.h"
 
 namespace hotplate::server {
@@ -31,8 +31,8 @@ class OpenRunStreams {
   bool EndIdle(const core::ArrayHolders& holders);
 
  private:
-  std::mutex mutex_;
-  std::vector<std::weak_ptr<OpenRunStream>> streams_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::weak_ptr<OpenRunStream>> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::server

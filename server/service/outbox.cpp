@@ -22,7 +22,7 @@ Outbox::Batch::Patient& Outbox::PatientOf(std::uint64_t tag, const core::JobId& 
   return patient;
 }
 
-void Outbox::AddState(std::uint64_t tag, const core::JobId& id, const core::JobEvent& event) {
+void Outbox::AddState(std::uint64_t tag, const core::JobId& id, const core::StateChange& event) {
   PatientOf(tag, id).states.push_back(event);
 }
 
@@ -93,7 +93,7 @@ Outbox::Batch Outbox::Take() {
 void Outbox::Batch::FillInto(google::protobuf::RepeatedPtrField<v1::JobUpdate>& updates,
                              const wire::ReceiptFacts& facts) const {
   for (const auto& [tag, patient] : patient_) {
-    for (const core::JobEvent& event : patient.states) {
+    for (const core::StateChange& event : patient.states) {
       v1::JobUpdate& update = *updates.Add();
       update.set_tag(tag);
       update.set_job_id(patient.id.value());

@@ -21,7 +21,7 @@ class Outbox {
 
   explicit Outbox(StatesBeforeEnd states_before_end) : states_before_end_(states_before_end) {}
 
-  void AddState(std::uint64_t tag, const core::JobId& id, const core::JobEvent& event);
+  void AddState(std::uint64_t tag, const core::JobId& id, const core::StateChange& event);
   void AddProgress(std::uint64_t tag, const core::JobId& id, double fraction);
   void AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel, std::uint64_t sequence,
               std::shared_ptr<const core::JobEnd> end);
@@ -54,7 +54,7 @@ class Outbox {
     };
     struct Patient {
       core::JobId id;
-      std::vector<core::JobEvent> states;
+      std::vector<core::StateChange> states;
       std::optional<double> progress;
     };
     std::vector<std::pair<std::uint64_t, Patient>> patient_;

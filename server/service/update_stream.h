@@ -31,8 +31,8 @@ class UpdateStream : public Reactor,
     context_.engine().Subscribe(observer());
   }
 
-  void OnEvent(const core::JobId& id, std::uint64_t tag, const core::JobEvent& event,
-               const std::shared_ptr<const core::JobEnd>& end) final {
+  void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
+                const std::shared_ptr<const core::JobEnd>& end) final {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     if (end) {

@@ -29,29 +29,29 @@ void AllocationEnd::Start() {
 
 void AllocationEnd::Stop() {
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     stop_.request_stop();
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 bool AllocationEnd::Refresh() {
   if (!thread_.joinable()) return false;
   {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     refresh_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   return true;
 }
 
 void AllocationEnd::Run() {
   bool told = false;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_.stop_requested()) {
     refresh_ = false;
-    lock.unlock();
+    lock.Unlock();
     const absl::StatusOr<core::WallTime> now = options_.ask(stop_.get_token());
     if (now.ok()) {
       const std::optional<core::WallTime> before = Get();
@@ -63,8 +63,10 @@ void AllocationEnd::Run() {
     told = !now.ok();
     ++answers_;
     if (options_.then && !stop_.stop_requested()) options_.then(stop_.get_token());
-    lock.lock();
-    wake_.wait_for(lock, options_.interval, [this] { return stop_.stop_requested() || refresh_; });
+    lock.Lock();
+    const auto next = std::chrono::steady_clock::now() + options_.interval;
+    while (!stop_.stop_requested() && !refresh_ && wake_.WaitUntil(mutex_, next)) {
+    }
   }
 }
 

@@ -3,15 +3,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
 #include "server/core/types.h"
 
 namespace hotplate::server {
@@ -53,9 +52,9 @@ class AllocationEnd {
   std::atomic<std::int64_t> end_;  // nanoseconds since 1970; 0: unknown
   std::atomic<std::uint64_t> answers_{0};
   std::stop_source stop_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool refresh_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar wake_;
+  bool refresh_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -83,16 +83,11 @@ void ReadParams(const v1::JobSpec& spec, core::JobRequest& request, Complaints& 
   }
 }
 
-absl::StatusOr<std::shared_ptr<const HostBuffer>> CopyInline(const v1::InlineArray& from, const Signature& signature,
-                                                             const std::string& field, core::ArrayStore& arrays) {
-  const std::size_t expected = ByteSize(signature).value();
-  if (from.data().size() != expected) {
-    return InvalidField(field, field + ": " + ToString(signature) + " needs " + std::to_string(expected) +
-                                   " bytes; there are " + std::to_string(from.data().size()));
-  }
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays.AllocateBuffer(expected);
+// Whether the bytes are as many as the signature takes is the core's to say.
+absl::StatusOr<std::shared_ptr<const HostBuffer>> CopyInline(const std::string& data, core::ArrayStore& arrays) {
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays.AllocateBuffer(data.size());
   if (!buffer.ok()) return buffer.status();
-  if (expected != 0) std::memcpy((*buffer)->data(), from.data().data(), expected);
+  if (!data.empty()) std::memcpy((*buffer)->data(), data.data(), data.size());
   return std::shared_ptr<const HostBuffer>(*std::move(buffer));
 }
 
@@ -102,7 +97,7 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
     case v1::JobInput::kInline: {
       absl::StatusOr<Signature> signature = FromProto(from.inline_().signature(), field, bounds.max_array_bytes);
       if (!signature.ok()) return signature.status();
-      absl::StatusOr<std::shared_ptr<const HostBuffer>> data = CopyInline(from.inline_(), *signature, field, arrays);
+      absl::StatusOr<std::shared_ptr<const HostBuffer>> data = CopyInline(from.inline_().data(), arrays);
       if (!data.ok()) return data.status();
       input.signature = *std::move(signature);
       input.source = *std::move(data);
@@ -143,13 +138,6 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
   return InvalidField(field, field + " has no source: inline data, an array or a path");
 }
 
-// Whether one before `place` has the same name. There are kMostArguments at most.
-template <typename Arguments>
-bool NamedBefore(const Arguments& arguments, int place) {
-  const auto self = arguments.begin() + place;
-  return std::any_of(arguments.begin(), self, [&](const auto& one) { return one.name() == self->name(); });
-}
-
 void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInputs signature_inputs,
                 core::ArrayStore& arrays, core::JobRequest& request, Complaints& complaints) {
   if (spec.inputs_size() > kMostArguments) {
@@ -162,10 +150,6 @@ void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInput
     const v1::JobInput& from = spec.inputs(i);
     if (!CheckLength(from.name(), kLongestName, "inputs", complaints)) continue;
     const std::string field = "inputs." + from.name();
-    if (NamedBefore(spec.inputs(), i)) {
-      complaints.Add(field, field + " is given twice");
-      continue;
-    }
     core::JobInput input;
     input.name = from.name();
     if (absl::Status status = ReadSource(from, field, bounds, signature_inputs, arrays, input); !status.ok()) {
@@ -186,10 +170,6 @@ void ReadOutputs(const v1::JobSpec& spec, const JobBounds& bounds, core::JobRequ
     const v1::JobOutput& from = spec.outputs(i);
     if (!CheckLength(from.name(), kLongestName, "outputs", complaints)) continue;
     const std::string field = "outputs." + from.name();
-    if (NamedBefore(spec.outputs(), i)) {
-      complaints.Add(field, field + " is given twice");
-      continue;
-    }
     core::JobOutput output;
     output.name = from.name();
     output.keep = from.keep();
@@ -225,9 +205,6 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
     complaints.Add("precision", "precision has the unknown number " + std::to_string(spec.precision()));
   }
   request.deterministic = spec.deterministic();
-  if (std::abs(std::int64_t{spec.priority()}) > core::kMaxPriority) {
-    complaints.Add("priority", "priority is " + std::to_string(spec.priority()) + "; it must be from -100 to 100");
-  }
   request.priority = spec.priority();
   if (!v1::DisconnectPolicy_IsValid(spec.disconnect_policy())) {
     complaints.Add("disconnect_policy",
@@ -242,10 +219,8 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
       complaints.Add("time_limit", limit.status());
     }
   }
-  if (CheckLength(spec.request_id(), core::kMaxRequestIdBytes, "request_id", complaints)) {
-    request.request_id = spec.request_id();
-    request.forget_when_delivered = spec.forget_when_delivered();
-  }
+  request.request_id = spec.request_id();
+  request.forget_when_delivered = spec.forget_when_delivered();
   const std::string& label = spec.label();
   if (!CheckLength(label, core::kMaxLabelBytes, "label", complaints)) return;
   if (std::any_of(label.begin(), label.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {

@@ -1,5 +1,6 @@
-// A job spec from the wire as a request to the engine. Everything that can be told without the kernel's spec is
-// checked here, all violations at once; the engine checks the rest.
+// A job spec from the wire as a request to the engine. What is checked here is the form, all violations at once: what a
+// message can hold and a request cannot (an unknown number, a value without a kind, a text or a list without a bound, a
+// path outside the roots). What a request may ask for is checked by the core's Binder, and nowhere else.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/jobs.pb.h"
-#include "server/core/arrays.h"
+#include "server/core/arrays/arrays.h"
 #include "server/wire/path_input.h"
 
 namespace hotplate::wire {

@@ -95,7 +95,6 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   out.set_precision(PrecisionName(receipt.precision));
   out.set_deterministic(receipt.deterministic);
   if (receipt.seed) out.set_seed(*receipt.seed);
-  for (const std::string& device : receipt.part_devices) out.add_part_devices(device);
   *out.mutable_versions() = facts.versions;
 }
 
@@ -109,7 +108,7 @@ void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& 
   FillEnd(end, id, kernel, facts, out);
 }
 
-void ToProto(const core::JobEvent& event, v1::StateChange& out) {
+void ToProto(const core::StateChange& event, v1::StateChange& out) {
   out.set_state(ToProto(event.state));
   ToProto(event.time, *out.mutable_time());
   out.set_device(event.device);

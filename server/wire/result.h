@@ -10,7 +10,7 @@
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/telemetry.pb.h"
 #include "server/core/engine.h"
-#include "server/core/telemetry.h"
+#include "server/core/run/telemetry.h"
 
 namespace hotplate::wire {
 
@@ -29,7 +29,7 @@ void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& 
 void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& kernel, const ReceiptFacts& facts,
              v1::FetchResultResponse& out);
 
-void ToProto(const core::JobEvent& event, v1::StateChange& out);
+void ToProto(const core::StateChange& event, v1::StateChange& out);
 void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& out);
 void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out);
 void ToProto(const core::ArraySnapshot& array, v1::Array& out);

@@ -105,8 +105,6 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
   if (receipt.threads() > 0)
     where += ", " + std::to_string(receipt.threads()) + (receipt.threads() == 1 ? " thread" : " threads");
   if (!receipt.device_name().empty()) where += ")";
-  if (receipt.part_devices_size() > 0)
-    where += "  parts on " + Join({receipt.part_devices().begin(), receipt.part_devices().end()}, ", ");
   if (!receipt.precision().empty() && receipt.precision() != "default") where += "  precision " + receipt.precision();
   if (receipt.deterministic()) where += "  deterministic";
   if (receipt.has_seed()) where += "  seed " + std::to_string(receipt.seed());

@@ -28,8 +28,8 @@ KernelSpecBuilder Spec() {
       .CostModel("33 * n FLOP (counting a sine or cosine as 15), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics("|y - 1| at most 16 * 2^-24 in float32 and 16 * 2^-53 in float64; deterministic on one device")
-      .Divisible()
-      .Example("hotplate run trig_identity x.npy -o y.npy");
+      .Example("hotplate run trig_identity x.npy -o y.npy")
+      .Build();
 }
 
 }  // namespace hotplate::trig_identity

@@ -38,13 +38,10 @@ TEST(ReceiptTest, WhereAndHowItRan) {
     return ReceiptText(receipt, v1::COMPLETED).substr(0, ReceiptText(receipt, v1::COMPLETED).find('\n'));
   };
   EXPECT_EQ(head(), "job 7  power_sum on gpu0");
-  receipt.add_part_devices("gpu1");
-  receipt.add_part_devices("gpu3");
-  EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3");
   receipt.set_deterministic(true);
-  EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic");
+  EXPECT_EQ(head(), "job 7  power_sum on gpu0  deterministic");
   receipt.set_seed(0);
-  EXPECT_EQ(head(), "job 7  power_sum on gpu0  parts on gpu1, gpu3  deterministic  seed 0");
+  EXPECT_EQ(head(), "job 7  power_sum on gpu0  deterministic  seed 0");
 }
 
 TEST(ReceiptTest, EveryFigureStandsInItsRow) {

@@ -1,4 +1,4 @@
-#include "server/core/arrays.h"
+#include "server/core/arrays/arrays.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

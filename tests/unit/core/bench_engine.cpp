@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 
 class Counter : public JobObserver {
  public:
-  void OnEvent(const JobId&, std::uint64_t, const JobEvent&, const std::shared_ptr<const JobEnd>& end) override {
+  void OnChange(const JobId&, std::uint64_t, const StateChange&, const std::shared_ptr<const JobEnd>& end) override {
     if (end == nullptr) return;
     if (end->state != JobState::kCompleted) {
       std::fprintf(stderr, "a job failed: %s\n", end->error.ToString().c_str());

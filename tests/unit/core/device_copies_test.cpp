@@ -1,6 +1,6 @@
 // What devices with memory of their own are told of arrays: pieces of an upload before its end, identities with tasks,
 // and the end of every array; never by the thread that writes or frees it.
-#include "server/core/device_copies.h"
+#include "server/core/arrays/device_copies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

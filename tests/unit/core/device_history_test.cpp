@@ -1,5 +1,5 @@
 // What a receipt says of a device, from the sampler's readings around the kernel.
-#include "server/core/device_history.h"
+#include "server/core/run/device_history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "server/core/telemetry.h"
+#include "server/core/run/telemetry.h"
 #include "tests/unit/core/engine_fixture.h"
 
 namespace hotplate::core {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/base/status.h"
-#include "server/core/job_state.h"
+#include "server/core/jobs/job_event.h"
 #include "tests/unit/core/fakes.h"
 
 namespace hotplate::core::testing {
@@ -29,7 +29,7 @@ class EngineTest : public ::testing::Test {
   EngineOptions options_;
   ArrayLimits limits_{.total_bytes = std::uint64_t{1} << 30, .array_bytes = std::uint64_t{1} << 29};
   std::map<std::string, KernelBody> bodies_{
-      {"copy", CopyBody}, {"other", CopyBody}, {"loop", CopyBody}, {"two", CopyBody}, {"each", CopyBody}};
+      {"copy", CopyBody}, {"other", CopyBody}, {"loop", CopyBody}, {"two", CopyBody}};
   std::vector<std::unique_ptr<FakeDevice>> devices_;
 
   ~EngineTest() override {

@@ -87,8 +87,8 @@ TEST_F(EngineInlineTest, ATinyJobEndsBeforeSubmitReturns) {
 TEST_F(EngineInlineTest, WhoWantsOnlyTheEndOfAnEndedJobHearsNoMore) {
   class OnlyEnds : public JobObserver {
    public:
-    void OnEvent(const JobId&, std::uint64_t, const JobEvent& event,
-                 const std::shared_ptr<const JobEnd>& end) override {
+    void OnChange(const JobId&, std::uint64_t, const StateChange& event,
+                  const std::shared_ptr<const JobEnd>& end) override {
       std::scoped_lock lock(mutex_);
       sequences_.push_back(event.sequence);
       states_.push_back(event.state);

@@ -41,7 +41,7 @@ TEST_F(EngineRunTest, AJobTellsItsWholeStoryInOrder) {
   EXPECT_EQ(snapshot.state, JobState::kCompleted);
   EXPECT_EQ(snapshot.progress, 1);
   EXPECT_TRUE(snapshot.detached);
-  EXPECT_EQ(snapshot.events.size(), 3u);
+  EXPECT_EQ(snapshot.changes.size(), 3u);
   EXPECT_EQ(snapshot.device, "cpu0");
   ASSERT_NE(snapshot.end, nullptr);
   EXPECT_THAT(ToFloats(*snapshot.end->outputs[0].data), ElementsAre(1, 2, 3));
@@ -532,6 +532,35 @@ TEST_F(EngineRunTest, WhatTheDataDecideIsCutToSize) {
     const auto end = end_of({size, 2, 1}, false);
     EXPECT_EQ(end->error.code(), absl::StatusCode::kInternal) << "more than planned, or nothing was said";
     EXPECT_THAT(std::string(end->error.message()), HasSubstr("of y, which may have 3, there are said to be"));
+  }
+}
+
+TEST_F(EngineRunTest, TheSameBitsAreRefusedWhereAKernelCannot) {
+  bodies_["measure"] = CopyBody;
+  Start();
+  JobRequest request = Request("measure");
+  request.deterministic = true;
+  const absl::Status status = Refusal(std::move(request));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Fields(status), ElementsAre("deterministic"));
+}
+
+TEST_F(EngineRunTest, TheSameBitsReachTheKernelAndTheReceipt) {
+  std::atomic<int> asked{-1};
+  bodies_["copy"] = [&](const Task& task, TaskControl& control) {
+    asked = task.call.deterministic;
+    return CopyBody(task, control);
+  };
+  Start();
+  for (const bool deterministic : {false, true}) {
+    JobRequest request = Request("copy");
+    request.deterministic = deterministic;
+    const std::uint64_t tag = deterministic ? 2 : 1;
+    Submit(std::move(request), tag);
+    const auto end = recorder_->AwaitEnd(tag);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(asked, deterministic ? 1 : 0);
+    EXPECT_EQ(end->receipt->deterministic, deterministic);
   }
 }
 

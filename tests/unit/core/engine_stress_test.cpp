@@ -3,7 +3,7 @@
 #include <stop_token>
 #include <thread>
 
-#include "server/core/telemetry.h"
+#include "server/core/run/telemetry.h"
 #include "tests/unit/core/engine_fixture.h"
 
 namespace hotplate::core::testing {

@@ -119,11 +119,7 @@ KernelSpecBuilder SomeSpec() {
   return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n");
 }
 
-KernelSpecBuilder EachSpec() {
-  return KernelSpecBuilder("each", "y = x").Input("x", "float32", "...").Output("y", "float32", "...").Divisible();
-}
-
-KernelSpecBuilder MeasureSpec() {
+KernelSpec MeasureSpec() {
   return KernelSpecBuilder("measure", "y = x")
       .Input("x", "float32", "n")
       .Output("y", "float32", "n")
@@ -162,18 +158,17 @@ DeviceMetrics FakeDevice::Sample() {
 }
 
 const Catalog& FakeCatalog() {
-  static const Catalog& catalog =
-      *new Catalog(Catalog::Of({CopySpec("copy", false, false), CopySpec("other", false, false),
-                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), EachSpec(),
-                                MeasureSpec(), UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
+  static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
+                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), MeasureSpec(),
+                                UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
                                 UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
                                 UnboundedSpec("all_work", std::numeric_limits<double>::infinity())})
                        .value());
   return catalog;
 }
 
-void Recorder::OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
-                       const std::shared_ptr<const JobEnd>& end) {
+void Recorder::OnChange(const JobId& id, std::uint64_t tag, const StateChange& event,
+                        const std::shared_ptr<const JobEnd>& end) {
   const std::pair key(id.value(), tag);
   const Seen seen{id, tag, event, end};
   {

@@ -91,7 +91,7 @@ class FakeDevice : public Device {
 };
 
 // "copy", "other" (uninterruptible) and "loop" (chunked): y = x, of float32 [n]; an int parameter "seed".
-// "two": y and z = x. "each": y = x, of any shape, divisible; "measure": y = x, and never the same bits.
+// "two": y and z = x. "measure": y = x, and never the same bits.
 // "silent", "no_work", "less_work", "nan_work", "all_work": as "copy", but without a cost model and a bound of the
 // work, and with a bound of 0, -1, NaN and infinity.
 const Catalog& FakeCatalog();
@@ -101,12 +101,12 @@ class Recorder : public JobObserver {
   struct Seen {
     JobId id;
     std::uint64_t tag = 0;
-    JobEvent event;
+    StateChange event;
     std::shared_ptr<const JobEnd> end;
   };
 
-  void OnEvent(const JobId& id, std::uint64_t tag, const JobEvent& event,
-               const std::shared_ptr<const JobEnd>& end) override;
+  void OnChange(const JobId& id, std::uint64_t tag, const StateChange& event,
+                const std::shared_ptr<const JobEnd>& end) override;
   void OnProgress(const JobId& id, std::uint64_t tag, double fraction) override;
   void OnNotice(const std::string& text, std::optional<double> seconds_left) override;
   void OnFlush() override;
@@ -125,7 +125,7 @@ class Recorder : public JobObserver {
   // What was done wrong to this observer: calls for one job at the same time, gaps, calls after an end.
   std::vector<std::string> complaints() const;
 
-  // Called in OnEvent, after it was recorded; set before the first event.
+  // Called in OnChange, after it was recorded; set before the first event.
   std::function<void(const Seen&)> on_event;
 
  private:

@@ -1,4 +1,4 @@
-#include "server/core/job_numbers.h"
+#include "server/core/jobs/job_numbers.h"
 
 #include <gtest/gtest.h>
 

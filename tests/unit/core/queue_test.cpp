@@ -1,4 +1,4 @@
-#include "server/core/queue.h"
+#include "server/core/schedule/queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // After which job there is room.
-#include "server/core/room.h"
+#include "server/core/schedule/room.h"
 
 #include <gtest/gtest.h>
 

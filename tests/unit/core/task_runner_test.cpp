@@ -1,12 +1,12 @@
 // One job on one lane, without an engine around it.
-#include "server/core/task_runner.h"
+#include "server/core/run/task_runner.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "server/core/binding.h"
+#include "server/core/jobs/binding.h"
 #include "tests/unit/core/fakes.h"
 
 namespace hotplate::core::testing {

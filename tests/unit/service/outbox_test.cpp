@@ -6,8 +6,8 @@
 namespace hotplate::server {
 namespace {
 
-core::JobEvent Event(std::uint64_t sequence, core::JobState state) {
-  core::JobEvent event;
+core::StateChange Event(std::uint64_t sequence, core::JobState state) {
+  core::StateChange event;
   event.sequence = sequence;
   event.state = state;
   return event;

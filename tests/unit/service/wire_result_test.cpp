@@ -104,7 +104,6 @@ core::JobEnd CompletedEnd() {
   receipt.threads = 2;
   receipt.deterministic = true;
   receipt.seed = 9;
-  receipt.part_devices = {"gpu1", "gpu2"};
   end.receipt = receipt;
   return end;
 }
@@ -127,8 +126,6 @@ TEST(WireResultTest, EndWithOutputsAndReceipt) {
   EXPECT_EQ(receipt.versions().hotplate(), "0.1.0");
   EXPECT_TRUE(receipt.deterministic());
   EXPECT_EQ(receipt.seed(), 9u);
-  ASSERT_EQ(receipt.part_devices_size(), 2);
-  EXPECT_EQ(receipt.part_devices(1), "gpu2");
   // What was not measured is absent.
   EXPECT_FALSE(receipt.has_host_to_device_ns());
   EXPECT_FALSE(receipt.has_energy_joules());

@@ -1,0 +1,282 @@
+#include "server/assembly.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include "kernels/array/quoted.h"
+#include "kernels/base/quantity.h"
+#include "kernels/base/status.h"
+#include "kernels/devices/device.h"
+#include "server/devices.h"
+#include "server/net/addresses.h"
+#include "server/net/tls.h"
+#include "server/spare_memory.h"
+#include "server/version.h"
+#include "server/wire/values.h"
+
+namespace hotplate::server {
+
+using core::nanoseconds;
+using std::chrono::seconds;
+
+absl::Status Assembly::Start() {
+  allocation_ = ReadAllocation(surroundings_);
+  // Slurm numbers GPUs as the bus does; CUDA by itself begins with the fastest, which on a node of several kinds would
+  // be another's. There are no threads yet.
+  if (allocation_.system == BatchSystem::kSlurm) setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*replace=*/0);
+  Tenancy tenancy;
+  if (!allocation_.empty()) tenancy = {allocation_.cluster + "/" + allocation_.job_id, allocation_.restart_count};
+  absl::StatusOr<EndpointSlot> slot = EndpointSlot::Claim(config_.directory, config_.name, tenancy);
+  if (!slot.ok()) return slot.status();
+  slot_.emplace(*std::move(slot));
+  auto log = OpenLog(config_.log_file, config_.log_level);
+  if (!log.ok()) return log.status();
+  log_ = *std::move(log);
+  RouteGrpcLog(log_);
+  auto control = Control::Create();
+  if (!control.ok()) return control.status();
+  control_ = *std::move(control);
+  if (const std::string job = AllocationElsewhere(surroundings_); !job.empty()) {
+    log_->warn("this is a shell of job {}, but none of its nodes: a daemon by hand; srun or jsrun starts it there",
+               job);
+  }
+  FollowAllocation();
+
+  if (!config_.insecure) {
+    for (const auto& [role, made] : {std::pair(Role::kDaemon, &identity_), {Role::kClient, &client_identity_}}) {
+      absl::StatusOr<Identity> identity = MakeIdentity(role);
+      if (!identity.ok()) return identity.status();
+      *made = *std::move(identity);
+    }
+  }
+  const absl::StatusOr<std::string> generation = RandomHex(8), secret = RandomHex(32);
+  if (!generation.ok()) return generation.status();
+  if (!secret.ok()) return secret.status();
+  generation_ = *generation;
+  secret_ = *secret;
+  authenticator_ = std::make_shared<const Authenticator>(std::vector<Token>{{"owner", secret_, core::Scope::kAdmin}});
+  if (absl::Status status = OpenJobIds(); !status.ok()) return status;
+  if (absl::Status status = OpenDevices(); !status.ok()) return status;
+  return Listen();
+}
+
+void Assembly::GiveUp() {
+  if (job_ids_ != nullptr) job_ids_->End(0, std::nullopt).IgnoreError();
+}
+
+absl::Status Assembly::OpenJobIds() {
+  v1::DaemonLife life;
+  life.set_name(config_.name);
+  life.set_generation(generation_);
+  life.set_node(NodeName());
+  wire::ToProto(start_time_, *life.mutable_start_time());
+  absl::StatusOr<std::unique_ptr<JobIds>> ids = JobIds::Open(config_.directory, std::move(life));
+  if (!ids.ok()) return ids.status();
+  job_ids_ = *std::move(ids);
+  return absl::OkStatus();
+}
+
+absl::Status Assembly::OpenDevices() {
+  std::uint64_t host_bytes = 0;
+  absl::StatusOr<DeviceSet> devices = ChooseDevices(
+      config_, allocation_, BuiltinCatalog(), [log = log_](const std::string& line) { log->warn("{}", line); },
+      host_bytes);
+  if (!devices.ok()) return devices.status();
+  for (const std::string& source : devices->sources) log_->info("{}", source);
+  for (const std::string& note : devices->notes) log_->info("{}", note);
+  for (const auto& device : devices->devices) {
+    const DeviceInfo& info = device->info();
+    log_->info("device {}: {}, {} lanes of {} threads", info.id, info.name, info.lanes, info.threads_per_lane);
+  }
+
+  core::ArrayLimits limits;
+  limits.total_bytes = config_.array_bytes != 0 ? config_.array_bytes : host_bytes / 4 * 3;
+  limits.array_bytes = config_.max_array_bytes != 0 ? config_.max_array_bytes : limits.total_bytes;
+  limits.longest_lease = config_.longest_lease;
+  arrays_ = std::make_unique<core::ArrayStore>(limits, clock_);
+  SpareMemory::Keep(host_bytes / 16);
+
+  core::EngineOptions options;
+  const absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
+  if (!numbers.ok()) return numbers.status();
+  options.first_numbers = *numbers;
+  options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };
+  options.queued_jobs = config_.queue;
+  options.inline_bytes = config_.inline_bytes;
+  options.result_retention = config_.result_retention;
+  options.retained_jobs = config_.retained_jobs;
+  options.retained_bytes = config_.retained_bytes;
+  options.disconnect_grace = config_.disconnect_grace;
+  options.max_sessions = config_.max_sessions;
+  options.max_streams = config_.max_streams;
+  options.session_timeout = config_.session_timeout;
+  options.log_level = LevelOf(log_->level());
+  options.log = [log = log_](core::LogLevel level, const std::string& line) { log->log(LevelOf(level), "{}", line); };
+  options.allocation_end = [this] { return end_->Get(); };
+  options.end_margin = kEndMargin;
+  engine_ = std::make_unique<core::Engine>(std::move(options), BuiltinCatalog(), *std::move(devices), *arrays_, clock_);
+  telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
+  ArraySaver::Options saving{SavedArraysFolder(config_), generation_, {config_.saved_age, config_.saved_bytes}};
+  saving.log = [log = log_](const SavedArrays::One& one) {
+    if (one.file.empty()) {
+      log->warn("array {} ({}) is not saved: {}", one.name, one.id.value(), one.why_not);
+    } else {
+      log->info("array {} ({}) is saved: {}", one.name, one.id.value(), one.file);
+    }
+  };
+  saving.dropped = [log = log_](const std::string& file, const std::string& why) {
+    log->info("saved array dropped: {}, {}", file, why);
+  };
+  saver_ = std::make_unique<ArraySaver>(*arrays_, std::move(saving));
+  return absl::OkStatus();
+}
+
+ServiceContext::Parts Assembly::Parts() const {
+  ServiceContext::Parts parts;
+  parts.engine = engine_.get();
+  parts.telemetry = telemetry_.get();
+  parts.authenticator = authenticator_;
+  parts.control = control_.get();
+  parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
+  std::vector<std::string> missing;
+  parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
+  for (const std::string& root : config_.path_roots) {
+    if (std::find(missing.begin(), missing.end(), root) == missing.end())
+      parts.bounds.named_roots.push_back((std::filesystem::path(root) / "").lexically_normal().parent_path().string());
+  }
+  for (const std::string& root : missing) {
+    log_->warn("path-root {} is not a folder that can be reached, so no file by path can be read or written there",
+               Quoted(root));
+  }
+  for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
+  parts.info = DescribeServer(Facts(), *engine_);
+  parts.allocation_end = [this] { return end_->Get(); };
+  parts.facts.versions = parts.info.versions();
+  if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
+  parts.room_to_save = [this] { return saver_->room(); };
+  parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
+  return parts;
+}
+
+absl::Status Assembly::Listen() {
+  context_ = std::make_unique<ServiceContext>(Parts());
+  ListenOptions options;
+  options.address = config_.listen;
+  if (config_.unix_socket.empty() && !config_.interface.empty()) {
+    absl::StatusOr<std::string> address = AddressOfInterface(config_.interface);
+    if (!address.ok()) return address.status();
+    options.address = *std::move(address);
+  }
+  options.unix_socket = config_.unix_socket;
+  options.identity = identity_;
+  if (client_identity_) options.client_certificate_pem = client_identity_->certificate_pem;
+  options.message_bytes = config_.message_bytes;
+  options.keepalive = config_.keepalive;
+  options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
+  if (absl::Status status = ListenWithin(config_.port, options); !status.ok()) return status;
+  server_->SetServing(true);
+  return Publish(options.address, server_->port());
+}
+
+// Begins anywhere in the range: daemons that start at the same moment are less in each other's way.
+absl::Status Assembly::ListenWithin(const PortRange& ports, ListenOptions options) {
+  const bool range = options.unix_socket.empty() && ports.last > ports.first;
+  const unsigned count = range ? ports.last - ports.first + 1U : 1;
+  const unsigned start = range ? std::random_device()() % count : 0;
+  absl::Status why;
+  for (unsigned i = 0; i < count; ++i) {
+    options.port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
+    absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, options);
+    if (server.ok()) {
+      server_ = *std::move(server);
+      return absl::OkStatus();
+    }
+    why = server.status();
+  }
+  if (!range) return why;
+  return absl::UnavailableError(
+      ToAbsl(fmt::format("no port from {} to {} is free on {} (the last tried: {}); give --listen or --port another "
+                         "value, or 0 for any port",
+                         ports.first, ports.last, options.address, std::string(why.message()))));
+}
+
+absl::Status Assembly::Publish(const std::string& listen, std::uint16_t port) {
+  socket_file_ = SocketFile(config_.unix_socket);
+  const std::vector<std::string> addresses =
+      config_.unix_socket.empty()
+          ? ReachableAddresses(listen, {{allocation_.node, NodeName()}, allocation_.submit_host})
+          : std::vector<std::string>{"unix:" + config_.unix_socket};
+  v1::EndpointRecord record = DescribeEndpoint(Facts(), addresses, port);
+  if (identity_) {
+    record.set_certificate_pem(identity_->certificate_pem);
+    record.set_client_certificate_pem(client_identity_->certificate_pem);
+    record.set_client_key_pem(client_identity_->key_pem);
+  }
+  record.set_token(secret_);
+  {
+    MutexLock lock(record_mutex_);
+    record_ = std::move(record);
+    if (const auto end = end_->Get()) wire::ToProto(*end, *record_->mutable_allocation_end_time());
+    if (absl::Status status = slot_->Publish(*record_); !status.ok()) return status;
+  }
+  log_->info("serving \"{}\" at {}{} (hotplated {}, pid {}{}), record {}", config_.name, addresses[0],
+             port != 0 ? fmt::format(":{}", port) : std::string(), kVersion, getpid(),
+             config_.insecure ? ", without TLS" : "", slot_->record_path());
+  return absl::OkStatus();
+}
+
+void Assembly::FollowAllocation() {
+  AllocationEnd::Options options;
+  options.known = allocation_.end_time;
+  if (allocation_.system == BatchSystem::kLsf) kill_wait_ = nanoseconds(kLsfKillWait);
+  if (allocation_.system == BatchSystem::kSlurm && config_.squeue_interval.count() > 0) {
+    options.interval = std::max<nanoseconds>(config_.squeue_interval, seconds(1));
+  }
+  options.ask = [this](const std::stop_token& stop) { return AskSqueue(allocation_.job_id, stop); };
+  options.then = [this](const std::stop_token& stop) { AskWhenItIsKilled(stop); };
+  options.changed = [this](std::optional<core::WallTime> before, core::WallTime now) { EndChanged(before, now); };
+  options.failed = [this](const absl::Status& why) {
+    log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
+               end_->Get() ? "the allocation's end may have changed" : "when the allocation ends is not known",
+               DurationText(config_.squeue_interval));
+  };
+  end_ = std::make_unique<AllocationEnd>(std::move(options));
+  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, core::UtcText(*end));
+  end_->Start();
+}
+
+// On the thread that asks Slurm.
+void Assembly::AskWhenItIsKilled(const std::stop_token& stop) {
+  if (kill_wait_known_ || !kill_wait_tries_.Due(clock_.Now())) return;
+  const absl::StatusOr<nanoseconds> wait = AskKillWait(stop);
+  if (!wait.ok()) {
+    log_->info("{}; Slurm's KillWait is taken for {}", std::string(wait.status().message()),
+               DurationText(kill_wait_.load()));
+    return;
+  }
+  kill_wait_known_ = true;
+  kill_wait_ = *wait;
+  const auto jobs = std::chrono::floor<std::chrono::milliseconds>(Divide(*wait).jobs);
+  if (jobs >= config_.drain_timeout) return;
+  log_->warn("Slurm kills {} after SIGTERM (its KillWait): jobs have {} then, not the drain timeout of {}",
+             DurationText(*wait), DurationText(jobs), DurationText(config_.drain_timeout));
+}
+
+// On the thread that asks Slurm. Whoever reads the record later is to see the new end too.
+void Assembly::EndChanged(std::optional<core::WallTime> before, core::WallTime now) {
+  log_->info("allocation {} ends at {}{}", allocation_.job_id, core::UtcText(now),
+             before ? ", no longer at " + core::UtcText(*before) : "");
+  MutexLock lock(record_mutex_);
+  if (!record_) return;  // not published yet
+  wire::ToProto(now, *record_->mutable_allocation_end_time());
+  if (absl::Status status = slot_->Update(*record_); !status.ok()) {
+    log_->warn("the record keeps the old end: {}", std::string(status.message()));
+  }
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,136 @@
+// The arrays that the daemon holds: their memory, names, owners and ends. Thread-safe.
+//
+// An array is WRITING until its last byte came, then READY and immutable: readers and jobs share its buffer, and
+// freeing it only forgets it; the memory goes when the last of them lets go (and is counted until then).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/core/arrays/device_copies.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct ArrayLimits {
+  std::uint64_t total_bytes = 0;  // all arrays and buffers; 0: no limit
+  std::uint64_t array_bytes = 0;  // one array; 0: no limit of its own
+  std::uint32_t count = 100'000;
+  nanoseconds longest_lease = std::chrono::hours(24);
+  // An array that is being written and gets no bytes for this long is freed: later than a client gives up whose
+  // connection broke, which takes 30 s to notice and tries again for 2 minutes.
+  nanoseconds upload_grace = std::chrono::minutes(3);
+};
+
+// Whoever shares the owner's token sees an array; an admin sees all. To others it is NOT_FOUND.
+class ArrayStore {
+ public:
+  ArrayStore(ArrayLimits limits, const Clock& clock);
+  ~ArrayStore();
+
+  // Arrays that are made from now on may be copied to devices. To be called before the store is used by more than one
+  // thread: by the engine, which has the devices, and until whose end the copies are told of arrays.
+  void Attach(std::shared_ptr<DeviceCopies> copies);
+  // Asked for room, with no lock held, where so many bytes are wanting; true if it has made some, which is then tried
+  // once. The same holds for it.
+  void SetReclaim(std::function<bool(std::uint64_t bytes)> reclaim);
+
+  // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`. An array that is
+  // whole stays, under its name, until the last byte of the one that replaces it has come: an upload that is cut off
+  // costs nothing, and there must be room for both. Where there is none for a third, others that were to replace it and
+  // that nobody writes make room.
+  absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
+                                       std::optional<nanoseconds> lease, bool replace);
+
+  // One writer at a time: FAILED_PRECONDITION for a second one, or if `offset` is not where the array stands.
+  // The writer fills the buffer in order and reports what it wrote; dropping it leaves the array resumable.
+  class Writer {
+   public:
+    virtual ~Writer() = default;
+    // The bytes that are still to come.
+    virtual std::span<std::byte> remaining() = 0;
+    virtual void Advance(std::size_t bytes) = 0;  // the array is READY when none remain
+  };
+  absl::StatusOr<std::unique_ptr<Writer>> OpenWriter(const Principal& who, const std::string& id_or_name,
+                                                     std::uint64_t offset);
+
+  struct Reader {
+    ArraySnapshot array;
+    std::shared_ptr<const HostBuffer> buffer;
+  };
+  // FAILED_PRECONDITION (with how much came) while it is WRITING.
+  absl::StatusOr<Reader> Open(const Principal& who, const std::string& id_or_name) const;
+
+  // An output whose client is there and about to fetch it is unread until it was read to its end, or is freed.
+  void MarkUnread(const ArrayId& id);
+  void MarkRead(const ArrayId& id);
+  bool HasUnread() const;
+
+  absl::StatusOr<ArraySnapshot> Describe(const Principal& who, const std::string& id_or_name) const;
+  std::vector<ArraySnapshot> List(const Principal& who) const;
+  absl::Status Free(const Principal& who, const std::string& id_or_name);
+  absl::StatusOr<ArraySnapshot> Renew(const Principal& who, const std::string& id_or_name, nanoseconds lease);
+
+  // Memory for an output of a job, counted like any other; it becomes an array by Adopt, or goes with its last user.
+  // `soon_free` bytes are about to be released by the caller and do not count against the limit.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free = 0);
+  // The same for an output that shall become an array: devices may keep it.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateArray(std::uint64_t bytes, std::uint64_t soon_free = 0);
+  // An owner without a session and no lease: the array stays until somebody frees it.
+  absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);
+
+  // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.
+  class NameHold {
+   public:
+    NameHold();
+    NameHold(NameHold&& other) noexcept;
+    NameHold& operator=(NameHold&& other) noexcept;
+    ~NameHold();
+
+   private:
+    friend class ArrayStore;
+    struct Held;
+    explicit NameHold(std::unique_ptr<Held> held);
+    std::unique_ptr<Held> held_;
+  };
+  // INVALID_ARGUMENT, or ALREADY_EXISTS. The hold must not outlive the store.
+  absl::StatusOr<NameHold> HoldName(const Principal& owner, const std::string& name);
+  absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, NameHold name,
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);
+
+  // 1 to 64 of A-Z a-z 0-9 _ . -, and not what an array's id looks like ("a17").
+  static absl::Status ValidateName(const std::string& name);
+  absl::Status ValidateLease(nanoseconds lease) const;
+
+  ArrayHolders SessionsWithArrays() const;
+  // Frees what the session owns; arrays with a lease stay. The memory goes with what it returns, which a caller that
+  // holds a lock keeps until after it.
+  std::vector<std::shared_ptr<const void>> EndSession(const SessionId& session);
+  // Frees arrays whose lease or upload grace is over, the latter where no stream writes: by this one, if that is
+  // shorter. Returns what it freed, for the log.
+  std::vector<ArraySnapshot> Expire(nanoseconds upload_grace = nanoseconds::max());
+  // The bytes of sessionless arrays that such an Expire would free because their upload stands still.
+  std::uint64_t StalledUploadBytes(nanoseconds upload_grace) const;
+
+  std::uint64_t bytes_held() const;    // with what jobs have that is no array yet, or will be none
+  std::uint64_t bytes_stored() const;  // of all arrays
+  const ArrayLimits& limits() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+
+  absl::StatusOr<ArraySnapshot> CreateNow(const Principal& owner, const Signature& signature, const std::string& name,
+                                          std::optional<nanoseconds> lease, bool replace, std::uint64_t bytes);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                       const std::shared_ptr<DeviceCopies>& copies);
+};
+
+}  // namespace hotplate::core

@@ -1,0 +1,144 @@
+#include "server/core/arrays/device_copies.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace hotplate::core {
+namespace {
+
+// What goes to a device at a time: long enough that its start does not count, unless it is the end of an array.
+constexpr std::uint64_t kLeastPiece = std::uint64_t{1} << 20, kMostPiece = std::uint64_t{4} << 20;
+
+// A device that is behind by more is slower than the network: then the job's own copy does as well.
+constexpr std::uint64_t kMostBehind = std::uint64_t{64} << 20;
+constexpr std::size_t kMostUploads = 64;  // of a device at a time
+
+}  // namespace
+
+std::uint64_t DeviceCopies::NewIdentity() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::shared_ptr<DeviceCopies> DeviceCopies::Of(const std::vector<std::unique_ptr<Device>>& devices) {
+  std::shared_ptr<DeviceCopies> copies(new DeviceCopies);
+  for (const std::unique_ptr<Device>& device : devices) {
+    if (device->info().host_memory) continue;
+    copies->workers_.push_back(std::make_unique<Worker>());
+    copies->workers_.back()->device = device.get();
+    copies->workers_.back()->free_bytes = device->FreeBytes();
+  }
+  if (copies->workers_.empty()) return nullptr;
+  for (const std::unique_ptr<Worker>& worker : copies->workers_) {
+    worker->thread = std::thread([plain = copies.get(), &one = *worker] { plain->Run(one); });
+  }
+  return copies;
+}
+
+DeviceCopies::~DeviceCopies() { Close(); }
+
+void DeviceCopies::Close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    for (const std::unique_ptr<Worker>& worker : workers_) worker->wake.NotifyAll();
+  }
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std::uint64_t before,
+                           std::uint64_t written) {
+  const std::uint64_t identity = buffer->identity();
+  MutexLock lock(mutex_);
+  if (closed_) return;
+  if (before == 0) {
+    Worker& worker = Choose(buffer->size());
+    if (worker.uploads.size() < kMostUploads) worker.uploads.push_back({identity, buffer, buffer->size(), 0, 0});
+  }
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    Upload* const upload = Find(*worker, identity);
+    if (upload == nullptr) continue;
+    upload->written = written;
+    if (written - upload->sent > kMostBehind) {
+      std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
+    } else if (Next(*worker) != nullptr) {
+      worker->wake.NotifyOne();
+    }
+  }
+}
+
+void DeviceCopies::Forget(std::uint64_t identity) {
+  MutexLock lock(mutex_);
+  if (closed_) return;
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
+    worker->forgotten.push_back(identity);
+    worker->wake.NotifyOne();
+  }
+}
+
+DeviceCopies::Upload* DeviceCopies::Find(Worker& worker, std::uint64_t identity) {
+  for (Upload& upload : worker.uploads) {
+    if (upload.identity == identity) return &upload;
+  }
+  return nullptr;
+}
+
+DeviceCopies::Upload* DeviceCopies::Next(Worker& worker) {
+  for (Upload& upload : worker.uploads) {
+    if (upload.written - upload.sent >= kLeastPiece || upload.written == upload.total) return &upload;
+  }
+  return nullptr;
+}
+
+// Not simply the one with the most room: copies that nobody uses count as room, and all would go to one device.
+DeviceCopies::Worker& DeviceCopies::Choose(std::uint64_t bytes) {
+  Worker* best = nullptr;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Worker& one = *workers_[(turn_ + i) % workers_.size()];
+    if (one.free_bytes >= bytes) {
+      turn_ += i + 1;
+      return one;
+    }
+    if (best == nullptr || one.free_bytes > best->free_bytes) best = &one;
+  }
+  return *best;
+}
+
+void DeviceCopies::Run(Worker& worker) {
+  Device& device = *worker.device;
+  MutexLock lock(mutex_);
+  while (true) {
+    while (!closed_ && worker.forgotten.empty() && Next(worker) == nullptr) worker.wake.Wait(mutex_);
+    if (closed_) return;
+    const std::vector<std::uint64_t> forgotten = std::exchange(worker.forgotten, {});
+    Upload piece;
+    std::uint64_t bytes = 0;
+    if (const Upload* const next = Next(worker); next != nullptr) {
+      piece = *next;
+      bytes = std::min(piece.written - piece.sent, kMostPiece);
+    }
+    lock.Unlock();
+
+    for (const std::uint64_t identity : forgotten) device.Forget(identity);
+    bool wanted = false;
+    if (const std::shared_ptr<const HostBuffer> buffer = piece.buffer.lock(); buffer != nullptr) {
+      wanted = device.Upload(piece.identity, piece.total, piece.sent, buffer->bytes().subspan(piece.sent, bytes));
+    }
+    const std::uint64_t free_bytes = device.FreeBytes();
+
+    lock.Lock();
+    worker.free_bytes = free_bytes;
+    Upload* const upload = Find(worker, piece.identity);
+    if (upload == nullptr) continue;  // forgotten meanwhile
+    upload->sent += bytes;
+    if (!wanted || upload->sent == upload->total) {
+      std::erase_if(worker.uploads, [&](const Upload& one) { return one.identity == piece.identity; });
+    }
+  }
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,311 @@
+#include "server/core/jobs/binding.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/quantity.h"
+#include "kernels/base/status.h"
+
+namespace hotplate::core {
+namespace {
+
+// A refusal of another part of the daemon, as one about this field.
+absl::Status About(const std::string& field, const absl::Status& status) {
+  return Refused(status.code(), {{field, absl::StrCat(field, ": ", status.message())}});
+}
+
+bool IsCpu(const Device& device) { return device.info().backend == "cpu"; }
+
+std::string Names(const std::vector<ArgumentSpec>& arguments) {
+  std::string text;
+  for (const ArgumentSpec& argument : arguments) absl::StrAppend(&text, text.empty() ? "" : ", ", argument.name);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+Binder::Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
+    : catalog_(catalog), arrays_(arrays), devices_(devices) {}
+
+absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
+                                      const std::vector<std::string>& lost) const {
+  const absl::StatusOr<const KernelSpec*> spec = catalog_.Find(request.kernel);
+  if (!spec.ok()) return spec.status();
+
+  std::vector<FieldViolation> violations;
+  if (std::abs(static_cast<long>(request.priority)) > kMaxPriority) {
+    violations.push_back({"priority", absl::StrCat("priority ", request.priority, " is not between -", kMaxPriority,
+                                                   " and ", kMaxPriority)});
+  }
+  if (absl::Status status = ResolveInputs(who, request, data, violations); !status.ok()) return status;
+
+  std::map<std::string, Signature> signatures;
+  for (const JobInput& input : request.inputs) {
+    if (!signatures.try_emplace(input.name, input.signature).second) {
+      violations.push_back({"inputs." + input.name, absl::StrCat("input \"", input.name, "\" is given twice")});
+    }
+  }
+  absl::StatusOr<BoundCall> call = (*spec)->Bind(request.params, signatures, request.precision, request.deterministic);
+  if (!call.ok()) {
+    if (violations.empty()) return call.status();
+    for (FieldViolation& one : Violations(call.status())) violations.push_back(std::move(one));
+    return Refused(call.status().code(), violations);
+  }
+
+  BoundJob job;
+  job.call = *std::move(call);
+  for (const ArgumentSpec& argument : (*spec)->inputs()) {
+    BoundInput& bound = job.inputs.emplace_back();
+    for (JobInput& input : request.inputs) {
+      if (input.name != argument.name) continue;
+      using Buffer = std::shared_ptr<const HostBuffer>;
+      using File = std::shared_ptr<const NpyFile>;
+      if (auto* buffer = std::get_if<Buffer>(&input.source)) bound.buffer = std::move(*buffer);
+      if (auto* file = std::get_if<File>(&input.source)) bound.file = std::move(*file);
+    }
+  }
+  if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
+  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
+  if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
+  return job;
+}
+
+// Afterwards every input has its signature, and those from arrays their buffer.
+absl::Status Binder::ResolveInputs(const Principal& who, JobRequest& request, Data data,
+                                   std::vector<FieldViolation>& violations) const {
+  for (JobInput& input : request.inputs) {
+    const std::string field = "inputs." + input.name;
+    if (const auto* id = std::get_if<std::string>(&input.source)) {
+      absl::StatusOr<ArrayStore::Reader> reader = arrays_.Open(who, *id);
+      if (!reader.ok()) return About(field, reader.status());
+      input.signature = reader->array.signature;
+      input.source = std::move(reader->buffer);
+      continue;
+    }
+    if (const auto* file = std::get_if<std::shared_ptr<const NpyFile>>(&input.source); file != nullptr && *file) {
+      input.signature = (*file)->signature();
+      continue;
+    }
+    const std::optional<std::size_t> bytes = ByteSize(input.signature);
+    if (!bytes || *bytes > kMaxArrayBytes) {
+      violations.push_back({field, absl::StrCat(input.name, ": an array of ", hotplate::ToString(input.signature),
+                                                " cannot be: a size is negative or too large")});
+      continue;
+    }
+    if (const auto* buffer = std::get_if<std::shared_ptr<const HostBuffer>>(&input.source);
+        buffer != nullptr && *buffer) {
+      if ((*buffer)->size() == *bytes) continue;
+      violations.push_back({field, absl::StrCat(input.name, ": ", hotplate::ToString(input.signature), " takes ",
+                                                *bytes, " bytes; ", (*buffer)->size(), " were given")});
+    } else if (data == Data::kRequired) {
+      violations.push_back({field, absl::StrCat(input.name,
+                                                ": a signature alone is not enough to run a job; give the "
+                                                "data, an array or a path")});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
+                                 std::vector<FieldViolation>& violations) const {
+  const KernelSpec& spec = *job.call.spec;
+  const ArrayLimits& limits = arrays_.limits();
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < job.call.outputs.size(); ++i) {
+    const std::optional<std::size_t> bytes = ByteSize(job.call.outputs[i]);
+    const std::string& name = spec.outputs()[i].name;
+    if (!bytes || *bytes > kMaxArrayBytes) {
+      violations.push_back({"outputs." + name, absl::StrCat(name, ": an output of ",
+                                                            hotplate::ToString(job.call.outputs[i]), " is too large")});
+      return absl::OkStatus();
+    }
+    job.outputs.emplace_back().bytes = *bytes;
+    total += *bytes;
+    const bool array_too_large = limits.array_bytes != 0 && *bytes > limits.array_bytes;
+    if (array_too_large || (limits.total_bytes != 0 && total > limits.total_bytes)) {
+      return Refused(
+          absl::StatusCode::kResourceExhausted,
+          {{"outputs." + name,
+            absl::StrCat(name, ": an output of ", hotplate::ToString(job.call.outputs[i]), " has ", *bytes, " bytes",
+                         array_too_large ? absl::StrCat("; the daemon's limit max-array-bytes is ", limits.array_bytes)
+                                         : absl::StrCat(", all outputs ", total, "; the daemon's limit array-bytes is ",
+                                                        limits.total_bytes))}});
+    }
+  }
+  std::vector<bool> seen(job.outputs.size());
+  for (const JobOutput& output : request.outputs) {
+    const std::string field = "outputs." + output.name;
+    std::size_t at = 0;
+    while (at < spec.outputs().size() && spec.outputs()[at].name != output.name) ++at;
+    if (at == spec.outputs().size()) {
+      violations.push_back(
+          {field, absl::StrCat(spec.name(), " has no output \"", output.name, "\"; it has ", Names(spec.outputs()))});
+      continue;
+    }
+    if (seen[at]) {
+      violations.push_back({field, absl::StrCat("output \"", output.name, "\" is given twice")});
+      continue;
+    }
+    seen[at] = true;
+    job.outputs[at].file = output.file;
+    if (output.file != nullptr && output.keep) {
+      violations.push_back({field, absl::StrCat(output.name, ": it is to be kept as an array and to be written to ",
+                                                output.file->path(), ": it can be one of the two")});
+      continue;
+    }
+    if (const auto taken = output.file != nullptr ? output.file->Taken() : std::nullopt) {
+      return Refused(absl::StatusCode::kAlreadyExists,
+                     {{field, absl::StrCat(output.name, ": ", output.file->path(), ": ", taken->message,
+                                           "; --force (replace) puts the new one in its place")}});
+    }
+    if (!output.keep) {
+      if (output.array_name.empty() && !output.lease) continue;
+      violations.push_back({field, absl::StrCat(output.name, ": a name or a lease is for an output that is kept")});
+      continue;
+    }
+    BoundOutput& bound = job.outputs[at];
+    bound.keep = true;
+    bound.lease = output.lease;
+    if (output.lease) {
+      if (absl::Status status = arrays_.ValidateLease(*output.lease); !status.ok()) return About(field, status);
+    }
+    if (!output.array_name.empty()) {
+      absl::StatusOr<ArrayStore::NameHold> hold = arrays_.HoldName(who, output.array_name);
+      if (!hold.ok()) return About(field, hold.status());
+      bound.name = *std::move(hold);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
+                                 BoundJob& job) const {
+  const std::uint64_t input_bytes = job.call.InputBytes();
+  std::uint64_t output_bytes = 0, to_load = 0;
+  for (const BoundOutput& output : job.outputs) output_bytes += output.bytes;
+  for (std::size_t i = 0; i < job.inputs.size(); ++i) {
+    if (job.inputs[i].buffer == nullptr) to_load += ByteSize(job.call.inputs[i]).value_or(0);
+  }
+
+  const std::string& name = job.call.spec->name();
+  const bool any = request.device == kAnyDevice;
+  // Where there is a GPU, a job is meant for it, and does not become one for the CPU by itself: not where a library is
+  // missing, and not where the GPU is lost.
+  const auto is_gpu = [](const std::unique_ptr<Device>& device) { return !IsCpu(*device); };
+  const bool gpus_alone = request.device.empty() && std::any_of(devices_.begin(), devices_.end(), is_gpu);
+  bool known = request.device.empty() || any;
+  bool fits = false;
+  std::string reasons;
+  std::map<std::string, std::string> unavailable;  // devices, by why they never run this kernel: said once for all
+  std::string too_small;
+  for (unsigned i = 0; i < devices_.size(); ++i) {
+    const Device& device = *devices_[i];
+    const DeviceInfo& info = device.info();
+    if (gpus_alone && IsCpu(device)) continue;
+    if (!request.device.empty() && !any && info.id != request.device) continue;
+    known = true;
+    if (!lost.empty() && !lost[i].empty()) {
+      absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", info.id, " is lost: ", lost[i]);
+      continue;
+    }
+    const absl::StatusOr<MemoryPlan> plan = device.Plan(job.call);
+    if (!plan.ok()) {
+      if (const absl::Status offered = device.Offers(name); offered.ok()) {
+        absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", plan.status().message());
+      } else {
+        std::string& devices = unavailable[std::string(offered.message())];
+        absl::StrAppend(&devices, devices.empty() ? "" : ", ", info.id);
+      }
+      continue;
+    }
+    DeviceNeed need{.device = i, .scratch_bytes = plan->scratch_bytes};
+    need.peak_bytes = input_bytes + output_bytes + plan->scratch_bytes;
+    need.extra_bytes = info.host_memory ? to_load + output_bytes + plan->scratch_bytes : need.peak_bytes;
+    if (need.peak_bytes > info.memory_bytes) {
+      absl::StrAppend(&too_small, too_small.empty() ? "" : "; ", need.peak_bytes, " bytes are needed on ", info.id,
+                      ", which has ", info.memory_bytes);
+      if (data == Data::kRequired) continue;
+    } else {
+      fits = true;
+    }
+    job.needs.push_back(need);
+  }
+  if (!known) {
+    return InvalidField("device", absl::StrCat("no device \"", request.device, "\"; there are ", DeviceList()));
+  }
+  for (const auto& [why, devices] : unavailable) {
+    absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", devices, " cannot run ", name, ": ", why);
+  }
+  // Said first: reasons can be long, and what is too long is cut.
+  const std::string none = gpus_alone ? absl::StrCat("no GPU", HowOnTheCpu()) : "no device";
+  if (!fits && !too_small.empty()) {
+    job.refusal = absl::StrCat(name, " fits ", none, ": ", too_small);
+    if (data == Data::kSignaturesSuffice) return absl::OkStatus();
+    return Refused(absl::StatusCode::kResourceExhausted, {{"device", job.refusal}});
+  }
+  if (job.needs.empty()) {
+    const std::string list = gpus_alone || request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList());
+    return Refused(absl::StatusCode::kFailedPrecondition,
+                   {{"device", absl::StrCat(name, " can run on ", none, ": ",
+                                            reasons.empty() ? "there is none" : reasons, list)}});
+  }
+  // The fastest kind of all that can run it.
+  const auto is_cpu = [&](const DeviceNeed& need) { return IsCpu(*devices_[need.device]); };
+  if (data == Data::kRequired && !std::all_of(job.needs.begin(), job.needs.end(), is_cpu)) {
+    std::erase_if(job.needs, is_cpu);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::CheckRequestId(const JobRequest& request) {
+  if (request.request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
+  return InvalidField("request_id", absl::StrCat("a request_id has at most ", kMaxRequestIdBytes,
+                                                 " bytes; this one has ", request.request_id.size()));
+}
+
+absl::Status Binder::CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end,
+                                    nanoseconds end_margin, WallTime now) {
+  if (!request.time_limit) return absl::OkStatus();
+  if (*request.time_limit <= nanoseconds::zero()) {
+    return InvalidField("time_limit", absl::StrCat("a time limit of ", ExactDuration(*request.time_limit),
+                                                   " is not longer than nothing"));
+  }
+  if (!allocation_end) return absl::OkStatus();
+  const nanoseconds left = *allocation_end - now;
+  const nanoseconds usable = std::max(left - end_margin, nanoseconds::zero());
+  if (*request.time_limit <= usable) return absl::OkStatus();
+  const std::string end = UtcText(*allocation_end);
+  return Refused(
+      absl::StatusCode::kFailedPrecondition,
+      {{"time_limit", left <= nanoseconds::zero()
+                          ? absl::StrCat("a time limit of ", ExactDuration(*request.time_limit),
+                                         " cannot be kept: the allocation ended at ", end)
+                          : absl::StrCat("a time limit of ", ExactDuration(*request.time_limit), " is longer than the ",
+                                         DurationText(usable), " that are left of the allocation, which ends at ", end,
+                                         end_margin > nanoseconds::zero()
+                                             ? absl::StrCat("; the daemon needs the last ", DurationText(end_margin))
+                                             : "")}});
+}
+
+// The advice for a job that the GPUs cannot run; empty where there is no CPU to run it.
+std::string Binder::HowOnTheCpu() const {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (!IsCpu(*device)) continue;
+    return absl::StrCat(" (to run it on the CPU, ask for device \"", device->info().id, "\", or \"", kAnyDevice,
+                        "\": a GPU if one can run it, else the CPU)");
+  }
+  return "";
+}
+
+std::string Binder::DeviceList() const {
+  std::string text;
+  for (const std::unique_ptr<Device>& device : devices_) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", device->info().id);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,76 @@
+// From a request to a job that can be queued: everything that can be said against it is said here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/status.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/schedule/room.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct BoundInput {
+  // One of the two; neither where Check was given a signature alone.
+  std::shared_ptr<const HostBuffer> buffer;
+  std::shared_ptr<const NpyFile> file;
+};
+
+struct BoundOutput {
+  std::uint64_t bytes = 0;  // at most
+  bool keep = false;
+  std::optional<nanoseconds> lease;
+  ArrayStore::NameHold name;
+  std::shared_ptr<PlacedFile> file = {};  // null: none
+};
+
+// Everything in the spec's order.
+struct BoundJob {
+  BoundCall call;
+  std::vector<BoundInput> inputs;
+  std::vector<BoundOutput> outputs;
+  std::vector<DeviceNeed> needs;
+  // Why it can never run, where that is known: no device that it may run on is large enough.
+  std::string refusal;
+};
+
+class Binder {
+ public:
+  // `devices` and the rest outlive the binder.
+  Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices);
+
+  enum class Data { kRequired, kSignaturesSuffice };
+  // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
+  // considered.
+  // What the request's inputs hold goes to the job. Refusals carry the fields; those of INVALID_ARGUMENT all that were
+  // found. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
+  absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
+                                const std::vector<std::string>& lost) const;
+
+  static absl::Status CheckRequestId(const JobRequest& request);
+  // The limits of time, against the end of the allocation.
+  static absl::Status CheckTimeLimit(const JobRequest& request, std::optional<WallTime> allocation_end,
+                                     nanoseconds end_margin, WallTime now);
+
+ private:
+  absl::Status ResolveInputs(const Principal& who, JobRequest& request, Data data,
+                             std::vector<FieldViolation>& violations) const;
+  absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
+                           std::vector<FieldViolation>& violations) const;
+  absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
+                           BoundJob& job) const;
+  std::string HowOnTheCpu() const;
+  std::string DeviceList() const;
+
+  const Catalog& catalog_;
+  ArrayStore& arrays_;
+  const std::vector<std::unique_ptr<Device>>& devices_;
+};
+
+}  // namespace hotplate::core

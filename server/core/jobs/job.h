@@ -1,0 +1,87 @@
+// A job as the daemon keeps it, from its submission until it leaves the table: what was asked for, which does not
+// change, and the record of what became of it, which only Apply (job_event.h) changes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/core/jobs/binding.h"
+#include "server/core/schedule/queue.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct JobEvent;
+struct Session;
+struct Subscription;
+
+// What the events of a job have made of it.
+struct JobRecord {
+  // PENDING, RUNNING, the end: no job has more.
+  static constexpr unsigned kMaxChanges = 3;
+
+  JobState state = JobState::kPending;
+  // Those below change_count never change again, so a copy of the count is enough to read them without the lock.
+  std::array<StateChange, kMaxChanges> changes;
+  unsigned change_count = 0;
+  SteadyTime start_time, end_time;
+  std::shared_ptr<const JobEnd> end;  // null while it goes on
+  std::vector<ArrayId> owned_arrays;  // outputs that go with the job
+  bool attached = false;              // belongs to its client's stream or call
+  bool fetched = false;               // somebody has got its result
+  bool time_limit_reached = false;
+  bool cancel_requested = false;
+  std::string cancel_reason;
+  std::optional<SteadyTime> grace_end;  // until then the client of an attached job may come back
+};
+
+// Where an ended job is kept: JobTable.
+enum class JobShelf : std::uint8_t { kNone, kPromised, kDelivered, kTiny };
+
+class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
+ public:
+  // Set before the job is submitted; whoever runs it reads them without a lock.
+  JobId id;  // the sequence in decimal
+  Principal owner;
+  std::shared_ptr<Session> session;
+  BoundJob bound;           // when the job has ended, all but its kernel and parameters is gone
+  std::string request_key;  // JobTable::RequestKey of its request id; empty without one
+  std::uint64_t payload_hash = 0;
+  std::string label;
+  std::optional<nanoseconds> time_limit;
+  DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
+  bool submitted_attached = false;
+  bool tiny = false;  // IsTiny (run/tiny.h)
+  // Somebody may come back for it, so there has to be room to keep it, and its inline results of at most so many bytes.
+  bool promised = false;
+  std::uint64_t promised_bytes = 0;
+  bool keeps_request = false;  // its request id is to be known for the whole retention time
+  SteadyTime submit_time;
+
+  const KernelSpec& spec() const { return *bound.call.spec; }
+  // Guarded by the lock of Jobs, as is what follows.
+  const JobRecord& record() const { return record_; }
+
+  // The table's own.
+  std::uint64_t retained_bytes = 0;  // of inline results
+  JobShelf shelf = JobShelf::kNone;
+  std::uint64_t end_order = 0;  // of all jobs that ended
+
+  // The observers' own.
+  std::vector<std::shared_ptr<Subscription>> subscriptions;
+  bool untold = false;  // is in the list of jobs whose observers may not know the latest
+  double told_progress = 0;
+  SteadyTime told_progress_time;
+
+  TaskControl control;  // thread-safe
+
+ private:
+  friend absl::Status Apply(Job& job, const JobEvent& event);
+  JobRecord record_;
+};
+
+}  // namespace hotplate::core

@@ -1,0 +1,441 @@
+#include "server/core/jobs/jobs.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/quantity.h"
+#include "kernels/base/status.h"
+
+namespace hotplate::core {
+namespace {
+
+using Kind = JobEvent::Kind;
+
+constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
+
+// Outputs that were kept as arrays under a name or a lease do not go with the job.
+bool IsUnfetched(const JobRecord& record) {
+  if (record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
+  const std::vector<JobOutputValue>& outputs = record.end->outputs;
+  return !record.owned_arrays.empty() ||
+         std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) { return one.data != nullptr; });
+}
+
+bool Passes(const Job& job, const JobFilter& filter) {
+  const JobRecord& record = job.record();
+  const std::vector<JobState>& states = filter.states;
+  if (filter.session && job.owner.session != *filter.session) return false;
+  if (filter.active_only && IsEnd(record.state)) return false;
+  if (!states.empty() && std::find(states.begin(), states.end(), record.state) == states.end()) return false;
+  if (!filter.kernel.empty() && job.spec().name() != filter.kernel) return false;
+  if (!filter.label.empty() && job.label != filter.label) return false;
+  if (filter.unfetched_only && !IsUnfetched(record)) return false;
+  return !filter.submitted_since || record.changes[0].time >= *filter.submitted_since;
+}
+
+}  // namespace
+
+Jobs::Jobs(JobsOptions options, Sessions& sessions, ArrayStore& arrays, const Clock& clock, const LogSink& log)
+    : options_(std::move(options)),
+      sessions_(sessions),
+      arrays_(arrays),
+      clock_(clock),
+      log_(log),
+      numbers_(options_.first_numbers, options_.claim_numbers),
+      table_(options_.retention),
+      idle_since_(clock.Now()),
+      observers_(mutex_, ended_) {}
+
+bool Jobs::Record(Job& job, const JobEvent& event) {
+  if (!Apply(job, event).ok()) return false;
+  if (options_.journal != nullptr) options_.journal->Append(job, event);
+  return true;
+}
+
+std::shared_ptr<Job> Jobs::FindRequest(const std::string& request_key) const {
+  if (request_key.empty()) return nullptr;
+  MutexLock lock(mutex_);
+  return table_.FindRequest(request_key);
+}
+
+absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std::shared_ptr<JobObserver> observer,
+                                                  std::uint64_t tag) {
+  JobEvent submitted = Event(Kind::kSubmitted);
+  submitted.attached = job->submitted_attached;
+  MutexLock lock(mutex_);
+  // Another thread may have been faster.
+  if (std::shared_ptr<Job> known = table_.FindRequest(job->request_key)) return known;
+  if (draining_.load()) {
+    return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason_));
+  }
+  if (absl::Status status = table_.CheckRoom(*job); !status.ok()) return status;
+  const std::uint64_t number = numbers_.Take();
+  if (number == 0) return absl::UnavailableError("more jobs come at once than there are ids for; try again");
+  job->submit_time = submitted.at;
+  table_.Insert(job, number);
+  Record(*job, submitted);
+  active_.insert(job.get());
+  if (observer != nullptr) {
+    observers_.Add(*job, std::move(observer), tag, 0, submitted.attached);
+    Expect(*job);
+  }
+  return job;
+}
+
+absl::StatusOr<JobId> Jobs::Rejoin(Job& job, const JobRequest& request, std::shared_ptr<JobObserver> observer,
+                                   std::uint64_t tag) {
+  if (job.payload_hash != request.payload_hash) {
+    return Refused(
+        absl::StatusCode::kAlreadyExists,
+        {{"request_id", absl::StrCat("request_id \"", request.request_id, "\" belongs to job ", job.id.value(),
+                                     ", which was used with another payload; give every new job its own id")}});
+  }
+  if (observer == nullptr) return job.id;
+  {
+    MutexLock lock(mutex_);
+    const bool owner = request.attached && job.record().attached && !IsEnd(job.record().state);
+    if (owner) Record(job, Event(Kind::kClientBack));
+    observers_.Add(job, std::move(observer), tag, 0, owner);
+  }
+  Tell(job);
+  return job.id;
+}
+
+void Jobs::Started(Job& job, const std::string& device, SteadyTime at) {
+  JobEvent started{.kind = Kind::kStarted, .time = clock_.WallNow(), .at = at, .device = device};
+  MutexLock lock(mutex_);
+  Record(job, started);
+  Expect(job);
+}
+
+bool Jobs::RequestCancel(Job& job, std::string reason) {
+  JobEvent request = Event(Kind::kCancelRequested);
+  request.reason = std::move(reason);
+  MutexLock lock(mutex_);
+  return Record(job, request);
+}
+
+void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
+  JobEvent event = Event(EndingIn(end.state));
+  event.end = std::make_shared<const JobEnd>(std::move(end));
+  event.owned_arrays = std::move(owned_arrays);
+  const std::shared_ptr<Job> kept = job.shared_from_this();
+  BoundJob bound;  // buffers are freed and names given back without the lock
+  std::vector<std::shared_ptr<Job>> evicted;
+  {
+    MutexLock lock(mutex_);
+    if (!Record(job, event)) return;
+    for (const JobOutputValue& output : event.end->outputs) {
+      if (output.data != nullptr) job.retained_bytes += output.data->size();
+    }
+    bound = std::move(job.bound);  // its spec is only pointed to, and stays
+    job.bound.call.params = std::move(bound.call.params);
+    table_.Ended(kept);
+    while (std::shared_ptr<Job> old = table_.Evict(event.at)) evicted.push_back(std::move(old));
+    active_.erase(&job);
+    if (active_.empty()) idle_since_ = event.at;
+    if (draining_.load()) ended_.NotifyAll();
+  }
+  sessions_.EndJob(*job.session, event.at);
+  // Whoever hears of an end may at once ask for the memory and the names that the job had.
+  bound = BoundJob();
+  Tell(job);
+  FreeOwned(evicted);
+  LogEnd(job);
+}
+
+void Jobs::LogEnd(const Job& job) const {
+  if (!log_.Wants(LogLevel::kInfo)) return;
+  MutexLock lock(mutex_);
+  const JobRecord& record = job.record();
+  const absl::Status& error = record.end->error;
+  const LogLevel level = error.ok() || record.state == JobState::kCancelled ? LogLevel::kDebug : LogLevel::kInfo;
+  if (!log_.Wants(level)) return;
+  const std::string& device = record.changes[record.change_count - 1].device;
+  const std::string text = absl::StrCat(
+      "job ", job.id.value(), " ", job.spec().name(), " ", ToAbsl(Name(record.state)), device.empty() ? "" : " on ",
+      device, " after ", DurationText(record.end_time - job.submit_time), error.ok() ? "" : ": ", error.message());
+  lock.Unlock();
+  log_(level, text);
+}
+
+Jobs::Standing Jobs::StandingOf(const Job& job) const {
+  MutexLock lock(mutex_);
+  const JobRecord& record = job.record();
+  return {record.time_limit_reached, record.cancel_requested, record.attached, !job.subscriptions.empty(),
+          record.cancel_reason};
+}
+
+absl::Status Jobs::Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
+                         std::shared_ptr<JobObserver> observer, std::uint64_t tag) {
+  absl::StatusOr<std::shared_ptr<Job>> job = Find(who, id);
+  if (!job.ok()) return job.status();
+  {
+    MutexLock lock(mutex_);
+    const JobRecord& record = (*job)->record();
+    // The end is told to everybody, or nobody would know that nothing more comes.
+    const unsigned newest = (IsEnd(record.state) ? record.change_count : JobRecord::kMaxChanges) - 1;
+    const std::uint64_t next = from_sequence == 0 ? 0 : from_sequence - 1;
+    observers_.Add(**job, std::move(observer), tag, static_cast<unsigned>(std::min<std::uint64_t>(next, newest)),
+                   /*owner=*/false);
+  }
+  Tell(**job);
+  return absl::OkStatus();
+}
+
+void Jobs::Subscribe(std::shared_ptr<JobObserver> observer) {
+  MutexLock lock(mutex_);
+  observers_.Stay(std::move(observer));
+}
+
+std::vector<std::shared_ptr<Job>> Jobs::Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy) {
+  std::vector<std::shared_ptr<Job>> to_cancel;
+  std::shared_ptr<Subscriber> subscriber;  // goes after the lock
+  MutexLock lock(mutex_);
+  subscriber = observers_.Close(observer, [&](Job& job, bool owner) {
+    mutex_.AssertHeld();
+    if (!owner || !job.record().attached || IsEnd(job.record().state)) return;
+    OnDisconnect own = policy;
+    if (job.on_disconnect == DisconnectPolicy::kDetach) own = OnDisconnect::kDetach;
+    if (job.on_disconnect == DisconnectPolicy::kCancel) own = OnDisconnect::kCancelNow;
+    switch (own) {
+      case OnDisconnect::kDetach:
+        Record(job, Event(Kind::kDetached));
+        break;
+      case OnDisconnect::kCancelNow:
+        to_cancel.push_back(job.shared_from_this());
+        break;
+      case OnDisconnect::kCancelAfterGrace: {
+        JobEvent lost = Event(Kind::kClientLost);
+        lost.grace_end = lost.at + options_.disconnect_grace;
+        Record(job, lost);
+        in_grace_.push_back(job.shared_from_this());
+        break;
+      }
+    }
+  });
+  if (subscriber != nullptr) observers_.WaitUntilQuiet(*subscriber);
+  return to_cancel;
+}
+
+absl::StatusOr<std::shared_ptr<Job>> Jobs::Find(const Principal& who, const JobId& id) const {
+  MutexLock lock(mutex_);
+  std::shared_ptr<Job> job = table_.Find(who, id.value());
+  if (job != nullptr) return job;
+  const std::string gone = table_.WhyGone(id.value());
+  return absl::NotFoundError(absl::StrCat("no job ", id.value(), gone.empty() ? "" : ": ", gone));
+}
+
+JobSnapshot Jobs::SnapshotOf(const Job& job) const {
+  MutexLock lock(mutex_);
+  return SnapshotLocked(job);
+}
+
+JobSnapshot Jobs::Fetch(Job& job) {
+  MutexLock lock(mutex_);
+  if (Record(job, Event(Kind::kFetched))) table_.Fetched(job);
+  return SnapshotLocked(job);
+}
+
+JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
+  const JobRecord& record = job.record();
+  JobSnapshot snapshot;
+  snapshot.id = job.id;
+  snapshot.kernel = job.spec().name();
+  snapshot.params = job.bound.call.params;
+  for (const ParamSpec& param : job.spec().params()) snapshot.param_names.push_back(param.name);
+  snapshot.label = job.label;
+  snapshot.state = record.state;
+  snapshot.owner = job.owner;
+  snapshot.changes.assign(record.changes.begin(), record.changes.begin() + record.change_count);
+  snapshot.submit_time = record.changes[0].time;
+  if (record.change_count > 1) snapshot.device = record.changes[1].device;
+  if (record.change_count > 1 && record.changes[1].state == JobState::kRunning) {
+    snapshot.start_time = record.changes[1].time;
+  }
+  if (IsEnd(record.state)) snapshot.end_time = record.changes[record.change_count - 1].time;
+  // The counter is written by the lane at the same time; reading it does not change the job.
+  snapshot.progress = record.state == JobState::kCompleted ? 1 : const_cast<TaskControl&>(job.control).progress();
+  snapshot.priority = job.priority;
+  snapshot.detached = !record.attached;
+  snapshot.cancel_requested = record.cancel_requested;
+  snapshot.end = record.end;
+  return snapshot;
+}
+
+std::vector<JobSnapshot> Jobs::List(const Principal& who, const JobFilter& filter) const {
+  std::vector<JobSnapshot> found;
+  std::uint64_t before = 0;
+  if (!filter.before_id.empty()) {
+    before = JobTable::NumberOf(filter.before_id);
+    if (before == 0) return found;
+  }
+  MutexLock lock(mutex_);
+  table_.NewestFirst(before, [&](const Job& job) {
+    mutex_.AssertHeld();
+    if (found.size() >= filter.limit) return false;
+    if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
+    if (Passes(job, filter)) found.push_back(SnapshotLocked(job));
+    return true;
+  });
+  return found;
+}
+
+std::vector<std::shared_ptr<Job>> Jobs::Active() const {
+  std::vector<std::shared_ptr<Job>> active;
+  MutexLock lock(mutex_);
+  for (Job* const job : active_) active.push_back(job->shared_from_this());
+  std::sort(active.begin(), active.end(), [](const auto& a, const auto& b) {
+    return std::pair(a->record().state, a->sequence) < std::pair(b->record().state, b->sequence);
+  });
+  return active;
+}
+
+std::uint64_t Jobs::ended_ever() const {
+  MutexLock lock(mutex_);
+  return table_.ended_ever();
+}
+
+bool Jobs::HasWork() const {
+  MutexLock lock(mutex_);
+  return !active_.empty() || !untold_.empty();
+}
+
+void Jobs::Expect(Job& job) {
+  if (job.untold || job.subscriptions.empty()) return;
+  job.untold = true;
+  untold_.push_back(job.shared_from_this());
+}
+
+void Jobs::TellLate() {
+  std::vector<std::shared_ptr<Job>> untold;
+  std::vector<Job*> told;
+  {
+    MutexLock lock(mutex_);
+    std::swap(untold, untold_);
+    for (const std::shared_ptr<Job>& job : untold) {
+      job->untold = false;
+      if (!job->subscriptions.empty()) told.push_back(job.get());  // of tiny jobs, observers have mostly heard all
+    }
+  }
+  for (Job* const job : told) Tell(*job);
+}
+
+void Jobs::Look(Job& job) {
+  double fraction = 0;
+  {
+    MutexLock lock(mutex_);
+    const SteadyTime now = clock_.Now();
+    const JobRecord& record = job.record();
+    if (record.state != JobState::kRunning) return;
+    if (job.time_limit && !record.time_limit_reached && !record.cancel_requested &&
+        now - record.start_time >= *job.time_limit) {
+      Record(job, Event(Kind::kTimeLimitReached));
+      job.control.RequestCancel();
+    }
+    fraction = job.control.progress();
+    if (fraction == job.told_progress || job.subscriptions.empty() ||
+        now - job.told_progress_time < kProgressInterval) {
+      return;
+    }
+    job.told_progress = fraction;
+    job.told_progress_time = now;
+  }
+  if (observers_.TellProgress(job, fraction)) ReleaseOutputs(job);
+}
+
+std::vector<std::shared_ptr<Job>> Jobs::GraceOver() {
+  std::vector<std::shared_ptr<Job>> over;
+  MutexLock lock(mutex_);
+  const SteadyTime now = clock_.Now();
+  std::erase_if(in_grace_, [&](const std::shared_ptr<Job>& job) {
+    const JobRecord& record = job->record();
+    if (IsEnd(record.state) || !record.grace_end) return true;
+    if (now < *record.grace_end) return false;
+    over.push_back(job);
+    return true;
+  });
+  return over;
+}
+
+void Jobs::EvictOld() {
+  std::vector<std::shared_ptr<Job>> evicted;
+  {
+    MutexLock lock(mutex_);
+    const SteadyTime now = clock_.Now();
+    while (std::shared_ptr<Job> old = table_.Evict(now)) evicted.push_back(std::move(old));
+  }
+  FreeOwned(evicted);
+}
+
+void Jobs::FreeOwned(const std::vector<std::shared_ptr<Job>>& evicted) {
+  for (const std::shared_ptr<Job>& job : evicted) {
+    // It may have been freed by its user already.
+    for (const ArrayId& id : job->record().owned_arrays) arrays_.Free(job->owner, id.value()).IgnoreError();
+  }
+}
+
+void Jobs::Tell(Job& job) {
+  if (observers_.Tell(job)) ReleaseOutputs(job);
+}
+
+void Jobs::ReleaseOutputs(Job& job) {
+  if (!job.request_key.empty()) return;  // whoever gave a request id may come back for the result
+  std::shared_ptr<const JobEnd> old;     // goes after the lock
+  {
+    MutexLock lock(mutex_);
+    if (!job.record().attached || job.retained_bytes == 0) return;
+    old = job.record().end;
+  }
+  auto stripped = std::make_shared<JobEnd>(*old);
+  for (JobOutputValue& output : stripped->outputs) {
+    if (output.data == nullptr) continue;
+    output.data = nullptr;
+    stripped->outputs_dropped = true;
+  }
+  JobEvent released = Event(Kind::kOutputsReleased);
+  released.end = std::move(stripped);
+  MutexLock lock(mutex_);
+  if (Record(job, released)) table_.ResultsDropped(job);
+}
+
+void Jobs::Refuse(const std::string& reason) {
+  MutexLock lock(mutex_);
+  if (!draining_.load()) drain_reason_ = reason;
+  draining_.store(true);
+}
+
+bool Jobs::RefuseIfIdleSince(SteadyTime since, const std::string& reason) {
+  MutexLock lock(mutex_);
+  if (!active_.empty() || idle_since_ > since) return false;
+  if (!draining_.load()) drain_reason_ = reason;
+  draining_.store(true);
+  return true;
+}
+
+std::string Jobs::drain_reason() const {
+  MutexLock lock(mutex_);
+  return drain_reason_;
+}
+
+absl::Status Jobs::DrainingError() const {
+  return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason()));
+}
+
+std::optional<SteadyTime> Jobs::IdleSince() const {
+  MutexLock lock(mutex_);
+  return active_.empty() ? std::optional(idle_since_) : std::nullopt;
+}
+
+bool Jobs::AwaitEnds(std::chrono::steady_clock::time_point until, absl::FunctionRef<bool(const Job&)> may_stay) {
+  MutexLock lock(mutex_);
+  while (true) {
+    const bool stay = std::all_of(active_.begin(), active_.end(), [&](const Job* job) { return may_stay(*job); });
+    if (stay && observers_.KnowAll()) return true;
+    if (!ended_.WaitUntil(mutex_, until)) return false;
+  }
+}
+
+}  // namespace hotplate::core

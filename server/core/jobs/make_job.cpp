@@ -1,0 +1,71 @@
+#include "server/core/jobs/make_job.h"
+
+#include <utility>
+
+namespace hotplate::core {
+namespace {
+
+// At one operation a nanosecond, which a single thread of an old processor does, and a few GB/s.
+constexpr double kTinyWork = 20'000;
+constexpr std::uint64_t kTinyBytes = 64 << 10;
+
+// It may run on the thread that submits it, which is no place for what gives no bound of its work, or none that means
+// anything.
+bool IsTiny(const BoundJob& job) {
+  // Inputs by path have to be read first.
+  for (const BoundInput& input : job.inputs) {
+    if (input.buffer == nullptr) return false;
+  }
+  for (const BoundOutput& output : job.outputs) {
+    if (output.file != nullptr) return false;  // and outputs by path be written
+  }
+  for (const DeviceNeed& need : job.needs) {
+    if (need.peak_bytes > kTinyBytes) return false;
+  }
+  const std::optional<double> work = job.call.spec->WorkBoundOf(job.call);
+  // Written so that NaN is not tiny. 0 is what a kernel says that forgot something.
+  return work && *work > 0 && *work <= kTinyWork;
+}
+
+// The most that its results may have inline.
+std::uint64_t MostInlineBytes(const BoundJob& job, std::uint64_t inline_bytes) {
+  std::uint64_t bytes = 0;
+  bool at_most = false;
+  for (std::size_t i = 0; i < job.outputs.size(); ++i) {
+    if (job.outputs[i].keep) continue;
+    bytes += job.outputs[i].bytes;
+    at_most |= job.call.spec->output_rules()[i].shape.at_most;
+  }
+  if (bytes <= inline_bytes) return bytes;
+  return at_most ? inline_bytes : 0;  // else they become arrays
+}
+
+}  // namespace
+
+std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, BoundJob bound, std::string request_key,
+                             std::uint64_t inline_bytes) {
+  auto job = std::make_shared<Job>();
+  job->owner = who;
+  job->request_key = std::move(request_key);
+  job->payload_hash = request.payload_hash;
+  job->label = request.label;
+  job->time_limit = request.time_limit;
+  job->submitted_attached = request.attached;
+  job->on_disconnect = request.on_disconnect;
+  job->tiny = IsTiny(bound);
+  job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
+  job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
+  if (job->promised) job->promised_bytes = MostInlineBytes(bound, inline_bytes);
+  job->bound = std::move(bound);
+
+  job->priority = request.priority;
+  job->kernel = job->bound.call.spec;
+  job->needs = job->bound.needs;
+  for (const DeviceNeed& need : job->needs) job->devices |= std::uint64_t{1} << need.device;
+  for (const BoundOutput& output : job->bound.outputs) {
+    if (output.keep) job->kept_bytes += output.bytes;
+  }
+  return job;
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,44 @@
+// The devices of the daemon: how they are now, and how they were while a kernel ran.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/devices/device.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/run/device_history.h"
+#include "server/core/run/task_runner.h"
+#include "server/core/schedule/scheduler.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+// Thread-safe.
+class Devices {
+ public:
+  // At most 64 devices, with unique ids. `arrays` are copied to those that have memory of their own, until Close.
+  Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock);
+  ~Devices() { Close(); }
+
+  const DeviceSet& set() const { return set_; }
+  std::size_t count() const { return set_.devices.size(); }
+  Device& operator[](std::size_t index) const { return *set_.devices[index]; }
+  std::vector<ScheduledDevice> ForScheduler() const;
+
+  std::vector<std::uint64_t> FreeBytes() const;
+  // Asks the device, which may take milliseconds, and remembers the answer for receipts.
+  DeviceMetrics Sample(std::size_t index);
+  // How it was while the kernel of a task ran, which was from `start` to `end`.
+  DeviceConditions ConditionsOf(std::size_t index, const RunResult& result, SteadyTime start, SteadyTime end);
+  // Buffers may outlive the devices; from here on nobody is told of them.
+  void Close();
+
+ private:
+  const DeviceSet set_;
+  const Clock& clock_;
+  const std::shared_ptr<DeviceCopies> copies_;  // null if there can be none
+  DeviceHistory history_;
+};
+
+}  // namespace hotplate::core

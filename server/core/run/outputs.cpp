@@ -1,0 +1,62 @@
+#include "server/core/run/outputs.h"
+
+#include <string>
+#include <utility>
+
+#include "server/core/named_status.h"
+
+namespace hotplate::core {
+namespace {
+
+absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool session_ended, ArrayStore& arrays,
+                        std::vector<JobOutputValue>& outputs, std::vector<ArrayId>& owned) {
+  std::vector<ArrayId> made;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    BoundOutput& wanted = job.bound.outputs[i];
+    if (outputs[i].data == nullptr) continue;  // it is in a file
+    if (!wanted.keep && !all) continue;
+    // What belongs to no session goes with the job: nobody else would free it.
+    const bool goes_with_job = !wanted.lease && (session_ended || (!wanted.keep && !standing.attached));
+    Principal owner = job.owner;
+    if (goes_with_job) owner.session = SessionId();
+    absl::StatusOr<ArraySnapshot> array =
+        arrays.Adopt(owner, outputs[i].signature, std::move(wanted.name), wanted.lease, std::move(outputs[i].data));
+    if (!array.ok()) {
+      for (const ArrayId& id : made) arrays.Free(job.owner, id.value()).IgnoreError();
+      owned.clear();
+      return Named(outputs[i].name, array.status());
+    }
+    outputs[i].data = nullptr;
+    outputs[i].array = array->id;
+    made.push_back(array->id);
+    if (goes_with_job) owned.push_back(array->id);
+    // Whoever waits for the job comes for it, and a drain for them.
+    if (!wanted.keep && standing.attached && standing.watched) arrays.MarkUnread(array->id);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_t inline_bytes,
+                          const Sessions& sessions, ArrayStore& arrays, std::vector<JobOutputValue>& outputs,
+                          std::vector<ArrayId>& owned) {
+  std::uint64_t bytes = 0;
+  bool any_kept = false;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (job.bound.outputs[i].keep) {
+      any_kept = true;
+    } else if (outputs[i].data != nullptr) {
+      bytes += outputs[i].data->size();
+    }
+  }
+  const bool too_large = bytes > inline_bytes;
+  if (!any_kept && !too_large) return absl::OkStatus();
+  absl::Status status;
+  sessions.WhetherEnded(*job.session, [&](bool ended) {
+    status = MakeArrays(job, standing, /*all=*/too_large, ended, arrays, outputs, owned);
+  });
+  return status;
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,20 @@
+// Where the outputs of a job go that has completed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/jobs/jobs.h"
+#include "server/core/schedule/sessions.h"
+
+namespace hotplate::core {
+
+// Makes arrays of the outputs that shall be, or are together larger than `inline_bytes`. `owned` gets those that go
+// with the job. On an error there are none.
+absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_t inline_bytes,
+                          const Sessions& sessions, ArrayStore& arrays, std::vector<JobOutputValue>& outputs,
+                          std::vector<ArrayId>& owned);
+
+}  // namespace hotplate::core

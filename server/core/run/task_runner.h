@@ -1,0 +1,54 @@
+// One job on one lane: gathers its data, runs the kernel, and says how that went. Knows no locks and no other jobs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/jobs/job.h"
+
+namespace hotplate::core {
+
+struct RunResult {
+  enum class Kind { kCompleted, kCancelled, kFailed, kDeviceLost };
+  Kind kind = Kind::kCompleted;
+  absl::Status error;                   // unless kCompleted or kCancelled
+  Report report;                        // as far as it got
+  std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
+  std::optional<nanoseconds> load;      // reading inputs that came by path, and writing outputs that go by path
+};
+
+class TaskRunner {
+ public:
+  // All outlive the runner.
+  TaskRunner(ArrayStore& arrays, const Clock& clock, const DeviceInfo& device)
+      : arrays_(arrays), clock_(clock), device_(device) {}
+
+  // On the lane's thread, which also runs the task by `run`. Does not change the job but for its control.
+  RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
+                absl::FunctionRef<Report(const Task&)> run);
+
+ private:
+  // CANCELLED where the job is to be cancelled while a file is read.
+  absl::Status Gather(Job& job, RunResult& result);
+  void Describe(const Job& job);
+  // Writes the outputs that go to files, all of them before the first takes its place. CANCELLED as for Gather.
+  absl::Status WriteFiles(Job& job, std::vector<JobOutputValue>& outputs);
+  // What came out of less than was planned, in memory of its own size.
+  absl::Status CutToSize(const Job& job, std::size_t output, JobOutputValue& value);
+
+  ArrayStore& arrays_;
+  const Clock& clock_;
+  const DeviceInfo& device_;
+
+  // Kept from job to job for their memory's sake.
+  std::vector<std::shared_ptr<const HostBuffer>> inputs_;
+  std::vector<std::shared_ptr<HostBuffer>> outputs_;
+  std::vector<hotplate_param> params_;
+  std::vector<hotplate_array> input_views_, output_views_;
+  std::vector<std::int64_t> actual_sizes_;  // of outputs that have no more than what was planned
+};
+
+}  // namespace hotplate::core

@@ -1,0 +1,173 @@
+// Who runs next, and where. It knows what waits (the queue), how much memory each device has left (its room), and which
+// lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
+//   1. Admit keeps a place in the queue for it, or says why not; Withdraw gives the place back.
+//   2. Push queues it and calls an idle lane; or hands it to the caller with a lane's seat, if it may run at once.
+//   3. Take, which a lane's thread waits in, returns it when the device has room: it runs from now on.
+//   4. Finished gives its room back.
+// Remove takes an entry out before step 3, from wherever it is: exactly one of Take and Remove gets it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/base/mutex.h"
+#include "server/core/schedule/forecast.h"
+#include "server/core/schedule/queue.h"
+#include "server/core/schedule/room.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+struct SchedulerOptions {
+  std::size_t queue_capacity = 10'000;
+  // An idle lane polls this long before it sleeps.
+  nanoseconds spin{0};
+  // So many borrowed seats at a time.
+  std::uint32_t most_borrowed = 1;
+};
+
+// A device as the scheduler sees it; in the order of the DeviceSet, and in that of the bits of QueueEntry::devices.
+struct ScheduledDevice {
+  std::string id;
+  bool host_memory = true;
+  bool any_thread = false;  // DeviceInfo::any_thread: its seats can be borrowed
+  Room room;
+};
+
+// How the scheduler's devices are.
+struct DeviceStatus {
+  std::string id;
+  std::uint32_t running = 0;     // jobs
+  std::uint32_t idle_lanes = 0;  // that wait for one
+  double busy_fraction = 0;      // of its lanes, over the last second
+  nanoseconds occupied{};        // how long at least one job ran there, all in all
+  std::string lost;              // empty while healthy
+};
+
+// Thread-safe. Calls nothing outside this folder under its lock but the functions that it is given.
+class Scheduler {
+  struct DeviceState;
+
+ public:
+  // A lane's place here, which whoever runs the lane keeps alive. Its members are the scheduler's.
+  class Seat {
+   public:
+    virtual ~Seat() = default;
+    unsigned device() const;
+
+   private:
+    friend class Scheduler;
+    DeviceState* device_ = nullptr;
+    CondVar wake_;
+    std::atomic<bool> called_{false};  // to look at the queue
+    // Guarded by the scheduler's lock. A seat is in one of four places: among the device's idle ones, called (its
+    // thread is about to look at the queue), with its thread, or borrowed (its thread sleeps on).
+    bool asleep_ = false;
+    bool borrowed_ = false;
+    QueueEntry* current_ = nullptr;
+    SteadyTime since_;
+    bool shared_ = false;  // another entry ran on the device at the same time
+  };
+
+  struct Begun {
+    QueueEntry* entry = nullptr;
+    Seat* seat = nullptr;
+    SteadyTime time;
+    bool cold = false;  // the first run of its kernel on this device
+  };
+
+  Scheduler(SchedulerOptions options, const Clock& clock, std::vector<ScheduledDevice> devices);
+
+  // Once for each lane, before its thread calls Take.
+  void AddSeat(unsigned device, Seat& seat);
+
+  // RESOURCE_EXHAUSTED if the queue is full; FAILED_PRECONDITION if every device that it may run on is lost (others are
+  // taken out of its set).
+  absl::Status Admit(QueueEntry& entry);
+  void Withdraw(QueueEntry& entry);
+  // With `may_run_here` and a warm kernel, nothing before it in the queue, a seat idle and a borrowed one to spare: the
+  // entry has begun, and the caller runs it on the seat's lane. Else no entry is returned.
+  Begun Push(QueueEntry& entry, bool may_run_here);
+  // False if it is neither waiting nor admitted any more.
+  bool Remove(QueueEntry& entry);
+
+  // Waits for an entry; none once the scheduler stops or the device is lost.
+  Begun Take(Seat& seat);
+  // The run that began on this seat is over. `completed`: the kernel is warm now. True if others ran on the device
+  // meanwhile.
+  bool Finished(Seat& seat, bool completed);
+
+  // The device takes no more entries. Returns those that cannot run anywhere else: they have left the queue. Nothing if
+  // it was lost before.
+  std::optional<std::vector<QueueEntry*>> Lose(unsigned device, const std::string& why);
+  // By device, empty while it is healthy; nothing at all if all are.
+  std::vector<std::string> LostDevices() const;
+  // What devices have free now; with `record_busy` also how busy they were. Entries that found no room are tried again.
+  void Sample(const std::vector<std::uint64_t>& free_bytes, bool record_busy);
+  // No more entries are taken; every thread leaves Take.
+  void Stop();
+
+  std::size_t waiting() const;
+  std::uint32_t running() const;
+  std::uint64_t ran_borrowed() const;
+  std::vector<DeviceStatus> devices() const;
+  std::size_t Ahead(const QueueEntry& entry) const;  // 0 if it does not wait
+  std::vector<JobQueue::Position> Positions() const;
+  // The entries that run, with the time when they began.
+  void ForEachRunning(absl::FunctionRef<void(QueueEntry&, SteadyTime since)> visit) const;
+  // Bytes that entries wait for on devices in host memory where nothing runs that would free any: the least.
+  std::uint64_t HostBytesWanted() const;
+  // Where a new entry of this priority would find room, and after whom. `abandoned` bytes of the host's memory are free
+  // as soon as they are needed.
+  std::vector<Outlook> OutlookFor(absl::Span<const DeviceNeed> needs, int priority, std::uint64_t abandoned,
+                                  const DescribeEntry& describe) const;
+
+ private:
+  struct DeviceState : ScheduledDevice {
+    unsigned index = 0;
+    std::vector<Seat*> seats;
+    std::vector<Seat*> idle;  // the last to become so is the first to be called: its caches are warm
+    std::uint32_t running = 0;
+    std::string lost;
+    std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and one run COMPLETED
+    nanoseconds busy{};                                // of all lanes, runs that are over
+    std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
+    nanoseconds occupied{};     // by at least one job, but for the time since...
+    SteadyTime occupied_since;  // ... this, while there is one
+  };
+
+  static bool Fits(const DeviceState& device, const QueueEntry& entry);
+  Begun Begin(Seat& seat, QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Seat* BorrowedFor(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One idle lane of the device, if any, is to look at the queue. Returned if it sleeps: wake it, best without the
+  // lock.
+  Seat* CallLane(DeviceState& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CallAndWake(DeviceState& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  DeviceState* LeastBusy(std::uint64_t devices) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // of those with an idle lane
+  nanoseconds BusyUntil(const DeviceState& device, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const SchedulerOptions options_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  JobQueue queue_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<DeviceState>> devices_ ABSL_GUARDED_BY(mutex_);
+  std::size_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;  // entries that have a place in the queue and are not there yet
+  std::uint32_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t ran_borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> any_lost_{false};  // set under mutex_
+};
+
+}  // namespace hotplate::core

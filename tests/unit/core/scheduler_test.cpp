@@ -1,0 +1,165 @@
+// The scheduler alone: entries with needs, seats without lanes.
+#include "server/core/schedule/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/unit/core/fakes.h"
+
+namespace hotplate::core::testing {
+namespace {
+
+using ::testing::HasSubstr;
+constexpr std::uint64_t kSize = 1 << 20;
+
+struct Entry : QueueEntry {
+  Entry(std::uint64_t number, std::vector<DeviceNeed> its_needs, const KernelSpec* its_kernel)
+      : own_needs(std::move(its_needs)) {
+    sequence = number;
+    share = 1;
+    kernel = its_kernel;
+    needs = own_needs;
+    for (const DeviceNeed& need : own_needs) devices |= std::uint64_t{1} << need.device;
+  }
+  std::vector<DeviceNeed> own_needs;
+};
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  explicit SchedulerTest(std::size_t capacity = 4)
+      : scheduler_({.queue_capacity = capacity}, clock_,
+                   {{.id = "a", .any_thread = true, .room = {.total_bytes = 10 * kSize, .free_bytes = 10 * kSize}},
+                    {.id = "b", .room = {.total_bytes = 10 * kSize, .free_bytes = 10 * kSize}}}) {}
+
+  Entry MakeEntry(unsigned device = 0, std::uint64_t bytes = 2 * kSize) {
+    return {++number_, {{.device = device, .peak_bytes = bytes, .extra_bytes = bytes}}, kernel_};
+  }
+  void Queue(Entry& entry) {
+    ASSERT_TRUE(scheduler_.Admit(entry).ok());
+    EXPECT_EQ(scheduler_.Push(entry, false).entry, nullptr);
+  }
+
+  FakeClock clock_;
+  const KernelSpec* const kernel_ = &FakeCatalog().specs().front();
+  Scheduler scheduler_;
+  std::uint64_t number_ = 0;
+};
+
+TEST_F(SchedulerTest, APlaceInTheQueueIsKeptFromAdmission) {
+  std::vector<std::unique_ptr<Entry>> entries;
+  for (int i = 0; i < 4; ++i) {
+    entries.push_back(std::make_unique<Entry>(MakeEntry()));
+    ASSERT_TRUE(scheduler_.Admit(*entries.back()).ok());
+  }
+  Entry fifth = MakeEntry();
+  const absl::Status full = scheduler_.Admit(fifth);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("the limit queue is 4"));
+  scheduler_.Withdraw(*entries[0]);
+  EXPECT_TRUE(scheduler_.Admit(fifth).ok());
+}
+
+TEST_F(SchedulerTest, ExactlyOneOfTakeAndRemoveGetsAnEntry) {
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(0, seat);
+  Entry taken = MakeEntry(), removed = MakeEntry();
+  Queue(taken);
+  Queue(removed);
+  EXPECT_EQ(scheduler_.Take(seat).entry, &taken);
+  EXPECT_FALSE(scheduler_.Remove(taken));
+  EXPECT_TRUE(scheduler_.Remove(removed));
+  EXPECT_FALSE(scheduler_.Remove(removed));
+  EXPECT_EQ(scheduler_.waiting(), 0u);
+  EXPECT_FALSE(scheduler_.Finished(seat, true));
+  EXPECT_EQ(scheduler_.running(), 0u);
+}
+
+TEST_F(SchedulerTest, AnEntryThatIsRemovedBeforeItIsPushedNeverRuns) {
+  Entry entry = MakeEntry();
+  ASSERT_TRUE(scheduler_.Admit(entry).ok());
+  EXPECT_TRUE(scheduler_.Remove(entry));
+  EXPECT_EQ(scheduler_.Push(entry, true).entry, nullptr);
+  EXPECT_EQ(scheduler_.waiting(), 0u);
+}
+
+TEST_F(SchedulerTest, AnEntryWaitsForRoomAndGetsItFromTheOneThatEnds) {
+  Scheduler::Seat first, second;
+  scheduler_.AddSeat(0, first);
+  scheduler_.AddSeat(0, second);
+  Entry large = MakeEntry(0, 8 * kSize), other = MakeEntry(0, 8 * kSize);
+  Queue(large);
+  ASSERT_EQ(scheduler_.Take(first).entry, &large);
+  Queue(other);
+  Scheduler::Begun begun;
+  std::thread lane([&] { begun = scheduler_.Take(second); });
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[0].idle_lanes == 1; }));
+  EXPECT_EQ(scheduler_.waiting(), 1u);
+  scheduler_.Finished(first, true);
+  scheduler_.Sample({10 * kSize, 10 * kSize}, false);  // as the ticker does; calls the idle lane
+  lane.join();
+  EXPECT_EQ(begun.entry, &other);
+  EXPECT_FALSE(begun.cold) << "its kernel ran here before";
+}
+
+TEST_F(SchedulerTest, OnlyAWarmKernelRunsOnABorrowedSeat) {
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(0, seat);
+  std::thread lane([&] {
+    while (scheduler_.Take(seat).entry != nullptr) scheduler_.Finished(seat, true);
+  });
+  const auto idle = [&] { return scheduler_.devices()[0].idle_lanes == 1 && scheduler_.running() == 0; };
+  ASSERT_TRUE(Eventually(idle));
+  Entry cold = MakeEntry(), warm = MakeEntry();
+  ASSERT_TRUE(scheduler_.Admit(cold).ok());
+  EXPECT_EQ(scheduler_.Push(cold, true).entry, nullptr);
+  ASSERT_TRUE(Eventually(idle));
+  ASSERT_TRUE(scheduler_.Admit(warm).ok());
+  const Scheduler::Begun begun = scheduler_.Push(warm, true);
+  EXPECT_EQ(begun.entry, &warm);
+  EXPECT_EQ(begun.seat, &seat);
+  EXPECT_EQ(scheduler_.ran_borrowed(), 1u);
+  scheduler_.Finished(seat, true);
+  EXPECT_TRUE(idle());
+  scheduler_.Stop();
+  lane.join();
+}
+
+TEST_F(SchedulerTest, ALostDeviceStrandsWhatCanRunNowhereElse) {
+  Entry alone = MakeEntry(0);
+  Entry either(++number_, {{.device = 0, .extra_bytes = 1}, {.device = 1, .extra_bytes = 1}}, kernel_);
+  Queue(alone);
+  Queue(either);
+  const auto stranded = scheduler_.Lose(0, "off the bus");
+  ASSERT_TRUE(stranded);
+  EXPECT_THAT(*stranded, ::testing::ElementsAre(&alone));
+  EXPECT_FALSE(scheduler_.Lose(0, "again"));
+  EXPECT_EQ(scheduler_.LostDevices()[0], "off the bus");
+  Entry later = MakeEntry(0);
+  const absl::Status refused = scheduler_.Admit(later);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("off the bus"));
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(1, seat);
+  EXPECT_EQ(scheduler_.Take(seat).entry, &either);
+}
+
+TEST_F(SchedulerTest, ARunIsSharedIfAnotherOneWasThere) {
+  Scheduler::Seat first, second;
+  scheduler_.AddSeat(0, first);
+  scheduler_.AddSeat(0, second);
+  Entry one = MakeEntry(), two = MakeEntry(), three = MakeEntry();
+  Queue(one);
+  Queue(two);
+  scheduler_.Take(first);
+  scheduler_.Take(second);
+  EXPECT_TRUE(scheduler_.Finished(first, true));
+  EXPECT_TRUE(scheduler_.Finished(second, true));
+  Queue(three);
+  scheduler_.Take(first);
+  EXPECT_FALSE(scheduler_.Finished(first, true));
+}
+
+}  // namespace
+}  // namespace hotplate::core::testing
