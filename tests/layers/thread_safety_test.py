@@ -18,7 +18,8 @@ BUILD = pathlib.Path(os.environ.get("HOTPLATE_BUILD_DIR", ROOT / "build/release"
 CLANG = shutil.which("clang++") or shutil.which("clang++-14")
 TAKES_A_LOCK = re.compile(r"\bMutexLock\b|\.(?:Try)?Lock\(\)")
 # Each is analysed as one source, which reads the headers of absl, protobuf and gRPC once.
-FOLDERS = ("server", "server/core/arrays", "server/core/jobs", "server/core/schedule", "server/core/run", "server/service")
+FOLDERS = ("server", "server/net", "server/saved", "server/slurm", "server/service", "server/core/arrays",
+           "server/core/jobs", "server/core/schedule", "server/core/run")
 PLAIN_MUTEX = re.compile(r"\bstd::(?:recursive_|shared_)?mutex\b")
 
 

@@ -29,8 +29,7 @@ KernelSpecBuilder Spec() {
       .Numerics(
           "|y - exact| at most 4 * u * (|x| + x^2 + |x|^3), u = 2^-24 in float32 and 2^-53 in float64, and what powers "
           "lose that are too small to be normal; integers are exact modulo their range; deterministic on one device")
-      .Example("hotplate run power_sum x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run power_sum x.npy -o y.npy");
 }
 
 }  // namespace hotplate::power_sum

@@ -47,8 +47,7 @@ KernelSpecBuilder Spec() {
           "relative error at most 12 * 2^-24 in float32, 12 * 2^-53 in float64 (plus the rounding of the parameters to "
           "that type, and of a negative branch that is subnormal before lambda multiplies it); NaN stays NaN; "
           "deterministic on one device")
-      .Example("hotplate run selu x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run selu x.npy -o y.npy");
 }
 
 }  // namespace hotplate::selu

@@ -28,8 +28,7 @@ KernelSpecBuilder Spec() {
       .CostModel("33 * n FLOP (counting a sine or cosine as 15), n * (sizeof(T) + sizeof(float(T))) bytes", CostOf)
       .WorkBound(WorkBound)
       .Numerics("|y - 1| at most 16 * 2^-24 in float32 and 16 * 2^-53 in float64; deterministic on one device")
-      .Example("hotplate run trig_identity x.npy -o y.npy")
-      .Build();
+      .Example("hotplate run trig_identity x.npy -o y.npy");
 }
 
 }  // namespace hotplate::trig_identity
