@@ -111,8 +111,11 @@ std::string ExactBytes(std::uint64_t bytes) {
 }
 
 std::string ExactDuration(nanoseconds duration) {
-  if (duration < nanoseconds(0)) return "-" + ExactDuration(-duration);
   std::string text;
+  if (duration < nanoseconds(0)) {
+    text = "-";
+    duration = -duration;
+  }
   for (const TimeUnit& unit : kTimeUnits) {
     const std::int64_t count = duration / unit.span;
     if (count == 0 || unit.name == "w") continue;
