@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "hotplate/v1/endpoint.pb.h"
 #include "kernels/base/mutex.h"
+#include "proto/codec/job_id_block.h"
 #include "server/core/jobs/job_numbers.h"
 
 namespace hotplate::server {
