@@ -43,7 +43,7 @@ std::vector<std::string> Matched(const std::vector<std::string>& words) {
 absl::StatusOr<std::vector<Upload>> OpenAll(const Invocation& call) {
   const std::vector<std::string> paths = Matched(call.arguments.words());
   const auto name = call.arguments.Text("name");
-  if (name && paths.size() > 1) return UsageError("--name is for one file; of several, each is named after its file");
+  if (name && paths.size() > 1) return UsageError("--name is for one file; several arrays are named after their files");
   std::vector<Upload> uploads;
   std::map<std::string, std::string> names;
   std::string errors;
@@ -103,7 +103,7 @@ absl::Status Put(const Invocation& call) {
       if (told.rfind(upload.path + ": ", 0) != 0) told = upload.path + ": " + told;  // an error of the file names it
       status = interrupt.interrupted() ? Interrupted(told)
                : absl::IsAlreadyExists(array.status())
-                   ? WithNextStep(array.status(), "--replace puts the new one in its place; --name gives another name")
+                   ? WithNextStep(array.status(), "replace it with --replace, or choose another name with --name")
                    : Worded(Settled(array.status()), told);
       break;
     }
@@ -136,7 +136,7 @@ Command PutCommand() {
       .positionals = {{.name = "FILE", .help = "a .npy file, or -", .maximum = kAnyNumber, .offer = Offer::kFile}},
       .options = {{.names = "--name",
                    .value = "NAME",
-                   .help = "the array's name, of one file (default: the file's, without .npy)"},
+                   .help = "the array's name, for one file (default: the file's name without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
                   {.names = "--replace",
                    .value = "",

@@ -44,9 +44,11 @@ absl::Status Result(const Invocation& call) {
   std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
   for (const OutputArgument& place : places) {
     if (place.kind == OutputArgument::Kind::kArray)
-      violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
+      violations.push_back("-o array:" + place.text +
+                           ": the job has run; only run and submit can keep an output as an array");
     if (place.kind == OutputArgument::Kind::kPath)
-      violations.push_back("-o path:" + place.text + ": a job that has run cannot be told where to write its output");
+      violations.push_back("-o path:" + place.text +
+                           ": the job has run; only run and submit can have the daemon write an output");
   }
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
   if (LackNames(places)) {
@@ -65,7 +67,7 @@ absl::Status Result(const Invocation& call) {
         id, [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
     if (!end.ok()) {
       if (!interrupt.interrupted()) return end.status();
-      return Interrupted(end.status(), "the wait was given up; job " + id + " goes on", files->NotWritten());
+      return Interrupted(end.status(), "stopped waiting; job " + id + " goes on", files->NotWritten());
     }
   }
   client::JobOptions options;

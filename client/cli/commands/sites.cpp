@@ -100,7 +100,7 @@ std::string SiteJson(const Site& site) {
 
 std::string AccountText(const AccountRule& account) {
   std::string text = account.required ? "required" : "if you have several projects, or the site requires one";
-  if (!account.fallback.empty()) text = account.fallback + " unless you say another";
+  if (!account.fallback.empty()) text = account.fallback + " by default";
   if (!account.example.empty()) text += ", as in --account " + account.example;
   return text;
 }
@@ -152,10 +152,11 @@ std::string Facts(const Site& site) {
     return more.empty() ? text : text + ": " + more;
   };
   row("status", with(Word(site.status), site.status_note));
-  row("scheduler", std::string(site.scheduler == SchedulerKind::kSlurm ? "Slurm" : "LSF (never run on a real one)") +
-                       (site.cluster.empty() ? "" : ", cluster " + site.cluster));
+  row("scheduler",
+      std::string(site.scheduler == SchedulerKind::kSlurm ? "Slurm" : "LSF (not tested on a real cluster)") +
+          (site.cluster.empty() ? "" : ", cluster " + site.cluster));
   row("account", AccountText(site.account));
-  row("time", DaysText(site.default_time) + " unless you say another" +
+  row("time", DaysText(site.default_time) + " by default" +
                   (site.longest_time ? ", at most " + DaysText(*site.longest_time) : ""));
   row("modules", Join(site.modules, " "));
   row("launcher", Join(site.launcher, " "));
