@@ -1,5 +1,5 @@
-// Waits for an answer without sleeping. Waking a sleeping thread takes 20 to 100 us, longer than a tiny job. So if the
-// last wait of its kind was short, the next one begins awake.
+// Waiting for an answer without sleeping. Between a message and the sleeping thread that it wakes lie 20 to 100 us,
+// more than a tiny job takes. So where the last wait of its kind was over soon, the next one begins awake, for as long.
 #pragma once
 
 #include <grpcpp/completion_queue.h>

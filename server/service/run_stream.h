@@ -45,7 +45,7 @@ class RunStream final
   // thread, which has other streams to serve: for some milliseconds of each request, and the rest is queued.
   void GoThroughRequest();
   bool HasNoJob();
-  // A job that is just arriving will be sent again by its client, on another stream.
+  // A job that is just coming is sent again by whoever sent it, to another stream.
   bool IsIdleLocked() const { return !ClosingLocked() && active_.empty(); }
   void BeginJob(const v1::RunJobsRequest::Start& start);
   // Finds tags of request_ that occur twice: whether the first job has ended by the second must not matter.

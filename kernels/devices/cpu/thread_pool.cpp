@@ -9,11 +9,11 @@
 namespace hotplate {
 namespace {
 
-// About the time that waking a sleeping thread takes. Waiters stay awake for as long: the next parallel loop, or the
+// About what it takes to wake a thread that sleeps. Who waits does so awake for as long: the next parallel loop, or the
 // end of this one, is often nearer.
 constexpr std::chrono::microseconds kAwake(50);
 
-// Waits until `over()`, for kAwake at most. Calls `between` between two checks.
+// Until it is `over`, at most for kAwake. `between` is called between two looks.
 template <typename Over, typename Between>
 void WaitAwake(const Over& over, const Between& between) {
   const auto until = std::chrono::steady_clock::now() + kAwake;

@@ -16,12 +16,12 @@ constexpr std::uint64_t kLibraryBytes = std::uint64_t{512} << 20;
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-// Number of attempts to find the size of the largest free block, and the largest size tried: each block that is found
-// is mapped while no other lane gets memory, nor other processes the rest. Beyond that size the answer is "at least".
+// How often a block is tried for, to say how large one could be had, and up to which size: each one that is had is
+// mapped while no other lane gets memory, nor another process what little is left. Beyond that size it is "at least".
 constexpr int kProbes = 3;
 constexpr std::uint64_t kMostProbedBytes = std::uint64_t{4} << 30;
 
-// Memory kept by an idle device's pool, and how long after its last task a device is idle.
+// What an idle device's pool keeps, and how long after its last task the device is idle.
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 
@@ -300,7 +300,7 @@ Outcome DeviceExecutor::Allocate(std::uint64_t bytes, const LaneExecutor& lane, 
   }
   if (const Outcome o = Shrink(0); !o.ok()) return o;
   const std::uint64_t largest = LargestBlock(most, lane.stream());
-  // The memory taken by the probes goes back too.
+  // What the measuring took goes back too.
   if (const Outcome o = Shrink(0); !o.ok()) return o;
   const bool bounded = largest == most && most < wanted;
   char text[240];

@@ -67,8 +67,8 @@ class DeviceExecutor {
 
   // Memory from the pool, ordered in the stream. Unused resident arrays are evicted before OUT_OF_MEMORY is returned.
   Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // The same for a lane's task, but OUT_OF_MEMORY names the needed bytes, the free bytes, and, unless that is much, the
-  // largest block.
+  // The same for a lane's task, but that OUT_OF_MEMORY says what is needed, what is free, and unless that is much, how
+  // large a block could be had.
   Outcome Allocate(std::uint64_t bytes, const LaneExecutor& lane, DevicePointer& block);
   // After a task's host side, which may have run out of memory outside of the pool, for example for a module's code or
   // a library's workspace: gives back the pool's spare memory and unused resident arrays. False if it failed for
@@ -115,7 +115,7 @@ class DeviceExecutor {
   Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   std::uint64_t LargestBlock(std::uint64_t most, CUstream_st* stream);
-  // Free bytes without evicting resident arrays.
+  // What could be had without taking from resident arrays.
   std::uint64_t UnclaimedBytes() const;
   // Notes an allocation or a free: the pool may be shrunk again when the device is idle.
   void Touch();
@@ -140,8 +140,8 @@ class DeviceExecutor {
   ResidentArrays resident_{driver_};
   std::atomic<std::uint64_t> task_bytes_{0};  // allocated bytes, without resident arrays
 
-  // Held shared for allocations, and exclusively while the pool shrinks or free memory is measured: the measurement
-  // must not take memory that another lane asks for. Locked before mutex_.
+  // Held shared while a block is allocated, alone while the pool shrinks or what is left is measured: the measuring
+  // must not take from another lane what that lane asks for. Locked before mutex_.
   std::shared_mutex allocating_;
 
   std::atomic<bool> lost_{false};

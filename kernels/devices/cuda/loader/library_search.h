@@ -18,16 +18,16 @@ class LibrarySearch {
   LibrarySearch(std::function<std::string(const char* variable)> environment, std::string root, std::string plugins)
       : environment_(std::move(environment)), root_(std::move(root)), plugins_(std::move(plugins)) {}
 
-  // The first file of this name ("libcublasLt.so.13") whose headers say that it is this library, without opening it:
-  // that takes long and half a gigabyte. Only the dynamic linker's own folders cannot be searched like this; they come
-  // last. FAILED_PRECONDITION names the places searched, the unusable files, and the remedy.
+  // The first file of this name ("libcublasLt.so.13") that is a library of this name, by what its headers say, without
+  // opening it: that takes long and half a gigabyte. Only the dynamic linker's own folders can be searched in no other
+  // way; they come last. FAILED_PRECONDITION says where it was looked for, what was found there, and what to do.
   absl::StatusOr<std::string> Find(const std::string& name) const;
 
   struct Opened {
     void* handle = nullptr;  // the handle from dlopen
     std::string path;
   };
-  // Opens it, preceded by those of CUDA's libraries that it needs; never closed. FAILED_PRECONDITION like Find.
+  // Opens it, and before it what it needs of CUDA's libraries, for good. FAILED_PRECONDITION like Find.
   absl::StatusOr<Opened> Open(const std::string& name) const { return Open(name, Folders(), 0); }
 
   // In the order in which they are searched; only folders that are there. "" stands for the dynamic linker's own search
