@@ -49,7 +49,7 @@ class Jobs(harness.Case):
             job_id = self.answer("submit", "svd", "square.npy")["jobId"]
             self.wait_for_state(job_id, "RUNNING", *harness.ENDED)
             code, out, err = self.run_command("cancel", job_id)
-            if "had ended already" not in out + err:
+            if "has already ended" not in out + err:
                 break
         self.assertEqual(code, 0, out + err)
         self.assertIn(f"job {job_id} will be cancelled, at the latest when svd ends: it cannot be interrupted", out + err)

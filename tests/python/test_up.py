@@ -139,7 +139,7 @@ def test_a_release_that_failed_can_be_tried_again(directory, monkeypatch):
 def test_refusals(directory):
     with pytest.raises(TypeError, match="time=30 has no unit"):
         hp.up(time=30)
-    with pytest.raises(ValueError, match="asks for an allocation, and --local takes what is there"):
+    with pytest.raises(ValueError, match="is for a new allocation; --local does not request one"):
         local(gpus=2)
     with pytest.raises(ValueError, match="--bogus"):
         hp.up(local=True, daemon_options=["--bogus"], progress=False)

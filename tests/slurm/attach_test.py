@@ -39,7 +39,7 @@ class Attach(harness.SlurmCase):
         # The command that started it has ended, and so may its terminal.
         self.assertIn("already running", self.attach())
         self.assertIn("serving", self.hotplate("logs").lower())
-        self.assertIn("left to itself", self.hotplate("down"))
+        self.assertIn("goes on", self.hotplate("down"))
         self.assertEqual(self.state(), "RUNNING", "the allocation is the user's own")
         wait_until(lambda: "hotplated" not in "".join(self.lab.lines("squeue", "-h", "-s", "-j", self.job, "-o", "%j")), "the step is gone")
         self.assertIn("ready", self.attach())

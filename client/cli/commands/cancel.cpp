@@ -28,7 +28,7 @@ absl::Status Cancel(const Invocation& call) {
     call.output.Answer(
         [&] {
           if (job->state() == v1::CANCELLED) return Done(call.console, "job " + id + " cancelled");
-          if (job->state() > v1::RUNNING) return "job " + id + " had ended already: " + StateName(job->state());
+          if (job->state() > v1::RUNNING) return "job " + id + " has already ended: " + StateName(job->state());
           const std::string cancelled = "job " + id + " will be cancelled" + UntilWhen(job->kernel());
           return Done(call.console, cancelled) + "\n  hotplate wait " + id;
         },
@@ -45,7 +45,7 @@ Command CancelCommand() {
           .summary = "cancel jobs",
           .details =
               "A pending job ends at once. A running job ends within its kernel's bound, or with its kernel if there\n"
-              "is no bound (hotplate describe KERNEL). all: those that have not ended.",
+              "is no bound (hotplate describe KERNEL). all stands for every job that has not ended.",
           .example = "hotplate cancel last",
           .positionals = {{.name = "JOB", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},

@@ -60,9 +60,9 @@ absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoRespon
     const Steady::time_point now = Steady::now();
     if (presence == Presence::kThere) heard = now;
     if (now - heard > kSilence)
-      return absl::UnavailableError("whether " + Who(info) +
-                                    " has ended is not known: it does not answer, and its record " + record +
-                                    " is still there\nlook on " + info.node() + ", or at the log: hotplate logs");
+      return absl::UnavailableError(Who(info) + " does not answer, and its record " + record +
+                                    " is still there: it may have ended, or it hangs\nlook on " + info.node() +
+                                    ", or at the log: hotplate logs");
     if (now - start > longest)
       return absl::DeadlineExceededError(Who(info) + " was told to end and is still there after " +
                                          DurationText(now - start) + "; hotplate logs");
@@ -159,7 +159,7 @@ absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) 
     const AllocationNote& note = found->note;
     RemoveNote(call.settings.directory, note.name);
     call.output.Answer(
-        [&] { return Done(call.console, note.name + " has ended already; job " + note.job.id + " is left to itself"); },
+        [&] { return Done(call.console, note.name + " has already ended; job " + note.job.id + " goes on"); },
         [&] { return JsonObject().Text("name", note.name).Text("jobId", note.job.id).Raw("released", "false").Json(); },
         "");
     return absl::OkStatus();
@@ -167,18 +167,18 @@ absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) 
   if (!found || found->note.attached || found->note.over() || !found->status.ok()) return WhyNoDaemon(call, why);
   if (found->status->phase == JobStatus::Phase::kEnding) {
     call.output.Answer(
-        [&] { return Done(call.console, found->note.name + ": job " + found->note.job.id + " is ending already"); },
+        [&] { return Done(call.console, found->note.name + ": job " + found->note.job.id + " is already ending"); },
         [&] { return AllocationJson(found->note, "ENDING").Json(); }, "");
     return absl::OkStatus();
   }
   if (found->status->phase == JobStatus::Phase::kPending) return CancelJob(call, *found, "before it started");
   if (!found->has_record) return CancelJob(call, *found, "while its daemon was starting");
   const std::string state = StateText(found->note.job, *found->status);
-  if (call.arguments.Flag("cancel") ||
-      Agreed(call, found->note.name + " does not answer, and " + state + ". Cancel it, with all that its daemon does?"))
-    return CancelJob(call, *found, "without a word from its daemon");
+  if (call.arguments.Flag("cancel") || Agreed(call, found->note.name + " does not answer, and " + state +
+                                                        ". Cancel it and everything that its daemon runs?"))
+    return CancelJob(call, *found, "without an answer from its daemon");
   return WithNextStep(absl::UnavailableError(std::string(why.message()) + "\n" + state),
-                      "cancel it, with all that its daemon does: hotplate down --cancel " + found->note.name);
+                      "cancel it and everything that its daemon runs: hotplate down --cancel " + found->note.name);
 }
 
 struct Ended {
@@ -204,7 +204,7 @@ void Tell(const Invocation& call, const Ended& ended) {
         return Done(call.console,
                     (ended.note ? drained + ", job " + job + " released " + after
                                 : drained + ", " + after + "; job " + job + " was not submitted by hotplate up and " +
-                                      (ended.attached ? "is left to itself" : "ends with its script")) +
+                                      (ended.attached ? "goes on" : "ends with its script")) +
                         (usage.empty() ? "" : "; " + usage) + became);
       },
       [&] {
@@ -236,8 +236,8 @@ absl::Status AskFirst(const Invocation& call, const v1::GetServerInfoResponse& i
   const bool asks =
       !call.arguments.Flag("yes") && call.output.talkative() && call.console.err_terminal && isatty(STDIN_FILENO) == 1;
   if (info.at_stake().empty() || !asks) return absl::OkStatus();
-  if (Agreed(call, info.name() + " has " + info.at_stake() + ". End it all the same?")) return absl::OkStatus();
-  return WithNextStep(Interrupted(info.name() + " goes on"), "without the question: hotplate down --yes");
+  if (Agreed(call, info.name() + " has " + info.at_stake() + ". End it anyway?")) return absl::OkStatus();
+  return WithNextStep(Interrupted(info.name() + " goes on"), "to end it without the question: hotplate down --yes");
 }
 
 absl::Status DownAs(const Invocation& call, const std::string& name);
@@ -287,7 +287,7 @@ absl::Status DownAs(const Invocation& call, const std::string& name) {
 absl::Status Down(const Invocation& call) {
   const std::vector<std::string>& words = call.arguments.words();
   if (!call.arguments.Flag("all")) return words.empty() ? DownOne(call) : DownAs(call, words[0]);
-  if (!words.empty()) return UsageError("--all and " + words[0] + ": one or all");
+  if (!words.empty()) return UsageError("--all and " + words[0] + ": give one or the other");
   std::vector<std::string> names = ServerNames(call.settings);
   for (const AllocationNote& note : ReadNotes(call.settings.directory))
     if (!note.over() && std::find(names.begin(), names.end(), note.name) == names.end()) names.push_back(note.name);

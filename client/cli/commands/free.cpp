@@ -8,7 +8,7 @@ namespace {
 absl::Status Free(const Invocation& call) {
   std::vector<std::string> names = call.arguments.words();
   const bool all = call.arguments.Flag("all");
-  if (all && !names.empty()) return UsageError("--all and " + names[0] + ": all, or those that are named");
+  if (all && !names.empty()) return UsageError("--all and " + names[0] + ": give one or the other");
   if (!all && names.empty()) return UsageError("ARRAY is missing: names or ids of arrays, or --all");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
@@ -35,19 +35,20 @@ absl::Status Free(const Invocation& call) {
 }  // namespace
 
 Command FreeCommand() {
-  return {
-      .name = "free",
-      .group = Group::kArrays,
-      .summary = "free arrays",
-      .details = "A job that uses an array keeps its elements until the job ends.",
-      .example = "hotplate free A G",
-      .positionals = {{.name = "ARRAY",
-                       .help = "names or ids of arrays",
-                       .minimum = 0,
-                       .maximum = kAnyNumber,
-                       .offer = Offer::kArray}},
-      .options = {{.names = "--all", .value = "", .help = "all arrays, but results of jobs that wait to be fetched"}},
-      .run = Free};
+  return {.name = "free",
+          .group = Group::kArrays,
+          .summary = "free arrays",
+          .details = "A job that uses an array keeps its elements until the job ends.",
+          .example = "hotplate free A G",
+          .positionals = {{.name = "ARRAY",
+                           .help = "names or ids of arrays",
+                           .minimum = 0,
+                           .maximum = kAnyNumber,
+                           .offer = Offer::kArray}},
+          .options = {{.names = "--all",
+                       .value = "",
+                       .help = "free all arrays, except results of jobs that nobody has fetched"}},
+          .run = Free};
 }
 
 }  // namespace hotplate::cli

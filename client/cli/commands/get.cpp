@@ -53,7 +53,7 @@ absl::Status Get(const Invocation& call) {
   if (!files.take_error().ok()) return files.take_error();
   if (!array.ok()) {
     if (!interrupt.interrupted()) return array.status();
-    return Interrupted(array.status(), "the fetch was given up", files.NotWritten());
+    return Interrupted(array.status(), "the download was stopped", files.NotWritten());
   }
   if (const absl::Status status = files.Write(name, array->signature); !status.ok()) return status;
   if (files.TakesStandardOutput()) return absl::OkStatus();

@@ -42,7 +42,7 @@ Command HelpCommand() {
   return {.name = "help",
           .group = Group::kShell,
           .summary = "show an overview, the help of a command, or a page",
-          .details = "Where a command and a topic have the same name, both are shown.",
+          .details = "If a command and a topic have the same name, both are shown.",
           .example = "hotplate help quickstart",
           .positionals = {{.name = "NAME", .help = "a command or a topic", .minimum = 0, .offer = Offer::kHelp},
                           {.name = "KERNEL", .help = "for run and submit", .minimum = 0, .offer = Offer::kKernel}},

@@ -40,22 +40,22 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
       "device_memory_total_bytes", "gauge", "Memory of the device.", [](D d) { return d.has_memory_total_bytes(); },
       [](D d) { return d.memory_total_bytes(); });
   all(
-      "device_pool_reserved_bytes", "gauge", "Device memory that the daemon's pool holds.",
+      "device_pool_reserved_bytes", "gauge", "Device memory reserved by the daemon's pool.",
       [](D d) { return d.has_pool_reserved_bytes(); }, [](D d) { return d.pool_reserved_bytes(); });
   all(
-      "device_pool_used_bytes", "gauge", "Of the pool, what jobs and resident arrays have.",
+      "device_pool_used_bytes", "gauge", "Pool memory in use by jobs and resident arrays.",
       [](D d) { return d.has_pool_used_bytes(); }, [](D d) { return d.pool_used_bytes(); });
   all(
-      "device_pool_peak_bytes", "gauge", "Of the pool, the most in use since the daemon's start.",
+      "device_pool_peak_bytes", "gauge", "Largest use of the pool since the daemon's start.",
       [](D d) { return d.has_pool_peak_bytes(); }, [](D d) { return d.pool_peak_bytes(); });
   all(
       "device_pinned_bytes", "gauge", "Host memory pinned for copies to and from the device.",
       [](D d) { return d.has_pinned_bytes(); }, [](D d) { return d.pinned_bytes(); });
   all(
-      "device_pinned_peak_bytes", "gauge", "Of the pinned memory, the most in use since the daemon's start.",
+      "device_pinned_peak_bytes", "gauge", "Largest use of pinned memory since the daemon's start.",
       [](D d) { return d.has_pinned_peak_bytes(); }, [](D d) { return d.pinned_peak_bytes(); });
   all(
-      "device_resident_bytes", "gauge", "Of the pool, copies of arrays that stay for the next job.",
+      "device_resident_bytes", "gauge", "Pool memory of array copies that stay for the next job.",
       [](D d) { return d.has_resident_bytes(); }, [](D d) { return d.resident_bytes(); });
   all(
       "device_power_watts", "gauge", "Power drawn.", [](D d) { return d.has_power_watts(); },
@@ -73,7 +73,7 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
       "device_memory_clock_hertz", "gauge", "Clock of the memory.", [](D d) { return d.has_memory_clock_mhz(); },
       [](D d) { return d.memory_clock_mhz() * 1e6; });
   all(
-      "device_power_limit_watts", "gauge", "Power that it may draw.", [](D d) { return d.has_power_limit_watts(); },
+      "device_power_limit_watts", "gauge", "Power limit in force.", [](D d) { return d.has_power_limit_watts(); },
       [](D d) { return d.power_limit_watts(); });
   all(
       "device_throttled_by_power_seconds_total", "counter", "Time at clocks held down by the power limit.",
@@ -87,7 +87,7 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
       "device_ecc_errors_total", "counter", "Uncorrected memory errors since the driver was loaded.",
       [](D d) { return d.has_ecc_errors(); }, [](D d) { return d.ecc_errors(); });
   all(
-      "device_xid_errors_total", "counter", "Critical errors that the driver told of since the daemon's start.",
+      "device_xid_errors_total", "counter", "Critical errors reported by the driver since the daemon's start.",
       [](D d) { return d.has_xid_errors(); }, [](D d) { return d.xid_errors(); });
   all(
       "device_processes", "gauge", "Processes that compute on the device, the daemon included.",
@@ -103,7 +103,7 @@ void AddDevices(PrometheusText& text, const v1::TelemetrySample& sample, const s
       [](D d) { return d.has_pcie_transmit_bytes_per_second(); },
       [](D d) { return d.pcie_transmit_bytes_per_second(); });
   all(
-      "device_jobs_running", "gauge", "Jobs that run on the device.", [](D) { return true; },
+      "device_jobs_running", "gauge", "Jobs running on the device.", [](D) { return true; },
       [](D d) { return d.jobs_running(); });
 }
 
@@ -119,11 +119,11 @@ absl::Status Metrics(const Invocation& call) {
   const v1::DaemonSample& daemon = sample.daemon();
   text.Add("up", "gauge", "1 while the daemon answers.", server, 1);
   text.Add("jobs_pending", "gauge", "Jobs in the queue.", server, daemon.jobs_pending());
-  text.Add("jobs_running", "gauge", "Jobs that run.", server, daemon.jobs_running());
+  text.Add("jobs_running", "gauge", "Running jobs.", server, daemon.jobs_running());
   text.Add("jobs_ended_total", "counter", "Jobs that have ended since the daemon's start.", server,
            static_cast<double>(daemon.jobs_ended()));
-  text.Add("arrays_bytes", "gauge", "Bytes that arrays hold.", server, static_cast<double>(daemon.array_bytes()));
-  text.Add("arrays_limit_bytes", "gauge", "Bytes that arrays may hold.", server,
+  text.Add("arrays_bytes", "gauge", "Bytes held by arrays.", server, static_cast<double>(daemon.array_bytes()));
+  text.Add("arrays_limit_bytes", "gauge", "Limit on the bytes held by arrays.", server,
            static_cast<double>(daemon.array_bytes_limit()));
   text.Add("resident_bytes", "gauge", "Resident memory of the daemon.", server,
            static_cast<double>(daemon.resident_bytes()));

@@ -130,7 +130,7 @@ absl::Status TooMuch(const absl::Status& status, std::chrono::milliseconds timeo
       WithExitCode(absl::UnavailableError(std::string(status.message()) + ", though it was asked for " +
                                           DurationText(std::chrono::seconds(kShortestSlice)) + " only"),
                    kExitScheduler),
-      "what was read so far is kept: try again when the database is less busy, or with more time: --timeout " +
+      "the data read so far are kept: try again when the database is less busy, or with more time: --timeout " +
           std::to_string(std::chrono::ceil<std::chrono::seconds>(timeout).count() * 10) + "s");
 }
 
@@ -138,8 +138,8 @@ std::string Jobs(std::size_t count) { return std::to_string(count) + (count == 1
 
 std::string Notes(const WaitQuestion& question, const WaitTable& table, const std::vector<PartitionWaits>& waits,
                   const SliceCache& cache) {
-  std::string notes = "median wait (jobs), below it what 90 % of them did not exceed; since " +
-                      LocalText(question.since) + ". A wait is Start − Eligible.\n";
+  std::string notes = "median wait (jobs), below it the 90th percentile; since " + LocalText(question.since) +
+                      ". A wait is Start − Eligible.\n";
   std::size_t never = 0, unknown = 0;
   for (const PartitionWaits& row : waits) {
     never += row.never_started;
@@ -148,11 +148,11 @@ std::string Notes(const WaitQuestion& question, const WaitTable& table, const st
   const auto note = [&notes](const std::string& text) { notes += text + "\n"; };
   if (never > 0) note("not counted: " + Jobs(never) + " that ended without having started");
   if (unknown > 0)
-    note("in no column: " + Jobs(unknown) + " whose " +
-         (table.bins().measure() == Measure::kMemory ? "memory" : "time limit") + " is not known");
-  if (table.unreadable() > 0) note(std::to_string(table.unreadable()) + " lines of sacct's make no sense");
+    note("in no column: " + Jobs(unknown) + " of unknown " +
+         (table.bins().measure() == Measure::kMemory ? "memory" : "time limit"));
+  if (table.unreadable() > 0) note(std::to_string(table.unreadable()) + " lines of sacct's output could not be read");
   if (question.private_jobs)
-    note("this cluster keeps users' jobs private (PrivateData): the table may have yours only");
+    note("this cluster keeps users' jobs private (PrivateData): the table may show only yours");
   if (!cache.unusable().empty()) note("nothing was kept for the next call: " + cache.unusable());
   return notes;
 }
@@ -167,7 +167,7 @@ absl::Status Partitions(const Invocation& call) {
   Accounting accounting([&call](const ProgramCall& program) { return RunProgram(program, call.environment); },
                         wanted->accounting);
   const auto ended = [&interrupt](const absl::Status& status) {
-    return interrupt.interrupted() ? Interrupted("what was read so far is kept for the next call") : status;
+    return interrupt.interrupted() ? Interrupted("the data read so far are kept for the next call") : status;
   };
 
   const auto there = accounting.Partitions();

@@ -145,7 +145,7 @@ Command PutCommand() {
                        .offer = Offer::kFile}},
       .options = {{.names = "--name",
                    .value = "NAME",
-                   .help = "the array's name, of one file (default: the file's, without .npy)"},
+                   .help = "the array's name, for one file (default: the file's name without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
                   {.names = "--replace",
                    .value = "",

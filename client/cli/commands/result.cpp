@@ -58,9 +58,11 @@ absl::Status Result(const Invocation& call) {
   std::vector<OutputArgument> places = PlanOutputs(*kernel, call.arguments.All("output"), violations);
   for (const OutputArgument& place : places) {
     if (place.kind == OutputArgument::Kind::kArray)
-      violations.push_back("-o array:" + place.text + ": a job that has run cannot be told to keep its output");
+      violations.push_back("-o array:" + place.text +
+                           ": the job has run; only run and submit can keep an output as an array");
     if (place.kind == OutputArgument::Kind::kPath)
-      violations.push_back("-o path:" + place.text + ": a job that has run cannot be told where to write its output");
+      violations.push_back("-o path:" + place.text +
+                           ": the job has run; only run and submit can have the daemon write an output");
   }
   if (!violations.empty()) return absl::InvalidArgumentError(kernel->name() + ": " + Join(violations, "\n"));
   // Where only the result says which outputs there are, the files are opened once it is there.

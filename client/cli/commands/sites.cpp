@@ -102,7 +102,7 @@ std::string SiteJson(const Site& site) {
 
 std::string AccountText(const AccountRule& account) {
   std::string text = account.required ? "required" : "if you have several projects, or the site requires one";
-  if (!account.fallback.empty()) text = account.fallback + " unless you say another";
+  if (!account.fallback.empty()) text = account.fallback + " by default";
   if (!account.example.empty()) text += ", as in --account " + account.example;
   return text;
 }
@@ -146,8 +146,9 @@ std::string Facts(const Site& site) {
     return more.empty() ? text : text + ": " + more;
   };
   row("status", with(Word(site.status), site.status_note));
-  row("scheduler", std::string(site.scheduler == SchedulerKind::kSlurm ? "Slurm" : "LSF (never run on a real one)") +
-                       (site.cluster.empty() ? "" : ", cluster " + site.cluster));
+  row("scheduler",
+      std::string(site.scheduler == SchedulerKind::kSlurm ? "Slurm" : "LSF (not tested on a real cluster)") +
+          (site.cluster.empty() ? "" : ", cluster " + site.cluster));
   row("account", AccountText(site.account));
   row("time", DurationText(site.default_time) + " unless you say another" +
                   (site.longest_time ? ", at most " + DurationText(*site.longest_time) : ""));

@@ -9,20 +9,20 @@ namespace {
 // Which options mean nothing beside which way to start.
 absl::Status CheckWay(const Arguments& arguments) {
   const bool local = arguments.Flag("local"), attach = arguments.Text("attach").has_value();
-  if (local && attach) return UsageError("--local and --attach: a daemon is started in one place");
+  if (local && attach) return UsageError("--local and --attach: give one or the other");
   if (!local && !attach) return absl::OkStatus();
   const std::string way = local ? "--local" : "--attach";
   for (const char* option : {"account", "gpus", "gpu-type", "time", "partition", "cpus", "memory", "directive"})
     if (!arguments.All(option).empty())
-      return UsageError("--" + std::string(option) + " asks for an allocation, and " + way + " takes what is there");
+      return UsageError("--" + std::string(option) + " is for a new allocation; " + way + " does not request one");
   for (const char* flag : {"again", "detach", "exclusive"})
     if (arguments.Flag(flag))
-      return UsageError("--" + std::string(flag) + " asks for an allocation, and " + way + " takes what is there");
+      return UsageError("--" + std::string(flag) + " is for a new allocation; " + way + " does not request one");
   if (local)
     for (const char* option : {"site", "on-interrupt", "idle-timeout"})
       if (arguments.Text(option))
         return UsageError("--" + std::string(option) + " and --local do not go together" +
-                          (std::string(option) == "idle-timeout" ? ": write it after a --" : ""));
+                          (std::string(option) == "idle-timeout" ? ": write it after --" : ""));
   return absl::OkStatus();
 }
 

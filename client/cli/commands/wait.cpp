@@ -31,7 +31,9 @@ Command WaitCommand() {
   return {.name = "wait",
           .group = Group::kJobs,
           .summary = "wait until jobs have ended",
-          .details = "The exit code is that of the first job that did not complete. all: those that have not ended.",
+          .details =
+              "The exit code is that of the first job that did not complete.\n"
+              "all stands for every job that has not ended.",
           .example = "hotplate wait 22 23 && hotplate result 22 -o y.npy",
           .positionals = {{.name = "JOB", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
           .options = {},

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the cells of a page like tutorial.md against a daemon, and writes below each what it gave.
+"""Runs the cells of a page like tutorial.md against a daemon, and writes each cell's output below it.
 
-A cell is a block of ```python; all of a page share their names, as in a notebook. What a cell prints, and the value of
-an expression on its last line, become the block of ```text behind it. ```python raises: the cell ends in an exception,
-whose last lines are shown. ```py: a block that is only shown.
+A cell is a block of ```python; all cells of a page share their names, as in a notebook. The text that a cell prints,
+and the value of an expression on its last line, become the ```text block after it. ```python raises: the cell ends in an
+exception, whose last lines are shown. ```py: a block that is only shown.
 
 usage: cells.py [--check] PAGE.md       (the daemon: as hotplate.connect() finds it, e.g. hotplate up --local)
-  --check  write nothing; exit status 1 where the outputs are others, apart from times and what is a machine's own
+  --check  write nothing; exit status 1 if outputs differ, apart from times and values specific to a machine
 """
 
 import ast

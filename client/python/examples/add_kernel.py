@@ -1,7 +1,7 @@
 """out = x + y for 4096 integers: the exercise that introduces blocks and threads.
 
-With Numba's cuda.jit one wrote the kernel, computed the index from block and thread, and chose 32 blocks of 128 threads
-so that they cover the array. Here the kernel exists; what is left is the call, and that int32 stays int32.
+With Numba's cuda.jit you wrote the kernel, computed the index from block and thread, and chose 32 blocks of 128 threads
+to cover the array. Here the kernel exists, and you only call it. int32 stays int32.
 
 usage: add_kernel.py [N]        (default 4096)
 """

@@ -1,8 +1,8 @@
-"""The first call is slow: what jax.jit and Numba compile when they first see a function, and where they keep it.
+"""The first call is slow: jax.jit and Numba compile a function when they first see it, and keep the result in a cache.
 
-25 ms for the first call and 0.5 ms for the next, in every new process; and on compute nodes whose home cannot be
-written the cache has to be put elsewhere. The daemon outlives this program: a kernel that it has run once is warm for
-all programs after, so nothing is kept on disk.
+25 ms for the first call and 0.5 ms for the next, in every new process; and if compute nodes cannot write to your home,
+the cache needs another place. The daemon outlives this program: a kernel that has run once is warm for all later
+programs, so nothing is kept on disk.
 
 usage: first_call.py [N]        (default 1000000)
 """

@@ -1,7 +1,7 @@
-"""x times its own transpose, 3000 x 3000 normal float32: NumPy and JAX were compared with it.
+"""x times its own transpose, 3000 x 3000 normal float32: the course compared NumPy and JAX with it.
 
 jax.numpy.dot(x, x.T).block_until_ready(), because JAX returns before it is done; a call here returns when it is done.
-The transpose is not copied, x is sent once, and for a matrix times its own transpose half the arithmetic is enough.
+The transpose is not copied, x is sent once, and a matrix times its own transpose takes only half the arithmetic.
 
 usage: gram.py [N]              (default 3000)
 """

@@ -2,7 +2,7 @@
 
 On 102 400 x 102 400 cells. In the course one thread took one x and looped over y; the second version added up in the
 shared memory of blocks of 16 threads, so that fewer sums went through global memory. Both are variants of the kernel
-(they differ on a GPU only), beside `fast`, which is what one gets without asking.
+(they differ only on a GPU), beside the default, `fast`.
 
 usage: integrate2d.py [N]       (default 102400 cells along each axis)
 """

@@ -1,7 +1,7 @@
 """The Mandelbrot set: for each point c of a grid, how often z <- z^2 + c is repeated from z = c before |z| reaches 2.
 
-The course wrote it four times: as Python loops, with CuPy and masks (which computes all points until the last is done),
-with Numba's cuda.jit (one thread a point) and in PyTorch.
+The course wrote it four times: with Python loops, with CuPy and masks (which computes all points until the last is
+done), with Numba's cuda.jit (one thread a point) and in PyTorch.
 
 usage: mandelbrot.py [RESOLUTION] [PICTURE.pgm]         (default 1000, no picture)
 """

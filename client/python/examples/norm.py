@@ -1,6 +1,6 @@
-"""The length of the vector [1, 2, 3]: the smallest call there is, and what it costs from end to end.
+"""The length of the vector [1, 2, 3]: the cost of the smallest possible call, from end to end.
 
-usage: norm.py [CALLS]          (default 100, to take the median of)
+usage: norm.py [CALLS]          (default 100; prints their median)
 """
 
 import statistics

@@ -1,8 +1,8 @@
-"""SELU of a million float32: what a compiler that fuses (jax.jit) gains over one operation after the other.
+"""SELU of a million float32: the gain of a compiler that fuses operations (jax.jit) over one operation at a time.
 
     selu(x) = lambda * (x if x > 0 else alpha * exp(x) - alpha)      alpha = 1.67, lambda = 1.05
 
-Eager, each operation read and wrote the whole array; jitted, it went through memory once. The kernel does that too.
+Eagerly, each operation read and wrote the whole array; jitted, the array went through memory once. So it does here.
 
 usage: selu.py [N]              (default 1000000)
 """

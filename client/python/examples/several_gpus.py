@@ -1,8 +1,8 @@
 """x on GPU 0, x^2 on GPU 1, x^3 on GPU 2, their sum on the CPU: data on several devices.
 
-In PyTorch, CuPy or JAX an array lives on one device, and the exercise was to copy it in time: using it on another was
-an error. Here `device` says where a call runs, and the daemon brings the arrays there; what remains an error is a
-device that does not exist. With fewer than three devices some of them do more than one part.
+In PyTorch, CuPy or JAX an array lives on one device: the exercise was to copy it in time, since using it on another
+device was an error. Here `device` says where a call runs, and the daemon brings the arrays there. The only error that
+remains is a device that does not exist. With fewer than three devices, some do more than one part.
 
 usage: several_gpus.py [N]      (default 10)
 """

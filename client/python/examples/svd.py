@@ -1,7 +1,7 @@
-"""Singular value decompositions of random matrices, square, or long and narrow: where a GPU pays, and where not.
+"""Singular value decompositions of random matrices, square, or long and narrow: when a GPU pays, and when not.
 
 3000 x 3000 in float64 and in float32, 9000 x 1000 in float32. A GPU for games or graphics gains little in float64 and
-much in float32; and a long matrix costs far less than a square one of as many elements.
+much in float32; and a long matrix costs far less than a square one with as many elements.
 
 usage: svd.py [N]               (default 3000: N x N, and 3 N x N / 3)
 """

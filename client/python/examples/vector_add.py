@@ -1,8 +1,8 @@
 """Add two vectors of 100 million float32 ones: usually the first GPU program of a course.
 
-There a Python function of one element got Numba's @vectorize(target="cuda"), and the lesson was that the copies to the
-GPU and back cost more than the sums. Here the copies can be left out: the vectors are made on the device, the sum stays
-there, and only the part that is looked at comes back.
+There Numba's @vectorize(target="cuda") compiled a Python function of one element, and the lesson was that the copies to
+the GPU and back cost more than the sums. Here the copies can be left out: the vectors are made on the device, the sum
+stays there, and only the part that you look at comes back.
 
 usage: vector_add.py [N]        (default 100000000)
 """

@@ -1,7 +1,7 @@
 """A 150 x 100 matrix times each of 10 vectors: a Python loop, jax.vmap, and jit(vmap).
 
-The loop called the GPU ten times for work of microseconds. vmap made one call of it, as batched_matvec is one call;
-many calls that do not wait for each other (submit) are the other way to keep a GPU busy.
+The loop called the GPU ten times for microseconds of work. vmap turned that into one call, and so does batched_matvec
+here. The other way to keep a GPU busy is to have many calls in flight (submit).
 
 usage: vmap.py [VECTORS]        (default 10)
 """

@@ -1,8 +1,9 @@
-"""Is the GPU worth it? How many operations must there be for each value that is sent to it?
+"""Is the GPU worth it? How many operations are needed for each value that is sent to it?
 
 A calculation on paper in the course: 15 GB/s from the CPU to the GPU, 1 TB/s within the GPU, 1 GB/s on the CPU, and
 the data start on the CPU. Sent there and back and used k times, a byte costs 2/15 + k/1000 ns on the GPU and k ns on
-the CPU: with those numbers already the first operation pays. Here the same sum with what this device and connection do.
+the CPU: with those numbers the first operation already pays. Here the same sum with the rates of your device and
+connection.
 
 usage: worth_it.py [BYTES]      (default 67108864)
 """

@@ -109,7 +109,7 @@ void Flights::Wait(std::chrono::milliseconds patience) {
 }
 
 void BindAsyncCall(py::module_& module) {
-  py::class_<AsyncCall, std::shared_ptr<AsyncCall>>(module, "InFlight", "A call that nobody waits for yet.")
+  py::class_<AsyncCall, std::shared_ptr<AsyncCall>>(module, "InFlight", "A call in flight.")
       .def("cancel", &AsyncCall::Cancel, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("running", &AsyncCall::running)
       .def_property_readonly("job_id", &AsyncCall::job_id);

@@ -391,7 +391,7 @@ void BindClient(py::module_& module) {
           py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("cancelled", &Cancellation::cancelled);
 
-  py::class_<Result>(module, "Result", "What came back from a job.")
+  py::class_<Result>(module, "Result", "The result of a job.")
       .def_property_readonly("job_id", &Result::job_id)
       .def("outputs", &Result::Outputs)
       .def("take", &Result::Take, py::arg("output"))

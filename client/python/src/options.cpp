@@ -99,7 +99,7 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
 }
 
 void BindOptions(py::module_& module) {
-  py::class_<Options>(module, "Options", "What a call says beside its kernel and inputs.")
+  py::class_<Options>(module, "Options", "The options of a call, beside its kernel and inputs.")
       .def(py::init<>())
       .def_readwrite("params", &Options::params)
       .def_readwrite("keep", &Options::keep)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes hotplate/_kernels.pyi, from which type checkers and editors know each kernel's method, from the catalogue.
+"""Writes hotplate/_kernels.pyi, by which type checkers and editors know each kernel's method, from the catalogue.
 
-The catalogue is what the build exports, build/PRESET/share/hotplate/catalogue.json. A test insists that the file is what
-this would write; after a kernel's spec was changed, build and run it again.
+The build exports the catalogue to build/PRESET/share/hotplate/catalogue.json. A test checks that the file is up to
+date: after changing a kernel's spec, build and run this again.
 
 usage: PYTHONPATH=build/release/python client/python/tools/typed_kernels.py [--check] [CATALOGUE.json]
-  --check  write nothing; exit status 1 where the file would be another
+  --check  write nothing; exit status 1 if the file is out of date
 """
 
 import inspect

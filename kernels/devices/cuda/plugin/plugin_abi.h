@@ -103,7 +103,7 @@ typedef struct hotplate_cuda_table {
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's
    * arrays are in host memory; its scratch pointer is ignored, and its scratch_bytes are those of plan. Arrays with an
    * identity stay on the device if possible: an input is then not copied again, nor is an output that becomes an input.
-   * Of an output with an actual size only that part is copied, and it does not stay. */
+   * If an output has an actual size, only that part is copied, and it does not stay. */
   void (*run_task)(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
                    hotplate_cuda_report* report);
 

@@ -332,7 +332,7 @@ TEST_F(ClusterUpTest, OneThatIsEndingIsNotStarting) {
   EXPECT_THAT(Hotplate({"jobs"}).err, HasSubstr("mine is ending"));
   const Ran down = Hotplate({"down"});
   EXPECT_EQ(down.exit, kExitOk);
-  EXPECT_THAT(down.out, HasSubstr("is ending already"));
+  EXPECT_THAT(down.out, HasSubstr("is already ending"));
   EXPECT_FALSE(Exists("cancelled"));
   ASSERT_EQ(Hotplate({"up", "--again", "--detach"}).exit, kExitOk);
   EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n41\n") << "nothing to wait for";
@@ -430,7 +430,7 @@ TEST_F(ClusterUpTest, WordsThatDoNotGoTogether) {
   refused({"up", "--again"}, "no allocation of before");
   refused({"up", "--name", "../x"}, "is not a valid daemon name");
   refused({"up", "--", "--log-file", "x"}, "hotplate logs");
-  refused({"down", "--all", "mine"}, "one or all");
+  refused({"down", "--all", "mine"}, "give one or the other");
 }
 
 TEST_F(ClusterUpTest, AttachingToWhatDoesNotRun) {

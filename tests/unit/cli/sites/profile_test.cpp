@@ -305,7 +305,7 @@ TEST_F(SitesTest, APageSaysWhatOneWantsToKnowBeforeAsking) {
                     HasSubstr("--account hpc2n2024-142"), HasSubstr("at most"), HasSubstr("up to 6 (nodes of 2 and 6)"),
                     HasSubstr("refused: it is AMD's"), HasSubstr("needs the CUDA 12 plug-in"), HasSubstr("built in")));
   EXPECT_THAT(Hotplate({"sites", "olcf-ascent"}).out,
-              AllOf(HasSubstr("never run on a real one"), HasSubstr("jsrun"), HasSubstr("set HOTPLATE_DIR")));
+              AllOf(HasSubstr("not tested on a real cluster"), HasSubstr("jsrun"), HasSubstr("set HOTPLATE_DIR")));
 }
 
 TEST_F(SitesTest, JsonIsOneObject) {
