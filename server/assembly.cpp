@@ -246,7 +246,7 @@ void Assembly::FollowAllocation() {
                DurationText(config_.squeue_interval));
   };
   end_ = std::make_unique<AllocationEnd>(std::move(options));
-  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, core::UtcText(*end));
+  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, UtcText(*end));
   end_->Start();
 }
 
@@ -269,8 +269,8 @@ void Assembly::AskWhenItIsKilled(const std::stop_token& stop) {
 
 // On the thread that asks Slurm. Whoever reads the record later is to see the new end too.
 void Assembly::EndChanged(std::optional<core::WallTime> before, core::WallTime now) {
-  log_->info("allocation {} ends at {}{}", allocation_.job_id, core::UtcText(now),
-             before ? ", no longer at " + core::UtcText(*before) : "");
+  log_->info("allocation {} ends at {}{}", allocation_.job_id, UtcText(now),
+             before ? ", no longer at " + UtcText(*before) : "");
   MutexLock lock(record_mutex_);
   if (!record_) return;  // not published yet
   wire::ToProto(now, *record_->mutable_allocation_end_time());

@@ -25,9 +25,7 @@ constexpr nanoseconds kLastLook = seconds(5);
 
 }  // namespace
 
-std::string Ending::WhenItEnds() const {
-  return "the allocation ends at " + core::UtcText(*daemon_.allocation_end().Get());
-}
+std::string Ending::WhenItEnds() const { return "the allocation ends at " + UtcText(*daemon_.allocation_end().Get()); }
 
 LastMoments Ending::Moments() const {
   return Divide(signalled_ && !daemon_.allocation().empty() ? daemon_.kill_wait() : nanoseconds(kSlurmKillWait));
