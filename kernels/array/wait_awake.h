@@ -1,7 +1,7 @@
 // Waits without sleeping for what is nearly always over soon: the next parallel loop or the end of this one, a small
-// job on a GPU, a daemon's answer. To wake a thread that sleeps takes 20 to 100 us, more than a tiny job. Without it the
-// smallest job as Execute takes 1.5 times as long as a bare call on loopback instead of 1.2, Run 1.9 times instead of
-// 1.4, and a loop over 1e6 elements 0.12 instead of 0.09 ms (November 2026, a virtual machine of two processors).
+// job on a GPU, a daemon's answer. To wake a thread that sleeps takes 20 to 100 us, more than a tiny job. Without it
+// the smallest job as Execute takes 1.5 times as long as a bare call on loopback instead of 1.2, Run 1.9 times instead
+// of 1.4, and a loop over 1e6 elements 0.12 instead of 0.09 ms (November 2026, a virtual machine of two processors).
 #pragma once
 
 #include <chrono>
