@@ -172,9 +172,6 @@ std::vector<WrongSpec> WrongSpecs() {
       {"output that broadcasts", Axpy().Output("z", "T", "broadcast ..."), "what the inputs become is \"...\""},
       {"rest of nothing", made().Output("o", "int8", "..."), "has a \"...\" that no input has"},
       {"size of nothing", made().Output("o", "int8", "n"), "has the size \"n\", which no input"},
-      {"nothing to divide", made().Output("o", "int8", "").Divisible(), "is divisible, but not all"},
-      {"not divisible", Axpy().Output("o", "int8", "3").Divisible(), "is divisible, but not all"},
-      {"divided progress", Axpy().Divisible().Chunked(100), "is divisible, but reports progress"},
   };
 }
 
