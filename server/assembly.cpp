@@ -59,7 +59,8 @@ absl::Status Assembly::Start() {
   if (!secret.ok()) return secret.status();
   generation_ = *generation;
   secret_ = *secret;
-  authenticator_ = std::make_shared<const Authenticator>(std::vector<Token>{{"owner", secret_, core::Scope::kAdmin}});
+  authenticator_ =
+      std::make_shared<const Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
   if (absl::Status status = OpenJobIds(); !status.ok()) return status;
   if (absl::Status status = OpenDevices(); !status.ok()) return status;
   return Listen();
@@ -158,6 +159,7 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.allocation_end = [this] { return end_->Get(); };
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
+  parts.bounds.output_mode = 0666 & ~surroundings_.umask;
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;

@@ -66,7 +66,7 @@ class Death(harness.Case):
         return done, runs
 
     def words(self, done, runs):
-        return (f"1 running or waiting job (job {runs})", "1 array of 16, results of 1 job that nobody fetched",
+        return (f"1 running or waiting job (job {runs})", "1 array of 16 B, results of 1 job that nobody fetched",
                 f"(temperatures, job {done})")
 
     def test_the_next_one_tells_what_went_with_it(self):
