@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "kernels/base/standard_descriptors.h"
 #include "kernels/spec/spec.h"
 #include "server/config.h"
 #include "server/control.h"
@@ -20,6 +21,8 @@
 namespace {
 
 using namespace hotplate::server;
+
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeStaticObjects)() = &hotplate::OpenStandardDescriptors;
 
 // Before there are threads and secrets. Returns the umask with which this process was started.
 mode_t SecureProcess() {

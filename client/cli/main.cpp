@@ -14,8 +14,11 @@
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer chose it
 extern "C" void __attribute__((weak)) __lsan_do_leak_check();
 
+namespace {
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeStaticObjects)() = &hotplate::OpenStandardDescriptors;
+}  // namespace
+
 int main(int count, char** words) {
-  hotplate::OpenStandardDescriptors();
   // Scripts ask this often; it needs nothing that the rest prepares.
   if (count == 2 && std::strcmp(words[1], "--version") == 0 && std::getenv("HOTPLATE_OUTPUT") == nullptr) {
     std::printf("hotplate %s\n", hotplate::cli::kVersion);
