@@ -19,8 +19,10 @@ constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
 bool IsUnfetched(const JobRecord& record) {
   if (record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
   const std::vector<JobOutputValue>& outputs = record.end->outputs;
-  return !record.owned_arrays.empty() ||
-         std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) { return one.data != nullptr; });
+  // An output without elements, as of svd's values alone, is nobody's loss.
+  return !record.owned_arrays.empty() || std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) {
+    return one.data != nullptr && one.data->size() > 0;
+  });
 }
 
 bool Passes(const Job& job, const JobFilter& filter) {
