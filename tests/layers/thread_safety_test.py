@@ -69,10 +69,12 @@ void Use(Counter& counter) { counter.Add(); }
 @unittest.skipUnless(CLANG or os.environ.get("HOTPLATE_REQUIRE_CLANG"), "there is no clang++")
 class ThreadSafetyTest(unittest.TestCase):
     def test_every_guarded_member_is_used_under_its_lock(self):
+        self.assertTrue(TAKES_A_LOCK.search((ROOT / "server/core/jobs/jobs.cpp").read_text()))
         for folder in FOLDERS:
             with self.subTest(folder):
                 sources = [file for file in sorted((ROOT / folder).glob("*.cpp")) if TAKES_A_LOCK.search(file.read_text())]
-                self.assertTrue(sources)
+                if not sources:
+                    continue
                 code, output = analyse("".join(f'#include "{file.relative_to(ROOT)}"\n' for file in sources))
                 self.assertEqual(code, 0, output)
 
