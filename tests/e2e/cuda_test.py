@@ -104,22 +104,6 @@ class Cuda(harness.Case):
         self.hotplate("devices", says=("jobs hold 0 B, peak ", "pinned "))
         self.hotplate("top", "--once", says=("jobs hold 0 B, peak ", "pinned "))
 
-    def test_a_large_array_by_path_is_divided_between_idle_gpus(self):
-        self.serve(fake="devices=3")
-        count = 3_000_001
-        header = NPY_HEADER.replace(b"1000", str(count).encode()).ljust(117) + b"\n"
-        (self.folder / "twos.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
-                                               + b"\x00\x00\x00\x40" * count)
-
-        def divided(*flags):
-            receipt = self.answer("run", "power_sum", "path:twos.npy", "-o", "fourteen.npy", *flags)["receipt"]
-            self.assertEqual((self.folder / "fourteen.npy").read_bytes()[128:], b"\x00\x00\x60\x41" * count)
-            return sorted([receipt["device"], *receipt.get("partDevices", [])])
-        # A lane that has only just begun has no part.
-        harness.wait_until(lambda: divided() == ["gpu0", "gpu1", "gpu2"], "all devices compute a part")
-        self.assertEqual(divided("--device", "gpu1"), ["gpu1"])
-        self.assertEqual(len(divided("--deterministic")), 1)
-
     def test_arrays_stay_on_the_device(self):
         self.serve(fake="devices=1")
         self.hotplate("put", "ones.npy", "--name", "A")
@@ -289,7 +273,7 @@ class Cuda(harness.Case):
     def test_what_cannot_be_used_is_noted_and_the_cpu_serves(self):
         (self.bin / PLUGIN).write_text("no plug-in at all")
         self.serve()
-        self.assertIn(f"{PLUGIN} is not used: it is no shared object", self.notes())
+        self.assertIn(f"{PLUGIN} is not used: ", self.notes())
         self.add()
 
     def test_hidden_devices_are_noted(self):

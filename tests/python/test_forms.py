@@ -73,7 +73,7 @@ def test_eye_sends_nothing(gpu):
 
 
 @pytest.mark.parametrize("call, kind, says", [
-    ("arange()", TypeError, "arange needs stop=: where it ends"),
+    ("arange()", TypeError, "arange needs stop=: end of the range, excluded"),
     ("arange(1, 2, 3, 'float64', 5)", TypeError, "arange takes start, stop, step, dtype by position; 5 were given"),
     ("arange(10, start=2)", TypeError, "arange got start twice: by position and as a keyword"),
     ("arange(0, 5, 0)", ValueError, "step is 0"),

@@ -57,10 +57,10 @@ def real(name: str, value: Any) -> float:
         raise InvalidCall(f"{name} is {shown(value)}, which is no float: it is too large") from None
 
 
-# A duration in the command's form: "500ms", "90s", "1h30m"; a number alone is seconds.
+# A duration in the command's form: "500ms", "90s", "1h30m", "1 d 12 h"; a number alone is seconds.
 _NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
-_SPAN = re.compile(f"{_NUMBER}(ms|s|m|h)")
-_UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_SPAN = re.compile(f" *{_NUMBER} *({'|'.join(_UNITS)})(?![a-z]) *")
 def real_or_whole(name: str, value: Any) -> float:
     """The same, but an integer stays one, since NumPy's dtypes depend on that.
 
@@ -86,12 +86,12 @@ def seconds(name: str, value: Any) -> float:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
         if isinstance(value, str):
-            spans = _SPAN.findall(value)
-            if not spans or "".join(number + unit for number, unit in spans) != value:
-                if not re.fullmatch(_NUMBER, value):
-                    raise InvalidCall(f"{name} is {shown(value)}, which is no duration; say 30, '30s', '5m', '2h' or '1h30m'")
+            if re.fullmatch(_NUMBER, value.strip(" ")):
                 return float(value)
-            count = sum(float(number) * _UNITS[unit] for number, unit in spans)
+            spans = list(_SPAN.finditer(value))
+            if not spans or "".join(span[0] for span in spans) != value:
+                raise InvalidCall(f"{name} is {shown(value)}, which is no duration; say 30, '30s', '5m', '2h' or '1h30m'")
+            count = sum(float(span[1]) * _UNITS[span[2]] for span in spans)
         elif isinstance(value, np.timedelta64):
             count = float(value / np.timedelta64(1, "s"))
         else:
