@@ -69,7 +69,7 @@ for preset in "${presets[@]}"; do
   # What is built, and the tests of which homes are run. Device code for one of the architectures, unless all is asked for.
   options=() target=all homes=. leave_out='^not_instrumented$'
   case $preset,$long in
-    release,no) options=(-DHOTPLATE_CUDA_ARCHITECTURES=90-real) target=release_tests homes='^release$' leave_out='^$' ;;
+    release,no) options=(-DHOTPLATE_CUDA_ARCHITECTURES=90) target=release_tests homes='^release$' leave_out='^$' ;;
     release,yes) homes='^(release|long)$' leave_out='^$' ;;
     asan,no) target=asan_tests homes='^asan$' ;;
   esac

@@ -19,8 +19,8 @@ def readelf(what, path):
 
 def programs_and_libraries():
     for path in sorted(BUILD.rglob("*")):
-        # CMake's own trials of the compiler are no part of what is built.
-        if path.suffix in (".o", ".a") or "CMakeFiles" in path.parts or path.is_symlink() or not path.is_file():
+        # CMake's own trials of the compiler are no part of what is built; fakes look for libraries as CUDA's own do.
+        if path.suffix in (".o", ".a") or {"CMakeFiles", "fakes"} & set(path.parts) or path.is_symlink() or not path.is_file():
             continue
         with open(path, "rb") as file:
             if file.read(4) == b"\x7fELF":

@@ -243,8 +243,9 @@ TEST(PlanJob, OutputsThatThereAreNot) {
   EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./z=y.npy"})->outputs[0].text, "./z=y.npy");
   EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}),
               HasSubstr("-o z.npy is one output too many; its outputs: y"));
-  for (const char* place : {"path:c.npy", "y=path:/scratch/c.npy"})
-    EXPECT_THAT(Refusal({"selu", "x.npy", "-o", place}), HasSubstr("path: is for inputs"));
+  for (const char* place : {"path:/scratch/c.npy", "y=path:/scratch/c.npy"})
+    EXPECT_EQ(Plan({"selu", "x.npy", "-o", place})->outputs[0].kind, OutputArgument::Kind::kPath);
+  EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "path:c.png"}), HasSubstr("\"c.png\" does not end in .npy"));
 }
 
 TEST(PlanJob, RefusalsNameTheThingAndItsValue) {

@@ -241,7 +241,7 @@ TEST_F(ClusterUpTest, AgainMeansTheOneWhoseNameTheEnvironmentHas) {
   variables_["HOTPLATE_NAME"] = "mine";
   EXPECT_THAT(Hotplate({"up", "--again", "--dry-run"}).out, AllOf(HasSubstr("gpu:3"), HasSubstr("mine")));
   variables_["HOTPLATE_NAME"] = "nobody";
-  EXPECT_THAT(Hotplate({"up", "--again", "--dry-run"}).err, HasSubstr("no allocation \"nobody\" of before"));
+  EXPECT_THAT(Hotplate({"up", "--again", "--dry-run"}).err, HasSubstr("no allocation 'nobody' of before"));
   variables_.clear();
   EXPECT_THAT(Hotplate({"up", "--again", "--name", "mine", "--dry-run"}).out, HasSubstr("gpu:3"));
 }

@@ -354,7 +354,10 @@ TEST_F(SitesTest, DamagedFilesDoNoHarm) {
       if (!script.ok()) continue;
       ++accepted;
       EXPECT_THAT(*script, testing::ContainsRegex("\nexec [^\n]*/bin/hotplated [^\n]*\n$"));
-      const std::string commands = script->substr(script->find("\n\n"));  // directives are comments to the shell
+      std::string commands = script->substr(script->find("\n\n"));  // directives are comments to the shell
+      const std::string loop =
+          "; do\n  if module load \"$module\" 2>/dev/null; then echo \"loaded module $module\"; break; fi\ndone\n";
+      if (const std::size_t at = commands.find(loop); at != commands.npos) commands.erase(at, loop.size());
       EXPECT_EQ(commands.find_first_of(std::string("`;&|<>()\0\r", 10)), std::string::npos) << *script;
     }
   }
