@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Signature kFour{DType::kFloat64, {3}};
+const Signature kThree{DType::kFloat64, {3}};
 const std::vector<double> kValues = {1, 2, 3};
 constexpr mode_t kMode = 0644;
 
@@ -37,7 +37,7 @@ class PlacedFileTest : public ::testing::Test {
     auto opened = PlacedFile::Open(root_, path, replace, kMode);
     if (const auto* error = std::get_if<NpyError>(&opened)) return *error;
     auto& file = std::get<PlacedFile>(opened);
-    if (auto error = file.Write(kFour, std::as_bytes(std::span(kValues)), nullptr)) return error;
+    if (auto error = file.Write(kThree, std::as_bytes(std::span(kValues)), nullptr)) return error;
     return file.Commit();
   }
   std::vector<double> Read(const std::string& path) {
@@ -108,7 +108,7 @@ TEST_F(PlacedFileTest, AFolderThatBecomesALinkMeanwhileDoesNotLeadAway) {
   fs::rename(root_ + "/sub", root_ + "/moved");
   fs::create_directory_symlink(outside, root_ + "/sub");
   auto& file = std::get<PlacedFile>(opened);
-  EXPECT_FALSE(file.Write(kFour, std::as_bytes(std::span(kValues)), nullptr));
+  EXPECT_FALSE(file.Write(kThree, std::as_bytes(std::span(kValues)), nullptr));
   EXPECT_FALSE(file.Commit());
   EXPECT_THAT(NamesIn(outside), IsEmpty());
   EXPECT_EQ(Read(root_ + "/moved/a.npy"), kValues);
@@ -117,7 +117,7 @@ TEST_F(PlacedFileTest, AFolderThatBecomesALinkMeanwhileDoesNotLeadAway) {
   ASSERT_TRUE(std::holds_alternative<PlacedFile>(second));
   const std::string victim = folder_.Write("outside/victim.npy", "precious");
   fs::create_symlink(victim, root_ + "/b.npy");
-  EXPECT_FALSE(std::get<PlacedFile>(second).Write(kFour, std::as_bytes(std::span(kValues)), nullptr));
+  EXPECT_FALSE(std::get<PlacedFile>(second).Write(kThree, std::as_bytes(std::span(kValues)), nullptr));
   EXPECT_FALSE(std::get<PlacedFile>(second).Commit());
   EXPECT_EQ(ReadText(victim), "precious");
   EXPECT_EQ(Read(root_ + "/b.npy"), kValues) << "the link was replaced, not what it led to";
@@ -156,7 +156,7 @@ TEST_F(PlacedFileTest, OfTwoThatWriteAtOnceOneIsFirst) {
   auto one = PlacedFile::Open(root_, root_ + "/a.npy", false, 0640),
        other = PlacedFile::Open(root_, root_ + "/a.npy", false, kMode);
   for (auto* file : {&one, &other})
-    EXPECT_FALSE(std::get<PlacedFile>(*file).Write(kFour, std::as_bytes(std::span(kValues)), nullptr));
+    EXPECT_FALSE(std::get<PlacedFile>(*file).Write(kThree, std::as_bytes(std::span(kValues)), nullptr));
   EXPECT_FALSE(std::get<PlacedFile>(one).Commit());
   const auto error = std::get<PlacedFile>(other).Commit();
   ASSERT_TRUE(error);
@@ -169,7 +169,7 @@ TEST_F(PlacedFileTest, OneThatIsGivenUpLeavesNothing) {
   {
     auto opened = PlacedFile::Open(root_, root_ + "/a.npy", false, kMode);
     const auto error =
-        std::get<PlacedFile>(opened).Write(kFour, std::as_bytes(std::span(kValues)), [] { return true; });
+        std::get<PlacedFile>(opened).Write(kThree, std::as_bytes(std::span(kValues)), [] { return true; });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->system_error, ECANCELED);
   }
