@@ -119,7 +119,7 @@ KernelSpecBuilder SomeSpec() {
   return KernelSpecBuilder("some", "some of x").Input("x", "float32", "n").Output("y", "float32", "at most n");
 }
 
-KernelSpec MeasureSpec() {
+KernelSpecBuilder MeasureSpec() {
   return KernelSpecBuilder("measure", "y = x")
       .Input("x", "float32", "n")
       .Output("y", "float32", "n")
@@ -158,12 +158,12 @@ DeviceMetrics FakeDevice::Sample() {
 }
 
 const Catalog& FakeCatalog() {
-  static const Catalog catalog({CopySpec("copy", false, false), CopySpec("other", false, false),
-                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), MeasureSpec(),
-                                UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
-                                UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
-                                UnboundedSpec("all_work", std::numeric_limits<double>::infinity())})
-                       .value());
+  static const Catalog& catalog = *new Catalog(
+      Catalog::Of({CopySpec("copy", false, false), CopySpec("other", false, false), CopySpec("loop", true, false),
+                   CopySpec("two", false, true), SomeSpec(), MeasureSpec(), UnboundedSpec("silent", std::nullopt),
+                   UnboundedSpec("no_work", 0), UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
+                   UnboundedSpec("all_work", std::numeric_limits<double>::infinity())})
+          .value());
   return catalog;
 }
 
