@@ -190,48 +190,6 @@ class SpecDeathTest : public ::testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(SpecDeathTest, ASpecThatContradictsItselfEndsTheProcess) {
-  const auto with_param = [](ParamSpec param) {
-    return KernelSpecBuilder("k", "").Param(std::move(param)).Output("o", "int8", "").Build();
-  };
-  ParamSpec bounded = Int("n", std::int64_t{0});
-  bounded.minimum = 1;
-  EXPECT_DEATH(with_param(bounded), "default that it does not accept");
-  EXPECT_DEATH(with_param(Int("n", 1.0)), "default that it does not accept");
-  ParamSpec real;
-  real.name = "alpha";
-  real.default_value = true;
-  EXPECT_DEATH(with_param(real), "default that it does not accept");
-  ParamSpec swapped = Int("n");
-  swapped.minimum = 2;
-  swapped.maximum = 1;
-  EXPECT_DEATH(with_param(swapped), "bounds swapped");
-  ParamSpec choice;
-  choice.name = "variant";
-  choice.type = ParamType::kChoice;
-  EXPECT_DEATH(with_param(choice), "choices");
-  EXPECT_DEATH(with_param(Int("Camel")), "\"Camel\" is not a name");
-}
-
-TEST_F(SpecDeathTest, NamesThatNothingDeterminesEndTheProcess) {
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "int8", "n").Build(), "size \"n\", which no input");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "T", "").Build(), "type \"T\", which no input");
-  ParamSpec choice;
-  choice.name = "dtype";
-  choice.type = ParamType::kChoice;
-  choice.choices = {"float32", "auto"};
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Param(choice).Output("o", "dtype", "").Build(), "no choice of dtypes");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Param(Int("n")).Output("o", "n", "").Build(), "no choice of dtypes");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Output("o", "int8", "...").Build(), "\"...\" that no input has");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Input("x", "T", "").Output("o", "int8", "").Build(), "unknown type \"T\"");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Input("x", "int8", "m,").Output("o", "int8", "").Build(), "unreadable shape");
-  EXPECT_DEATH(Axpy().Input("x", "T", "...").Build(), "\"x\" is there twice");
-  EXPECT_DEATH(Axpy().Input("z", "T", "broadcast ...").Build(), "some inputs have \"broadcast ...\"");
-  EXPECT_DEATH(Axpy().Output("z", "T", "broadcast ...").Build(), "what the inputs become is");
-  EXPECT_DEATH(KernelSpecBuilder("k", "").Build(), "no output");
-  EXPECT_DEATH(KernelSpecBuilder("Not a name", "").Output("o", "int8", "").Build(), "lower_snake");
-}
-
 TEST_F(SpecDeathTest, AKernelThatAsksForANameItLacksEndsTheProcess) {
   const KernelSpec spec = Axpy().Build().value();
   const Signature x{DType::kFloat32, {1}};
