@@ -97,7 +97,7 @@ TEST_F(EngineCancelTest, ATimeLimitEndsAJobAsTimeout) {
   ASSERT_NE(end, nullptr);
   EXPECT_EQ(end->state, JobState::kTimeout);
   EXPECT_EQ(end->error.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Text(end->error), HasSubstr("5s"));
+  EXPECT_THAT(Text(end->error), HasSubstr("5 s"));
 }
 
 TEST_F(EngineCancelTest, TheTimeInTheQueueIsNotCounted) {

@@ -200,7 +200,7 @@ TEST_F(EngineRefusalsTest, TimeLimits) {
   absl::Status status = Refusal(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Fields(status), ElementsAre("time_limit"));
-  EXPECT_THAT(Text(status), AllOf(HasSubstr("11m"), HasSubstr("10m"), HasSubstr("UTC")));
+  EXPECT_THAT(Text(status), AllOf(HasSubstr("11m"), HasSubstr("10 m"), HasSubstr("UTC")));
   EXPECT_EQ(engine_->Check(kAlice, request).status().code(), absl::StatusCode::kFailedPrecondition);
   request.time_limit = nanoseconds::zero();
   EXPECT_EQ(Refusal(request).code(), absl::StatusCode::kInvalidArgument);

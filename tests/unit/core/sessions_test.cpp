@@ -41,7 +41,7 @@ TEST_F(SessionsTest, AJobKeepsItsSession) {
   clock_.Advance(std::chrono::minutes(10));
   sessions_.Expire();
   sessions_.WhetherEnded(**session, [](bool ended) { EXPECT_TRUE(ended); });
-  EXPECT_THAT(said_, ElementsAre(HasSubstr("was silent for 10m")));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("was silent for 10 m")));
 }
 
 TEST_F(SessionsTest, ASessionEndsWithItsArrays) {
