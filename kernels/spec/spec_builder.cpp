@@ -199,6 +199,7 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
                     it + "has the size \"" + dimension.symbol + "\", which no input and no parameter determines");
     }
   }
+  if (!proof.status().ok()) return proof.status();
   return std::move(spec_);
 }
 
