@@ -73,11 +73,10 @@ std::string ManualPage() {
           "The plug-in needs only the driver. Six kernels also call a library of CUDA of the same major version N: "
           "matmul calls cuBLASLt, fft cuFFT, and cholesky, solve, eigh and svd cuSOLVER. The daemon opens a library "
           "when the first of its kernels runs. Without it, these kernels are refused on GPUs; the others run. The "
-          "daemon looks in the folders of HOTPLATE_CUDA_LIBRARY_PATH; in the plug-in's folder; in LD_LIBRARY_PATH; "
-          "in the toolkit that CUDA_HOME, CUDA_PATH, CUDA_ROOT, EBROOTCUDA or CUDATOOLKIT_HOME names; in "
-          "/usr/local/cuda*; among Python's packages (nvidia-cublas, nvidia-cufft and nvidia-cusolver from pip) in "
-          "PYTHONPATH, in the active environment or Python module, of the python3 in PATH (or the one that pyenv "
-          "starts by PYENV_VERSION or globally), in ~/.local, and of the system; and where the dynamic linker looks. "
+          "daemon looks in the folders of HOTPLATE_CUDA_LIBRARY_PATH; in LD_LIBRARY_PATH; in the toolkit "
+          "that CUDA_HOME, CUDA_PATH, CUDA_ROOT, EBROOTCUDA, CUDATOOLKIT_HOME or CONDA_PREFIX names; in "
+          "/usr/local/cuda*; among Python's packages (nvidia-cublas, nvidia-cufft and nvidia-cusolver from pip) of the "
+          "active environment (VIRTUAL_ENV, CONDA_PREFIX) and in ~/.local; and where the dynamic linker looks. "
           "The log says which libraries were found. hotplate devices says which kernels are not available.\n") +
       ".SH CONNECTIONS\n" +
       Roff(
