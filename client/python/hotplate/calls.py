@@ -175,8 +175,6 @@ class Plan:
                 self.bfloat16.add(argument["name"])
             dtypes = frozenset(np.dtype(name) for name in names if name != "bfloat16")
             self.rules[argument["name"]] = (argument["type"], dtypes)
-        # What short_start has made, once it was asked for.
-        self.starter: Optional[tuple[Optional[Callable[..., Any]]]] = None
         self._signatures: dict[Any, list[dict[str, Any]]] = {}
 
     # A call.
@@ -240,25 +238,6 @@ class Plan:
         if not client.same_daemon(array._client):
             raise InvalidType(f"{self.name}: {name} is {array!r}, and that is another daemon than this call's: its elements "
                               "are A.numpy()")
-
-    def short_way(self, client: Client) -> Optional[Callable[..., Any]]:
-        """A function for calls with nothing to convert; None for kernels that are not called like that. It returns
-        NotImplemented where there is something."""
-        return self._short(client, _core.caller)
-
-    def short_start(self, client: Client) -> Optional[Callable[..., Any]]:
-        """The same for calls that nobody waits for yet; see `_core.starter`."""
-        if self.starter is None:
-            self.starter = (self._short(client, _core.starter),)
-        return self.starter[0]
-
-    def _short(self, client: Client, make: Callable[..., Callable[..., Any]]) -> Optional[Callable[..., Any]]:
-        if len(self.outputs) != 1 or self.required or not self.inputs:
-            return None
-        numbers = {variable: number for number, variable in enumerate(dict.fromkeys(rule for rule, _ in self.rules.values()))}
-        inputs = [(name, numbers[variable], [dtype.name for dtype in dtypes])
-                  for name, (variable, dtypes) in self.rules.items()]
-        return make(client._core, self.name, inputs, self.outputs[0])
 
     def _arrays(self, values: dict[str, Any]) -> dict[str, Any]:
         chosen: dict[str, np.dtype[Any]] = {}
@@ -499,7 +478,7 @@ class OwnDocs:
         return self._of_class if instance is None else instance.docs()
 
 
-class Kernel(_core.ShortFirst):
+class Kernel:
     """A kernel of a client's daemon, to be called: what `gpu.matmul` is.
 
     Example:
@@ -513,7 +492,6 @@ class Kernel(_core.ShortFirst):
         self.client = client
         self.plan = plan
         self.name = self.__name__ = self.__qualname__ = plan.name
-        self._short_way = plan.short_way(client)
 
     def __copy__(self) -> Kernel:
         return self  # as a function does
@@ -524,8 +502,7 @@ class Kernel(_core.ShortFirst):
     def __reduce__(self) -> Any:
         raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
 
-    def _long_way(self, *inputs: Any, **keywords: Any) -> Any:
-        """What calling it does where there is something to convert or to say; see `_core.ShortFirst`."""
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property

@@ -68,8 +68,7 @@ class Executor(concurrent.futures.Executor):
             >>> future = executor.submit(gpu.matmul, a, b)
         """
         plan, inputs, keywords = resolve(self._client, fn, args, kwargs)
-        future = CallFuture()
-        future._client = self._client
+        future = CallFuture(self._client)
         with self._lock:
             if self._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")
