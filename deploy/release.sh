@@ -15,7 +15,7 @@ snapshot=no built='' out='' pythons=()
 while [ $# -gt 0 ]; do
   case $1 in
     --snapshot) snapshot=yes ;;
-    --python) [ -x "${2:-}" ] || fail "--python: there is no program '${2:-}'"
+    --python) command -v "${2:-}" >/dev/null || fail "--python: there is no program '${2:-}'"
       pythons+=("$2"); shift ;;
     --built) [ -x "${2:-}/bin/hotplate" ] || fail "--built: there is no program bin/hotplate in '${2:-}'"
       built=$(realpath "$2"); shift ;;

@@ -1,5 +1,7 @@
 """The package as a thing in a process: what a wheel links, and that it lives beside other packages' gRPC."""
 
+import ast
+import graphlib
 import importlib
 import pathlib
 import pkgutil
@@ -104,6 +106,31 @@ def test_every_module_can_be_imported_by_itself():
     for module in pkgutil.iter_modules([str(FOLDER)]):
         if module.name != "_core":
             importlib.import_module(f"hotplate.{module.name}")
+
+
+def imported(source):
+    """The modules of this package that one of it imports, in functions and for type checkers too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.level or node.module.split(".")[0] == "hotplate"):
+            path = (node.module or "").split(".")[0 if node.level else 1:]
+            found |= {path[0]} if path and path[0] else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("hotplate.")}
+    return found
+
+
+def test_imports_make_no_circle():
+    files = [file for file in FOLDER.glob("*.py") if file.name != "__init__.py"]
+    graph = {file.stem: imported(file.read_text(encoding="utf-8")) for file in files}
+    order = list(graphlib.TopologicalSorter(graph).static_order())  # CycleError names the circle
+    assert order.index("errors") < order.index("arrays") < order.index("client") < order.index("executor")
+
+
+@pytest.mark.parametrize("line", ["from .b import x", "from . import b", "def f():\n    from .b import x", "import hotplate.b",
+                                  "if TYPE_CHECKING:\n    from .b import x", "from hotplate import b", "from hotplate.b import x"])
+def test_an_import_is_seen_wherever_it_is(line):
+    assert imported("import numpy as np\nfrom typing import Any\n" + line) == {"b"}
 
 
 def test_the_version_is_the_programs():

@@ -8,9 +8,9 @@ import weakref
 from typing import TYPE_CHECKING, Any, AsyncIterator, Coroutine, Deque, Optional
 
 from . import _core
-from .arrays import Array
-from .calls import Call, OwnDocs
-from .futures import resolve
+from .arrays import Array, send
+from .calls import Call
+from .kernels import Kernels, OwnDocs, resolve
 from .telemetry import Sample, Watch
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ._kernels import AioKernels
     from .arguments import Seconds
-    from .client import Client
 else:
     AioKernels = object  # whose methods the daemon names
 
@@ -34,7 +33,7 @@ class Aio(AioKernels):
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Kernels) -> None:
         self._client = client
 
     async def run(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> Any:
@@ -89,7 +88,7 @@ class Aio(AioKernels):
         loop = asyncio.get_running_loop()
         # The loop's own few threads: an upload is work for one of them.
         sending = loop.run_in_executor(
-            None, lambda: self._client.array(data, name, lease, replace, dtype, progress, _cancellation=cancellation))
+            None, lambda: send(self._client, data, name, lease, replace, dtype, progress, cancellation))
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:

@@ -6,7 +6,7 @@ import operator
 import os
 import re
 import reprlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -174,3 +174,18 @@ def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
 def is_no_array(value: Any, plain: Any) -> bool:
     """Whether NumPy has made nothing of it but one object: of a set, a generator, a sparse matrix."""
     return isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim == 0 and not isinstance(value, np.ndarray)
+
+
+def words(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence."""
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    """The names that are like it, for the end of an error's sentence."""
+    import difflib
+
+    like = difflib.get_close_matches(name, names, n=3)
+    if like:
+        return f"; did you mean {words(like, 'or')}?"
+    return f"; there are {words(names)}" if names else ""

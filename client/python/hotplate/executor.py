@@ -9,7 +9,8 @@ from typing import Any, Deque, Optional, Sequence
 
 from .calls import Plan
 from .client import Client, connect
-from .futures import CallFuture, resolve
+from .futures import CallFuture
+from .kernels import resolve
 
 
 class Executor(concurrent.futures.Executor):

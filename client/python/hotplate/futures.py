@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from .calls import Call, Kernel, Plan
+from .calls import Call, Plan
+from .kernels import Kernels, resolve
 from .receipt import Receipt
 
 if TYPE_CHECKING:
     from . import _core
-    from .client import Client
 
 
 # Seconds after which a wait looks up: a signal that comes just before its thread falls asleep, or to another thread, does
@@ -37,7 +36,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         >>> future.result(timeout=60).s
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Kernels) -> None:
         super().__init__()
         self._client = client
         self._call: Optional[Call] = None
@@ -189,31 +188,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
             self.set_result(value)
 
 
-def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
-            keywords: dict[str, Any]) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
-    """The plan of what is to be called, and all its arguments.
-
-    Raises:
-        TypeError: it is no kernel: nothing runs Python on the daemon.
-        KeyError: the daemon has no kernel of that name.
-        ValueError: a kernel of another client.
-    """
-    if type(kernel) is Kernel:
-        if kernel.client is not client:
-            raise ValueError(f"{kernel!r} is of {kernel.client!r}, not of {client!r}: take {kernel.name!r}, or that "
-                             "client")
-        return kernel.plan, inputs, keywords
-    if isinstance(kernel, str):
-        return client._plan(kernel), inputs, keywords
-    if isinstance(kernel, functools.partial):
-        return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords})
-    what = getattr(kernel, "__name__", None) or repr(kernel)
-    raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no "
-                    "Python code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions "
-                    "of your own there is concurrent.futures.ThreadPoolExecutor")
-
-
-def submit(client: Client, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
+def submit(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
     """Starts a call."""
     plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
     future = CallFuture(client)
