@@ -26,8 +26,8 @@ pip=("$work/venv/bin/pip" --disable-pip-version-check)
 
 step "deploy/wheel.sh"
 deploy/wheel.sh "$work/wheels" "$python"
-if [ "$(getconf GNU_LIBC_VERSION)" = "glibc 2.36" ] && ! ls "$work"/wheels/*-manylinux_TAG_x86_64.whl; then
-  echo "installed.sh: the page on Python promises manylinux_TAG_x86_64 of what Debian 12 builds: $(ls "$work/wheels")" >&2
+if [ "$(getconf GNU_LIBC_VERSION)" = "glibc 2.36" ] && ! ls "$work"/wheels/*-manylinux_2_34_x86_64.whl; then
+  echo "installed.sh: the page on Python promises manylinux_2_34_x86_64 of what Debian 12 builds: $(ls "$work/wheels")" >&2
   exit 1
 fi
 

@@ -5,6 +5,7 @@ import graphlib
 import importlib
 import pathlib
 import pkgutil
+import platform
 import re
 import subprocess
 import sys
@@ -31,6 +32,15 @@ def test_a_wheel_needs_no_library_of_the_machine_that_made_it():
         assert needed <= OF_THE_SYSTEM | {brought.name for brought in BROUGHT.iterdir()}, file.name
         searched = [place for places in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", told) for place in places.split(":")]
         assert all(place.startswith("$ORIGIN") for place in searched), f"{file.name} looks in {searched}"
+
+
+@pytest.mark.skipif(tuple(map(int, platform.libc_ver()[1].split("."))) > (2, 36), reason="wheels for others are made on Debian 12")
+def test_the_module_loads_on_older_systems():
+    """As on RHEL 9, of which the page on Python speaks: a wheel's tag goes by what its libraries ask for."""
+    told = subprocess.run(["objdump", "-T", _core.__file__], capture_output=True, text=True, check=True).stdout
+    for library, newest in (("GLIBC", (2, 34)), ("GLIBCXX", (3, 4, 29))):
+        asked = {tuple(map(int, version.split("."))) for version in re.findall(rf"\({library}_([0-9.]+)\)", told)}
+        assert asked and max(asked) <= newest, library
 
 
 CALLS = {

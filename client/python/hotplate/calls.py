@@ -20,6 +20,8 @@ from .kernel_spec import OPTIONS, KernelSpec
 from .receipt import Receipt
 
 _NDARRAY = np.ndarray
+# Of calls without keywords, which share them.
+_NOTHING_SAID = _core.Options()
 
 # NumPy's products of integers are integers: in float64 they would be of another dtype, and not always exact. A test
 # (tests/python/test_shapes.py) insists on a decision for each kernel without integers.
@@ -34,7 +36,10 @@ class Call:
         inputs, options: what `_core.Client.run` takes. The inputs' memory must live until the call is over.
     """
 
-    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values", "only")
+    out: Optional[dict[str, np.ndarray[Any, Any]]] = None
+    end_progress: Optional[Callable[[], None]] = None
+    # The one output that was asked for, if not all were.
+    only: Optional[str] = None
 
     def __init__(self, client: Connection, plan: Plan, inputs: dict[str, Any], options: _core.Options,
                  values: Mapping[str, Any]) -> None:
@@ -45,10 +50,6 @@ class Call:
         self.options = options
         # What the inputs were made of: an Array whose last reference went would be freed before its job began.
         self.values = values
-        self.out: Optional[dict[str, np.ndarray[Any, Any]]] = None
-        self.end_progress: Optional[Callable[[], None]] = None
-        # The one output that was asked for, if not all were.
-        self.only: Optional[str] = None
 
     def run(self) -> Any:
         """Runs it and waits; what it returns is what the kernel's method returns."""
@@ -61,7 +62,8 @@ class Call:
 
     def finish(self, result: _core.Result) -> Any:
         """The value of what came back."""
-        value = self.plan.value(self.client, result, self.out, self.options.keep or None)
+        keep = None if self.options is _NOTHING_SAID else self.options.keep or None
+        value = self.plan.value(self.client, result, self.out, keep)
         return value if self.only is None else getattr(value, self.only)
 
 
@@ -90,26 +92,7 @@ class Plan(KernelSpec):
             takes = f"{len(self.inputs)} {arrays} ({', '.join(self.inputs)})" if self.inputs else "no arrays"
             raise InvalidType(f"{self.name} takes {takes}; {len(inputs)} were given. Parameters are keywords: "
                               f"{', '.join(param.keyword for param in self.params.values()) or 'it has none'}")
-        options = _core.Options()
-        special: dict[str, Any] = {}
-        if keywords:
-            params = {}
-            for name, value in keywords.items():
-                param = self.keywords.get(name)
-                if param is not None:
-                    if value is not None:  # None: the default
-                        params[param.name] = param.convert(value)
-                elif name in self.rules:
-                    if name in values:
-                        raise InvalidType(f"{self.name} got {name} twice: by position and as a keyword")
-                    values[name] = value
-                elif name in OPTIONS:
-                    special[name] = value
-                else:
-                    known = [*self.inputs, *self.params, *(self.form.own if self.form else ()), *OPTIONS]
-                    raise InvalidType(f"{self.name} has no argument {name!r}{near(name, known)}")
-            if params:
-                options.params = params
+        params, special = self._sorted(values, keywords) if keywords else (None, None)
         if len(values) < len(self.inputs):
             missing = [name for name in self.inputs if name not in values]
             raise InvalidType(f"{self.name} needs {words(self.inputs)}; {words(missing)} "
@@ -117,14 +100,35 @@ class Plan(KernelSpec):
         for param in self.required:
             if keywords.get(param.keyword, keywords.get(param.name)) is None:
                 raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
-        for name, value in values.items():
-            if isinstance(value, Array) and value._client is not client:
-                self._check_is_there(client, name, value)
-        call = Call(client, self, self._arrays(values), options, values)
-        call.only = only
+        options = _core.Options() if keywords else _NOTHING_SAID
+        call = Call(client, self, self._arrays(client, values), options, values)
+        if only is not None:
+            call.only = only
+        if params:
+            options.params = params
         if special:
             self._options(call, special)
         return call
+
+    def _sorted(self, values: dict[str, Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A call's keywords: inputs go to `values`, parameters and what every call can be told are returned."""
+        params: dict[str, Any] = {}
+        special: dict[str, Any] = {}
+        for name, value in keywords.items():
+            param = self.keywords.get(name)
+            if param is not None:
+                if value is not None:  # None: the default
+                    params[param.name] = param.convert(value)
+            elif name in self.rules:
+                if name in values:
+                    raise InvalidType(f"{self.name} got {name} twice: by position and as a keyword")
+                values[name] = value
+            elif name in OPTIONS:
+                special[name] = value
+            else:
+                known = [*self.inputs, *self.params, *(self.form.own if self.form else ()), *OPTIONS]
+                raise InvalidType(f"{self.name} has no argument {name!r}{near(name, known)}")
+        return params, special
 
     def _check_is_there(self, client: Connection, name: str, array: Array) -> None:
         """Ids of arrays are a daemon's own: another daemon may have another array of the same id."""
@@ -134,19 +138,23 @@ class Plan(KernelSpec):
             raise InvalidType(f"{self.name}: {name} is {array!r}, and that is another daemon than this call's: its elements "
                               "are A.numpy()")
 
-    def _arrays(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _arrays(self, client: Connection, values: dict[str, Any]) -> dict[str, Any]:
+        """The inputs as the client library takes them: mostly as they are."""
         chosen: dict[str, np.dtype[Any]] = {}
         for name, value in values.items():
             if type(value) is not _NDARRAY or not value.flags.c_contiguous:
-                return self._converted(values)
+                return self._converted(client, values)
             variable, dtypes = self.rules[name]
             dtype = value.dtype
             if dtype not in dtypes or chosen.setdefault(variable, dtype) != dtype:
-                return self._converted(values)
+                return self._converted(client, values)
         return values
 
-    def _converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _converted(self, client: Connection, values: dict[str, Any]) -> dict[str, Any]:
         """The inputs as C-ordered ndarrays of one dtype for each type variable, and references."""
+        for name, value in values.items():
+            if isinstance(value, Array) and value._client is not client:
+                self._check_is_there(client, name, value)
         plain = {name: _plain(name, value) for name, value in values.items()}
         converted: dict[str, Any] = {}
         for variable in dict.fromkeys(variable for variable, _ in self.rules.values()):

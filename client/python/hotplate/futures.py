@@ -82,11 +82,11 @@ class CallFuture(Future):  # type: ignore[type-arg]
         """
         if not super().cancel():
             return False
+        if self._settled.acquire(blocking=False):
+            self.set_running_or_notify_cancel()
         flight = self._flight
         if flight is not None:
             flight.cancel()
-        if self._settled.acquire(blocking=False):
-            self.set_running_or_notify_cancel()
         return True
 
     def running(self) -> bool:
@@ -162,10 +162,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
                 raise
             return
         self._flight = flight
-        # By another thread, in between.
-        if self._came is not None:
-            self._flight = None
-        elif self.cancelled():
+        if self._settled.locked():  # by another thread meanwhile: it is cancelled or over
             flight.cancel()
 
     def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
@@ -181,7 +178,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
             came, error = None, broken
         if not self._settled.acquire(blocking=False) or not self.set_running_or_notify_cancel():
             return
-        self._came, self._flight = came, None
+        if came is not None:
+            self._came, self._flight = came, None
         if error is not None:
             self.set_exception(error)
         else:
