@@ -48,12 +48,12 @@ void RunStream::Read() {
 void RunStream::OnReadDone(bool ok) {
   request_.TakeBack();
   if (!ok) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     reads_done_ = true;
     return CloseIfDone(lock);
   }
   if (absl::Status status = Parse(bytes_, *request_); !status.ok()) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     return CloseWhenSent(lock, status);
   }
   bytes_.Clear();
@@ -67,12 +67,12 @@ void RunStream::GoThroughRequest() {
   while (next_start_ < request_->start_size()) {
     const int until = std::min(next_start_ + kStartsTogether, request_->start_size());
     {
-      const std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (closed_ || !HasRoomLocked()) return;
       held_ = until - next_start_ > 1;
     }
     for (; next_start_ < until; ++next_start_) BeginJob(request_->start(next_start_));
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(held_, false)) Advance(lock);
   }
   for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
@@ -84,19 +84,19 @@ void RunStream::GoThroughRequest() {
 }
 
 std::optional<core::SteadyTime> RunStream::IdleSince() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return IsIdleLocked() ? std::optional(idle_since_) : std::nullopt;
 }
 
 bool RunStream::EndIfIdle() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!IsIdleLocked()) return false;
   GiveUp(lock, absl::UnavailableError("the stream had no job and made room for another one; open a new one"));
   return true;
 }
 
 bool RunStream::HasNoJob() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return active_.empty();
 }
 
@@ -137,7 +137,7 @@ void RunStream::BeginJob(const v1::RunJobsRequest::Start& start) {
 
 absl::Status RunStream::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
   if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto [active, fresh] = active_.try_emplace(tag);
   if (!fresh)
     return InvalidField("tag", "tag " + std::to_string(tag) + " belongs to a job of this stream that has not ended");
@@ -159,7 +159,7 @@ void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_ru
   if (!id.ok()) return Drop(tag, id.status());
   bool cancel = false, gone = false;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     gone = closed_;
     if (const auto active = active_.find(tag); active != active_.end()) {
       active->second.id = *id;
@@ -173,18 +173,18 @@ void RunStream::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_ru
 
 void RunStream::Drop(std::uint64_t tag, const absl::Status& status) {
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     active_.erase(tag);
   }
   Refuse(tag, status);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   CloseIfDone(lock);
 }
 
 void RunStream::CancelTag(std::uint64_t tag) {
   core::JobId id;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto active = active_.find(tag);
     if (active == active_.end()) return;  // it has ended meanwhile
     active->second.cancel_requested = true;
@@ -203,7 +203,7 @@ std::string RunStream::EndedLocked(std::uint64_t tag) {
   return kernel;
 }
 
-void RunStream::CloseIfDone(std::unique_lock<std::mutex>& lock) {
+void RunStream::CloseIfDone(MutexLock& lock) {
   if (reads_done_ && active_.empty()) CloseWhenSent(lock, absl::OkStatus());
 }
 
