@@ -145,7 +145,7 @@ def test_a_wrong_token_is_a_permission_error(start_daemon):
     (lambda gpu: gpu.vector_add(np.ones(2), 10**5000), ValueError, "b is an integer of 16610 bits, which is no"),
     (lambda gpu: gpu.telemetry("2m"), ValueError, "interval is 120 seconds; it must be from 0.1 to 60"),
     (lambda gpu: gpu.telemetry(0), ValueError, "interval is 0 seconds; it must be from 0.1 to 60"),
-    (lambda gpu: gpu.array(A).renew("1d"), ValueError, "lease is '1d', which is no duration"),
+    (lambda gpu: gpu.array(A).renew("1y"), ValueError, "lease is '1y', which is no duration"),
     (lambda gpu: hp.connect(3), TypeError, "server is 3; it must be a str or a path"),
     (lambda gpu: hp.connect(directory=3), TypeError, "directory is 3; it must be a str or a path"),
     (lambda gpu: hp.connect(endpoint=80), TypeError, "endpoint is 80; it must be a str"),
